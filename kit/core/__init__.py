@@ -1,0 +1,1 @@
+"""Values: frozen, no I/O, no asyncio."""

@@ -1,0 +1,93 @@
+"""The agent card: an agent as a thin index of registered parts (PC1-FR-1, PC1-S5.2, SO-1)."""
+
+from typing import Any, Literal
+
+from pydantic import Field
+
+from kit.core.value import Value
+
+Role = Literal["orchestrator", "native", "external-wrapper", "internal-helper"]
+
+
+class Tuning(Value):
+    """Knobs handed to the model; a model that lacks one ignores it."""
+
+    max_output_tokens: int | None = Field(default=None, gt=0)
+    reasoning_effort: Literal["none", "minimal", "low", "medium", "high"] | None = None
+    text_verbosity: Literal["low", "medium", "high"] | None = None
+
+
+class Policy(Value):
+    """Limits of one invocation (SO-1). None takes the deck's default at bind (decisions 16)."""
+
+    time_budget_ms: int | None = Field(default=None, gt=0)
+    tokens_in: int | None = Field(default=None, gt=0)
+    tokens_out: int | None = Field(default=None, gt=0)
+    max_tool_calls: int | None = Field(default=None, ge=0)
+    max_recursion_depth: int | None = Field(default=None, ge=0)
+
+
+class HandoffField(Value):
+    """One input field of a sub-agent, beyond the query (SAT-16, SO-3)."""
+
+    type: Literal["string", "integer", "number", "boolean", "array"] = "string"
+    description: str = ""
+    required: bool = False
+    enum: tuple[str, ...] = ()
+    max_length: int | None = Field(default=None, gt=0)
+    max_items: int | None = Field(default=None, gt=0)
+    pii: bool = False
+    """Redacted in traces (SO-22)."""
+
+
+class Handoff(Value):
+    """What crosses into a sub-agent and what shape comes back."""
+
+    fields: dict[str, HandoffField] = {}
+    output_schema: dict[str, Any] | None = None
+
+
+class EvalPolicy(Value):
+    """Which judge looks at this agent's answers, and by which rubric."""
+
+    judge: str
+    rubric: str
+    threshold: float = 0.95
+
+
+class AgentCard(Value):
+    """An agent, declared. `sub_agents` makes it an orchestrator; `role` is a label only (decisions 15)."""
+
+    id: str
+    description: str
+    """What the agent answers; the only thing an orchestrator's model knows when it routes."""
+    role: Role = "native"
+    model: str
+    """Key in models.yaml."""
+    tools: tuple[str, ...] = ()
+    """The whitelist: ids of the tools this agent may call."""
+    prompt_blocks: tuple[str, ...] = ()
+    sub_agents: tuple[str, ...] = ()
+    tuning: Tuning = Tuning()
+    version: str = "1"
+    status: Literal["active", "draft"] = "active"
+    flag: str | None = None
+    """Feature flag that must be on for this agent to be bound; None means always (PC2-S5.2a)."""
+    preamble: str | None = None
+    """The line an orchestrator says when its model calls tools without a word (SAT-19)."""
+    tool_config: dict[str, dict[str, Any]] = {}
+    """First layer of tool configuration: tool id -> values (PC1-D4)."""
+    fallback_model: str | None = None
+    handoff: Handoff = Handoff()
+    policy: Policy = Policy()
+    eval: EvalPolicy | None = None
+
+    @property
+    def tool_name(self) -> str:
+        """The name an orchestrator's model sees (PC2-FR-2)."""
+        return f"ask_{self.id}"
+
+    @property
+    def label(self) -> str:
+        """The agent's id in plain words, for people."""
+        return self.id.replace("_", " ").replace("-", " ").strip().lower()

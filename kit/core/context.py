@@ -1,0 +1,44 @@
+"""Who a turn is for, and what a sub-agent inherits from it (PC2-FR-5, FR-11)."""
+
+from kit.core.value import Value
+
+
+class Principal(Value):
+    """On whose behalf a turn runs. Both fields are compared (decisions 11)."""
+
+    tenant_id: str
+    user_id: str
+
+    def __str__(self) -> str:
+        return f"{self.tenant_id}/{self.user_id}"
+
+
+class Session(Value):
+    """A conversation as a value; its history lives in the store. An episode is a session."""
+
+    id: str
+    principal: Principal
+    locale: str = "en-US"
+    location: str | None = None
+
+
+class InheritedContext(Value):
+    """What crosses from the orchestrator to a sub-agent at instantiation (PC2-FR-5)."""
+
+    principal: Principal
+    episode_id: str
+    locale: str
+    location: str | None = None
+    prior_context: str | None = None
+    """Names entities, ids and goals of earlier turns with other sub-agents; None when there is nothing to carry."""
+
+
+class DynamicContext(Value):
+    """The per-request tail of a system prompt (PC1-FR-6): never part of the cohort prefix."""
+
+    date: str
+    user_id: str
+    locale: str
+    location: str | None = None
+    in_play: tuple[str, ...] = ()
+    """Sub-agents called in the previous turn: lets an elliptical reply stay where it belongs (decisions 6)."""

@@ -1,0 +1,64 @@
+"""The contract with the context service: request, response, and what a version skew means (PC2-S5.5)."""
+
+from typing import Any, Generic, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from kit.core.context import Principal
+
+T = TypeVar("T")
+Status = Literal["ok", "partial", "error"]
+
+
+class Inbound(BaseModel):
+    """A value from outside: frozen, but tolerant of fields a newer minor version adds."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore", use_attribute_docstrings=True)
+
+
+class EnricherRequest(Inbound):
+    """What a tool asks the context service, always on behalf of a principal (PC2-FR-11)."""
+
+    request_id: str
+    principal: Principal | None = None
+    domain_type: str
+    enricher_id: str
+    version: str = "1.0.0"
+    params: dict[str, Any] = {}
+
+
+class FailedSource(Inbound):
+    """A source behind an enricher that did not answer; `critical` forces status=error at the service."""
+
+    source: str
+    critical: bool = False
+    message: str = ""
+
+
+class CacheMeta(Inbound):
+    """Recorded, never acted on."""
+
+    cached: bool = False
+    cacheable: bool = False
+    ttl_seconds: int | None = None
+    key: str | None = None
+
+
+class EnricherResponse(Inbound, Generic[T]):
+    """The universal envelope; `status` alone decides what happens to the payload (PC2-FR-10)."""
+
+    status: Status
+    domain_type: str
+    enricher_id: str
+    version: str
+    principal: Principal
+    payload: T | None = None
+    partial: tuple[FailedSource, ...] = ()
+    cache_meta: CacheMeta = Field(default_factory=CacheMeta)
+    signature: str | None = None
+
+
+def compatible(spoken: str, understood: str) -> bool:
+    """True when two semantic versions share their major number; a malformed version is never compatible."""
+    major, _, rest = spoken.partition(".")
+    return major.isdigit() and bool(rest) and major == understood.partition(".")[0]

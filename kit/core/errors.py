@@ -1,0 +1,68 @@
+"""What raises, and who can fix it. Faults while serving a turn do not raise: they are Failure values.
+
+    KitError                 anything below; its message is a sentence that says what to do
+    ├── DeckError            faults in cards, blocks or deck settings; all of them in one report
+    ├── UnknownId            an id that no registry holds; names the nearest known ones
+    ├── BindError            a deck that cannot become a team (model, tool or capability missing)
+    ├── SettingsError        an environment value that cannot be used
+    ├── DataError            a data file that is missing or broken
+    ├── StoreError           the trace store cannot be opened, read or written
+    ├── UpstreamError        an upstream service cannot be reached or broke its contract
+    └── CassetteError        a recording that is missing, broken or does not fit the request
+"""
+
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
+
+
+class KitError(Exception):
+    """Root of every error the kit raises; `str()` is fit to show to a person."""
+
+
+class DeckError(KitError):
+    """Faults in a deck, all of them at once."""
+
+    def __init__(self, title: str, faults: Sequence[str]):
+        self.faults = tuple(faults)
+        super().__init__("\n".join([title, *(f"  - {fault}" for fault in faults)]))
+
+
+class UnknownId(KitError):
+    """An id that is not registered."""
+
+    def __init__(self, noun: str, wanted: str, known: Iterable[str]):
+        super().__init__(f"unknown {noun} {wanted!r}: {nearest(wanted, known)}")
+
+
+class BindError(KitError):
+    """A deck that cannot be bound to models and tools."""
+
+
+class SettingsError(KitError):
+    """A setting that cannot be used."""
+
+
+class DataError(KitError):
+    """A data file that is missing or broken."""
+
+
+class StoreError(KitError):
+    """The store cannot be opened, read or written."""
+
+
+class UpstreamError(KitError):
+    """An upstream service cannot be reached, or answered outside its contract."""
+
+
+class CassetteError(KitError):
+    """A recording that is missing, broken, or does not fit the request."""
+
+
+def nearest(wanted: str, known: Iterable[str], count: int = 3) -> str:
+    """Words a hint: the known ids closest to `wanted`, else the first few known ones."""
+    ids = sorted(known)
+    close = get_close_matches(wanted, ids, n=count, cutoff=0.5)
+    if close:
+        return "did you mean " + " or ".join(repr(name) for name in close) + "?"
+    shown = ", ".join(ids[:8]) + (" ..." if len(ids) > 8 else "")
+    return f"known are {shown}" if ids else "none is registered"

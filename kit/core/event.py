@@ -1,0 +1,278 @@
+"""Everything that happens in a turn, as one tagged union; app, notebooks, tests and traces read the same stream.
+
+Emitters send a Body. Only the turn's log stamps it into an Event, so nobody else handles numbers, clocks or spans.
+A body whose kind ends in `_started` opens the span it is stamped with; the matching `_ended` (and `completed`) closes it.
+"""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from kit.core.context import Principal
+from kit.core.outcome import Axis, Outcome, RoutingDecision, Usage
+from kit.core.value import Value
+
+STATUSES: frozenset[str] = frozenset(
+    {
+        "thinking_it_through",
+        "searching_offers",
+        "searching_catalog",
+        "matching_receipt",
+        "looking_up_purchase_history",
+        "looking_up_points_balance",
+        "calculating_redemption",
+        "reading_help_articles",
+        "asking_support",
+        "looking_up_games",
+        "looking_up_offer_terms",
+        "finding_restaurants",
+        "looking_up_retailer",
+        "preparing_results",
+    }
+)
+"""The closed status vocabulary (PC2-S5.7): identifiers, never prose. Unknown ones are dropped and counted."""
+
+Purpose = Literal["decide", "compose", "work", "job"]
+
+
+class Thinking(Value):
+    """The very first event of a turn (SAT-18)."""
+
+    kind: Literal["thinking"] = "thinking"
+
+
+class TurnStarted(Value):
+    kind: Literal["turn_started"] = "turn_started"
+    message: str
+    session_id: str
+    principal: Principal
+    pattern: str
+    started_at: float
+    """Wall clock, seconds since the epoch; every other time is seconds since this moment."""
+    deck: str = ""
+    cohort: str = ""
+    """Which prompt prefix the orchestrator speaks with (PC1-S5.5b)."""
+    cap: int = 0
+    model: str = ""
+
+
+class ResponseId(Value):
+    kind: Literal["response_id"] = "response_id"
+    agent: str
+    response_id: str
+
+
+class Text(Value):
+    """Text for the user. `lead` is said before it is known whether sub-agents are called: the preamble, or the whole answer."""
+
+    kind: Literal["text"] = "text"
+    channel: Literal["lead", "answer"]
+    text: str
+    synthetic: bool = False
+    """The card's fixed line, because the model said nothing (SAT-19)."""
+
+
+class TextReplaced(Value):
+    """Every answer text since `from_seq` no longer stands; `text` stands instead."""
+
+    kind: Literal["text_replaced"] = "text_replaced"
+    from_seq: int
+    text: str
+
+
+class Reasoning(Value):
+    kind: Literal["reasoning"] = "reasoning"
+    agent: str
+    text: str
+
+
+class ModelStarted(Value):
+    kind: Literal["model_started"] = "model_started"
+    agent: str
+    model: str
+    purpose: Purpose
+    input: tuple[str, ...] = ()
+    """What is new since this agent's previous model call, one `role: text` line each; prompt and history are kept elsewhere."""
+
+
+class ModelEnded(Value):
+    kind: Literal["model_ended"] = "model_ended"
+    agent: str
+    model: str
+    text: str = ""
+    calls: tuple[str, ...] = ()
+    usage: Usage = Usage()
+    ttft: float | None = None
+    """Seconds from the call to the first token."""
+    error: str | None = None
+
+
+class AgentStarted(Value):
+    kind: Literal["agent_started"] = "agent_started"
+    agent: str
+    call_id: str
+    query: str
+    prior_context: str | None = None
+    fields: dict[str, Any] = {}
+
+
+class AgentEnded(Value):
+    kind: Literal["agent_ended"] = "agent_ended"
+    agent: str
+    outcome: Outcome
+
+
+class ToolStarted(Value):
+    kind: Literal["tool_started"] = "tool_started"
+    agent: str
+    tool: str
+    call_id: str
+    args: dict[str, Any] = {}
+
+
+class ToolEnded(Value):
+    kind: Literal["tool_ended"] = "tool_ended"
+    agent: str
+    tool: str
+    call_id: str
+    result: str = ""
+    error: str | None = None
+    """Raw reason, for the trace alone."""
+
+
+class Status(Value):
+    """A sub-agent's progress as an identifier of the vocabulary (PC2-FR-13)."""
+
+    kind: Literal["status"] = "status"
+    agent: str
+    status: str
+
+
+class StatusLine(Value):
+    """The same progress in the assistant's words."""
+
+    kind: Literal["status_line"] = "status_line"
+    agent: str
+    text: str
+
+
+class Component(Value):
+    kind: Literal["component"] = "component"
+    agent: str
+    type: str
+    payload: dict[str, Any]
+
+
+class CallDropped(Value):
+    """A sub-agent call that never ran."""
+
+    kind: Literal["call_dropped"] = "call_dropped"
+    agent: str
+    call_id: str
+    reason: Literal["over_cap", "guard"]
+    guard: str | None = None
+
+
+class Envelope(Value):
+    """What a context-service envelope said about itself: recorded, not acted on (PC2-S5.5)."""
+
+    kind: Literal["envelope"] = "envelope"
+    agent: str
+    domain_type: str
+    enricher_id: str
+    status: str
+    principal_verified: bool
+    version: str = ""
+    version_ok: bool = True
+    cached: bool = False
+
+
+class AgentError(Value):
+    """agent.error_emit (PC2-OQ-5): no PII, no enricher id."""
+
+    kind: Literal["agent_error"] = "agent_error"
+    agent: str
+    axis: Axis
+    is_final: bool
+
+
+class Acknowledged(Value):
+    """How a composition came to own up to what failed (decisions 8)."""
+
+    kind: Literal["acknowledged"] = "acknowledged"
+    path: Literal["composed", "recomposed", "appended"]
+    owed: tuple[str, ...]
+
+
+class Separator(Value):
+    """Between two agents' parts; for history only, never for the client (SAT-18)."""
+
+    kind: Literal["separator"] = "separator"
+    agent: str
+
+
+class Spent(Value):
+    """Total usage of the turn."""
+
+    kind: Literal["usage"] = "usage"
+    usage: Usage
+
+
+class Routing(Value):
+    kind: Literal["routing"] = "routing"
+    decision: RoutingDecision
+
+
+class Completed(Value):
+    """The last event of a turn, whatever happened."""
+
+    kind: Literal["completed"] = "completed"
+    status: Literal["ok", "failed", "cancelled", "deadline"]
+    text: str
+    error: str | None = None
+    """Raw reason, for the trace alone."""
+
+
+Body = Annotated[
+    Thinking
+    | TurnStarted
+    | ResponseId
+    | Text
+    | TextReplaced
+    | Reasoning
+    | ModelStarted
+    | ModelEnded
+    | AgentStarted
+    | AgentEnded
+    | ToolStarted
+    | ToolEnded
+    | Status
+    | StatusLine
+    | Component
+    | CallDropped
+    | Envelope
+    | AgentError
+    | Acknowledged
+    | Separator
+    | Spent
+    | Routing
+    | Completed,
+    Field(discriminator="kind"),
+]
+
+
+class Event(Value):
+    """A body, stamped by the turn's log."""
+
+    seq: int
+    """0, 1, 2 ... without gaps, within a turn."""
+    at: float
+    """Seconds since the turn began."""
+    turn_id: str
+    span_id: str
+    parent_span_id: str | None = None
+    body: Body
+
+    @property
+    def kind(self) -> str:
+        return self.body.kind

@@ -1,0 +1,193 @@
+"""What a dispatch is given and what it returns: values, never exceptions (SO-4, PC2-S5.8)."""
+
+from collections.abc import Iterable
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from kit.core.value import Value
+
+Axis = Literal["invocation", "data"]
+Reason = Literal[
+    "timeout",
+    "exception",
+    "unknown_agent",
+    "not_allowed",
+    "budget",
+    "refusal",
+    "unavailable",
+    "principal_mismatch",
+    "insufficient",
+    "contract_violation",
+    "low_confidence",
+    "cancelled",
+]
+CapBehavior = Literal["within", "at", "over"]
+
+
+class Usage(Value):
+    """Tokens and calls spent; `cost` in US dollars, None where a price is not known."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cached_tokens: int = 0
+    model_calls: int = 0
+    tool_calls: int = 0
+    cost: float | None = None
+
+    def __add__(self, other: "Usage") -> "Usage":
+        known = [cost for cost in (self.cost, other.cost) if cost is not None]
+        return Usage(
+            input_tokens=self.input_tokens + other.input_tokens,
+            output_tokens=self.output_tokens + other.output_tokens,
+            cached_tokens=self.cached_tokens + other.cached_tokens,
+            model_calls=self.model_calls + other.model_calls,
+            tool_calls=self.tool_calls + other.tool_calls,
+            cost=sum(known) if known else None,
+        )
+
+
+def total(parts: Iterable[Usage]) -> Usage:
+    """Sums usages; the empty sum is `Usage()`."""
+    whole = Usage()
+    for part in parts:
+        whole = whole + part
+    return whole
+
+
+class Timing(Value):
+    """Seconds since the turn began."""
+
+    started: float
+    ended: float
+
+    @property
+    def seconds(self) -> float:
+        return self.ended - self.started
+
+
+class AgentCall(Value):
+    """One request to one agent: what a tool call of the orchestrator's model becomes."""
+
+    call_id: str
+    agent: str
+    query: str
+    prior_context: str | None = None
+    intent_count: int | None = None
+    """How many intents the model says it saw in the user's message (SAT-2)."""
+    fields: dict[str, Any] = {}
+    """Declared hand-off fields, and nothing else."""
+
+
+class ComponentPayload(Value):
+    """A structured piece for the page (an offer, a receipt), kept apart from narration (PC1-FR-10)."""
+
+    type: str
+    payload: dict[str, Any]
+
+
+class Answer(Value):
+    """A sub-agent that came back with something to say."""
+
+    kind: Literal["answer"] = "answer"
+    call_id: str
+    agent: str
+    text: str
+    components: tuple[ComponentPayload, ...] = ()
+    caveat: str | None = None
+    """Set when a source was partial: the answer holds, with this reservation."""
+    confidence: float | None = None
+    data_faults: tuple[str, ...] = ()
+    """Data calls that failed while the sub-agent could still answer (axis 2, decisions 9)."""
+    usage: Usage = Usage()
+    timing: Timing | None = None
+
+
+class Failure(Value):
+    """A sub-agent that did not; `detail` goes to the trace only, never to a model or a person."""
+
+    kind: Literal["failure"] = "failure"
+    call_id: str
+    agent: str
+    axis: Axis
+    reason: Reason
+    detail: str = ""
+    suggestion: str | None = None
+    usage: Usage = Usage()
+    timing: Timing | None = None
+
+
+Outcome = Annotated[Answer | Failure, Field(discriminator="kind")]
+
+
+class FanOut(Value):
+    """Everything that became of one round of calls, in emission order."""
+
+    outcomes: tuple[Outcome, ...]
+    dropped: tuple[AgentCall, ...] = ()
+    """Over the cap: never run (PC2-FR-7)."""
+    refused: tuple[AgentCall, ...] = ()
+    """Stopped by a guard: never run, never told to the user."""
+    cap: int
+
+    @property
+    def failures(self) -> tuple[Failure, ...]:
+        return tuple(o for o in self.outcomes if isinstance(o, Failure))
+
+    @property
+    def clean(self) -> bool:
+        """Nothing in it that the user must be told about."""
+        owed = (isinstance(o, Failure) or o.caveat or o.data_faults for o in self.outcomes)
+        return not self.dropped and not any(owed)
+
+
+class RoutedOutcome(Value):
+    """One line of a routing decision."""
+
+    agent: str
+    call_id: str
+    result: Literal["success", "failure", "data_error"]
+    reason: Reason | None = None
+
+
+class RoutingDecision(Value):
+    """What was routed where on one turn (PC2-FR-15, AC-10)."""
+
+    pattern: str
+    invoked: tuple[str, ...]
+    intent_count: int
+    """Sub-agent calls the model emitted."""
+    reported_intents: int
+    """Intents the model said it saw (decisions 4)."""
+    cap: int
+    cap_behavior: CapBehavior
+    dropped: tuple[str, ...] = ()
+    refused: tuple[str, ...] = ()
+    outcomes: tuple[RoutedOutcome, ...] = ()
+    rounds: int = 0
+
+
+_BECAUSE: dict[Reason, str] = {
+    "timeout": "it took too long to answer",
+    "budget": "it ran out of the room it was given",
+    "refusal": "it declined to answer",
+    "low_confidence": "it was not sure enough of its answer",
+    "cancelled": "it was stopped",
+    "not_allowed": "it may not be used here",
+    "unknown_agent": "there is no such assistant",
+}
+
+
+def tell(outcome: Outcome) -> str:
+    """Words an outcome for a model: the answer, or one plain sentence without code, id or error text (PC2-FR-14)."""
+    if isinstance(outcome, Answer):
+        return f"{outcome.text}\n\n(Note: {outcome.caveat})" if outcome.caveat else outcome.text
+    because = _BECAUSE.get(outcome.reason, "it is not available right now")
+    label = outcome.agent.replace("_", " ").replace("-", " ")
+    return f"No answer from {label}: {because}. Say plainly that this part could not be answered, and claim nothing for it."
+
+
+def tell_dropped(call: AgentCall) -> str:
+    """Words an over-cap call for a model."""
+    label = call.agent.replace("_", " ").replace("-", " ")
+    return f"Not asked: {label}. Too many parts in one message. Say plainly that this part was left out, and offer to take it next."

@@ -1,0 +1,142 @@
+"""Spans and totals of a turn, derived from its events and from nothing else."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Literal
+
+from kit.core.event import (
+    AgentEnded,
+    AgentStarted,
+    Body,
+    Completed,
+    Event,
+    ModelEnded,
+    ModelStarted,
+    Routing,
+    Spent,
+    ToolEnded,
+    ToolStarted,
+    TurnStarted,
+)
+from kit.core.outcome import Answer, RoutingDecision, Usage
+from kit.core.value import Value
+
+SpanKind = Literal["turn", "agent", "model", "tool"]
+
+
+class Span(Value):
+    """A piece of a turn with a beginning and an end; times in seconds since the turn began."""
+
+    id: str
+    parent_id: str | None
+    kind: SpanKind
+    name: str
+    agent: str
+    started: float
+    ended: float | None = None
+    """None while running, or when the turn was interrupted."""
+    status: Literal["running", "ok", "error"] = "running"
+    error: str | None = None
+    input: str = ""
+    output: str = ""
+    usage: Usage = Usage()
+    attributes: dict[str, Any] = {}
+
+    @property
+    def seconds(self) -> float:
+        return (self.ended if self.ended is not None else self.started) - self.started
+
+
+class Trace(Value):
+    """One turn as a tree of spans."""
+
+    turn_id: str
+    started_at: float = 0.0
+    spans: tuple[Span, ...] = ()
+    """In the order they began; the first is the turn itself."""
+    routing: RoutingDecision | None = None
+    usage: Usage = Usage()
+
+    def children(self, span_id: str | None) -> tuple[Span, ...]:
+        return tuple(span for span in self.spans if span.parent_id == span_id)
+
+    def rows(self) -> list[tuple[int, Span]]:
+        """The waterfall: every span once, parents before children, with its depth."""
+        found: list[tuple[int, Span]] = []
+
+        def walk(parent: str | None, depth: int) -> None:
+            for span in self.children(parent):
+                found.append((depth, span))
+                walk(span.id, depth + 1)
+
+        walk(None, 0)
+        return found
+
+
+def _opened(event: Event) -> dict[str, Any] | None:
+    body = event.body
+    match body:
+        case TurnStarted():
+            attributes = body.model_dump(mode="json", exclude={"kind", "message", "started_at"})
+            return {"kind": "turn", "name": "turn", "agent": "", "input": body.message, "attributes": attributes}
+        case AgentStarted():
+            attributes = {"call_id": body.call_id, "prior_context": body.prior_context, "fields": body.fields}
+            return {"kind": "agent", "name": body.agent, "agent": body.agent, "input": body.query, "attributes": attributes}
+        case ModelStarted():
+            attributes = {"model": body.model, "purpose": body.purpose}
+            name = f"{body.purpose} · {body.model}"
+            return {"kind": "model", "name": name, "agent": body.agent, "input": "\n".join(body.input), "attributes": attributes}
+        case ToolStarted():
+            attributes = {"call_id": body.call_id}
+            return {"kind": "tool", "name": body.tool, "agent": body.agent, "input": str(body.args), "attributes": attributes}
+        case _:
+            return None
+
+
+def _closed(body: Body) -> dict[str, Any] | None:
+    match body:
+        case Completed():
+            failed = body.status in ("failed", "deadline")
+            return {"status": "error" if failed else "ok", "error": body.error, "output": body.text}
+        case AgentEnded(outcome=Answer() as answer):
+            return {"status": "ok", "output": answer.text, "usage": answer.usage}
+        case AgentEnded(outcome=failure):
+            error = f"{failure.axis}: {failure.reason}" + (f": {failure.detail}" if failure.detail else "")  # type: ignore[union-attr]
+            return {"status": "error", "error": error, "usage": failure.usage}
+        case ModelEnded():
+            output = body.text + "".join(f"\n→ {call}" for call in body.calls)
+            return {"status": "error" if body.error else "ok", "error": body.error, "output": output, "usage": body.usage}
+        case ToolEnded():
+            return {"status": "error" if body.error else "ok", "error": body.error, "output": body.result}
+        case _:
+            return None
+
+
+def trace_of(events: Iterable[Event]) -> Trace:
+    """Folds events (of one turn, in order) into its trace; unfinished spans stay `running`."""
+    open_spans: dict[str, dict[str, Any]] = {}
+    turn_id, started_at, routing, usage = "", 0.0, None, Usage()
+    for event in events:
+        turn_id = event.turn_id
+        opened = _opened(event)
+        if opened is not None:
+            open_spans[event.span_id] = {"id": event.span_id, "parent_id": event.parent_span_id, "started": event.at, **opened}
+        closed = _closed(event.body)
+        if closed is not None and event.span_id in open_spans:
+            open_spans[event.span_id].update(closed, ended=event.at)
+        match event.body:
+            case TurnStarted(started_at=when):
+                started_at = when
+            case Routing(decision=decision):
+                routing = decision
+            case Spent(usage=spent):
+                usage = spent
+            case _:
+                pass
+    spans = tuple(Span(**fields) for fields in open_spans.values())
+    return Trace(turn_id=turn_id, started_at=started_at, spans=spans, routing=routing, usage=usage)
+
+
+def slowest(spans: Sequence[Span]) -> Span | None:
+    """The span that took longest, the turn itself aside."""
+    parts = [span for span in spans if span.kind != "turn"]
+    return max(parts, key=lambda span: span.seconds, default=None)

@@ -1,0 +1,49 @@
+"""Copies a finished turn to sinks: whoever else wants the trace. The store is not a sink; it always has it."""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from kit.core.event import Event
+from kit.core.record import TurnRecord
+from kit.core.trace import Trace, trace_of
+
+log = logging.getLogger("kit.recorder")
+
+
+class Sink(Protocol):
+    """Receives each finished turn once, after the answer was given; must not block for long."""
+
+    name: str
+
+    def turn_ended(self, turn: TurnRecord, trace: Trace, events: Sequence[Event]) -> None: ...
+
+    def close(self) -> None: ...
+
+
+@dataclass
+class Recorder:
+    """Hands finished turns to every sink; a sink that raises is logged and counted, never felt by the turn."""
+
+    sinks: tuple[Sink, ...] = ()
+    lost: dict[str, int] = field(default_factory=dict[str, int])
+    """Sink name -> turns it did not take."""
+
+    def turn_ended(self, turn: TurnRecord, events: Sequence[Event]) -> None:
+        if not self.sinks:
+            return
+        trace = trace_of(events)
+        for sink in self.sinks:
+            try:
+                sink.turn_ended(turn, trace, events)
+            except Exception as error:  # a border: a sink is someone else's code
+                self.lost[sink.name] = self.lost.get(sink.name, 0) + 1
+                log.warning("sink %s did not take turn %s: %s", sink.name, turn.id, error)
+
+    def close(self) -> None:
+        for sink in self.sinks:
+            try:
+                sink.close()
+            except Exception as error:  # the same border
+                log.warning("sink %s did not close: %s", sink.name, error)

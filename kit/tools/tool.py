@@ -1,0 +1,64 @@
+"""What a tool is given around its call, and what it gives back beside text."""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any
+
+from langchain_core.tools import BaseTool
+
+from kit.core.context import InheritedContext
+from kit.core.event import Body
+from kit.core.outcome import ComponentPayload, Reason
+from kit.core.value import Value
+
+ToolFactory = Callable[[Mapping[str, Any]], BaseTool]
+"""Makes a tool from its resolved configuration (card, then settings, then flags: PC1-D4)."""
+Toolbox = Mapping[str, BaseTool | ToolFactory]
+"""Tool id -> tool, or a factory for one."""
+
+
+class ToolResult(Value):
+    """The artifact of a tool call: returned beside its text by tools with `response_format="content_and_artifact"`."""
+
+    text: str
+    components: tuple[ComponentPayload, ...] = ()
+    caveat: str | None = None
+    """A reservation the answer must carry (envelope status partial)."""
+    fault: Reason | None = None
+    """Set when there is no data: the text then says only that it is unavailable."""
+    detail: str = ""
+    """Raw reason, for the trace alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolContext:
+    """Who a tool call is for. Set around the call, so that the schema a model sees stays clean."""
+
+    agent: str
+    turn_id: str
+    inherited: InheritedContext
+    emit: Callable[[Body], None]
+    """Sends an event under the span of this call."""
+
+
+_context: ContextVar[ToolContext] = ContextVar("tool_context")
+
+
+def tool_context() -> ToolContext:
+    """The context of the tool call now running.
+
+    Raises LookupError when no call is running.
+    """
+    return _context.get()
+
+
+@contextmanager
+def within(context: ToolContext) -> Iterator[None]:
+    """Sets the context for the calls made inside."""
+    token = _context.set(context)
+    try:
+        yield
+    finally:
+        _context.reset(token)
