@@ -1,0 +1,43 @@
+"""What the kit knows about a model before it is built: one entry of models.yaml."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from kit.core.outcome import Usage
+from kit.core.value import Value
+
+RoutingMode = Literal["native", "json_schema"]
+
+
+class ModelSpec(Value):
+    """A model by key. Prices in US dollars per million tokens; None where no price is known."""
+
+    key: str
+    provider: Literal["offline", "openai"]
+    name: str = ""
+    """The provider's own name; empty means the key."""
+    base_url: str | None = None
+    """An OpenAI-compatible endpoint; None takes the provider's own, or the one in the settings."""
+    api: Literal["chat", "responses"] = "chat"
+    effort: Literal["none", "minimal", "low", "medium", "high"] | None = None
+    context_window: int = Field(default=128_000, gt=0)
+    """Tokens."""
+    price_in: float | None = None
+    price_out: float | None = None
+    routing: RoutingMode = "native"
+    """How the model calls tools: by its own tool calls, or by an answer bound to a JSON schema."""
+    concurrent_tool_calls: bool = True
+    """Whether one reply may hold several tool calls; an orchestrator needs it (PC1-NFR-6)."""
+    fallback: str | None = None
+    note: str = ""
+
+    def cost(self, usage: Usage) -> float | None:
+        """Dollars for a usage, or None where a price is not known."""
+        if self.price_in is None or self.price_out is None:
+            return None
+        return (usage.input_tokens * self.price_in + usage.output_tokens * self.price_out) / 1e6
+
+
+OFFLINE = ModelSpec(key="offline", provider="offline", price_in=0.0, price_out=0.0, note="offline stand-in, not an LLM")
+"""Always known: the embedded stand-in, with no key and no download."""
