@@ -73,9 +73,10 @@ class Text(Value):
 
 
 class TextReplaced(Value):
-    """Every answer text since `from_seq` no longer stands; `text` stands instead."""
+    """Every text of this channel since `from_seq` no longer stands; `text` stands instead."""
 
     kind: Literal["text_replaced"] = "text_replaced"
+    channel: Literal["lead", "answer"] = "answer"
     from_seq: int
     text: str
 

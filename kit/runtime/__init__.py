@@ -1,0 +1,1 @@
+"""One turn: dispatch, agents, models, tools, and the events they leave."""

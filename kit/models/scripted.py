@@ -1,0 +1,143 @@
+"""The model of tests: says what it is told to say, at the pace it is told, and tells of lines it never said."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
+from langchain_core.language_models.chat_models import BaseChatModel
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, ToolCallChunk
+from langchain_core.messages.ai import UsageMetadata
+from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
+from langchain_core.runnables import Runnable
+from pydantic import PrivateAttr
+
+_counter = iter(range(1, 1 << 62))
+
+
+@dataclass(frozen=True)
+class Line:
+    """One reply of a scripted model."""
+
+    text: str = ""
+    calls: Sequence[tuple[str, Mapping[str, Any]]] = ()
+    """Tool calls as (tool name, arguments)."""
+    delay: float = 0.0
+    """Seconds before the first token."""
+    pieces: Sequence[str] = ()
+    """The text as it streams; empty means in one piece."""
+    pace: float = 0.0
+    """Seconds between pieces."""
+    error: BaseException | None = None
+    """Raised after `delay` instead of answering."""
+    ids: Sequence[str] = field(default=())
+    """Tool call ids; empty means fresh ones."""
+
+    def tool_calls(self) -> list[dict[str, Any]]:
+        ids = self.ids or [f"call_{next(_counter):06d}" for _ in self.calls]
+        return [{"name": n, "args": dict(a), "id": i, "type": "tool_call"} for (n, a), i in zip(self.calls, ids, strict=True)]
+
+
+Script = Line | str | Callable[[list[BaseMessage]], "Line | str"]
+"""A reply, a bare text, or a function of the messages seen."""
+
+
+class ScriptedModel(BaseChatModel):
+    """Answers its script line by line; a single callable answers every call.
+
+    Set `disable_streaming=True` for a model that cannot stream. `seen` holds the messages of every call.
+    """
+
+    script: list[Any]
+    """Lines in order, or one callable for all calls."""
+    _seen: list[list[BaseMessage]] = PrivateAttr(default_factory=list[list[BaseMessage]])
+    _said: int = PrivateAttr(default=0)
+
+    def __init__(self, *script: Script, **fields: Any):
+        super().__init__(script=list(script), **fields)
+
+    @property
+    def _llm_type(self) -> str:
+        return "scripted"
+
+    @property
+    def seen(self) -> list[list[BaseMessage]]:
+        return self._seen
+
+    @property
+    def leftovers(self) -> list[Any]:
+        """Lines never said; a test that scripted them expected them."""
+        return [line for line in self.script[self._said :] if not callable(line)]
+
+    def bind_tools(self, tools: Sequence[Any], **kwargs: Any) -> Runnable[Any, AIMessage]:
+        return self.bind(tools=list(tools), **kwargs)
+
+    def _next(self, messages: list[BaseMessage]) -> Line:
+        self._seen.append(list(messages))
+        if len(self.script) == 1 and callable(self.script[0]):
+            line = self.script[0](messages)
+        elif self._said < len(self.script):
+            line = self.script[self._said]
+            self._said += 1
+            line = line(messages) if callable(line) else line
+        else:
+            raise AssertionError(f"the script of {self.name or 'this model'} is over after {self._said} lines")
+        return Line(line) if isinstance(line, str) else line
+
+    def _usage(self, messages: list[BaseMessage], line: Line) -> UsageMetadata:
+        read = sum(len(str(m.content)) for m in messages) // 4  # type: ignore[reportUnknownMemberType]
+        wrote = (len(line.text) + sum(len(str(a)) for _, a in line.calls)) // 4
+        return UsageMetadata(input_tokens=read, output_tokens=wrote, total_tokens=read + wrote)
+
+    async def _agenerate(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: AsyncCallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> ChatResult:
+        line = self._next(messages)
+        await asyncio.sleep(line.delay)
+        if line.error is not None:
+            raise line.error
+        calls: list[Any] = line.tool_calls()
+        message = AIMessage(line.text, tool_calls=calls, usage_metadata=self._usage(messages, line))
+        return ChatResult(generations=[ChatGeneration(message=message)])
+
+    async def _astream(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: AsyncCallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> AsyncIterator[ChatGenerationChunk]:
+        line = self._next(messages)
+        await asyncio.sleep(line.delay)
+        if line.error is not None:
+            raise line.error
+        for piece in line.pieces or ([line.text] if line.text else []):
+            yield ChatGenerationChunk(message=AIMessageChunk(piece))
+            await asyncio.sleep(line.pace)
+        yield ChatGenerationChunk(message=self._closing(messages, line))
+
+    def _closing(self, messages: list[BaseMessage], line: Line) -> AIMessageChunk:
+        chunks = [
+            ToolCallChunk(name=call["name"], args=json.dumps(call["args"]), id=call["id"], index=index)
+            for index, call in enumerate(line.tool_calls())
+        ]
+        usage = self._usage(messages, line)
+        return AIMessageChunk("", tool_call_chunks=chunks, usage_metadata=usage, chunk_position="last")
+
+    def _generate(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: CallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> ChatResult:
+        raise NotImplementedError("a scripted model is asynchronous: use ainvoke or astream")
+
+    def _stream(self, *args: Any, **kwargs: Any) -> Iterator[ChatGenerationChunk]:
+        raise NotImplementedError("a scripted model is asynchronous: use ainvoke or astream")

@@ -1,0 +1,54 @@
+"""A sub-agent as a tool: the schema an orchestrator's model sees, and the way back from its call (PC2-FR-2, SAT-16)."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from langchain_core.messages.tool import ToolCall
+
+from kit.core.card import AgentCard, HandoffField
+from kit.core.outcome import AgentCall
+
+_QUERY = "The user's exact words for this part, verbatim: do not rephrase, expand or add context."
+_COUNT = "How many distinct intents the user's whole message holds."
+_PRIOR = "When the user switches here from another topic: names, ids and goals from earlier turns that matter. Otherwise leave out."
+
+
+def ask_tool(card: AgentCard) -> dict[str, Any]:
+    """The function schema of `ask_<id>`; its description is the card's, to the letter."""
+    properties: dict[str, Any] = {
+        "query": {"type": "string", "description": _QUERY},
+        "intent_count": {"type": "integer", "minimum": 1, "description": _COUNT},
+        "prior_context": {"type": "string", "description": _PRIOR},
+    }
+    properties |= {name: _property(field) for name, field in card.handoff.fields.items()}
+    required = ["query", "intent_count", *(name for name, field in card.handoff.fields.items() if field.required)]
+    parameters = {"type": "object", "properties": properties, "required": required}
+    return {"type": "function", "function": {"name": card.tool_name, "description": card.description, "parameters": parameters}}
+
+
+def read_call(call: ToolCall, card: AgentCard | None, call_id: str, message: str) -> AgentCall:
+    """What a model's tool call asks for; undeclared arguments do not cross (SO-3), a missing query becomes the message."""
+    args: Mapping[str, Any] = call["args"]
+    query, count, prior = args.get("query"), args.get("intent_count"), args.get("prior_context")
+    fields = {name: args[name] for name in card.handoff.fields if name in args} if card is not None else {}
+    return AgentCall(
+        call_id=call_id,
+        agent=card.id if card is not None else call["name"].removeprefix("ask_"),
+        query=query.strip() if isinstance(query, str) and query.strip() else message,
+        prior_context=prior if isinstance(prior, str) and prior.strip() else None,
+        intent_count=count if isinstance(count, int) else None,
+        fields=fields,
+    )
+
+
+def _property(field: HandoffField) -> dict[str, Any]:
+    schema: dict[str, Any] = {"type": field.type, "description": field.description}
+    if field.enum:
+        schema["enum"] = list(field.enum)
+    if field.max_length:
+        schema["maxLength"] = field.max_length
+    if field.type == "array":
+        schema["items"] = {"type": "string"}
+        if field.max_items:
+            schema["maxItems"] = field.max_items
+    return schema

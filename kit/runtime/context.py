@@ -1,0 +1,92 @@
+"""All that a dispatch may reach: the turn's log and limits, the inherited context, and the agents bound for this turn."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from kit.core.card import AgentCard
+from kit.core.context import DynamicContext, InheritedContext
+from kit.core.event import Body, Event
+from kit.core.outcome import AgentCall, Outcome, Usage
+from kit.core.record import Message
+from kit.runtime.cassette import Cassette
+from kit.runtime.log import TurnLog
+
+
+class Agent(Protocol):
+    """Whatever can answer a call: an LLM agent, a remote peer, a stub."""
+
+    @property
+    def card(self) -> AgentCard: ...
+
+    @property
+    def time_budget(self) -> float | None:
+        """Seconds one invocation may take; None for no limit of its own."""
+        ...
+
+    async def run(self, call: AgentCall, ctx: "RunContext") -> Outcome: ...
+
+
+@dataclass(slots=True)
+class TurnState:
+    """What one turn shares among all its dispatches. The only mutable thing below `run_turn`."""
+
+    log: TurnLog
+    agents: Mapping[str, Agent]
+    dynamic: DynamicContext
+    cap: int
+    pattern: str
+    history: Callable[[str], Sequence[Message]]
+    """Narration as one reader may see it: "" is the orchestrator, an agent id its own turns (PC1-FR-7)."""
+    phrases: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Status identifier -> the assistant's words for it (PC2-FR-13)."""
+    cassette: Cassette | None = None
+    taken: int = 0
+    """Sub-agent calls admitted so far, over all rounds (PC2-S5.4a)."""
+    rounds: int = 0
+    emitted: list[AgentCall] = field(default_factory=list[AgentCall])
+    dropped: list[AgentCall] = field(default_factory=list[AgentCall])
+    refused: list[AgentCall] = field(default_factory=list[AgentCall])
+    outcomes: list[Outcome] = field(default_factory=list[Outcome])
+    spent: list[Usage] = field(default_factory=list[Usage])
+    """Usage of every model and tool call made, by whomever."""
+    asked: dict[str, int] = field(default_factory=dict[str, int])
+    """Model calls so far, by path."""
+
+    def place(self, path: str) -> str:
+        """Names the next model call made from `path`, the same on every run: never by arrival order."""
+        number = self.asked[path] = self.asked.get(path, 0) + 1
+        return f"{path}:{number}"
+
+    def admit(self, calls: Sequence[AgentCall]) -> tuple[list[AgentCall], list[AgentCall]]:
+        """Splits calls into those under the cap and those over it, in emission order (PC2-FR-7)."""
+        room = max(0, self.cap - self.taken)
+        run, over = list(calls[:room]), list(calls[room:])
+        self.taken += len(run)
+        self.dropped += over
+        return run, over
+
+
+@dataclass(frozen=True, slots=True)
+class RunContext:
+    """One agent's view of the turn: its span, who it runs for, whom it may call."""
+
+    turn: TurnState
+    inherited: InheritedContext
+    span_id: str
+    parent_span_id: str | None = None
+    callees: frozenset[str] = frozenset()
+    """Ids this caller's card names in `sub_agents`; anything else is refused (SO-6)."""
+    path: str = ""
+    """Where in the turn this runs (`orchestrator/1.2.rewards`: round, position, agent): names model calls in a cassette."""
+
+    def emit(self, body: Body) -> Event:
+        return self.turn.log.emit(body, self.span_id, self.parent_span_id)
+
+    def opened(self, body: Body) -> "RunContext":
+        """A context for a new span under this one, with `body` as its first event."""
+        child = RunContext(
+            self.turn, self.inherited, self.turn.log.new_span(), self.span_id, self.callees, self.path
+        )
+        child.emit(body)
+        return child

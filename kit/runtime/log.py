@@ -1,0 +1,68 @@
+"""The append-only log of one turn: stamps bodies into events, and lets anyone follow from any point."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+
+from kit.core.event import Body, Event
+
+
+class TurnLog:
+    """Events of one turn in order. Emitting is synchronous; followers are woken, never waited for."""
+
+    def __init__(self, turn_id: str, clock: Callable[[], float]):
+        self.turn_id = turn_id
+        self.events: list[Event] = []
+        self.closed = False
+        self._clock = clock
+        self._began = clock()
+        self._spans = 0
+        self._waiting: list[asyncio.Future[None]] = []
+
+    def now(self) -> float:
+        """Seconds since the turn began."""
+        return self._clock() - self._began
+
+    def new_span(self) -> str:
+        """An id for a span to come; unique within the turn, and the same on every run of the same turn."""
+        self._spans += 1
+        return f"s{self._spans}"
+
+    def emit(self, body: Body, span_id: str, parent_span_id: str | None = None) -> Event:
+        """Stamps and appends. After the log is closed nothing is added: a late child has no voice."""
+        event = Event(
+            seq=len(self.events),
+            at=self.now(),
+            turn_id=self.turn_id,
+            span_id=span_id,
+            parent_span_id=parent_span_id,
+            body=body,
+        )
+        if not self.closed:
+            self.events.append(event)
+            self._wake()
+        return event
+
+    def close(self) -> None:
+        """No event follows; followers run to their end."""
+        self.closed = True
+        self._wake()
+
+    async def follow(self, from_seq: int = 0) -> AsyncIterator[Event]:
+        """Every event from `from_seq` on, as it comes, until the log is closed."""
+        seq = from_seq
+        while True:
+            while seq < len(self.events):
+                yield self.events[seq]
+                seq += 1
+            if self.closed:
+                return
+            waiter = asyncio.get_running_loop().create_future()
+            self._waiting.append(waiter)
+            await waiter
+
+    def _wake(self) -> None:
+        if self._waiting:
+            waiting, self._waiting = self._waiting, []
+            for waiter in waiting:
+                if not waiter.done():
+                    waiter.set_result(None)

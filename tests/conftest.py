@@ -1,0 +1,19 @@
+"""Async tests run on the virtual clock, where waiting costs nothing; `@pytest.mark.realtime` takes a real loop."""
+
+import asyncio
+import inspect
+
+import pytest
+
+from kit.runtime.clock import run_virtual
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    if not inspect.iscoroutinefunction(pyfuncitem.obj):
+        return None
+    names = inspect.signature(pyfuncitem.obj).parameters
+    arguments = {name: pyfuncitem.funcargs[name] for name in names if name in pyfuncitem.funcargs}
+    run = asyncio.run if pyfuncitem.get_closest_marker("realtime") else run_virtual
+    run(pyfuncitem.obj(**arguments))
+    return True
