@@ -174,6 +174,15 @@ class CallDropped(Value):
     guard: str | None = None
 
 
+class Guarded(Value):
+    """A guard acted on a decision; never told to the user (decisions 7)."""
+
+    kind: Literal["guarded"] = "guarded"
+    guard: str
+    agent: str
+    reason: str
+
+
 class Envelope(Value):
     """What a context-service envelope said about itself: recorded, not acted on (PC2-S5.5)."""
 
@@ -251,6 +260,7 @@ Body = Annotated[
     | StatusLine
     | Component
     | CallDropped
+    | Guarded
     | Envelope
     | AgentError
     | Acknowledged

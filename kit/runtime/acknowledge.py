@@ -3,7 +3,9 @@
 import re
 from collections.abc import Iterable, Sequence
 
+from kit.core.event import Acknowledged
 from kit.core.outcome import AgentCall, Answer, Failure, Outcome
+from kit.runtime.context import RunContext
 
 _OWNING = re.compile(
     r"\b(?:not|n't|unable|couldn.t|cannot|can.t|wasn.t|weren.t|isn.t|aren.t|unavailable|failed|fail|left out|leave out|skipped|"
@@ -40,6 +42,17 @@ def apology(outcomes: Iterable[Outcome], dropped: Iterable[AgentCall], only: Seq
     if left:
         lines.append(f"I left out {_listed(left)} for now; ask me again and I'll take it next.")
     return " ".join(lines)
+
+
+def settle(text: str, ctx: RunContext) -> str:
+    """The composed text, with a fixed sentence appended for every part it does not own up to (decisions 8)."""
+    turn = ctx.turn
+    agents = owed(turn.outcomes, turn.dropped)
+    if not agents:
+        return text
+    silent = missing(text, agents)
+    ctx.emit(Acknowledged(path="appended" if silent else "composed", owed=agents))
+    return f"{text}\n\n{apology(turn.outcomes, turn.dropped, silent)}" if silent else text
 
 
 def rescue(outcomes: Sequence[Outcome], dropped: Sequence[AgentCall]) -> str:

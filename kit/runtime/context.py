@@ -40,6 +40,8 @@ class TurnState:
     """Narration as one reader may see it: "" is the orchestrator, an agent id its own turns (PC1-FR-7)."""
     phrases: Mapping[str, str] = field(default_factory=dict[str, str])
     """Status identifier -> the assistant's words for it (PC2-FR-13)."""
+    default_sub_agent: str | None = None
+    """Who takes what fits nobody (decisions 5)."""
     cassette: Cassette | None = None
     taken: int = 0
     """Sub-agent calls admitted so far, over all rounds (PC2-S5.4a)."""

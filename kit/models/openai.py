@@ -1,0 +1,103 @@
+"""ChatOpenAI for OpenAI and for every endpoint that speaks its API, with or without native tool calls."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from functools import cache
+from ssl import SSLContext
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import httpx
+from langchain_core.language_models import BaseChatModel
+
+from kit.core.card import Tuning
+from kit.core.errors import SettingsError
+from kit.core.model import ModelSpec
+from kit.models.json_routing import JsonRouting, NativeOrJson
+
+OPENAI = "https://api.openai.com/v1"
+NO_KEY = "no-key"
+"""Sent where no key is known: local servers ask for none, but the client insists on one."""
+TIMEOUT = 120.0
+"""Seconds without a byte before a request is given up; a turn's own deadline is shorter."""
+RETRIES = 1
+"""The client repeats connection errors, 408, 409, 429 and 5xx this often, with a pause of about half a second."""
+
+
+def chat_model(
+    spec: ModelSpec, *, api_key: str | None = None, base_url: str | None = None, tuning: Tuning | None = None
+) -> BaseChatModel:
+    """Builds the model a spec describes, routing the way `spec.routing` asks (SAT-21).
+
+    `api_key` belongs to `base_url` (None: OpenAI's own endpoint) and is sent nowhere else: a spec with another `base_url`
+    of its own is called with a placeholder key. `tuning` is a card's; its effort goes before the spec's.
+    Nothing is sent before the first call, and a model may be called from one event loop after another.
+
+    Raises SettingsError when there is neither a key nor an endpoint.
+    """
+    from langchain_openai import ChatOpenAI
+
+    home = base_url or OPENAI
+    endpoint = spec.base_url or home
+    key = api_key if _same(endpoint, home) else NO_KEY
+    if not key and _same(endpoint, OPENAI):
+        raise SettingsError(
+            f"model {spec.key!r} needs a key or an endpoint: set OPENAI_API_KEY, or set OPENAI_BASE_URL to a compatible server"
+        )
+    tuning = tuning or Tuning()
+    settings: dict[str, Any] = {
+        "model": spec.name or spec.key,
+        "api_key": key or NO_KEY,
+        "base_url": endpoint,
+        "timeout": TIMEOUT,
+        "stream_chunk_timeout": None,
+        "max_retries": RETRIES,
+        "stream_usage": True,
+        "use_responses_api": spec.api == "responses",
+        "reasoning_effort": tuning.reasoning_effort or spec.effort,
+        "verbosity": tuning.text_verbosity,
+        "max_tokens": tuning.max_output_tokens,
+        "http_async_client": LoopClient(),
+    }
+    model = ChatOpenAI(**settings)
+    match spec.routing, spec.api:
+        case "json_schema", _:
+            return JsonRouting(inner=model)
+        case "native", "chat":
+            return NativeOrJson(inner=model)
+        case "native", "responses":
+            return model
+
+
+def _same(one: str, other: str) -> bool:
+    return one.rstrip("/") == other.rstrip("/")
+
+
+@cache
+def _ssl() -> SSLContext:
+    return httpx.create_ssl_context()
+
+
+class LoopClient(httpx.AsyncClient):
+    """An HTTP client that keeps its connections per event loop.
+
+    A pooled connection dies with the loop that opened it, and the next `asyncio.run` would fail with "Event loop is
+    closed". So each loop gets a client of its own, closed by that loop's shutdown.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(verify=_ssl())
+        self._homes: WeakKeyDictionary[asyncio.AbstractEventLoop, tuple[httpx.AsyncClient, object]] = WeakKeyDictionary()
+
+    async def send(self, request: httpx.Request, **options: Any) -> httpx.Response:
+        loop = asyncio.get_running_loop()
+        if loop not in self._homes:
+            keeper = _client()
+            self._homes[loop] = (await anext(keeper), keeper)
+        return await self._homes[loop][0].send(request, **options)
+
+
+async def _client() -> AsyncGenerator[httpx.AsyncClient]:
+    # A loop closes its suspended async generators before it stops: the only moment a client can still close its sockets.
+    async with httpx.AsyncClient(verify=_ssl(), timeout=TIMEOUT, follow_redirects=True) as client:
+        yield client

@@ -1,0 +1,166 @@
+"""How close texts are in meaning, from static word vectors and character n-grams: no network, no key, deterministic."""
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kit.models.phrases import NEGATED, STOP
+
+Floats = NDArray[np.float32]
+
+LONGEST = 4000
+"""Characters of one text that are read; the rest is ignored."""
+WHOLE, UNIT, WORD, CHARACTER = 0.5, 0.2, 0.15, 0.15
+"""Shares of a score: whole text, its closest sentence or list item, word by word, character n-grams."""
+_WORD = re.compile(r"[a-z0-9]+(?:['’][a-z]+)?")
+_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
+_SENTENCE = re.compile(r"(?<=[.!?;:])\s+|\n+|[()]")
+
+
+def words(text: str) -> list[str]:
+    """The words of a text in lower case, at most `LONGEST` characters of it read."""
+    return _WORD.findall(text[:LONGEST].lower().replace("’", "'"))
+
+
+def content(text: str) -> list[str]:
+    """The words that carry meaning; all of them when none does."""
+    every = words(text)
+    return [word for word in every if word not in STOP] or every
+
+
+def spoken(name: str) -> str:
+    """An identifier in plain words: `find_nearBy` becomes `find near by`."""
+    return _CAMEL.sub(" ", name).replace("_", " ").replace("-", " ").strip().lower()
+
+
+@lru_cache(maxsize=1)
+def _words_of_the_wheel() -> tuple[Any, Floats]:
+    """Tokenizer and table that ship inside the wordllama wheel (16 MB, loaded once, never fetched)."""
+    import wordllama
+    from wordllama import WordLlama
+
+    # The wheel's own folder as cache: the default one is absent offline and would be filled from the network.
+    model: Any = WordLlama.load(cache_dir=Path(wordllama.__file__).parent, disable_download=True)
+    model.tokenizer.no_padding()
+    return model.tokenizer, model.embedding
+
+
+def load() -> None:
+    """Reads the word vectors now instead of at the first question."""
+    _words_of_the_wheel()
+
+
+@lru_cache(maxsize=20_000)
+def _vector(word: str) -> Floats:
+    tokenizer, table = _words_of_the_wheel()
+    ids = tokenizer.encode(word, add_special_tokens=False).ids
+    return table[ids].sum(axis=0)
+
+
+def _unit(matrix: Floats) -> Floats:
+    return matrix / (np.linalg.norm(matrix, axis=-1, keepdims=True) + 1e-9)
+
+
+def _pooled(tokens: Sequence[str], weight: dict[str, float]) -> Floats:
+    if not tokens:
+        return np.zeros(_words_of_the_wheel()[1].shape[1], np.float32)
+    scale = np.array([max(0.05, weight.get(token, 1.0)) for token in tokens], np.float32)
+    return scale @ np.stack([_vector(token) for token in tokens])
+
+
+def _grams(tokens: Sequence[str]) -> Counter[str]:
+    counts: Counter[str] = Counter()
+    for token in tokens:
+        padded = f" {token[:40]} "
+        counts.update(padded[i : i + n] for n in (3, 4, 5) for i in range(len(padded) - n + 1))
+    return counts
+
+
+def units(text: str) -> list[str]:
+    """Sentences of a description and the items of its lists; what it says it is not for is left out."""
+    found: list[str] = []
+    for sentence in _SENTENCE.split(text[:LONGEST]):
+        sentence = sentence.strip()
+        if not sentence or NEGATED.search(sentence):
+            continue
+        found.append(sentence)
+        items = [item.strip() for item in sentence.split(",") if item.strip()]
+        found.extend(items if len(items) > 2 else ())
+    return found
+
+
+class Index:
+    """Documents (name, description) ready to be compared with texts; building costs about 1 ms a document."""
+
+    def __init__(self, documents: Sequence[tuple[str, str]]):
+        parts = [[name, *units(text)] for name, text in documents]
+        texts = [" . ".join(dict.fromkeys(part)) for part in parts]
+        rows = [list(dict.fromkeys(content(text))) or ["?"] for text in texts]
+        spread = Counter(word for row in rows for word in row)
+        self._weight = {word: min(1.0, float(np.log((len(rows) + 1) / (n + 0.5)))) for word, n in spread.items()}
+        whole = [" . ".join([name, *(u for u in _SENTENCE.split(text) if not NEGATED.search(u))]) for name, text in documents]
+        self._whole = _unit(np.stack([_pooled(words(text), self._weight) for text in whole]))
+        self._units = _unit(np.stack([_pooled(content(unit), self._weight) for part in parts for unit in part]))
+        self._unit_starts = _starts([len(part) for part in parts])
+        flat = [word for row in rows for word in row]
+        scale = np.array([self._weight[word] for word in flat], np.float32)
+        self._words = _unit(np.stack([_vector(word) for word in flat])) * scale[:, None]
+        self._word_starts = _starts([len(row) for row in rows])
+        self._index_grams([_grams(content(text)) for text in whole])
+
+    def _index_grams(self, counts: list[Counter[str]]) -> None:
+        spread = Counter(gram for count in counts for gram in count)
+        self._gram = {gram: i for i, gram in enumerate(spread)}
+        self._rarity = np.log((1 + len(counts)) / (1 + np.array(list(spread.values()), np.float32))) + 1
+        table = np.zeros((len(counts), max(1, len(spread))), np.float32)
+        for row, count in zip(table, counts, strict=True):
+            for gram, n in count.items():
+                row[self._gram[gram]] = 1 + np.log(n)
+        if spread:
+            table *= self._rarity
+        self._characters = _unit(table)
+
+    def score(self, text: str) -> Floats:
+        """Closeness of a text to each document, about -0.1 (unrelated) to 1 (the same)."""
+        tokens = content(text)[:400]
+        if not tokens:
+            return np.zeros(len(self._whole), np.float32)
+        vectors = np.stack([_vector(token) for token in tokens])
+        lengths = np.linalg.norm(vectors, axis=1)
+        pooled = _unit(vectors.sum(axis=0))
+        per_unit = np.maximum.reduceat(self._units @ pooled, self._unit_starts)
+        per_word = np.maximum.reduceat(_unit(vectors) @ self._words.T, self._word_starts, axis=1)
+        sharp = (lengths / (lengths.sum() + 1e-9)) @ np.square(np.maximum(per_word, 0))
+        return WHOLE * (self._whole @ pooled) + UNIT * per_unit + WORD * sharp + CHARACTER * self._by_character(tokens)
+
+    def _by_character(self, tokens: Sequence[str]) -> Floats:
+        known = [(self._gram[gram], n) for gram, n in _grams(tokens).items() if gram in self._gram]
+        if not known:
+            return np.zeros(len(self._characters), np.float32)
+        where = np.array([i for i, _ in known])
+        values = (1 + np.log(np.array([n for _, n in known], np.float32))) * self._rarity[where]
+        return self._characters[:, where] @ (values / np.linalg.norm(values))
+
+
+def _starts(sizes: Sequence[int]) -> NDArray[np.intp]:
+    return np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.intp)
+
+
+@lru_cache(maxsize=256)
+def index(documents: tuple[tuple[str, str], ...]) -> Index:
+    """The index of some documents, built once per set of texts."""
+    return Index(documents)
+
+
+def closeness(text: str, candidates: Sequence[str]) -> list[float]:
+    """Cosine of the word vectors of a text and of each candidate."""
+    if not candidates:
+        return []
+    query = _unit(_pooled(content(text)[:400], {}))
+    return [float(_unit(_pooled(content(candidate)[:400], {})) @ query) for candidate in candidates]

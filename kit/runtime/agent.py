@@ -1,0 +1,175 @@
+"""The one agent class. A card without sub_agents runs its own loop; with them it decides, and composes what came back."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
+from langchain_core.messages.tool import ToolCall
+from langchain_core.tools import BaseTool
+
+from kit.compose.prompts import PromptPlan
+from kit.core.card import AgentCard, Policy
+from kit.core.event import Text
+from kit.core.outcome import AgentCall, Answer, Failure, FanOut, Outcome, Reason, tell, tell_dropped
+from kit.runtime.ask import read_call
+from kit.runtime.call_model import BoundModel, ModelReply, call_model
+from kit.runtime.call_tool import call_tool
+from kit.runtime.context import RunContext
+from kit.runtime.stream import Speech
+from kit.tools.tool import ToolResult
+
+PREAMBLE = "One moment, I'm looking into that."
+Thread = list[BaseMessage]
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What an orchestrator's model decided: text, sub-agents to ask, own tools to call."""
+
+    reply: ModelReply
+    asks: tuple[AgentCall, ...] = ()
+    own: tuple[ToolCall, ...] = ()
+
+    @property
+    def text(self) -> str:
+        return self.reply.text.strip()
+
+    @property
+    def calls(self) -> bool:
+        return bool(self.asks or self.own)
+
+
+@dataclass(frozen=True)
+class LLMAgent:
+    """A card, bound: its model with its tools, its prompt, its limits. Holds nothing of any turn."""
+
+    card: AgentCard
+    model: BoundModel
+    prompt: PromptPlan
+    tools: Mapping[str, BaseTool]
+    policy: Policy
+    sub_cards: Mapping[str, AgentCard]
+    """Tool name -> card, for the sub-agents bound to this agent."""
+
+    @property
+    def time_budget(self) -> float | None:
+        return self.policy.time_budget_ms / 1000 if self.policy.time_budget_ms else None
+
+    def open(self, call: AgentCall, ctx: RunContext) -> Thread:
+        """The conversation this agent's model sees: its prompt, its own narration, the request (PC1-FR-6, FR-7)."""
+        system = self.prompt.assemble(ctx.turn.dynamic).text
+        if call.prior_context:
+            system += f"\nFrom earlier in the conversation: {call.prior_context}"
+        if call.fields:
+            system += "\n" + "\n".join(f"{name}: {value}" for name, value in call.fields.items())
+        thread: Thread = [SystemMessage(system)]
+        for message in ctx.turn.history("" if self.card.sub_agents else self.card.id):
+            thread.append(HumanMessage(message.text) if message.role == "user" else AIMessage(message.text))
+        thread.append(HumanMessage(call.query))
+        return thread
+
+    async def run(self, call: AgentCall, ctx: RunContext) -> Outcome:
+        """A sub-agent's turn: model and tools until the model has nothing more to call (PC2-S5.3 step 4)."""
+        thread = self.open(call, ctx)
+        results: list[ToolResult] = []
+        limit = self.policy.max_tool_calls
+        news = 1
+        while True:
+            reply = await call_model(self.model, thread, ctx, agent=self.card.id, purpose="work", news=news)
+            if not reply.calls:
+                return self._outcome(call, reply, results, ctx)
+            if limit is not None and len(results) + len(reply.calls) > limit:
+                detail = f"{len(results) + len(reply.calls)} tool calls, {limit} allowed"
+                return self._failed(call, "budget", detail)
+            thread.append(reply.message)
+            done = await self._call_tools(reply.calls, ctx)
+            thread += [message for message, _ in done]
+            results += [result for _, result in done]
+            news = len(done)
+
+    async def decide(self, thread: Thread, call: AgentCall, ctx: RunContext) -> Decision:
+        """The routing call: text is spoken at once; calls without text get the card's line (SAT-1, SAT-19)."""
+        speech = Speech(ctx, "lead")
+
+        def hear(piece: str) -> None:
+            if piece:
+                speech.say(piece)
+            elif not speech.begun:
+                self._preamble(speech, ctx)
+
+        try:
+            reply = await call_model(self.model, thread, ctx, agent=self.card.id, purpose="decide", hear=hear)
+        finally:
+            speech.end()
+        return self._read(reply, call)
+
+    async def compose(self, thread: Thread, call: AgentCall, ctx: RunContext, *, live: bool, news: int) -> Decision:
+        """The composing call: its text is the answer, streamed when `live`, otherwise held back (decisions 8)."""
+        speech = Speech(ctx, "answer")
+        hear = speech.say if live else None
+        try:
+            reply = await call_model(self.model, thread, ctx, agent=self.card.id, purpose="compose", hear=hear, news=news)
+        finally:
+            speech.end()
+        return self._read(reply, call)
+
+    async def tool_messages(self, decision: Decision, fan: FanOut, ctx: RunContext) -> Thread:
+        """The model's calls and exactly one tool message for each of their ids (PC2-FR-3 step 5)."""
+        told = {outcome.call_id: (tell(outcome), isinstance(outcome, Failure)) for outcome in fan.outcomes}
+        told |= {call.call_id: (tell_dropped(call), True) for call in fan.dropped}
+        messages = [
+            ToolMessage(text, tool_call_id=call_id, status="error" if failed else "success")
+            for call_id, (text, failed) in told.items()
+        ]
+        messages += [message for message, _ in await self._call_tools(decision.own, ctx)]
+        return [decision.reply.message, *messages]
+
+    def calling(self, decision: Decision, asks: tuple[AgentCall, ...]) -> Decision:
+        """The same decision with other sub-agent calls, in the model's own form, so that every id gets its tool message."""
+        calls = [
+            ToolCall(name=f"ask_{ask.agent}", args={"query": ask.query, "intent_count": len(asks)}, id=ask.call_id) for ask in asks
+        ]
+        message = AIMessage(decision.reply.message.content, tool_calls=calls)  # type: ignore[reportUnknownMemberType]
+        return Decision(replace(decision.reply, message=message), asks)
+
+    def _preamble(self, speech: Speech, ctx: RunContext) -> None:
+        speech.begun = True
+        ctx.emit(Text(channel="lead", text=self.card.preamble or PREAMBLE, synthetic=True))
+
+    def _read(self, reply: ModelReply, call: AgentCall) -> Decision:
+        asks: list[AgentCall] = []
+        own: list[ToolCall] = []
+        for tool_call in reply.calls:
+            if tool_call["name"] in self.tools:
+                own.append(tool_call)
+            else:
+                card = self.sub_cards.get(tool_call["name"])
+                asks.append(read_call(tool_call, card, tool_call["id"] or "", call.query))
+        return Decision(reply, tuple(asks), tuple(own))
+
+    async def _call_tools(self, calls: Sequence[ToolCall], ctx: RunContext) -> list[tuple[ToolMessage, ToolResult]]:
+        return list(await asyncio.gather(*(call_tool(call, self.tools, self.card.id, ctx) for call in calls)))
+
+    def _outcome(self, call: AgentCall, reply: ModelReply, results: Sequence[ToolResult], ctx: RunContext) -> Outcome:
+        text = reply.text.strip()
+        if not text:
+            return self._failed(call, "insufficient", "the model said nothing")
+        faults = tuple(result.fault for result in results if result.fault)
+        if faults and len(faults) == len(results):
+            reason: Reason = "principal_mismatch" if "principal_mismatch" in faults else "unavailable"
+            detail = "; ".join(f"{result.fault}: {result.detail}" for result in results)
+            return Failure(call_id=call.call_id, agent=self.card.id, axis="data", reason=reason, detail=detail)
+        caveats = [result.caveat for result in results if result.caveat]
+        components = tuple(component for result in results for component in result.components)
+        return Answer(
+            call_id=call.call_id,
+            agent=self.card.id,
+            text=text,
+            components=components,
+            caveat=" ".join(dict.fromkeys(caveats)) or None,
+            data_faults=tuple(str(fault) for fault in faults),
+        )
+
+    def _failed(self, call: AgentCall, reason: Reason, detail: str) -> Failure:
+        return Failure(call_id=call.call_id, agent=self.card.id, axis="invocation", reason=reason, detail=detail)

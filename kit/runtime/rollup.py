@@ -1,0 +1,73 @@
+"""What remains of a turn once it is over: its routing decision, its rollup row, its narration."""
+
+from kit.core.event import Text
+from kit.core.outcome import Answer, CapBehavior, Failure, Outcome, RoutedOutcome, RoutingDecision, Usage
+from kit.core.record import Message, TurnRecord, TurnStatus
+from kit.runtime.context import TurnState
+from kit.runtime.log import TurnLog
+
+
+def routing_of(turn: TurnState) -> RoutingDecision:
+    """Who was asked, how the cap behaved, what became of each (PC2-FR-15)."""
+    emitted = len(turn.emitted)
+    behavior: CapBehavior = "over" if turn.dropped else "at" if turn.taken and turn.taken == turn.cap else "within"
+    return RoutingDecision(
+        pattern=turn.pattern,
+        invoked=tuple(dict.fromkeys(outcome.agent for outcome in turn.outcomes)),
+        intent_count=emitted,
+        reported_intents=max([emitted, *(call.intent_count or 0 for call in turn.emitted)]),
+        cap=turn.cap,
+        cap_behavior=behavior,
+        dropped=tuple(call.agent for call in turn.dropped),
+        refused=tuple(call.agent for call in turn.refused),
+        outcomes=tuple(_routed(outcome) for outcome in turn.outcomes),
+        rounds=turn.rounds,
+    )
+
+
+def record_of(
+    begun: TurnRecord, log: TurnLog, routing: RoutingDecision, usage: Usage, status: TurnStatus, text: str
+) -> TurnRecord:
+    """The rollup row of a finished turn."""
+    first = next((event.at for event in log.events if isinstance(event.body, Text)), None)
+    return begun.model_copy(
+        update={
+            "seconds": log.now(),
+            "status": status,
+            "text": text,
+            "invoked": routing.invoked,
+            "failed": tuple(outcome.agent for outcome in routing.outcomes if outcome.result != "success"),
+            "intent_count": routing.intent_count,
+            "cap_behavior": routing.cap_behavior,
+            "ttft": first,
+            "input_tokens": usage.input_tokens,
+            "output_tokens": usage.output_tokens,
+            "model_calls": usage.model_calls,
+            "tool_calls": usage.tool_calls,
+            "cost": usage.cost,
+        }
+    )
+
+
+def dialogue(turn: TurnRecord, state: TurnState) -> list[Message]:
+    """Narration for each reader: what the user saw for the orchestrator, its own part for each sub-agent (PC1-FR-7, FR-10)."""
+    messages = [
+        Message(turn_id=turn.id, role="user", text=turn.message),
+        Message(turn_id=turn.id, role="assistant", text=turn.text),
+    ]
+    asked = {call.call_id: call.query for call in state.emitted}
+    for outcome in state.outcomes:
+        if isinstance(outcome, Answer):
+            messages.append(Message(turn_id=turn.id, role="user", text=asked.get(outcome.call_id, turn.message), agent=outcome.agent))
+            messages.append(Message(turn_id=turn.id, role="assistant", text=outcome.text, agent=outcome.agent))
+    return messages
+
+
+def _routed(outcome: Outcome) -> RoutedOutcome:
+    match outcome:
+        case Answer():
+            return RoutedOutcome(agent=outcome.agent, call_id=outcome.call_id, result="success")
+        case Failure(axis="data"):
+            return RoutedOutcome(agent=outcome.agent, call_id=outcome.call_id, result="data_error", reason=outcome.reason)
+        case Failure():
+            return RoutedOutcome(agent=outcome.agent, call_id=outcome.call_id, result="failure", reason=outcome.reason)

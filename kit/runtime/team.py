@@ -1,0 +1,120 @@
+"""bind(): a deck becomes a team before any model is called; nothing is looked up afterwards (PC1-FR-2, PC2-FR-1)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+from langchain_core.language_models.chat_models import BaseChatModel
+from langchain_core.tools import BaseTool
+from langchain_core.utils.function_calling import convert_to_openai_tool
+
+from kit.compose.deck import Deck
+from kit.compose.models import build_model, check_orchestrator
+from kit.compose.prompts import plan_prompt
+from kit.core.card import AgentCard
+from kit.core.errors import BindError, UnknownId
+from kit.core.model import OFFLINE, ModelSpec
+from kit.runtime.agent import LLMAgent
+from kit.runtime.ask import ask_tool
+from kit.runtime.call_model import BoundModel
+from kit.runtime.context import Agent
+from kit.tools.tool import Toolbox
+
+Models = str | BaseChatModel | Mapping[str, str | BaseChatModel]
+"""A key of models.yaml, a LangChain chat model, or a mapping agent id -> either ("*" stands for the rest)."""
+
+
+@dataclass(frozen=True)
+class Team:
+    """Every agent of a deck, bound. Immutable; serves any number of turns at once."""
+
+    deck: Deck
+    agents: Mapping[str, Agent]
+    root: str
+    """Id of the orchestrator."""
+
+    @property
+    def orchestrator(self) -> LLMAgent:
+        agent = self.agents[self.root]
+        if not isinstance(agent, LLMAgent):
+            raise BindError(f"{self.root!r} must be an LLM agent to orchestrate")
+        return agent
+
+    def with_agents(self, agents: Mapping[str, Agent]) -> "Team":
+        """The same team with some agents replaced: stubs, remote peers."""
+        return Team(self.deck, MappingProxyType({**self.agents, **agents}), self.root)
+
+
+@dataclass(frozen=True)
+class Credentials:
+    """What is needed to reach a real model; read from the settings by the composition root."""
+
+    api_key: str | None = None
+    base_url: str | None = None
+
+
+def bind(deck: Deck, models: Models | None = None, tools: Toolbox | None = None, credentials: Credentials | None = None) -> Team:
+    """Resolves every model, tool, block and sub-agent of a deck.
+
+    `models`: one key or model for all, or a mapping; None takes what each card names. `tools`: id -> tool or factory.
+    Raises BindError or UnknownId, naming the card and the nearest known ids. No model is called.
+    """
+    binder = _Binder(deck, models, tools or {}, credentials or Credentials())
+    agents: dict[str, Agent] = {card.id: binder.agent(card) for card in deck.active()}
+    return Team(deck, MappingProxyType(agents), deck.settings.orchestrator)
+
+
+class _Binder:
+    def __init__(self, deck: Deck, models: Models | None, tools: Toolbox, credentials: Credentials):
+        self._deck, self._models, self._tools, self._credentials = deck, models, tools, credentials
+        self._built: dict[str, BaseChatModel] = {}
+
+    def agent(self, card: AgentCard) -> LLMAgent:
+        subs = self._deck.active_sub_agents(card)
+        own = {tool_id: self._tool(card, tool_id) for tool_id in card.tools if self._deck.tool_on(tool_id)}
+        schemas = [_schema(tool) for tool in own.values()] + [ask_tool(sub) for sub in subs]
+        spec, model = self._model(card)
+        if subs:
+            check_orchestrator(spec)
+        runnable = model.bind_tools(schemas) if schemas else model
+        return LLMAgent(
+            card=card,
+            model=BoundModel(spec, runnable),
+            prompt=plan_prompt(card, self._deck),
+            tools=MappingProxyType({tool.name: tool for tool in own.values()}),
+            policy=self._deck.policy(card),
+            sub_cards=MappingProxyType({sub.tool_name: sub for sub in subs}),
+        )
+
+    def _tool(self, card: AgentCard, tool_id: str) -> BaseTool:
+        entry = self._tools.get(tool_id)
+        if entry is None:
+            raise UnknownId(f"tool of card {card.id!r}", tool_id, self._tools)
+        return entry if isinstance(entry, BaseTool) else entry(self._deck.tool_config(card, tool_id))
+
+    def _model(self, card: AgentCard) -> tuple[ModelSpec, BaseChatModel]:
+        choice = self._models
+        if isinstance(choice, Mapping):
+            choice = choice.get(card.id, choice.get("*"))
+        if isinstance(choice, BaseChatModel):
+            return _spec_of(choice), choice
+        key = choice or card.model
+        specs = {OFFLINE.key: OFFLINE, **self._deck.models}
+        if key not in specs:
+            raise UnknownId(f"model of card {card.id!r}", key, specs)
+        if key not in self._built:
+            self._built[key] = build_model(specs[key], api_key=self._credentials.api_key, base_url=self._credentials.base_url)
+        return specs[key], self._built[key]
+
+
+def _spec_of(model: BaseChatModel) -> ModelSpec:
+    key = model.name or getattr(model, "model_name", None) or model._llm_type  # type: ignore[reportPrivateUsage]
+    return ModelSpec(key=str(key), provider="offline", note="a chat model passed in")
+
+
+def _schema(tool: BaseTool) -> dict[str, Any]:
+    if isinstance(tool.args_schema, dict):
+        function = {"name": tool.name, "description": tool.description, "parameters": tool.args_schema}
+        return {"type": "function", "function": function}
+    return convert_to_openai_tool(tool)
