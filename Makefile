@@ -1,0 +1,73 @@
+# The two commands to know: `make app` chats, `make test` checks everything. `make help` lists the rest.
+# On a fresh machine python3 (3.11 or newer) and make are enough; everything lands in .venv.
+
+PYTHON ?= python3
+PORT ?= 8501
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory --no-builtin-rules
+
+# Relative paths only: the checkout may stand in a folder whose name has spaces.
+py := .venv/bin/python
+stage := .ci/stage
+
+# Kernels, caches and figures write here, so that HOME may be anything.
+export IPYTHONDIR := .kit/home/ipython
+export JUPYTER_DATA_DIR := .kit/home/jupyter
+export JUPYTER_RUNTIME_DIR := .kit/home/jupyter/runtime
+export JUPYTER_CONFIG_DIR := .kit/home/jupyter/config
+export JUPYTER_PREFER_ENV_PATH := 1
+
+.PHONY: help setup app notebooks test lint type unit run-notebooks browser matrix bench all format lock
+
+help: ## list these commands
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' Makefile
+
+setup: .venv/.ready ## build .venv from requirements.txt; costs nothing the second time
+
+.venv/.ready: requirements.txt .ci/venv
+	@$(stage) setup 180 .ci/venv "$(PYTHON)"
+	@touch $@
+
+app: setup ## serve the chat on http://127.0.0.1:8501 (PORT=... for another port)
+	@$(py) -m streamlit run app.py --server.port $(PORT)
+
+notebooks: setup ## open the notebooks in JupyterLab
+	@$(py) -m jupyterlab --notebook-dir notebooks
+
+test: setup ## everything that must hold: lint, type, tests, notebooks, browser
+	@$(MAKE) lint type unit run-notebooks browser
+
+lint: setup ## ruff, notebooks without outputs, import order
+	@$(stage) lint 60 .ci/lint "$(py)"
+
+type: setup ## pyright, strict
+	@$(stage) type 60 $(py) -m pyright --warnings
+
+unit: setup
+	@mkdir -p .kit && $(stage) tests 300 $(py) -m pytest -q -p tests.matrix --ignore=tests/browser
+
+run-notebooks: setup
+	@$(stage) notebooks 240 $(py) -m pytest -q --nbmake --nbmake-timeout=60 notebooks
+
+browser: setup
+	@$(stage) browser 180 .ci/browser "$(py)"
+
+matrix: setup ## which requirement is proven by which test
+	@$(stage) matrix 30 $(py) -m tests.matrix
+
+bench: setup ## cost of a turn beside a hand-written loop
+	@$(stage) bench 300 $(py) -m kit bench
+
+all: setup ## lint, type, test, matrix and bench
+	@$(MAKE) test matrix bench
+
+format: setup
+	@$(py) -m ruff check --fix . && $(py) -m ruff format . && $(py) -m nbstripout notebooks/*.ipynb
+
+lock: setup
+	@$(py) -m uv pip compile --quiet pyproject.toml --extra test -o requirements.txt --python-version 3.11
+	@$(py) -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["browser"])' \
+		| $(py) -m uv pip compile --quiet - -c requirements.txt -o requirements-browser.txt --python-version 3.11
