@@ -35,6 +35,8 @@ class Settings(Value):
     """KIT_UPSTREAM_URL: the services of `python -m kit upstream`; unset, they run in-process."""
     pace: float = 1.0
     """KIT_PACE: how slowly the embedded services and the stand-in work; 0 is at once."""
+    today: str | None = None
+    """KIT_TODAY: the date prompts carry (2026-11-01); unset, today's. A recording needs it fixed."""
     opik_url: str | None = None
     """OPIK_URL_OVERRIDE."""
     opik_api_key: str | None = None
@@ -94,6 +96,7 @@ _VARIABLES: Mapping[str, str] = {
     "openai_base_url": "OPENAI_BASE_URL",
     "upstream_url": "KIT_UPSTREAM_URL",
     "pace": "KIT_PACE",
+    "today": "KIT_TODAY",
     "opik_url": "OPIK_URL_OVERRIDE",
     "opik_api_key": "OPIK_API_KEY",
     "opik_workspace": "OPIK_WORKSPACE",

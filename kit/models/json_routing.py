@@ -19,13 +19,25 @@ from langchain_core.utils.json import parse_partial_json
 from langchain_core.utils.json_schema import dereference_refs
 
 Tools = Sequence[dict[str, Any] | type | Callable[..., Any] | BaseTool]
+Function = dict[str, Any]
+"""The `function` part of a tool in OpenAI's form: name, description, parameters."""
+
 MAX_CALLS = 8
 """Calls one schema-bound reply may hold; small models repeat themselves until something stops them."""
 _TRIES = 64
-_KEPT = ("type", "enum", "const", "required", "properties", "items", "anyOf")
+"""Places in a text where JSON is looked for, so that hostile text costs linear time."""
+_AHEAD = 32
+"""Characters, white space aside, after which a text that does not look like a call is none."""
+_GRAMMAR = ("type", "enum", "const", "required")
+"""Schema keywords that survive; llama.cpp refuses some patterns and long repetitions."""
+
 _OPENS = re.compile(r"[{\[`<]")
-_CALL_AHEAD = re.compile(r'(?:```\w*|<\w+>)?\[*\{"(?:name|tool|type|function|calls|tool_calls)"')
-_EMPTY_FRAME = re.compile(r"```\w*\s*```|<(\w+)>\s*</\1>")
+_JSON = re.compile(r"[{\[]")
+_LOOKS_LIKE = re.compile(r'(?:```\w*|<\w+>)?\[*\{"(?:name|tool|type|function|calls|tool_calls)"')
+_FENCED = re.compile(r"\s*```\w*\s*(.*?)\s*```\s*", re.DOTALL)
+_EMPTY_FRAME = re.compile(r"```\w*\s*(?:```|$)|<(\w+)>\s*(?:</\1>|$)")
+_SAY = re.compile(r'\s*\{\s*"say"\s*:\s*("(?:[^"\\]|\\.)*)')
+_decoder = json.JSONDecoder()
 
 
 class JsonRouting(BaseChatModel):
@@ -42,27 +54,37 @@ class JsonRouting(BaseChatModel):
     def _llm_type(self) -> str:
         return f"json-routing-{self.inner._llm_type}"
 
-    def bind_tools(
-        self, tools: Tools, *, tool_choice: Any = None, **kwargs: Any
-    ) -> Runnable[LanguageModelInput, AIMessage]:
+    def bind_tools(self, tools: Tools, *, tool_choice: Any = None, **kwargs: Any) -> Runnable[LanguageModelInput, AIMessage]:
         return self.bind(tools=[convert_to_openai_tool(tool) for tool in tools], tool_choice=tool_choice)
 
     def _generate(
-        self, messages: list[BaseMessage], stop: list[str] | None = None, run_manager: CallbackManagerForLLMRun | None = None, **kwargs: Any
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: CallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
     ) -> ChatResult:
-        asked, options, names = _asked(messages, **kwargs)
+        asked, options, names = asked(messages, **kwargs)
         return _read_schema(self.inner._generate(asked, stop, run_manager, **options), names)
 
     async def _agenerate(
-        self, messages: list[BaseMessage], stop: list[str] | None = None, run_manager: AsyncCallbackManagerForLLMRun | None = None, **kwargs: Any
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: AsyncCallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
     ) -> ChatResult:
-        asked, options, names = _asked(messages, **kwargs)
+        asked, options, names = asked(messages, **kwargs)
         return _read_schema(await self.inner._agenerate(asked, stop, run_manager, **options), names)
 
     def _astream(
-        self, messages: list[BaseMessage], stop: list[str] | None = None, run_manager: AsyncCallbackManagerForLLMRun | None = None, **kwargs: Any
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: AsyncCallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
     ) -> AsyncIterator[ChatGenerationChunk]:
-        asked, options, names = _asked(messages, **kwargs)
+        asked, options, names = asked(messages, **kwargs)
         if not names:
             return self.inner._astream(asked, stop, run_manager, **options)
         return self._astream_routed(asked, stop, run_manager, names, options)
@@ -100,26 +122,40 @@ class NativeOrJson(BaseChatModel):
         return self.bind(**bound.kwargs)
 
     def _generate(
-        self, messages: list[BaseMessage], stop: list[str] | None = None, run_manager: CallbackManagerForLLMRun | None = None, **kwargs: Any
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: CallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
     ) -> ChatResult:
         return _read_text(self.inner._generate(messages, stop, run_manager, **kwargs), kwargs.get("tools"))
 
     async def _agenerate(
-        self, messages: list[BaseMessage], stop: list[str] | None = None, run_manager: AsyncCallbackManagerForLLMRun | None = None, **kwargs: Any
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: AsyncCallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
     ) -> ChatResult:
         return _read_text(await self.inner._agenerate(messages, stop, run_manager, **kwargs), kwargs.get("tools"))
 
     def _astream(
-        self, messages: list[BaseMessage], stop: list[str] | None = None, run_manager: AsyncCallbackManagerForLLMRun | None = None, **kwargs: Any
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: AsyncCallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
     ) -> AsyncIterator[ChatGenerationChunk]:
         stream = self.inner._astream(messages, stop, run_manager, **kwargs)
         tools = kwargs.get("tools")
         return _watched(stream, tools) if tools else stream
 
 
-async def _watched(stream: AsyncIterator[ChatGenerationChunk], tools: Sequence[dict[str, Any]]) -> AsyncIterator[ChatGenerationChunk]:
+async def _watched(
+    stream: AsyncIterator[ChatGenerationChunk], tools: Sequence[dict[str, Any]]
+) -> AsyncIterator[ChatGenerationChunk]:
     held: list[ChatGenerationChunk] = []
-    native = False
+    native = sure = False
     async with aclosing(cast(Any, stream)):
         async for chunk in stream:
             native = native or bool(cast(AIMessageChunk, chunk.message).tool_call_chunks)
@@ -128,17 +164,74 @@ async def _watched(stream: AsyncIterator[ChatGenerationChunk], tools: Sequence[d
                 yield chunk
                 continue
             held.append(chunk)
-            if native or not _may_be_call(_text_of(held)):
-                for late in held:
-                    yield late
-                held.clear()
-    text, calls = _split(_text_of(held), _names(tools))
-    if not calls:
-        for late in held:
-            yield late
-        return
-    if text:
-        yield ChatGenerationChunk(message=AIMessageChunk(content=text))
-    yield _call_chunk(calls)
+            start = None if native else 0
+            if not native and not sure:
+                start, sure = _possible(_text(held))
+            while held and (start is None or len(held[0].text) <= start):
+                start = None if start is None else start - len(held[0].text)
+                yield held.pop(0)
+    text, calls = split(_text(held), [tool["function"]["name"] for tool in tools])
+    if calls:
+        if text:
+            yield ChatGenerationChunk(message=AIMessageChunk(content=text))
+        yield _call_chunk(calls)
     for late in held:
-        yield ChatGenerationChunk(message=late.message.model_copy(update={"content": ""}), generation_info=late.generation_info)
+        message = late.message.model_copy(update={"content": ""}) if calls else late.message
+        yield ChatGenerationChunk(message=message, generation_info=late.generation_info)
+
+
+def _text(chunks: Sequence[ChatGenerationChunk]) -> str:
+    return "".join(chunk.text for chunk in chunks)
+
+
+def _possible(text: str) -> tuple[int | None, bool]:
+    """Where in the text a call begins or may yet turn out to begin, and whether that is sure."""
+    for opener in _OPENS.finditer(text):
+        ahead = "".join(text[opener.start() :].split())
+        sure = bool(_LOOKS_LIKE.match(ahead))
+        if sure or len(ahead) < _AHEAD:
+            return opener.start(), sure
+    return None, False
+
+
+def _call_chunk(calls: Sequence[ToolCall], source: AIMessage | None = None) -> ChatGenerationChunk:
+    chunks = [
+        tool_call_chunk(name=call["name"], args=json.dumps(call["args"]), id=call["id"], index=index)
+        for index, call in enumerate(calls)
+    ]
+    if source is None:
+        return ChatGenerationChunk(message=AIMessageChunk(content="", tool_call_chunks=chunks))
+    message = AIMessageChunk(
+        content="",
+        tool_call_chunks=chunks,
+        usage_metadata=source.usage_metadata,
+        response_metadata=source.response_metadata,
+        id=source.id,
+    )
+    return ChatGenerationChunk(message=message)
+
+
+def _read_text(result: ChatResult, tools: Sequence[dict[str, Any]] | None) -> ChatResult:
+    message = cast(AIMessage, result.generations[0].message)
+    if not tools or message.tool_calls or not isinstance(message.content, str) or "{" not in message.content:
+        return result
+    text, calls = split(message.content, [tool["function"]["name"] for tool in tools])
+    return _replaced(result, text, calls) if calls else result
+
+
+def _read_schema(result: ChatResult, names: Collection[str]) -> ChatResult:
+    return _replaced(result, *answer(result.generations[0].message.text, names)) if names else result
+
+
+def _replaced(result: ChatResult, text: str, calls: list[ToolCall]) -> ChatResult:
+    message = cast(AIMessage, result.generations[0].message)
+    fresh = AIMessage(
+        content=text,
+        tool_calls=calls,
+        usage_metadata=message.usage_metadata,
+        response_metadata=message.response_metadata,
+        id=message.id,
+    )
+    return ChatResult(generations=[ChatGeneration(message=fresh)], llm_output=result.llm_output)
+
+

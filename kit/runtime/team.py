@@ -47,27 +47,29 @@ class Team:
 
 
 @dataclass(frozen=True)
-class Credentials:
-    """What is needed to reach a real model; read from the settings by the composition root."""
+class Reach:
+    """What building a model needs beside its spec; comes from the settings."""
 
     api_key: str | None = None
     base_url: str | None = None
+    pace: float | None = None
+    """How slowly the offline stand-in speaks; 0 is at once, None its own pace."""
 
 
-def bind(deck: Deck, models: Models | None = None, tools: Toolbox | None = None, credentials: Credentials | None = None) -> Team:
+def bind(deck: Deck, models: Models | None = None, tools: Toolbox | None = None, reach: Reach | None = None) -> Team:
     """Resolves every model, tool, block and sub-agent of a deck.
 
     `models`: one key or model for all, or a mapping; None takes what each card names. `tools`: id -> tool or factory.
     Raises BindError or UnknownId, naming the card and the nearest known ids. No model is called.
     """
-    binder = _Binder(deck, models, tools or {}, credentials or Credentials())
+    binder = _Binder(deck, models, tools or {}, reach or Reach())
     agents: dict[str, Agent] = {card.id: binder.agent(card) for card in deck.active()}
     return Team(deck, MappingProxyType(agents), deck.settings.orchestrator)
 
 
 class _Binder:
-    def __init__(self, deck: Deck, models: Models | None, tools: Toolbox, credentials: Credentials):
-        self._deck, self._models, self._tools, self._credentials = deck, models, tools, credentials
+    def __init__(self, deck: Deck, models: Models | None, tools: Toolbox, reach: Reach):
+        self._deck, self._models, self._tools, self._reach = deck, models, tools, reach
         self._built: dict[str, BaseChatModel] = {}
 
     def agent(self, card: AgentCard) -> LLMAgent:
@@ -104,7 +106,8 @@ class _Binder:
         if key not in specs:
             raise UnknownId(f"model of card {card.id!r}", key, specs)
         if key not in self._built:
-            self._built[key] = build_model(specs[key], api_key=self._credentials.api_key, base_url=self._credentials.base_url)
+            reach = self._reach
+            self._built[key] = build_model(specs[key], api_key=reach.api_key, base_url=reach.base_url, pace=reach.pace)
         return specs[key], self._built[key]
 
 

@@ -1,0 +1,88 @@
+"""dispatch-kit: LLM sub-agents from declarative cards, one dispatch under every pattern, honest about failure.
+
+The names below are the public surface; they load on first use, so `import kit` costs almost nothing.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from kit.compose.deck import Deck as Deck
+    from kit.compose.deck import load_deck as load_deck
+    from kit.core.card import AgentCard as AgentCard
+    from kit.core.context import Principal as Principal
+    from kit.core.context import Session as Session
+    from kit.core.errors import KitError as KitError
+    from kit.core.event import Event as Event
+    from kit.core.outcome import AgentCall as AgentCall
+    from kit.core.outcome import Answer as Answer
+    from kit.core.outcome import Failure as Failure
+    from kit.core.outcome import FanOut as FanOut
+    from kit.core.outcome import RoutingDecision as RoutingDecision
+    from kit.core.outcome import Usage as Usage
+    from kit.core.trace import Span as Span
+    from kit.core.trace import Trace as Trace
+    from kit.core.trace import trace_of as trace_of
+    from kit.models.offline import OfflineModel as OfflineModel
+    from kit.models.scripted import Line as Line
+    from kit.models.scripted import ScriptedModel as ScriptedModel
+    from kit.patterns import PATTERNS as PATTERNS
+    from kit.runtime.cassette import Cassette as Cassette
+    from kit.runtime.clock import run_virtual as run_virtual
+    from kit.runtime.dispatch import dispatch as dispatch
+    from kit.runtime.dispatch import fan_out as fan_out
+    from kit.runtime.team import Team as Team
+    from kit.runtime.team import bind as bind
+    from kit.runtime.turn import Reply as Reply
+    from kit.runtime.turn import Turn as Turn
+    from kit.runtime.turn import run_turn as run_turn
+    from kit.settings import Settings as Settings
+    from kit.wire import Kit as Kit
+    from kit.wire import open_kit as open_kit
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "AgentCall": "core.outcome",
+    "AgentCard": "core.card",
+    "Answer": "core.outcome",
+    "Cassette": "runtime.cassette",
+    "Deck": "compose.deck",
+    "Event": "core.event",
+    "Failure": "core.outcome",
+    "FanOut": "core.outcome",
+    "Kit": "wire",
+    "KitError": "core.errors",
+    "Line": "models.scripted",
+    "OfflineModel": "models.offline",
+    "PATTERNS": "patterns",
+    "Principal": "core.context",
+    "Reply": "runtime.turn",
+    "RoutingDecision": "core.outcome",
+    "ScriptedModel": "models.scripted",
+    "Session": "core.context",
+    "Settings": "settings",
+    "Span": "core.trace",
+    "Team": "runtime.team",
+    "Trace": "core.trace",
+    "Turn": "runtime.turn",
+    "Usage": "core.outcome",
+    "bind": "runtime.team",
+    "dispatch": "runtime.dispatch",
+    "fan_out": "runtime.dispatch",
+    "load_deck": "compose.deck",
+    "open_kit": "wire",
+    "run_turn": "runtime.turn",
+    "run_virtual": "runtime.clock",
+    "trace_of": "core.trace",
+}
+
+__all__ = sorted(_HOME, key=str.casefold)  # pyright: ignore[reportUnsupportedDunderAll]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"kit.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value

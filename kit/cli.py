@@ -1,0 +1,162 @@
+"""`python -m kit ...`: thin; each command imports what it needs. Faults end as one sentence and exit code 2."""
+
+import argparse
+import asyncio
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kit.core.errors import KitError
+
+if TYPE_CHECKING:
+    from kit.runtime.turn import Reply, Turn
+
+Arguments = argparse.Namespace
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs one command; returns 0, 1 (the answer is no) or 2 (it could not be done, and stderr says why)."""
+    arguments = _parser().parse_args(argv)
+    try:
+        return int(arguments.run(arguments))
+    except KitError as error:
+        print(f"kit: {error}", file=sys.stderr)
+    except OSError as error:
+        print(f"kit: {error.strerror or error}: {error.filename or ''}".rstrip(": "), file=sys.stderr)
+    except KeyboardInterrupt:
+        print("kit: stopped", file=sys.stderr)
+    return 2
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m kit", description="Orchestrate LLM sub-agents from declarative cards.")
+    commands = parser.add_subparsers(required=True, metavar="command")
+
+    ask = commands.add_parser("ask", help="ask the deck one question; the answer streams with its steps")
+    ask.add_argument("message", help="the question; - reads it from standard input")
+    ask.add_argument("--json", action="store_true", help="one event a line, the reply last")
+    ask.add_argument("--session", default="cli", help="conversation to go on with (default: cli)")
+    ask.add_argument("--pattern", help="how the turn is orchestrated (default: mediated)")
+    ask.add_argument("--cap", type=int, help="most sub-agents one turn may call (default: the deck's)")
+    ask.set_defaults(run=_ask)
+
+    check = commands.add_parser("check", help="load and bind a deck; every fault in one report")
+    check.add_argument("deck", type=Path, nargs="?", help="folder of the deck (default: the settings')")
+    check.set_defaults(run=_check)
+
+    schema = commands.add_parser("schema", help="the JSON Schema of an agent card, for editors")
+    schema.set_defaults(run=_schema)
+
+    route = commands.add_parser("route", help="route a case file over a catalogue; predictions, one turn a line")
+    route.add_argument("cases", type=Path)
+    route.add_argument("--catalog", type=Path, required=True)
+    route.add_argument("--out", type=Path, required=True)
+    route.set_defaults(run=_route)
+
+    upstream = commands.add_parser("upstream", help="serve the embedded upstream services over a socket")
+    upstream.add_argument("--host", default="127.0.0.1")
+    upstream.add_argument("--port", type=int, default=8800)
+    upstream.set_defaults(run=_upstream)
+
+    bench = commands.add_parser("bench", help="cost of a turn beside a hand-written loop, one interleaved run")
+    bench.add_argument("--gate", action="store_true", help="fail above 1.5 times the hand loop's Python calls")
+    bench.set_defaults(run=_bench)
+    return parser
+
+
+def _ask(arguments: Arguments) -> int:
+    message = sys.stdin.read() if arguments.message == "-" else arguments.message
+    reply = asyncio.run(_ask_turn(message, arguments))
+    return 0 if reply.status == "ok" else 1
+
+
+async def _ask_turn(message: str, arguments: Arguments) -> "Reply":
+    from kit.wire import open_kit
+
+    async with open_kit() as kit:
+        turn = kit.ask(message, kit.session(arguments.session), arguments.pattern, arguments.cap)
+        await (_print_events(turn) if arguments.json else _print_story(turn, kit.model))
+        reply = await turn
+    if arguments.json:
+        print(json.dumps(_reply_line(reply)), flush=True)
+    return reply
+
+
+async def _print_events(turn: "Turn") -> None:
+    async for event in turn:
+        print(event.model_dump_json(), flush=True)
+
+
+async def _print_story(turn: "Turn", model: str) -> None:
+    from kit.ui.terminal import Story
+
+    story = Story(sys.stdout, model)
+    async for event in turn:
+        story.tell(event)
+
+
+def _reply_line(reply: "Reply") -> dict[str, object]:
+    outcomes: list[dict[str, object]] = []
+    for outcome in reply.outcomes:
+        told = {"ok": True} if outcome.kind == "answer" else {"ok": False, "reason": outcome.reason}
+        outcomes.append({"agent": outcome.agent, **told})
+    return {
+        "kind": "reply",
+        "turn_id": reply.turn_id,
+        "status": reply.status,
+        "outcomes": outcomes,
+        "routing": reply.routing.model_dump(mode="json"),
+        "usage": reply.usage.model_dump(mode="json"),
+        "preamble": reply.preamble,
+        "text": reply.text,
+    }
+
+
+def _check(arguments: Arguments) -> int:
+    from kit.compose.deck import load_deck
+    from kit.settings import Settings
+    from kit.tools.toolbox import TOOL_IDS
+
+    settings = Settings.read()
+    deck = load_deck(arguments.deck or settings.deck, TOOL_IDS, environment=settings.environment)
+    for warning in deck.warnings:
+        print(f"warning: {warning}")
+    for card in deck.active():
+        policy = deck.policy(card)
+        print(f"{card.id:18} {card.model:20} {len(card.tools)} tools, {len(card.sub_agents)} sub-agents, {policy.time_budget_ms} ms")
+    print(f"{deck.name}: {len(deck.cards)} cards, {len(deck.blocks)} blocks, cap {deck.settings.cap}, {len(deck.warnings)} warnings")
+    return 0
+
+
+def _schema(_: Arguments) -> int:
+    from kit.core.card import AgentCard
+
+    print(json.dumps(AgentCard.model_json_schema(), indent=2))
+    return 0
+
+
+def _route(arguments: Arguments) -> int:
+    from kit.bench.routing import route_file
+
+    done = asyncio.run(route_file(arguments.cases, arguments.catalog, arguments.out))
+    print(f"{done} turns routed by the offline stand-in -> {arguments.out}")
+    return 0
+
+
+def _upstream(arguments: Arguments) -> int:
+    from kit.settings import Settings
+    from kit.upstream.serve import serve
+    from kit.upstream.world import load_world
+
+    settings = Settings.read()
+    print(f"serving /context and /support on http://{arguments.host}:{arguments.port}", flush=True)
+    serve(load_world(settings.data), arguments.host, arguments.port)
+    return 0
+
+
+def _bench(arguments: Arguments) -> int:
+    from kit.bench.overhead import report
+
+    return report(gate=arguments.gate)

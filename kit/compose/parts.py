@@ -1,0 +1,105 @@
+"""The parts a deck is made of, before and after anyone has checked them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from kit.compose.registry import Registry
+from kit.core.card import AgentCard, Policy
+from kit.core.model import OFFLINE, ModelSpec
+from kit.core.value import Value
+
+PLATFORM = "platform"
+Category = Literal["persona", "instructions", "capabilities", "safety", "format", "context"]
+
+LIMITS = Policy(time_budget_ms=8_000, tokens_in=64_000, tokens_out=4_000, max_tool_calls=8, max_recursion_depth=1)
+"""What holds where neither the card nor its deck says anything (decisions 16)."""
+
+
+class Block(Value):
+    """A piece of a system prompt (PC1-S5.7)."""
+
+    id: str
+    category: Category
+    owner: str
+    """`platform`, `shared`, or the id of the vertical it belongs to."""
+    version: str = "1"
+    flag: str | None = None
+    """Feature flag that must be on for the block to be present; None means always (PC1-S5.5b)."""
+    text: str
+
+
+class DeckSettings(Value):
+    """What holds for a whole deck; deck.yaml."""
+
+    orchestrator: str
+    """Id of the one card that may have sub_agents (PC1-S5.9b)."""
+    required_blocks: tuple[str, ...] = ()
+    """Platform blocks put at the head of every prompt, in this order (PC1-FR-12)."""
+    exempt: tuple[str, ...] = ()
+    """Helper cards (judge, distiller) that go without the required blocks (decisions 15)."""
+    cap: int = 4
+    """Most sub-agents called in one turn (PC2-FR-7)."""
+    default_sub_agent: str | None = None
+    """Who is asked when nothing fits; None: the orchestrator says so itself (decisions 5)."""
+    defaults: Policy = LIMITS
+    turn_budget_ms: int = 30_000
+    status_phrases: dict[str, str] = {}
+    """Status id -> the assistant's words for it (PC2-FR-13)."""
+
+
+def _no_models() -> Mapping[str, ModelSpec]:
+    return Registry("model", {OFFLINE.key: OFFLINE})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parts:
+    """Cards, blocks, models and settings by id; nothing says yet that they fit together."""
+
+    name: str
+    settings: DeckSettings
+    cards: Mapping[str, AgentCard]
+    blocks: Mapping[str, Block] = field(default_factory=lambda: Registry[Block]("block"))
+    models: Mapping[str, ModelSpec] = field(default_factory=_no_models)
+    flags: Mapping[str, bool] = field(default_factory=dict[str, bool])
+    tool_settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]])
+    """Second layer of tool configuration: tool id -> values, per environment (PC1-D4)."""
+    flag_settings: Mapping[str, Mapping[str, Mapping[str, Any]]] = field(
+        default_factory=dict[str, Mapping[str, Mapping[str, Any]]]
+    )
+    """Third layer: flag -> tool id -> values that hold while the flag is on."""
+    tool_flags: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Tool id -> the flag that must be on for the tool to be bound at all (SO-11)."""
+
+    def on(self, flag: str | None) -> bool:
+        """Whether what hangs on a flag is there; no flag means always, an undeclared flag is off."""
+        return flag is None or self.flags.get(flag, False)
+
+    def tool_on(self, tool_id: str) -> bool:
+        """Whether a tool may be bound in this environment."""
+        return self.on(self.tool_flags.get(tool_id))
+
+    def active(self) -> tuple[AgentCard, ...]:
+        """Every card that is to be bound: status active, flag on (PC2-S5.2a)."""
+        return tuple(card for card in self.cards.values() if card.status == "active" and self.on(card.flag))
+
+    def active_sub_agents(self, card: AgentCard) -> tuple[AgentCard, ...]:
+        """The sub-agents of a card that are to be bound, in the card's order (PC2-S5.2a)."""
+        subs = (self.cards[name] for name in card.sub_agents)
+        return tuple(sub for sub in subs if sub.status == "active" and self.on(sub.flag))
+
+    def policy(self, card: AgentCard) -> Policy:
+        """The limits of a card: its own, else the deck's, else the kit's (decisions 16)."""
+        layers = (LIMITS, self.settings.defaults, card.policy)
+        return Policy(**{name: value for layer in layers for name, value in layer if value is not None})
+
+    def tool_config(self, card: AgentCard, tool_id: str) -> dict[str, Any]:
+        """What a tool is made with: card < settings of the environment < flags that are on (PC1-D4).
+
+        A later layer replaces single values of an earlier one; among flags the one declared last wins.
+        """
+        merged = {**card.tool_config.get(tool_id, {}), **self.tool_settings.get(tool_id, {})}
+        for flag, tools in self.flag_settings.items():
+            if self.on(flag):
+                merged |= tools.get(tool_id, {})
+        return merged

@@ -1,0 +1,89 @@
+"""A card's prompt: a prefix that a whole cohort shares byte for byte, and a short suffix for one request."""
+
+import hashlib
+from dataclasses import dataclass
+
+from kit.compose.parts import Block, Parts
+from kit.core.card import AgentCard
+from kit.core.context import DynamicContext
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """A system prompt for one request. Everything personal is in the suffix (PC1-S5.5)."""
+
+    prefix: str
+    suffix: str
+    cohort: str
+
+    @property
+    def text(self) -> str:
+        return f"{self.prefix}\n\n{self.suffix}" if self.prefix else self.suffix
+
+
+@dataclass(frozen=True, slots=True)
+class PromptPlan:
+    """What of a prompt is settled before any request."""
+
+    agent: str
+    blocks: tuple[Block, ...]
+    """Those present under the deck's flags, in order."""
+    prefix: str
+    cohort: str
+    """Names the prefix: equal for two requests exactly when card, blocks and flags are (PC1-S5.5b)."""
+
+    def assemble(self, dynamic: DynamicContext) -> Prompt:
+        """Adds the request's own context, last (PC1-FR-6)."""
+        lines = f"Date: {_line(dynamic.date)}\nUser: {_line(dynamic.user_id)}\nLocale: {_line(dynamic.locale)}"
+        if dynamic.location:
+            lines += f"\nLocation: {_line(dynamic.location)}"
+        if dynamic.in_play:
+            lines += "\nCalled in the previous turn: " + ", ".join(f"ask_{agent}" for agent in dynamic.in_play)
+        return Prompt(self.prefix, lines, self.cohort)
+
+
+def plan_prompt(card: AgentCard, deck: Parts) -> PromptPlan:
+    """Puts a card's prompt together: required platform blocks, the card's own in order, the routing lines (PC1-FR-12).
+
+    Blocks hanging on a flag that is off are left out. Raises UnknownId for a block that is not registered.
+    """
+    required = () if card.id in deck.settings.exempt else deck.settings.required_blocks
+    named = (deck.blocks[name] for name in (*required, *card.prompt_blocks))
+    blocks = tuple(block for block in named if deck.on(block.flag))
+    texts = [block.text.strip() for block in blocks]
+    if card.sub_agents:
+        texts.append(_routing_lines(card, deck))
+    prefix = "\n\n".join(texts)
+    return PromptPlan(card.id, blocks, prefix, _cohort(card, blocks, prefix))
+
+
+def shared_prefix_ratio(a: Prompt, b: Prompt) -> float:
+    """How much of two prompts is the same from the start: shared characters over the longer one's length, 0 to 1."""
+    one, other = a.text, b.text
+    shared = next((at for at, (x, y) in enumerate(zip(one, other, strict=False)) if x != y), min(len(one), len(other)))
+    return shared / max(len(one), len(other), 1)
+
+
+def tokens(text: str) -> int:
+    """An estimate, four characters a token; for budgets, never for billing."""
+    return -(-len(text) // 4)
+
+
+def _routing_lines(card: AgentCard, deck: Parts) -> str:
+    cap, default = deck.settings.cap, deck.settings.default_sub_agent
+    bound = {sub.id for sub in deck.active_sub_agents(card)}
+    nothing_fits = f"ask_{default}" if default in bound else "none"
+    return (
+        f"Call at most {cap} tools in one turn; when the message has more parts, choose the {cap} most relevant.\n"
+        f"When no tool fits: {nothing_fits}"
+    )
+
+
+def _cohort(card: AgentCard, blocks: tuple[Block, ...], prefix: str) -> str:
+    parts = [card.model_dump_json(), *(f"{block.id}@{block.version}" for block in blocks), prefix]
+    return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:12]
+
+
+def _line(value: str) -> str:
+    """A value cannot pretend to be a line of the prompt."""
+    return value if value.isprintable() else " ".join(value.split())

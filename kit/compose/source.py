@@ -1,0 +1,183 @@
+"""A YAML text whose every value knows its line, and whose faults are sentences."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from types import UnionType
+from typing import Any, TypeVar, Union, cast, get_args, get_origin
+
+import yaml
+from pydantic import BaseModel, ValidationError
+
+from kit.core.errors import nearest
+
+M = TypeVar("M", bound=BaseModel)
+_UNREADABLE = (yaml.YAMLError, ValueError, AttributeError, RecursionError)
+"""What PyYAML raises on text that is not YAML; it lets errors of Python's own conversions through."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """One parsed text: its value, and where each part of it stands."""
+
+    file: str
+    value: dict[str, Any]
+    node: yaml.Node | None
+    offset: int = 0
+
+    def at(self, *path: str | int) -> str:
+        """`file:line` of the value under `path`, or of the deepest part of the path that is there."""
+        node, line = self.node, 1
+        for step in (None, *path):
+            node = node if step is None else _child(node, step)
+            if node is None:
+                break
+            line = node.start_mark.line + 1
+        return f"{self.file}:{line + self.offset}"
+
+
+class Faults(list[str]):
+    """Faults found so far, each `place: sentence`."""
+
+    def add(self, place: str, sentence: str) -> None:
+        self.append(f"{place}: {sentence}")
+
+
+def read_text(path: Path, faults: Faults) -> str | None:
+    """The text of a file; None with a fault when it cannot be read."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        faults.add(f"{path}:1", "not UTF-8 text; save it as UTF-8")
+    except OSError as error:
+        faults.add(f"{path}:1", f"cannot be read ({error.strerror or error}); check that it is a file you may read")
+    return None
+
+
+def parse(text: str, file: str, faults: Faults, offset: int = 0) -> Source | None:
+    """Parses YAML whose top level is a mapping; None with a fault when it is something else.
+
+    `offset`: lines that stand before the text in its file. An empty text is an empty mapping.
+    """
+    try:
+        loader = yaml.SafeLoader(text)
+        node = loader.get_single_node()
+        value: object = loader.construct_document(node) if node is not None else {}  # pyright: ignore[reportUnknownMemberType]
+    except _UNREADABLE as error:
+        line, problem = _problem(error, text)
+        faults.add(f"{file}:{line + offset}", f"broken YAML: {problem}")
+        return None
+    source = Source(file, cast("dict[str, Any]", value), node, offset)
+    if not isinstance(value, dict):
+        faults.add(source.at(), f"expected a mapping of fields, found {_kind(cast('object', value))}; write `field: value` lines")
+        return None
+    for again in _repeated(node):
+        name = again.value
+        faults.add(f"{file}:{again.start_mark.line + 1 + offset}", f"{name!r} is given twice; keep one")
+    return source
+
+
+def build(model: type[M], source: Source, faults: Faults, *path: str | int, extra: dict[str, Any] | None = None) -> M | None:
+    """A value of `model` from what stands under `path`, with `extra` fields set; None with every fault when it does not fit."""
+    value: Any = source.value
+    for step in path:
+        value = value[step]
+    if not isinstance(value, dict):
+        faults.add(source.at(*path), f"expected a mapping of fields, found {_kind(value)}; write `field: value` lines")
+        return None
+    fields = cast("dict[str, Any]", value)
+    try:
+        return model.model_validate({**fields, **(extra or {})})
+    except ValidationError as error:
+        for detail in error.errors(include_url=False, include_context=False):
+            loc = detail["loc"]
+            given = [step for step in loc if step != "[key]"]
+            faults.add(source.at(*path, *given), _sentence(model, detail["type"], loc, detail["msg"], detail["input"]))
+        return None
+
+
+def _sentence(model: type[BaseModel], kind: str, loc: Sequence[str | int], message: str, value: Any) -> str:
+    name = ".".join(str(step) for step in loc)
+    match kind:
+        case "extra_forbidden":
+            return f"unknown field {name!r}: {nearest(str(loc[-1]), _fields(model, loc[:-1]))}"
+        case "missing":
+            return f"field {name!r} is missing; add it"
+        case "string_type" if isinstance(value, (bool, int, float, date)):
+            return f"{name!r} must be a string, got {value!r}; put it in quotes"
+        case "recursion_loop":
+            return f"{name!r} contains itself; remove the alias"
+        case _:
+            shown = repr(value)
+            got = shown if len(shown) <= 60 else shown[:57] + "..."
+            return f"{name!r}: {message[:1].lower()}{message[1:]}, got {got}"
+
+
+def _fields(model: type[BaseModel], loc: Sequence[str | int]) -> list[str]:
+    """The field names a model knows under `loc`."""
+    here: Any = model
+    for step in loc:
+        if isinstance(here, type) and issubclass(here, BaseModel):
+            here = here.model_fields[str(step)].annotation
+        else:
+            here = next(iter(get_args(here)[-1:]), None)
+        if get_origin(here) in (Union, UnionType):
+            here = next((arg for arg in get_args(here) if arg is not type(None)), None)
+    return list(here.model_fields) if isinstance(here, type) and issubclass(here, BaseModel) else []
+
+
+def _problem(error: Exception, text: str) -> tuple[int, str]:
+    if isinstance(error, yaml.MarkedYAMLError):
+        mark = error.problem_mark or error.context_mark
+        words = ", ".join(part for part in (error.context, error.problem) if part)
+        return (mark.line + 1 if mark else 1), f"{words}; check quotes, colons and indentation"
+    if isinstance(error, yaml.reader.ReaderError):
+        line = text.count("\n", 0, error.position) + 1
+        return line, f"character {error.character!r} is not allowed; remove it"
+    if isinstance(error, RecursionError):
+        return 1, "nested too deep; flatten it"
+    return 1, f"a value cannot be read ({error}); put it in quotes"
+
+
+def _child(node: yaml.Node | None, step: str | int) -> yaml.Node | None:
+    match node:
+        case yaml.MappingNode():
+            return next((value for key, value in node.value if key.value == str(step)), None)
+        case yaml.SequenceNode() if isinstance(step, int) and step < len(node.value):
+            return node.value[step]
+        case _:
+            return None
+
+
+def _repeated(root: yaml.Node | None) -> Iterator[yaml.Node]:
+    """Keys that stand a second time in one mapping; PyYAML would silently keep the last."""
+    seen: set[int] = set()
+    todo = [root] if root is not None else []
+    while todo:
+        node = todo.pop()
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        if isinstance(node, yaml.MappingNode):
+            keys: set[str] = set()
+            for key, value in node.value:
+                todo.append(value)
+                if isinstance(key, yaml.ScalarNode) and key.value != "<<":
+                    if key.value in keys:
+                        yield key
+                    keys.add(key.value)
+        elif isinstance(node, yaml.SequenceNode):
+            todo += node.value
+
+
+def _kind(value: object) -> str:
+    match value:
+        case None:
+            return "nothing"
+        case str():
+            return "text"
+        case list():
+            return "a list"
+        case _:
+            return "a single value"

@@ -1,0 +1,202 @@
+"""Answers put together from what tools said: facts verbatim, failures owned up to, nothing invented."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from kit.models import phrases
+from kit.models.routing import Part
+from kit.models.similarity import closeness, content, spoken, words
+
+MOST = 900
+"""Characters of one result that are kept whole; of a longer one the sentences closest to the request are kept."""
+_SENTENCE = re.compile(r"(?<=[.!?])[\"')\]]*\s+(?=[\"'(\[]?[A-Z0-9$€£])|\n+")
+_NO_ANSWER = re.compile(r"\s*No answer from (?P<part>.+?)(?:: (?P<why>.+?))?\.(?:\s|$)", re.S)
+_NOT_ASKED = re.compile(r"\s*Not asked: (?P<part>.+?)\.(?:\s|$)", re.S)
+_NOTE = re.compile(r"\s*\(Note: (?P<note>.+?)\)\s*$", re.S)
+_INSTRUCTION = re.compile(r"^(?:say|tell the user|do not|don't|claim|offer)\b", re.I)
+_UNAVAILABLE = re.compile(r"\b(?:unavailable|(?:not|isn't|n't be) (?:currently )?available|could not be (?:read|reached|loaded)|no data)\b", re.I)
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What came back for one call."""
+
+    tool: str
+    """The tool's name as bound."""
+    text: str
+    failed: bool = False
+
+    @property
+    def label(self) -> str:
+        return spoken(self.tool.removeprefix("ask_"))
+
+
+def sentences(text: str) -> list[str]:
+    """The sentences and lines of a text, verbatim."""
+    return [piece.strip() for piece in _SENTENCE.split(text) if piece and piece.strip()]
+
+
+def compose(request: str, results: Sequence[Result]) -> str:
+    """One answer from the results of sub-agents, in order, each fact once; what failed is named at the end."""
+    parts: list[str] = []
+    owed: list[str] = []
+    seen: set[str] = set()
+    answered = 0
+    for result in results:
+        failure = own_up(result)
+        if failure:
+            owed.append(failure)
+            continue
+        said, note = _apart(result.text)
+        kept = _fresh(extract(request, said), seen)
+        if kept:
+            opening = "" if answered == 0 else f"On {result.label}: "
+            parts.append(opening + kept)
+            answered += 1
+        if note:
+            parts.append(f"One reservation about {result.label}: {note.rstrip('.')}.")
+    unique = list(dict.fromkeys(owed))
+    return "\n\n".join([*parts, *([" ".join(unique)] if unique else [])]) or "I have nothing to report on that yet."
+
+
+def own_up(result: Result) -> str:
+    """The plain sentence owed for a part that was not answered; empty when it was."""
+    if left := _NOT_ASKED.match(result.text):
+        return f"I left out {left['part']} for now; ask me again and I'll take it next."
+    if missing := _NO_ANSWER.match(result.text):
+        because = f": {missing['why']}" if missing["why"] else ""
+        return f"I wasn't able to get an answer about {missing['part']} right now{because}."
+    return f"I wasn't able to get an answer about {result.label} right now." if result.failed else ""
+
+
+def answer(request: str, results: Sequence[Result]) -> str:
+    """A worker's answer: the results closest to the request first; missing data said plainly."""
+    good = [result for result in results if not result.failed and result.text.strip()]
+    bad = [result for result in results if result.failed or not result.text.strip()]
+    ranks = closeness(request, [result.text[:MOST] for result in good])
+    ordered = [result for _, result in sorted(zip(ranks, good, strict=True), key=lambda pair: -pair[0])]
+    seen: set[str] = set()
+    kept: list[str] = []
+    notes: list[str] = []
+    for result in ordered:
+        said, note = _apart(result.text)
+        kept.append(_fresh(extract(request, said), seen))
+        notes.extend([f"(Note: {note})"] if note else [])
+    lines = [text for text in kept if text]
+    lines += [f"I could not {result.label}: it is not available right now." for result in bad[:3]]
+    return "\n\n".join([*dict.fromkeys(lines), *dict.fromkeys(notes)]) or "There is nothing to report on that."
+
+
+def extract(request: str, text: str, limit: int = MOST) -> str:
+    """The text itself when it is short, else its sentences closest to the request, in their own order."""
+    text = text.strip()
+    if len(text) <= limit:
+        return text
+    pieces = sentences(text[: 12 * limit])[:80]
+    ranks = closeness(request, pieces)
+    room, kept = limit, set[int]()
+    for i in sorted(range(len(pieces)), key=lambda i: -(ranks[i] + (0.1 if i == 0 else 0.0))):
+        if len(pieces[i]) <= room:
+            kept.add(i)
+            room -= len(pieces[i]) + 1
+    return " ".join(pieces[i] for i in sorted(kept)) or cut(text, limit)
+
+
+def cut(text: str, limit: int) -> str:
+    """At most `limit` characters, ended at a word."""
+    text = " ".join(text.split())
+    if len(text) <= limit:
+        return text
+    return text[: max(0, limit - 1)].rsplit(" ", 1)[0].rstrip(" ,;:")[: max(0, limit - 1)] + ("…" if limit > 0 else "")
+
+
+def _apart(text: str) -> tuple[str, str]:
+    note = _NOTE.search(text)
+    return (text[: note.start()].strip(), note["note"].strip()) if note else (text.strip(), "")
+
+
+def _fresh(text: str, seen: set[str]) -> str:
+    """The text without sentences said before, its line breaks kept."""
+    lines: list[str] = []
+    for line in text.splitlines():
+        fresh = [piece for piece in sentences(line) if _new(piece, seen)]
+        if fresh or not line.strip():
+            lines.append(" ".join(fresh))
+    return "\n".join(lines).strip()
+
+
+def _new(piece: str, seen: set[str]) -> bool:
+    key = " ".join(words(piece))
+    if not key or _INSTRUCTION.match(piece) and "part" in key:
+        return not key
+    if key in seen:
+        return False
+    seen.add(key)
+    return True
+
+
+def preamble(parts: Sequence[Part], names: Sequence[str]) -> str:
+    """One short sentence naming what is about to be looked into."""
+    steps = list(dict.fromkeys(_step(part.text, names[part.tool]) for part in parts))
+    joined = steps[0] if len(steps) == 1 else ", ".join(steps[:-1]) + " and " + steps[-1]
+    return f"Let me {joined}."
+
+
+def _step(text: str, name: str) -> str:
+    thing = subject(text)
+    mine = re.search(r"\b(?:my|i|our|we|me)\b", text, re.I) is not None
+    if not thing:
+        return f"check with {name}"
+    if re.match(r"\W*(?:(?:please|also|and|can you|could you|i want to|i'd like to|help me)\W+)*(?:find|look|search|show|get|recommend|suggest)\b", text, re.I):
+        return f"look for {thing}"
+    owned = re.search(rf"\b(?:my|our)\s+(?:\w+\s+)?{re.escape(thing.split()[0])}", text, re.I) or re.search(
+        r"\b(?:do|can|have|did) (?:i|we) (?:have|got|get|earn|own|owe)\b|\b(?:i|we) have\b", text, re.I
+    )
+    return f"check {'your ' if mine and owned else ''}{thing}"
+
+
+def subject(text: str, most: int = 5) -> str:
+    """The noun phrase a clause is about: what stands after its lead-in, up to the next function word; empty when unclear."""
+    rest = phrases.LEAD_IN.sub("", text.strip(), count=1)
+    kept: list[str] = []
+    for raw in rest.split():
+        bare = raw.strip(".,;:!?\"'()").lower().replace("’", "'")
+        if not bare or bare in phrases.STOP or bare.endswith("n't") or len(kept) == most:
+            break
+        kept.append(raw.strip(".,;:!?\"()"))
+        if raw[-1] in ".,;:!?":
+            break
+    return " ".join(kept)
+
+
+def chat(request: str) -> str:
+    """A short friendly line for small talk."""
+    if phrases.WELL_BEING.search(request):
+        return "I'm doing well, thank you! What can I help you with?"
+    if phrases.THANKS.search(request):
+        return "You're welcome! Let me know if there is anything else."
+    if phrases.GOODBYE.search(request):
+        return "Goodbye, and have a nice day!"
+    if phrases.GREETING.search(request):
+        return "Hello! What can I help you with?"
+    return "Glad to hear it. Let me know if there is anything else."
+
+
+def outside(names: Sequence[str]) -> str:
+    """Says plainly that nothing here answers the request."""
+    if not names:
+        return "I'm sorry, that is outside what I can help with here."
+    shown = ", ".join(names[:5]) + (" and more" if len(names) > 5 else "")
+    return f"I'm sorry, that is outside what I can help with. I can help with {shown}."
+
+
+def from_context(request: str, context: str) -> str:
+    """An answer found in given text, or a plain statement that there is none."""
+    pieces = [piece for piece in sentences(context[:20_000]) if len(words(piece)) > 3][:200]
+    ranks = closeness(request, pieces)
+    asked = {word for word in content(request) if word not in phrases.STOP}
+    best = [i for i in sorted(range(len(pieces)), key=lambda i: -ranks[i])[:2] if ranks[i] >= 0.45 and asked & set(words(pieces[i]))]
+    if best:
+        return " ".join(pieces[i] for i in sorted(best))
+    return "I have nothing to go on for that: no tool and no text I was given answers it."

@@ -1,0 +1,298 @@
+"""The embedded store: one SQLite file that survives kill -9 and answers plain SQL (tables in docs/traces.md)."""
+
+import json
+import sqlite3
+import threading
+import uuid
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter
+from pydantic_core import PydanticSerializationError
+
+from kit.core.context import Principal, Session
+from kit.core.errors import StoreError
+from kit.core.event import Event
+from kit.core.record import Feedback, Message, TurnRecord
+
+SCHEMA = 1
+"""Kept in the file as `user_version`."""
+APPLICATION = 0x6B697431
+"""Kept in the file as `application_id`: tells our files from other programs' databases."""
+
+TABLES = """
+CREATE TABLE sessions (id TEXT PRIMARY KEY, tenant_id TEXT NOT NULL, user_id TEXT NOT NULL, locale TEXT NOT NULL, location TEXT);
+CREATE TABLE turns (
+  id TEXT PRIMARY KEY, session_id TEXT NOT NULL, tenant_id TEXT NOT NULL, user_id TEXT NOT NULL, message TEXT NOT NULL,
+  pattern TEXT NOT NULL, model TEXT NOT NULL, started_at REAL NOT NULL, seconds REAL, status TEXT NOT NULL, text TEXT NOT NULL,
+  invoked TEXT NOT NULL, failed TEXT NOT NULL, intent_count INTEGER NOT NULL, cap INTEGER NOT NULL, cap_behavior TEXT NOT NULL,
+  ttft REAL, input_tokens INTEGER NOT NULL, output_tokens INTEGER NOT NULL, model_calls INTEGER NOT NULL,
+  tool_calls INTEGER NOT NULL, cost REAL, owner TEXT NOT NULL);
+CREATE INDEX turns_by_time ON turns (started_at);
+CREATE INDEX turns_by_session ON turns (session_id, started_at);
+CREATE INDEX turns_by_user ON turns (tenant_id, user_id, started_at);
+CREATE INDEX turns_running ON turns (owner) WHERE status = 'running';
+CREATE TABLE events (
+  turn_id TEXT NOT NULL, seq INTEGER NOT NULL, at REAL NOT NULL, kind TEXT NOT NULL, span_id TEXT NOT NULL, parent_span_id TEXT,
+  event TEXT NOT NULL, PRIMARY KEY (turn_id, seq));
+CREATE TABLE messages (
+  turn_id TEXT NOT NULL, position INTEGER NOT NULL, session_id TEXT NOT NULL, agent TEXT NOT NULL, role TEXT NOT NULL,
+  text TEXT NOT NULL, PRIMARY KEY (turn_id, position));
+CREATE INDEX messages_by_reader ON messages (session_id, agent);
+CREATE TABLE feedback (turn_id TEXT PRIMARY KEY REFERENCES turns (id), score INTEGER NOT NULL, note TEXT NOT NULL);
+CREATE VIEW components AS
+  SELECT turn_id, seq, event ->> '$.body.agent' AS agent, event ->> '$.body.type' AS type, event -> '$.body.payload' AS payload
+  FROM events WHERE kind = 'component';
+CREATE VIEW spans AS
+  SELECT s.turn_id, s.span_id AS id, s.parent_span_id AS parent_id, replace(s.kind, '_started', '') AS kind,
+    CASE s.kind WHEN 'turn_started' THEN 'turn' WHEN 'tool_started' THEN s.event ->> '$.body.tool'
+      WHEN 'model_started' THEN (s.event ->> '$.body.purpose') || ' · ' || (s.event ->> '$.body.model')
+      ELSE s.event ->> '$.body.agent' END AS name,
+    coalesce(s.event ->> '$.body.agent', '') AS agent, s.event ->> '$.body.model' AS model,
+    s.at AS started, e.at AS ended, e.at - s.at AS seconds, e.event ->> '$.body.ttft' AS ttft,
+    CASE WHEN e.seq IS NULL THEN 'running' WHEN e.event ->> '$.body.outcome.kind' = 'failure' THEN 'error'
+      WHEN e.kind = 'completed' THEN iif(e.event ->> '$.body.status' IN ('failed', 'deadline'), 'error', 'ok')
+      WHEN coalesce(e.event ->> '$.body.error', '') <> '' THEN 'error' ELSE 'ok' END AS status,
+    coalesce(e.event ->> '$.body.error', (e.event ->> '$.body.outcome.axis') || ': ' || (e.event ->> '$.body.outcome.reason')
+      || coalesce(': ' || nullif(e.event ->> '$.body.outcome.detail', ''), '')) AS error,
+    coalesce(s.event ->> '$.body.message', s.event ->> '$.body.query', s.event ->> '$.body.args', s.event ->> '$.body.input') AS input,
+    coalesce(e.event ->> '$.body.text', e.event ->> '$.body.result', e.event ->> '$.body.outcome.text', '') AS output,
+    coalesce(e.event ->> '$.body.usage.input_tokens', e.event ->> '$.body.outcome.usage.input_tokens', 0) AS input_tokens,
+    coalesce(e.event ->> '$.body.usage.output_tokens', e.event ->> '$.body.outcome.usage.output_tokens', 0) AS output_tokens,
+    coalesce(e.event ->> '$.body.usage.cost', e.event ->> '$.body.outcome.usage.cost') AS cost
+  FROM events s LEFT JOIN events e ON e.turn_id = s.turn_id AND e.span_id = s.span_id
+    AND e.kind = iif(s.kind = 'turn_started', 'completed', replace(s.kind, '_started', '_ended'))
+  WHERE s.kind IN ('turn_started', 'agent_started', 'model_started', 'tool_started');
+"""
+
+_COLUMNS = tuple(TurnRecord.model_fields)
+_TURN = f"""INSERT INTO turns ({", ".join(_COLUMNS)}, owner)
+SELECT {", ".join(f"json_extract(?1, '$.{name}')" for name in _COLUMNS)}, ?2 WHERE true
+ON CONFLICT (id) DO UPDATE SET {", ".join(f"{name} = excluded.{name}" for name in (*_COLUMNS, "owner"))}"""
+_EVENTS = """INSERT OR REPLACE INTO events SELECT ?1, value ->> 'seq', value ->> 'at', value ->> '$.body.kind',
+value ->> 'span_id', value ->> 'parent_span_id', value FROM json_each(?2)"""
+_MESSAGES = """INSERT OR REPLACE INTO messages SELECT ?1, key, ?2, value ->> 'agent', value ->> 'role', value ->> 'text'
+FROM json_each(?3)"""
+
+_turn = TypeAdapter(TurnRecord)
+_events = TypeAdapter(Sequence[Event])
+_messages = TypeAdapter(Sequence[Message])
+
+Statement = tuple[str, tuple[Any, ...]]
+
+
+class SqliteStore:
+    """The Store protocol over one SQLite file, or `:memory:`; safe to call from several threads and processes.
+
+    Writing goes in as JSON and is taken apart by SQLite: one statement per table, whatever the number of events.
+    Raises StoreError, with a sentence that says what to do, when the file cannot be opened, read or written.
+    """
+
+    def __init__(self, path: Path | str):
+        self.path = str(path)
+        self._lock = threading.RLock()
+        self._owner = uuid.uuid4().hex[:12]
+        self._life: sqlite3.Connection | None = None
+        try:
+            self._db = sqlite3.connect(self.path, timeout=5.0, isolation_level=None, check_same_thread=False)
+            try:
+                self._prepare()
+                self.mark_interrupted()
+            except BaseException:
+                self.close()
+                raise
+        except sqlite3.Error as error:
+            raise StoreError(self._advice(error)) from error
+
+    def _prepare(self) -> None:
+        self._db.execute("PRAGMA synchronous = NORMAL")
+        self._db.execute("PRAGMA journal_mode = WAL")
+        self._db.execute("BEGIN IMMEDIATE")
+        (version,) = self._db.execute("PRAGMA user_version").fetchone()
+        (application,) = self._db.execute("PRAGMA application_id").fetchone()
+        if application == APPLICATION:
+            if version > SCHEMA:
+                raise StoreError(
+                    f"{self.path} was written by a newer version of the kit (schema {version}, this one knows {SCHEMA}): "
+                    "update the kit, or choose another file."
+                )
+        elif application or self._db.execute("SELECT 1 FROM sqlite_master").fetchone():
+            raise StoreError(f"{self.path} is a database of another program: choose another file for the store.")
+        else:
+            for statement in TABLES.strip().split(";\n"):
+                self._db.execute(statement)
+            self._db.execute(f"PRAGMA application_id = {APPLICATION}")
+            self._db.execute(f"PRAGMA user_version = {SCHEMA}")
+        self._live()
+        self._db.execute("COMMIT")
+
+    def _advice(self, error: sqlite3.Error) -> str:
+        folder = Path(self.path).absolute().parent
+        problem = f"the store {self.path} cannot be used ({error}): "
+        if not folder.is_dir():
+            return problem + f"create the folder {folder}, or choose another file."
+        if isinstance(error, sqlite3.OperationalError):
+            match getattr(error, "sqlite_errorcode", 0) & 0xFF:
+                case sqlite3.SQLITE_BUSY:
+                    return (
+                        problem + "another process is writing to it and did not finish in time; try again, or stop that process."
+                    )
+                case sqlite3.SQLITE_FULL | sqlite3.SQLITE_IOERR:
+                    return problem + f"make room on the disk that holds {folder}."
+                case _:
+                    return problem + f"give this user write permission on it and on the folder {folder}, or choose another file."
+        return problem + "it is not a database, or it is damaged; move it away, or choose another file."
+
+    def _life_path(self, owner: str) -> Path:
+        return Path(f"{self.path}-owner-{owner}")
+
+    def _live(self) -> None:
+        """Says that this process lives, by a lock on a side file, which the system drops however the process ends.
+
+        Unlike a process id, such a lock is never reused and holds between containers that share the folder.
+        """
+        if self.path == ":memory:":
+            return
+        self._life = sqlite3.connect(self._life_path(self._owner), isolation_level=None, check_same_thread=False)
+        self._life.execute("BEGIN EXCLUSIVE")
+
+    def _dead(self, owner: str) -> bool:
+        path = self._life_path(owner)
+        if path.exists():
+            try:
+                with closing(sqlite3.connect(path, timeout=0, isolation_level=None)) as probe:
+                    probe.execute("BEGIN EXCLUSIVE")
+            except sqlite3.OperationalError:
+                return False
+            path.unlink(missing_ok=True)
+        return True
+
+    def mark_interrupted(self) -> int:
+        """Gives turns whose process died the status `interrupted`; returns how many. Called on opening.
+
+        A turn that a live process runs, this one or another, is left alone.
+        """
+        if self.path == ":memory:":
+            return 0
+        mine = self._life_path(self._owner)
+        files = {file.name.rpartition("-owner-")[2] for file in mine.parent.glob(f"{Path(self.path).name}-owner-*")}
+        with self._lock:
+            self._db.execute("BEGIN IMMEDIATE")
+            try:
+                running = {row[0] for row in self._db.execute("SELECT DISTINCT owner FROM turns WHERE status = 'running'")}
+                dead = [owner for owner in (running | files) - {self._owner} if self._dead(owner)]
+                sql = "UPDATE turns SET status = 'interrupted' WHERE status = 'running' AND owner IN (SELECT value FROM json_each(?))"
+                return self._db.execute(sql, (json.dumps(dead),)).rowcount
+            finally:
+                self._db.execute("COMMIT")
+
+    def _write(self, *statements: Statement) -> int:
+        """Runs the statements in one commit; returns the rows the last one touched."""
+        count = 0
+        try:
+            with self._lock:
+                self._db.execute("BEGIN IMMEDIATE")
+                try:
+                    for sql, values in statements:
+                        count = self._db.execute(sql, values).rowcount
+                except BaseException:
+                    self._db.execute("ROLLBACK")
+                    raise
+                self._db.execute("COMMIT")
+        except sqlite3.Error as error:
+            raise StoreError(self._advice(error)) from error
+        return count
+
+    def _read(self, sql: str, *values: Any) -> list[Any]:
+        try:
+            with self._lock:
+                return self._db.execute(sql, values).fetchall()
+        except sqlite3.Error as error:
+            raise StoreError(self._advice(error)) from error
+
+    def open_session(self, session: Session) -> None:
+        """Writes the session if it is new; leaves an existing one alone."""
+        who = session.principal
+        row = (session.id, who.tenant_id, who.user_id, session.locale, session.location)
+        self._write(("INSERT OR IGNORE INTO sessions VALUES (?, ?, ?, ?, ?)", row))
+
+    def session(self, session_id: str) -> Session | None:
+        """The session, or None when it was never opened."""
+        for key, tenant, user, locale, location in self._read("SELECT * FROM sessions WHERE id = ?", session_id):
+            return Session(id=key, principal=Principal(tenant_id=tenant, user_id=user), locale=locale, location=location)
+        return None
+
+    def begin_turn(self, turn: TurnRecord) -> None:
+        """Commits at once: an accepted turn survives a killed process."""
+        self._write((_TURN, (_json(_turn, turn), self._owner)))
+
+    def end_turn(self, turn: TurnRecord, events: Sequence[Event], messages: Sequence[Message]) -> None:
+        """Writes the rollup, every event and the new narration in one commit; a second call for the same turn replaces it."""
+        self._write(
+            (_TURN, (_json(_turn, turn), self._owner)),
+            (_EVENTS, (turn.id, _json(_events, events))),
+            (_MESSAGES, (turn.id, turn.session_id, _json(_messages, messages))),
+        )
+
+    def history(self, session_id: str, agent: str = "", limit: int = 40) -> list[Message]:
+        """The newest `limit` messages of one reader of one session, oldest first."""
+        sql = "SELECT turn_id, role, text, agent FROM messages WHERE session_id = ? AND agent = ? ORDER BY rowid DESC LIMIT ?"
+        rows = self._read(sql, session_id, agent, limit)
+        return [Message(turn_id=turn_id, role=role, text=text, agent=reader) for turn_id, role, text, reader in reversed(rows)]
+
+    def turn(self, turn_id: str) -> TurnRecord | None:
+        """The rollup of one turn, or None when it was never accepted."""
+        found = self._read(f"SELECT {', '.join(_COLUMNS)} FROM turns WHERE id = ?", turn_id)
+        return _record(found[0]) if found else None
+
+    def turns(
+        self, session_id: str | None = None, tenant_id: str | None = None, user_id: str | None = None, limit: int = 50
+    ) -> list[TurnRecord]:
+        """The newest turns that match, newest first."""
+        asked = {"session_id": session_id, "tenant_id": tenant_id, "user_id": user_id}
+        wanted = {name: value for name, value in asked.items() if value is not None}
+        where = "WHERE " + " AND ".join(f"{name} = ?" for name in wanted) if wanted else ""
+        sql = f"SELECT {', '.join(_COLUMNS)} FROM turns {where} ORDER BY started_at DESC, rowid DESC LIMIT ?"
+        return [_record(row) for row in self._read(sql, *wanted.values(), limit)]
+
+    def events(self, turn_id: str) -> list[Event]:
+        """Every event of a turn in order; empty while it runs."""
+        rows = self._read("SELECT event FROM events WHERE turn_id = ? ORDER BY seq", turn_id)
+        return list(_events.validate_json(f"[{','.join(row[0] for row in rows)}]"))
+
+    def give_feedback(self, feedback: Feedback) -> None:
+        """One thumb a turn; a later one replaces it. Raises StoreError when the turn is not stored."""
+        sql = "INSERT OR REPLACE INTO feedback SELECT id, ?, ? FROM turns WHERE id = ?"
+        if not self._write((sql, (feedback.score, feedback.note, feedback.turn_id))):
+            raise StoreError(f"no feedback was kept: the store holds no turn {feedback.turn_id!r}; give it for a stored turn.")
+
+    def feedback(self, turn_id: str) -> Feedback | None:
+        """The thumb given on a turn, or None."""
+        for score, note in self._read("SELECT score, note FROM feedback WHERE turn_id = ?", turn_id):
+            return Feedback(turn_id=turn_id, score=score, note=note)
+        return None
+
+    def close(self) -> None:
+        """Closes the file; a second call does nothing."""
+        with self._lock:
+            self._db.close()
+            if self._life is not None:
+                self._life.close()
+                self._life_path(self._owner).unlink(missing_ok=True)
+                self._life = None
+
+
+def _json(shape: TypeAdapter[Any], value: Any) -> str:
+    """JSON of a value; what JSON cannot hold is worded, so that one odd payload never costs the turn its trace."""
+    try:
+        return shape.dump_json(value, fallback=str).decode()
+    except PydanticSerializationError:  # half of a surrogate pair, as a broken client may send it
+        plain = shape.dump_python(value, mode="json", fallback=str)
+        return json.dumps(plain, ensure_ascii=False).encode("utf-8", "replace").decode()
+
+
+def _record(row: Sequence[Any]) -> TurnRecord:
+    fields = dict(zip(_COLUMNS, row, strict=True))
+    return TurnRecord(**fields | {name: json.loads(fields[name]) for name in ("invoked", "failed")})

@@ -1,0 +1,64 @@
+"""A turn told on a terminal: preamble, a line for each step as it happens, the answer as it streams."""
+
+from typing import TextIO
+
+from kit.core.event import AgentEnded, AgentStarted, CallDropped, Completed, Event, Routing, StatusLine, Text, TextReplaced
+from kit.core.outcome import Failure
+
+
+class Story:
+    """Writes events to a stream in the order they happen; raw reasons stay out of it."""
+
+    def __init__(self, out: TextIO, model: str):
+        self._out, self._model = out, model
+        self._speaking: str | None = None
+        self._said = ""
+
+    def tell(self, event: Event) -> None:
+        match event.body:
+            case Text(channel=channel, text=text):
+                self._speak(channel, text)
+            case TextReplaced(channel="answer", text=text):
+                self._line("(corrected answer)")
+                self._said = ""
+                self._speak("answer", text)
+            case AgentStarted(agent=agent):
+                self._line(f"  · {_plain(agent)}: asked")
+            case StatusLine(agent=agent, text=text):
+                self._line(f"  · {_plain(agent)}: {text}")
+            case AgentEnded(agent=agent, outcome=outcome):
+                word = "could not answer" if isinstance(outcome, Failure) else "done"
+                self._line(f"  · {_plain(agent)}: {word} ({event.at:.1f} s)")
+            case CallDropped(agent=agent, reason="over_cap"):
+                self._line(f"  · {_plain(agent)}: left out, over the cap")
+            case Routing(decision=decision):
+                names = ", ".join(decision.invoked) or "nobody"
+                self._line(f"  asked {names}; {decision.intent_count} intents, {decision.cap_behavior} the cap of {decision.cap}")
+            case Completed(status=status):
+                self._line(f"  {status} after {event.at:.1f} s, {self._model}")
+            case _:
+                pass
+
+    def _speak(self, channel: str, text: str) -> None:
+        if self._speaking != channel:
+            self._break()
+            self._out.write("\n" if channel == "answer" else "")
+            self._speaking = channel
+        self._out.write(text)
+        self._said = text
+        self._out.flush()
+
+    def _line(self, text: str) -> None:
+        self._break()
+        self._out.write(text + "\n")
+        self._out.flush()
+
+    def _break(self) -> None:
+        if self._speaking is not None:
+            self._out.write("" if self._said.endswith("\n") else "\n")
+            self._out.write("\n" if self._speaking == "answer" else "")
+            self._speaking = None
+
+
+def _plain(agent: str) -> str:
+    return agent.replace("_", " ").replace("-", " ")

@@ -1,0 +1,154 @@
+"""The composition root: settings in, a running Kit out. Nothing below reads globals or the environment."""
+
+import datetime
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+
+from kit.compose.deck import Deck, load_deck
+from kit.core.context import Principal, Session
+from kit.core.errors import UnknownId
+from kit.patterns import PATTERNS
+from kit.runtime.cassette import Cassette
+from kit.runtime.recorder import Recorder, Sink
+from kit.runtime.team import Models, Reach, Team, bind
+from kit.runtime.turn import Pattern, Turn, run_turn
+from kit.settings import Settings
+from kit.stores.protocol import Store
+from kit.stores.sqlite import SqliteStore
+from kit.tools.enricher import HttpEnrich
+from kit.tools.support import HttpSupport
+from kit.tools.tool import Toolbox
+from kit.tools.toolbox import TOOL_IDS, toolbox
+from kit.upstream.context_service import context_app
+from kit.upstream.support_service import support_app
+from kit.upstream.transport import StreamingASGITransport
+from kit.upstream.world import load_world
+
+
+@dataclass(frozen=True)
+class Kit:
+    """Everything a turn needs, opened once and closed together. One Kit belongs to one event loop."""
+
+    settings: Settings
+    team: Team
+    store: Store
+    recorder: Recorder
+    pattern: Pattern
+    today: str
+    cassette: Cassette | None = None
+
+    @property
+    def deck(self) -> Deck:
+        return self.team.deck
+
+    @property
+    def model(self) -> str:
+        """What answers, in words fit for a badge."""
+        spec = self.team.orchestrator.model.spec
+        return "offline stand-in" if spec.key == "offline" else spec.key
+
+    def session(self, session_id: str, tenant: str | None = None, user: str | None = None) -> Session:
+        """A session for a principal; the settings' own when none is named."""
+        principal = Principal(tenant_id=tenant or self.settings.tenant, user_id=user or self.settings.user)
+        return Session(id=session_id, principal=principal, location=self.settings.location)
+
+    def ask(self, message: str, session: Session, pattern: str | None = None, cap: int | None = None) -> Turn:
+        """Starts a turn; `pattern` by name, the kit's own when none is named."""
+        return run_turn(message, session, self, find_pattern(pattern) if pattern else None, cap=cap)
+
+
+def find_pattern(name: str) -> Pattern:
+    """A pattern by name; raises UnknownId with the nearest known ones."""
+    if name not in PATTERNS:
+        raise UnknownId("pattern", name, PATTERNS)
+    return PATTERNS[name]
+
+
+def choose_models(settings: Settings) -> str | None:
+    """Which models to bind: what KIT_MODEL says; else each card's own when a key is set; else the offline stand-in."""
+    if settings.model:
+        return settings.model
+    if settings.openai_api_key:
+        return None
+    return "local" if settings.openai_base_url else "offline"
+
+
+@asynccontextmanager
+async def open_kit(
+    settings: Settings | None = None,
+    *,
+    models: Models | None = None,
+    tools: Toolbox | None = None,
+    deck: Deck | None = None,
+    pattern: str = "mediated",
+    cassette: Cassette | None = None,
+) -> AsyncIterator[Kit]:
+    """Opens a kit on the running loop and closes all of it at the end.
+
+    Without arguments it is what the environment says: the consumer deck, the embedded services, the offline stand-in.
+    Raises a KitError whose message says what to do when anything it needs is missing.
+    """
+    settings = settings or Settings.read()
+    deck = deck or load_deck(settings.deck, TOOL_IDS, environment=settings.environment)
+    async with AsyncExitStack() as stack:
+        if tools is None:
+            tools = await _upstream_tools(settings, stack)
+        reach = Reach(api_key=settings.openai_api_key, base_url=settings.openai_base_url, pace=settings.pace)
+        team = bind(deck, models if models is not None else choose_models(settings), tools, reach)
+        store = _store(settings.store)
+        stack.callback(store.close)
+        recorder = Recorder(_sinks(settings))
+        stack.callback(recorder.close)
+        today = settings.today or datetime.date.today().isoformat()
+        yield Kit(settings, team, store, recorder, find_pattern(pattern), today, cassette)
+        if cassette is not None and cassette.mode == "record":
+            cassette.save()
+
+
+async def _upstream_tools(settings: Settings, stack: AsyncExitStack) -> Toolbox:
+    """Tools over the upstream services: over their socket when a URL is set, else in this process."""
+    if settings.upstream_url:
+        base = settings.upstream_url.rstrip("/")
+        context = httpx.AsyncClient(base_url=f"{base}/context", timeout=10)
+        support = httpx.AsyncClient(base_url=f"{base}/support", timeout=10)
+    else:
+        world = load_world(settings.data)
+        context = _in_process(context_app(world, latency=settings.pace), "context")
+        support = _in_process(support_app(world, pace=settings.pace), "support")
+    for client in (context, support):
+        await stack.enter_async_context(client)
+    return toolbox(HttpEnrich(context), HttpSupport(support))
+
+
+def _in_process(app: object, name: str) -> httpx.AsyncClient:
+    return httpx.AsyncClient(transport=StreamingASGITransport(app), base_url=f"http://{name}.internal", timeout=10)
+
+
+def _store(path: str) -> Store:
+    if path != ":memory:":
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+    return SqliteStore(path)
+
+
+def _sinks(settings: Settings) -> tuple[Sink, ...]:
+    sinks: list[Sink] = []
+    if settings.otlp_endpoint:
+        from kit.runtime.otel_sink import OtelSink
+
+        sinks.append(OtelSink(endpoint=settings.otlp_endpoint))
+    if settings.has_opik:
+        from kit.runtime.opik_sink import open_opik
+
+        sinks.append(
+            open_opik(
+                url=settings.opik_url,
+                api_key=settings.opik_api_key,
+                workspace=settings.opik_workspace,
+                project=settings.opik_project,
+            )
+        )
+    return tuple(sinks)
