@@ -11,23 +11,23 @@ from langchain_core.messages import ToolCall
 _TRIES = 64
 """Places in a text where JSON is looked for, so that hostile text costs linear time."""
 _JSON = re.compile(r"[{\[]")
-_FENCED = re.compile(r"\s*```\w*\s*(.*?)\s*```\s*", re.DOTALL)
+_FENCED = re.compile(r"\s*```\w*\s(.*)```\s*", re.DOTALL)
 _EMPTY_FRAME = re.compile(r"```\w*\s*(?:```|$)|<(\w+)>\s*(?:</\1>|$)")
-_SAY = re.compile(r'\s*\{\s*"say"\s*:\s*("(?:[^"\\]|\\.)*)')
-_decoder = json.JSONDecoder()
+_SAY = re.compile(r'\s*\{\s*"say"\s*:\s*("(?:[^"\\]|\\.)*)', re.DOTALL)
+_decoder = json.JSONDecoder(strict=False)
 
 
 def calls_in(content: str, names: Collection[str]) -> list[ToolCall]:
     """Tool calls that a model wrote as JSON in its text, in order, each with a fresh id.
 
-    Understood are `{"name", "arguments"}` and `{"tool", "args"}` objects (OpenAI's own nesting too), alone, in a list, in code fences
-    or tags, with any text around. Names outside `names` and JSON that does not parse are passed over; nothing raises.
+    Understood are `{"name", "arguments"}` and `{"tool", "args"}` objects (and OpenAI's own nesting), alone, in a list, in
+    code fences or tags, with any text around. Names outside `names` and JSON that does not parse are passed over. Never raises.
     """
-    return split(content, names)[1]
+    return take_calls(content, names)[1]
 
 
-def split(content: str, names: Collection[str]) -> tuple[str, list[ToolCall]]:
-    """The text without the calls in it, and the calls."""
+def take_calls(content: str, names: Collection[str]) -> tuple[str, list[ToolCall]]:
+    """The text without the calls written in it, and the calls; the text as it is where there are none."""
     calls: list[ToolCall] = []
     rest: list[str] = []
     at = done = 0
@@ -35,11 +35,7 @@ def split(content: str, names: Collection[str]) -> tuple[str, list[ToolCall]]:
         opener = _JSON.search(content, at)
         if opener is None:
             break
-        try:
-            value, at = _decoder.raw_decode(content, opener.start())
-        except (ValueError, RecursionError):
-            at = opener.end()
-            continue
+        value, at = _decoded(content, opener.start())
         if found := list(_calls_of(value, names)):
             calls += found
             rest.append(content[done : opener.start()])
@@ -50,20 +46,38 @@ def split(content: str, names: Collection[str]) -> tuple[str, list[ToolCall]]:
     return (text if re.search(r"\w", text) else ""), calls
 
 
+def read_answer(text: str, names: Collection[str]) -> tuple[str, list[ToolCall]]:
+    """What an answer of the form `{"say", "calls"}` says and calls; of one that was cut off, what is whole."""
+    fenced = _FENCED.fullmatch(text)
+    value, _ = _decoded(fenced[1].strip() if fenced else text.strip(), 0)
+    if isinstance(value, dict) and isinstance(say := cast("dict[str, object]", value).get("say"), str):
+        return say, list(_calls_of(cast("object", value), names))
+    rest, calls = take_calls(text, names)
+    if begun := _SAY.match(text):
+        rest, _ = _decoded(begun[1] + '"', 0)
+    return (rest if isinstance(rest, str) else ""), calls
+
+
+def _decoded(text: str, start: int) -> tuple[object, int]:
+    """The JSON value at `start` and where it ends; None and the next place where there is none."""
+    try:
+        return _decoder.raw_decode(text, start)
+    except (ValueError, RecursionError):
+        return None, start + 1
+
+
 def _calls_of(value: object, names: Collection[str]) -> Iterator[ToolCall]:
-    open_values = [value]
-    while open_values:
-        match open_values.pop():
-            case list() as items:
-                open_values.extend(reversed(cast(list[object], items)))
-            case dict() as item:
-                call = _call(cast(dict[str, object], item), names)
-                if call is None:
-                    open_values.extend(reversed(list(cast(dict[str, object], item).values())))
-                else:
-                    yield call
-            case _:
-                pass
+    waiting = [value]
+    while waiting:
+        item = waiting.pop()
+        if isinstance(item, list):
+            waiting.extend(reversed(cast("list[object]", item)))
+        elif isinstance(item, dict):
+            call = _call(cast("dict[str, object]", item), names)
+            if call is not None:
+                yield call
+            else:
+                waiting.extend(reversed(list(cast("dict[str, object]", item).values())))
 
 
 def _call(item: dict[str, object], names: Collection[str]) -> ToolCall | None:
@@ -71,35 +85,17 @@ def _call(item: dict[str, object], names: Collection[str]) -> ToolCall | None:
     if not isinstance(name, str) or name not in names:
         return None
     args = item.get("arguments", item.get("args", item.get("parameters")))
-    try:
-        args = json.loads(args) if isinstance(args, str) else args
-        json.dumps(args, ensure_ascii=False, allow_nan=False).encode()  # half surrogates and NaN would break a later request
-    except (ValueError, RecursionError):
+    if isinstance(args, str):
+        args, _ = _decoded(args.strip(), 0)
+    if not isinstance(args, dict) or not _sendable(cast("object", args)):
         return None
-    return (
-        ToolCall(name=name, args=cast(dict[str, Any], args), id=fresh_id(), type="tool_call") if isinstance(args, dict) else None
-    )
+    return ToolCall(name=name, args=cast("dict[str, Any]", args), id=f"call_{uuid4().hex[:24]}", type="tool_call")
 
 
-def answer(text: str, names: Collection[str]) -> tuple[str, list[ToolCall]]:
-    """What a schema-bound answer says and calls; of one that was cut off, what is whole."""
-    fenced = _FENCED.fullmatch(text)
+def _sendable(value: object) -> bool:
+    """Whether a value survives being sent again: NaN, half surrogates and numbers too long to print do not."""
     try:
-        value = json.loads(fenced[1] if fenced else text)
+        json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
     except (ValueError, RecursionError):
-        value = None
-    if isinstance(value, dict) and isinstance(say := cast(dict[str, object], value).get("say"), str):
-        return say, list(_calls_of(cast(object, value), names))
-    rest, calls = split(text, names)
-    if begun := _SAY.match(text):
-        try:
-            rest = json.loads(begun[1] + '"')
-        except ValueError:
-            rest = ""
-    return rest, calls
-
-
-def fresh_id() -> str:
-    return f"call_{uuid4().hex[:24]}"
-
-
+        return False
+    return True

@@ -16,32 +16,47 @@ _GRAMMAR = ("type", "enum", "const", "required")
 """Schema keywords that survive; llama.cpp refuses some patterns and long repetitions."""
 
 
-def asked(
+def plain_request(
     messages: Sequence[BaseMessage], *, tools: Sequence[dict[str, Any]] = (), tool_choice: Any = None, **options: Any
 ) -> tuple[list[BaseMessage], dict[str, Any], tuple[str, ...]]:
-    """What the inner model is sent: messages in plain text, options, and the names it may call (none: no schema)."""
-    functions: list[Function] = [tool["function"] for tool in tools]
-    forced = tool_choice not in (None, False, "auto", "none")
-    if forced and tool_choice not in (True, "any", "required"):
-        only = tool_choice.get("function", tool_choice).get("name") if isinstance(tool_choice, dict) else tool_choice
-        functions = [function for function in functions if function["name"] == only]
-    after_results = isinstance(messages[-1], ToolMessage)
-    if not functions or tool_choice in (False, "none") or (after_results and not forced):
+    """What the model is sent: messages in plain text, options, and the names it may call (none: no schema, plain text)."""
+    functions, forced = _offered(tools, tool_choice)
+    if not functions or (_after_results(messages) and not forced):
         return _plain(messages, ""), options, ()
     schema = {"name": "answer", "schema": answer_schema(functions, at_least=int(forced))}
-    options["response_format"] = {"type": "json_schema", "json_schema": schema}
-    return _plain(messages, _described(functions)), options, tuple(function["name"] for function in functions)
+    asked = {**options, "response_format": {"type": "json_schema", "json_schema": schema}}
+    return _plain(messages, _described(functions)), asked, tuple(function["name"] for function in functions)
 
 
 def answer_schema(functions: Sequence[Function], at_least: int = 0) -> dict[str, Any]:
     """The JSON Schema of `{"say", "calls"}` over these tools; tools with equal arguments share one branch."""
     branches: dict[str, tuple[list[str], dict[str, Any]]] = {}
     for function in functions:
-        parameters = _simple(_inlined(function.get("parameters") or {"type": "object"}))
-        branches.setdefault(json.dumps(parameters, sort_keys=True), ([], parameters))[0].append(function["name"])
+        arguments = _simple(_inlined(_parameters(function)))
+        branches.setdefault(json.dumps(arguments), ([], arguments))[0].append(function["name"])
     items = [_closed({"name": {"type": "string", "enum": names}, "arguments": args}) for names, args in branches.values()]
-    calls = {"type": "array", "items": items[0] if len(items) == 1 else {"anyOf": items}, "maxItems": MAX_CALLS}
-    return _closed({"say": {"type": "string"}, "calls": calls | ({"minItems": at_least} if at_least else {})})
+    calls: dict[str, Any] = {"type": "array", "items": items[0] if len(items) == 1 else {"anyOf": items}, "maxItems": MAX_CALLS}
+    if at_least:
+        calls["minItems"] = at_least
+    return _closed({"say": {"type": "string"}, "calls": calls})
+
+
+def _offered(tools: Sequence[dict[str, Any]], choice: Any) -> tuple[list[Function], bool]:
+    """The tools that `tool_choice` leaves, and whether one of them must be called."""
+    functions: list[Function] = [tool["function"] for tool in tools]
+    match choice:
+        case None | "auto":
+            return functions, False
+        case False | "none":
+            return [], False
+        case True | "any" | "required":
+            return functions, True
+        case {"function": {"name": only}} | {"name": only} | only:
+            return [function for function in functions if function["name"] == only], True
+
+
+def _parameters(function: Function) -> dict[str, Any]:
+    return cast("dict[str, Any]", function.get("parameters")) or {"type": "object", "properties": {}}
 
 
 def _closed(properties: dict[str, Any]) -> dict[str, Any]:
@@ -67,22 +82,20 @@ def _simple(schema: dict[str, Any]) -> dict[str, Any]:
 def _described(functions: Sequence[Function]) -> str:
     lines = ["Tools you may call:"]
     for function in functions:
-        parameters = function.get("parameters") or {}
-        required = parameters.get("required", ())
-        parts: dict[str, dict[str, Any]] = parameters.get("properties", {})
+        parameters = _parameters(function)
+        parts = cast("dict[str, dict[str, Any]]", parameters.get("properties", {}))
+        required = cast("list[str]", parameters.get("required", []))
         signature = ", ".join(
             f"{name}{'' if name in required else '?'}: {part.get('type', 'any')}" for name, part in parts.items()
         )
         lines.append(f"- {function['name']}({signature}): {function.get('description', '')}")
         lines += [f"    {name}: {part['description']}" for name, part in parts.items() if part.get("description")]
-    return "\n".join(
-        [
-            *lines,
-            'Answer with one JSON object: {"say": "...", "calls": [{"name": "...", "arguments": {...}}]}.',
-            "Put one call in `calls` for each part of the request that a tool is for, and one short sentence in `say`.",
-            "If no tool is for it, leave `calls` empty and put your whole answer in `say`.",
-        ]
-    )
+    lines += [
+        'Answer with one JSON object: {"say": "...", "calls": [{"name": "...", "arguments": {...}}]}.',
+        "Put one call in `calls` for each part of the request that a tool is for, and one short sentence in `say`.",
+        "If no tool is for it, leave `calls` empty and put your whole answer in `say`.",
+    ]
+    return "\n".join(lines)
 
 
 def _plain(messages: Sequence[BaseMessage], preface: str) -> list[BaseMessage]:
@@ -95,18 +108,22 @@ def _plain(messages: Sequence[BaseMessage], preface: str) -> list[BaseMessage]:
             case SystemMessage():
                 continue
             case AIMessage():
-                role, text = AIMessage, message.text
+                role, text = AIMessage, str(message.text)
             case ToolMessage():
                 role, text = HumanMessage, _result(message, called.get(message.tool_call_id))
             case _:
-                role, text = HumanMessage, message.text
+                role, text = HumanMessage, str(message.text)
         if text and turns[-1][0] is role:
             turns[-1][1].append(text)
         elif text:
             turns.append((role, [text]))
-    if isinstance(messages[-1], ToolMessage):
+    if _after_results(messages):
         turns[-1][1].append("Answer the request from these results, in plain words.")
     return [role(content="\n\n".join(texts)) for role, texts in turns if texts]
+
+
+def _after_results(messages: Sequence[BaseMessage]) -> bool:
+    return bool(messages) and isinstance(messages[-1], ToolMessage)
 
 
 def _result(message: ToolMessage, call: ToolCall | None) -> str:

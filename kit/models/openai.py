@@ -46,6 +46,7 @@ def chat_model(
         )
     tuning = tuning or Tuning()
     settings: dict[str, Any] = {
+        "name": spec.key,
         "model": spec.name or spec.key,
         "api_key": key or NO_KEY,
         "base_url": endpoint,
@@ -62,9 +63,9 @@ def chat_model(
     model = ChatOpenAI(**settings)
     match spec.routing, spec.api:
         case "json_schema", _:
-            return JsonRouting(inner=model)
+            return JsonRouting(inner=model, name=spec.key)
         case "native", "chat":
-            return NativeOrJson(inner=model)
+            return NativeOrJson(inner=model, name=spec.key)
         case "native", "responses":
             return model
 

@@ -1,0 +1,279 @@
+"""A scripted server on 127.0.0.1 that speaks Chat Completions and Responses, streaming and not. It simulates; there is no model in it."""
+
+import json
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+JSON = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Call:
+    """A tool call of the model's own."""
+
+    name: str
+    arguments: JSON
+    id: str = "call_1"
+
+
+@dataclass(frozen=True)
+class Say:
+    """A reply: text in `pieces` (one chunk each when streamed), then tool calls. `drip`: seconds before each chunk."""
+
+    pieces: Sequence[str] = ()
+    calls: Sequence[Call] = ()
+    usage: tuple[int, int] = (11, 7)
+    drip: float = 0.0
+
+    @property
+    def text(self) -> str:
+        return "".join(self.pieces)
+
+
+@dataclass(frozen=True)
+class Refuse:
+    """An HTTP error."""
+
+    status: int
+    message: str
+
+
+@dataclass(frozen=True)
+class Raw:
+    """A body that is not what the client expects."""
+
+    body: str
+
+
+@dataclass(frozen=True)
+class Hang:
+    """No answer until the client gives up."""
+
+
+Reply = Say | Refuse | Raw | Hang
+
+
+@dataclass
+class Loopback:
+    """The script still to be played, and every request seen. With `key` set, any other bearer is answered 401."""
+
+    url: str
+    script: list[Reply] = field(default_factory=list[Reply])
+    requests: list[JSON] = field(default_factory=list[JSON])
+    paths: list[str] = field(default_factory=list[str])
+    bearers: list[str] = field(default_factory=list[str])
+    key: str | None = None
+    hung_up: threading.Event = field(default_factory=threading.Event)
+    """Set when a client closed its connection before the reply was through."""
+    stopping: threading.Event = field(default_factory=threading.Event)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def plays(self, *replies: Reply) -> "Loopback":
+        self.script.extend(replies)
+        return self
+
+    def next_reply(self, path: str, bearer: str, request: JSON) -> Reply:
+        with self.lock:
+            self.paths.append(path)
+            self.bearers.append(bearer)
+            self.requests.append(request)
+            if self.key is not None and bearer != self.key:
+                return Refuse(401, f"Incorrect API key provided: {bearer[:3]}****.")
+            if not self.script:
+                return Refuse(400, "the script is over")
+            reply = self.script.pop(0)
+        offered = {tool.get("name") or tool["function"]["name"] for tool in request.get("tools", [])}
+        if isinstance(reply, Say) and not {call.name for call in reply.calls} <= offered:
+            return Refuse(400, "the script calls a tool that was not offered")
+        return reply
+
+
+@contextmanager
+def loopback() -> Iterator[Loopback]:
+    """A server of its own thread and port, gone at the end."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
+    server.daemon_threads = True
+    server.block_on_close = False
+    state = Loopback(url=f"http://127.0.0.1:{server.server_address[1]}/v1")
+    server.state = state  # type: ignore[reportAttributeAccessIssue]
+    thread = threading.Thread(target=lambda: server.serve_forever(poll_interval=0.01), daemon=True)
+    thread.start()
+    try:
+        yield state
+    finally:
+        state.stopping.set()
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    timeout = 5
+
+    def do_POST(self) -> None:
+        request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        bearer = self.headers.get("Authorization", "").removeprefix("Bearer ")
+        state: Loopback = self.server.state  # type: ignore[reportAttributeAccessIssue]
+        try:
+            match state.next_reply(self.path, bearer, request):
+                case Say() as say:
+                    self._say(say, request)
+                case Refuse(status, message):
+                    self._send(json.dumps({"error": {"message": message, "type": "simulated", "code": None}}), status)
+                case Raw(body):
+                    self._send(body, 200)
+                case Hang():
+                    self._wait(state)
+        except (BrokenPipeError, ConnectionResetError):
+            state.hung_up.set()
+            self.close_connection = True
+
+    def _say(self, say: Say, request: JSON) -> None:
+        responses = self.path.endswith("/responses")
+        if not request.get("stream"):
+            time.sleep(say.drip)
+            whole = _response(say, request, "completed") if responses else _completion(say)
+            self._send(json.dumps(whole), 200)
+            return
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream")
+        self.send_header("Transfer-Encoding", "chunked")
+        self.end_headers()
+        for event in _response_events(say, request) if responses else _chunks(say, request):
+            time.sleep(say.drip)
+            name = f"event: {event['type']}\n" if responses else ""
+            self._chunk(f"{name}data: {json.dumps(event)}\n\n")
+        self._chunk("" if responses else "data: [DONE]\n\n")
+        if not responses:
+            self._chunk("")
+
+    def _chunk(self, text: str) -> None:
+        data = text.encode()
+        self.wfile.write(b"%x\r\n%s\r\n" % (len(data), data))
+        self.wfile.flush()
+
+    def _send(self, body: str, status: int) -> None:
+        data = body.encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(data)))
+        self.send_header("retry-after-ms", "1")
+        self.end_headers()
+        self.wfile.write(data)
+
+    def _wait(self, state: Loopback) -> None:
+        self.connection.settimeout(0.02)
+        while not state.stopping.is_set():
+            try:
+                if not self.connection.recv(1):
+                    state.hung_up.set()
+                    break
+            except TimeoutError:
+                continue
+            except OSError:
+                state.hung_up.set()
+                break
+        self.close_connection = True
+
+    def log_message(self, format: str, *args: Any) -> None:
+        pass
+
+
+def _usage(say: Say) -> JSON:
+    read, written = say.usage
+    return {"prompt_tokens": read, "completion_tokens": written, "total_tokens": read + written}
+
+
+def _tool_call(call: Call) -> JSON:
+    return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": json.dumps(call.arguments)}}
+
+
+def _completion(say: Say) -> JSON:
+    message: JSON = {"role": "assistant", "content": say.text or None}
+    if say.calls:
+        message["tool_calls"] = [_tool_call(call) for call in say.calls]
+    choice = {"index": 0, "message": message, "finish_reason": "tool_calls" if say.calls else "stop"}
+    return {"id": "chatcmpl-1", "object": "chat.completion", "created": 1, "model": "stub", "choices": [choice], "usage": _usage(say)}
+
+
+def _chunks(say: Say, request: JSON) -> Iterator[JSON]:
+    def chunk(delta: JSON, finish: str | None = None) -> JSON:
+        choices = [{"index": 0, "delta": delta, "finish_reason": finish}]
+        return {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": "stub", "choices": choices}
+
+    yield chunk({"role": "assistant", "content": ""})
+    for piece in say.pieces:
+        yield chunk({"content": piece})
+    for index, call in enumerate(say.calls):
+        whole = _tool_call(call)
+        arguments = whole["function"]["arguments"]
+        whole["function"] = {"name": call.name, "arguments": ""}
+        yield chunk({"tool_calls": [{"index": index, **whole}]})
+        for part in (arguments[:5], arguments[5:]):
+            yield chunk({"tool_calls": [{"index": index, "function": {"arguments": part}}]})
+    yield chunk({}, "tool_calls" if say.calls else "stop")
+    if (request.get("stream_options") or {}).get("include_usage"):
+        yield {**chunk({}), "choices": [], "usage": _usage(say)}
+
+
+def _output(say: Say) -> list[JSON]:
+    items: list[JSON] = []
+    if say.pieces:
+        content = [{"type": "output_text", "text": say.text, "annotations": []}]
+        items.append({"type": "message", "id": "msg_1", "status": "completed", "role": "assistant", "content": content})
+    for number, call in enumerate(say.calls):
+        arguments = json.dumps(call.arguments)
+        item = {"type": "function_call", "id": f"fc_{number}", "call_id": call.id, "name": call.name, "arguments": arguments}
+        items.append({**item, "status": "completed"})
+    return items
+
+
+def _response(say: Say, request: JSON, status: str) -> JSON:
+    done = status == "completed"
+    read, written = say.usage
+    details = {"input_tokens_details": {"cached_tokens": 3}, "output_tokens_details": {"reasoning_tokens": 0}}
+    return {
+        "id": "resp_2" if request.get("previous_response_id") else "resp_1",
+        "object": "response",
+        "created_at": 1,
+        "status": status,
+        "model": "stub",
+        "output": _output(say) if done else [],
+        "parallel_tool_calls": True,
+        "tool_choice": "auto",
+        "tools": [],
+        "previous_response_id": request.get("previous_response_id"),
+        "usage": {"input_tokens": read, "output_tokens": written, "total_tokens": read + written, **details} if done else None,
+    }
+
+
+def _response_events(say: Say, request: JSON) -> Iterator[JSON]:
+    for number, event in enumerate(_unnumbered(say, request)):
+        yield {**event, "sequence_number": number}
+
+
+def _unnumbered(say: Say, request: JSON) -> Iterator[JSON]:
+    yield {"type": "response.created", "response": _response(say, request, "in_progress")}
+    for index, item in enumerate(_output(say)):
+        added = {**item, "status": "in_progress"}
+        where = {"item_id": item["id"], "output_index": index}
+        if item["type"] == "message":
+            yield {"type": "response.output_item.added", "output_index": index, "item": {**added, "content": []}}
+            part = {"type": "output_text", "text": "", "annotations": []}
+            yield {"type": "response.content_part.added", **where, "content_index": 0, "part": part}
+            for piece in say.pieces:
+                yield {"type": "response.output_text.delta", **where, "content_index": 0, "delta": piece, "logprobs": []}
+            yield {"type": "response.output_text.done", **where, "content_index": 0, "text": say.text, "logprobs": []}
+            yield {"type": "response.content_part.done", **where, "content_index": 0, "part": item["content"][0]}
+        else:
+            yield {"type": "response.output_item.added", "output_index": index, "item": {**added, "arguments": ""}}
+            yield {"type": "response.function_call_arguments.delta", **where, "delta": item["arguments"]}
+            yield {"type": "response.function_call_arguments.done", **where, "arguments": item["arguments"], "name": item["name"]}
+        yield {"type": "response.output_item.done", "output_index": index, "item": item}
+    yield {"type": "response.completed", "response": _response(say, request, "completed")}
