@@ -63,14 +63,14 @@ def parse(text: str, file: str, faults: Faults, offset: int = 0) -> Source | Non
     try:
         loader = yaml.SafeLoader(text)
         node = loader.get_single_node()
-        value: object = loader.construct_document(node) if node is not None else {}  # pyright: ignore[reportUnknownMemberType]
+        value = cast("object", loader.construct_document(node) if node else {})  # pyright: ignore[reportUnknownMemberType]
     except _UNREADABLE as error:
         line, problem = _problem(error, text)
         faults.add(f"{file}:{line + offset}", f"broken YAML: {problem}")
         return None
     source = Source(file, cast("dict[str, Any]", value), node, offset)
     if not isinstance(value, dict):
-        faults.add(source.at(), f"expected a mapping of fields, found {_kind(cast('object', value))}; write `field: value` lines")
+        faults.add(source.at(), f"expected a mapping of fields, found {_kind(value)}; write `field: value` lines")
         return None
     for again in _repeated(node):
         name = again.value

@@ -1,0 +1,97 @@
+"""A deck: cards, blocks, models and settings that are known to fit together."""
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from kit.compose.check import Check
+from kit.compose.parts import Block, DeckSettings, Parts
+from kit.compose.read import read_deck
+from kit.compose.registry import Registry
+from kit.core.card import AgentCard
+from kit.core.errors import DeckError
+from kit.core.model import OFFLINE, ModelSpec
+
+__all__ = ["Block", "Deck", "DeckSettings", "load_deck"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Deck(Parts):
+    """Parts that passed every check. Immutable; `bind()` makes a team of it."""
+
+    warnings: tuple[str, ...] = field(default=(), compare=False)
+
+    @classmethod
+    def of(
+        cls,
+        cards: Iterable[AgentCard],
+        blocks: Iterable[Block] = (),
+        settings: DeckSettings | None = None,
+        models: Iterable[ModelSpec] = (),
+        *,
+        name: str = "deck",
+        known: Collection[str] | None = None,
+        flags: Mapping[str, bool] | None = None,
+        tool_settings: Mapping[str, Mapping[str, Any]] | None = None,
+        flag_settings: Mapping[str, Mapping[str, Mapping[str, Any]]] | None = None,
+        tool_flags: Mapping[str, str] | None = None,
+    ) -> "Deck":
+        """A deck from values, under the same checks as a loaded one and without any file.
+
+        With no settings the one card that has sub_agents orchestrates, else the first card. `known`: ids of the tools there
+        are, None to leave tools unchecked. Raises DeckError with every fault.
+        """
+        cards, blocks = tuple(cards), tuple(blocks)
+        settings = settings or DeckSettings(orchestrator=_root(cards))
+        parts = Parts(
+            name=name,
+            settings=settings,
+            cards=Registry("card", ((card.id, card) for card in cards)),
+            blocks=Registry("block", ((block.id, block) for block in blocks)),
+            models=Registry("model", {OFFLINE.key: OFFLINE, **{spec.key: spec for spec in models}}),
+            flags=flags or {},
+            tool_settings=tool_settings or {},
+            flag_settings=flag_settings or {},
+            tool_flags=tool_flags or {},
+        )
+        check = Check(parts, lambda noun, name, path: f"{noun} {name!r}", known)
+        for noun, ids in (("card", [card.id for card in cards]), ("block", [block.id for block in blocks])):
+            for taken in (key for key, count in Counter(ids).items() if count > 1):
+                check.faults.add(f"{noun} {taken!r}", f"{noun} id {taken!r} is given twice; choose another")
+        return _checked(check, f"deck {name!r} cannot be used:")
+
+
+def load_deck(
+    path: str | Path,
+    known: Collection[str] | None = None,
+    environment: str = "default",
+    flags: Mapping[str, bool] | None = None,
+) -> Deck:
+    """Reads and checks a deck's folder (PC1-FR-1, FR-2, PC1-S5.2).
+
+    `path` holds deck.yaml and one YAML file a card; blocks/, models.yaml and settings/ lie beside it. `known`: ids of the
+    tools there are, None to leave tools unchecked. `environment` names a file of settings/, laid over default.yaml; `flags`
+    go before both.
+
+    Raises DeckError: all faults in one report, each `file:line: sentence with the fix`. Warnings are in `deck.warnings`.
+    """
+    folder = Path(path)
+    if not folder.is_dir():
+        raise DeckError(f"no deck at {folder}:", [f"{folder} is not a folder; give the folder that holds deck.yaml"])
+    parts, draft = read_deck(folder, environment, flags or {})
+    check = Check(parts, draft.where, known, draft.lost, draft.faults)
+    return _checked(check, f"deck {parts.name!r} cannot be used:")
+
+
+def _checked(check: Check, title: str) -> Deck:
+    check.run()
+    if check.faults:
+        raise DeckError(title, check.faults)
+    return Deck(**vars(check.parts), warnings=tuple(check.warnings))
+
+
+def _root(cards: tuple[AgentCard, ...]) -> str:
+    parents = [card.id for card in cards if card.sub_agents]
+    return next(iter(parents or [card.id for card in cards]), "")

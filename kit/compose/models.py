@@ -1,0 +1,76 @@
+"""models.yaml as values, and a chat model from one of them."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kit.compose.registry import Registry
+from kit.compose.source import Faults, Source, build, parse, read_text
+from kit.core.card import Tuning
+from kit.core.errors import BindError, DeckError, nearest
+from kit.core.model import OFFLINE, ModelSpec
+
+if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
+
+
+def load_models(path: str | Path) -> Registry[ModelSpec]:
+    """Model specs by key from a models.yaml; `offline` is always among them.
+
+    Raises DeckError with every fault of the file, each with its line.
+    """
+    faults = Faults()
+    text = read_text(Path(path), faults)
+    source = parse(text, str(path), faults) if text is not None else None
+    specs = read_models(source, faults) if source else {}
+    if faults:
+        raise DeckError(f"{path} cannot be used:", faults)
+    return Registry("model", {OFFLINE.key: OFFLINE, **specs})
+
+
+def read_models(source: Source, faults: Faults) -> dict[str, ModelSpec]:
+    """The specs of a parsed models.yaml that are sound; faults for the others."""
+    specs: dict[str, ModelSpec] = {}
+    for key in source.value:
+        spec = build(ModelSpec, source, faults, key, extra={"key": str(key)})
+        if spec:
+            specs[spec.key] = spec
+    known = {OFFLINE.key, *(str(key) for key in source.value)}
+    for spec in specs.values():
+        if spec.fallback is not None and spec.fallback not in known:
+            faults.add(source.at(spec.key, "fallback"), f"unknown model {spec.fallback!r}: {nearest(spec.fallback, known)}")
+    return specs
+
+
+def build_model(
+    spec: ModelSpec,
+    *,
+    api_key: str | None = None,
+    base_url: str | None = None,
+    pace: float | None = None,
+    tuning: Tuning | None = None,
+) -> "BaseChatModel":
+    """The chat model a spec describes. Nothing is sent and nothing is loaded before its first call.
+
+    `pace`: seconds between two pieces the offline stand-in streams; other models keep their own.
+    """
+    match spec.provider:
+        case "offline":
+            from kit.models.offline import OfflineModel
+
+            return OfflineModel() if pace is None else OfflineModel(pace=pace)
+        case "openai":
+            from kit.models.openai import chat_model
+
+            return chat_model(spec, api_key=api_key, base_url=base_url, tuning=tuning)
+
+
+def check_orchestrator(spec: ModelSpec) -> None:
+    """Refuses a model that cannot ask several sub-agents in one reply (PC1-NFR-6, decisions 23).
+
+    Raises BindError unless it makes concurrent tool calls itself, or routes by an answer bound to a JSON schema.
+    """
+    if not spec.concurrent_tool_calls and spec.routing != "json_schema":
+        raise BindError(
+            f"model {spec.key!r} cannot orchestrate: it makes one tool call at a time. "
+            "Give it `routing: json_schema` in models.yaml, or choose another model for the orchestrator"
+        )

@@ -1,0 +1,202 @@
+"""A deck's folder as parts; whatever cannot be read is a fault with its line, and the rest is read on."""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from kit.compose.models import read_models
+from kit.compose.parts import PLATFORM, Block, DeckSettings, Parts
+from kit.compose.registry import Registry
+from kit.compose.source import Faults, Source, build, parse, read_text
+from kit.core.card import AgentCard
+from kit.core.errors import nearest
+from kit.core.model import OFFLINE, ModelSpec
+from kit.core.value import Value
+
+_FRONT = re.compile(r"\A---[ \t]*\r?\n(.*?)^---[ \t]*\r?$\n?", re.DOTALL | re.MULTILINE)
+
+
+class Environment(Value):
+    """settings/<environment>.yaml: flags, and the second and third layer of tool configuration (PC1-D4)."""
+
+    flags: dict[str, bool] = {}
+    tools: dict[str, dict[str, Any]] = {}
+    flag_tools: dict[str, dict[str, dict[str, Any]]] = {}
+    """Flag -> tool id -> values that hold while the flag is on."""
+    tool_flags: dict[str, str] = {}
+    """Tool id -> the flag that must be on for the tool to be there at all."""
+
+
+@dataclass
+class Draft:
+    """What reading leaves behind beside the parts: where each came from, what is lost, and the faults so far."""
+
+    faults: Faults = field(default_factory=Faults)
+    sources: dict[tuple[str, str], Source] = field(default_factory=dict[tuple[str, str], Source])
+    lost: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
+    """(noun, id) of parts that are there but unreadable, so that nobody calls them unknown; id `*` stands for all."""
+
+    def where(self, noun: str, name: str, path: tuple[str | int, ...] = ()) -> str:
+        source = self.sources.get((noun, name))
+        return source.at(*path) if source else f"{noun} {name!r}"
+
+
+def read_deck(folder: Path, environment: str, flags: Mapping[str, bool]) -> tuple[Parts, Draft]:
+    """Reads every file of a deck: cards and deck.yaml in `folder`, blocks, models.yaml and settings beside it."""
+    draft = Draft()
+    root = folder.parent if folder.name not in ("", "..") else folder.resolve().parent
+    settings = _settings(folder / "deck.yaml", draft)
+    cards = _cards(folder, draft)
+    blocks = _blocks(root / "blocks", draft)
+    models = _models(root / "models.yaml", draft)
+    here = _environment(root / "settings", environment, draft)
+    parts = Parts(
+        name=folder.resolve().name,
+        settings=settings,
+        cards=Registry("card", cards),
+        blocks=Registry("block", blocks),
+        models=Registry("model", models),
+        flags={**here.flags, **flags},
+        tool_settings=here.tools,
+        flag_settings=here.flag_tools,
+        tool_flags=here.tool_flags,
+    )
+    return parts, draft
+
+
+def _settings(path: Path, draft: Draft) -> DeckSettings:
+    source = _parse(path, draft)
+    settings = build(DeckSettings, source, draft.faults) if source else None
+    if source:
+        draft.sources["settings", "deck"] = source
+    if settings is None:
+        draft.lost.add(("settings", "deck"))
+    return settings or DeckSettings(orchestrator="")
+
+
+def _cards(folder: Path, draft: Draft) -> dict[str, AgentCard]:
+    cards: dict[str, AgentCard] = {}
+    for path in sorted(folder.glob("*.yaml")):
+        if path.name == "deck.yaml":
+            continue
+        source = _parse(path, draft)
+        card = build(AgentCard, source, draft.faults) if source else None
+        if source is None or card is None:
+            draft.lost |= {("card", path.stem), ("card", str(source.value.get("id")) if source else path.stem)}
+        elif card.id in cards:
+            draft.faults.add(source.at("id"), f"card id {card.id!r} is taken by {draft.where('card', card.id)}; choose another")
+        else:
+            cards[card.id] = card
+            draft.sources["card", card.id] = source
+    return cards
+
+
+def _blocks(folder: Path, draft: Draft) -> dict[str, Block]:
+    blocks: dict[str, Block] = {}
+    if not folder.is_dir():
+        draft.lost |= {("blocks", str(folder)), ("block", "*")}
+    for path in sorted(folder.glob("**/*.md"), key=lambda path: (PLATFORM not in path.relative_to(folder).parts[:1], path)):
+        text = read_text(path, draft.faults)
+        front = _FRONT.match(text) if text is not None else None
+        if text is None or front is None:
+            if text is not None:
+                draft.faults.add(f"{path}:1", "no front matter; begin with `---`, then id, category, owner, version, then `---`")
+            draft.lost.add(("block", path.stem))
+            continue
+        source = parse(front[1], str(path), draft.faults, offset=1)
+        block = build(Block, source, draft.faults, extra={"text": text[front.end() :].strip()}) if source else None
+        if source is None or block is None:
+            draft.lost |= {("block", path.stem), ("block", str(source.value.get("id")) if source else path.stem)}
+        elif _owned(path.relative_to(folder), block, source, draft.faults) and _first(block, blocks, source, draft):
+            blocks[block.id] = block
+            draft.sources["block", block.id] = source
+        else:
+            draft.lost.add(("block", block.id))
+    return blocks
+
+
+def _owned(path: Path, block: Block, source: Source, faults: Faults) -> bool:
+    """A folder of blocks belongs to whoever it is named for, so that no vertical can speak for the platform."""
+    folder = path.parts[0] if len(path.parts) > 1 else block.owner
+    if folder == block.owner:
+        return True
+    says = f"block {block.id!r} in the folder of {folder!r} says its owner is {block.owner!r}"
+    rule = "; a vertical may not own a platform block" if PLATFORM in (folder, block.owner) else ""
+    faults.add(source.at("owner"), f"{says}{rule}; move the file or change the owner")
+    return False
+
+
+def _first(block: Block, blocks: Mapping[str, Block], source: Source, draft: Draft) -> bool:
+    held = blocks.get(block.id)
+    if held is None:
+        return True
+    if held.owner == PLATFORM != block.owner:
+        sentence = f"{block.owner!r} shadows the platform block {block.id!r}; give the block another id"
+    else:
+        sentence = f"block id {block.id!r} is taken by {draft.where('block', block.id)}; choose another"
+    draft.faults.add(source.at("id"), sentence)
+    return False
+
+
+def _models(path: Path, draft: Draft) -> dict[str, ModelSpec]:
+    offline = {OFFLINE.key: OFFLINE}
+    if not path.exists():
+        draft.lost |= {("models", str(path)), ("model", "*")}
+        return offline
+    source = _parse(path, draft)
+    if source is None:
+        draft.lost.add(("model", "*"))
+        return offline
+    specs = read_models(source, draft.faults)
+    draft.lost |= {("model", str(key)) for key in source.value if str(key) not in specs}
+    return offline | specs
+
+
+def _environment(folder: Path, name: str, draft: Draft) -> Environment:
+    """default.yaml, with the values of <name>.yaml laid over it."""
+    merged = Environment()
+    for layer in dict.fromkeys(("default", name)):
+        path = folder / f"{layer}.yaml"
+        if not path.exists():
+            if layer != "default":
+                known = [known.stem for known in folder.glob("*.yaml")]
+                draft.faults.add(f"{path}:1", f"unknown environment {layer!r}: {nearest(layer, known)}")
+            continue
+        source = _parse(path, draft)
+        values = build(Environment, source, draft.faults) if source else None
+        if source and values:
+            draft.sources["environment", layer] = source
+            merged = _overlay(merged, values)
+        else:
+            draft.lost.add(("environment", "*"))
+    return merged
+
+
+def _overlay(below: Environment, above: Environment) -> Environment:
+    return Environment(
+        flags=below.flags | above.flags,
+        tools=_merge(below.tools, above.tools),
+        flag_tools={
+            flag: _merge(below.flag_tools.get(flag, {}), above.flag_tools.get(flag, {}))
+            for flag in _union(below.flag_tools, above.flag_tools)
+        },
+        tool_flags=below.tool_flags | above.tool_flags,
+    )
+
+
+def _merge(below: Mapping[str, dict[str, Any]], above: Mapping[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    return {key: {**below.get(key, {}), **above.get(key, {})} for key in _union(below, above)}
+
+
+def _union(below: Iterable[str], above: Iterable[str]) -> Iterable[str]:
+    return dict.fromkeys((*below, *above))
+
+
+def _parse(path: Path, draft: Draft) -> Source | None:
+    if not path.exists():
+        draft.faults.add(f"{path}:1", "no such file; make it")
+        return None
+    text = read_text(path, draft.faults)
+    return parse(text, str(path), draft.faults) if text is not None else None
