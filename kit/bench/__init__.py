@@ -1,0 +1,1 @@
+"""Measure: routing over case files, cost of a turn, figures."""

@@ -11,17 +11,25 @@ from kit.models.similarity import closeness, content, spoken, words
 
 Schema = Mapping[str, Any]
 
-_WHOLE_TEXT = frozenset("question message request issue problem text utterance input user query_text sentence".split())
-_SHORT_TEXT = frozenset("summary reason rationale explanation note notes description context comment critique title goal verdict answer".split())
-_COUNT = frozenset("limit count n k top quantity size amount number people guests party max min".split())
+
+def _set(listed: str) -> frozenset[str]:
+    return frozenset(listed.split())
+
+
+_WHOLE_TEXT = _set("question message request issue problem text utterance input user query_text sentence")
+_SHORT_TEXT = _set(
+    "summary reason rationale explanation note notes description context comment critique title goal verdict answer"
+)
+_COUNT = _set("limit count n k top quantity size amount number people guests party max min")
 _NUMBER = re.compile(r"(?<![\w.])-?\d[\d,]*(?:\.\d+)?")
 _ID = re.compile(r"\b(?=[\w-]*\d)[A-Za-z]+[-_]?[\w-]*\d[\w-]*\b|\b\d{4,}\b")
 _QUOTED = re.compile(r"[\"“]([^\"”]+)[\"”]|(?<!\w)'([^']+)'(?!\w)")
 _PLACE = re.compile(r"\b(?:in|near|around|at)\s+((?:the\s+)?[A-Za-z][\w'-]*(?:\s+[A-Z][\w'-]*)*)")
 _DATE = re.compile(r"\b\d{4}-\d{2}-\d{2}\b")
 _PROPER = re.compile(r"(?<!^)(?<![.!?]\s)\b[A-Z][\w'&-]*(?:\s+[A-Z][\w'&-]*)*")
-_BRANDISH = frozenset("brand retailer store merchant shop maker company restaurant".split())
-_PLACEISH = frozenset("location city place area town region country near address destination".split())
+_BRANDISH = _set("brand retailer store merchant shop maker company restaurant")
+_PLACEISH = _set("location city place area town region country near address destination")
+_SEARCHING = _set("query q search term terms keyword keywords item product topic category name cuisine dish subject phrase")
 _NONE = object()
 
 
@@ -49,12 +57,13 @@ def fill(schema: Schema, source: Source) -> dict[str, Any]:
     return filled
 
 
-def fillable(schema: Schema, source: Source) -> bool:
-    """False when a required field needs something no request holds (a list of objects, an object, an id not named)."""
-    for name in schema.get("required") or ():
-        spec = resolve((schema.get("properties") or {}).get(name) or {}, source.root)
+def fillable(schema: Schema) -> bool:
+    """False when a required field needs something no request holds (an object, a list of objects)."""
+    properties = cast(Mapping[str, Schema], schema.get("properties") or {})
+    for name in cast(Sequence[str], schema.get("required") or ()):
+        spec = resolve(properties.get(name) or {}, schema)
         kind = _kind(spec)
-        if kind == "object" or (kind == "array" and _kind(resolve(spec.get("items") or {}, source.root)) == "object"):
+        if kind == "object" or (kind == "array" and _kind(resolve(spec.get("items") or {}, schema)) == "object"):
             return False
     return True
 
@@ -65,7 +74,7 @@ def resolve(schema: Schema, root: Schema) -> Schema:
         if "$ref" in schema:
             target: Any = root
             for step in str(schema["$ref"]).removeprefix("#").strip("/").split("/"):
-                target = cast(Mapping[str, Any], target).get(step, {}) if isinstance(target, Mapping) else {}
+                target = target.get(step, {})
             schema = {**target, **{key: value for key, value in schema.items() if key != "$ref"}}
         elif schema.get("allOf"):
             merged: dict[str, Any] = {}
@@ -82,11 +91,11 @@ def resolve(schema: Schema, root: Schema) -> Schema:
 
 def _kind(spec: Schema) -> str:
     kind = spec.get("type")
-    if isinstance(kind, Sequence) and not isinstance(kind, str):
-        kind = next((k for k in kind if k != "null"), "null")
+    if isinstance(kind, list):
+        kind = next((k for k in cast(list[str], kind) if k != "null"), "null")
     if kind is None:
         kind = "object" if "properties" in spec else "array" if "items" in spec else "string"
-    return str(kind)
+    return str(cast(object, kind))
 
 
 def _value(name: str, spec: Schema, source: Source, required: bool) -> Any:
@@ -127,7 +136,10 @@ def rank_options(options: Sequence[str], source: Source) -> list[float]:
     text = f" {' '.join(words(source.request))} "
     told = [_told_of(option, source.material) for option in options]
     ranks = closeness(source.request, told)
-    return [rank + (1.0 if f" {' '.join(words(spoken(option)))} " in text else 0.0) for rank, option in zip(ranks, options, strict=True)]
+    return [
+        rank + (1.0 if f" {' '.join(words(spoken(option)))} " in text else 0.0)
+        for rank, option in zip(ranks, options, strict=True)
+    ]
 
 
 def _told_of(option: str, material: str) -> str:
@@ -179,7 +191,8 @@ def _text(name: str, spec: Schema, source: Source, required: bool) -> str | None
         found = _ID.search(request)
         return found[0] if found else None
     if parts & _SHORT_TEXT:
-        return cut(extract(request, source.material or request, 280), 280) if required else None
+        given = source.material if source.lenient and source.material else request
+        return cut(extract(request, given, 280), 280) if required else None
     if parts & _WHOLE_TEXT:
         return request[:2000]
     if parts & _BRANDISH:
@@ -188,23 +201,25 @@ def _text(name: str, spec: Schema, source: Source, required: bool) -> str | None
     if parts & _PLACEISH:
         found = _PLACE.search(request)
         return found[1] if found and found[1].lower() not in phrases.STOP else None
-    return _sought(parts, spec, request, required)
+    if source.lenient and required and "query" in parts:
+        return request
+    return _sought(parts, request, required)
 
 
-def _sought(parts: set[str], spec: Schema, request: str, required: bool) -> str | None:
+def _sought(parts: set[str], request: str, required: bool) -> str | None:
     if quoted := _QUOTED.search(request):
         return quoted[1] or quoted[2]
-    searching = parts & set("query q search term terms keyword keywords item product topic category name cuisine dish subject phrase".split())
+    searching = parts & _SEARCHING
     if not required and not searching:
         return None
     thing = noun_phrase(request)
     return thing or (request if "query" in parts or required else None)
 
 
-_GENERIC = frozenset(
-    """deal deals offer offers product products item items thing things information info detail details result results option options list
-    help stuff article articles cheap cheapest best good great nice available current new today find search show look recommend suggest
-    buy order check explain near nearby""".split()
+_GENERIC = _set(
+    """deal deals offer offers product products item items thing things information info detail details result results
+    option options list help stuff article articles cheap cheapest best good great nice available current new today find
+    search show look recommend suggest buy order check explain compare price prices cost near nearby"""
 )
 
 
@@ -217,7 +232,9 @@ def noun_phrase(request: str) -> str:
 
 def numbers(text: str) -> list[float]:
     """The numbers of a text in order, digits and small number words."""
-    found: list[tuple[int, float]] = [(m.start(), float(m[0].replace(",", ""))) for m in _NUMBER.finditer(text) if m[0].strip(",")]
+    found: list[tuple[int, float]] = [
+        (m.start(), float(m[0].replace(",", ""))) for m in _NUMBER.finditer(text) if m[0].strip(",")
+    ]
     for match in re.finditer(r"[a-z]+", text.lower()):
         if match[0] in phrases.NUMBERS and match[0] != "one":
             found.append((match.start(), float(phrases.NUMBERS[match[0]])))

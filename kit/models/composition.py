@@ -14,8 +14,12 @@ _SENTENCE = re.compile(r"(?<=[.!?])[\"')\]]*\s+(?=[\"'(\[]?[A-Z0-9$€£])|\n+")
 _NO_ANSWER = re.compile(r"\s*No answer from (?P<part>.+?)(?:: (?P<why>.+?))?\.(?:\s|$)", re.S)
 _NOT_ASKED = re.compile(r"\s*Not asked: (?P<part>.+?)\.(?:\s|$)", re.S)
 _NOTE = re.compile(r"\s*\(Note: (?P<note>.+?)\)\s*$", re.S)
+_SEEKS = re.compile(
+    r"""\W*(?:(?:please|also|and|can\ you|could\ you|i\ want\ to|i'd\ like\ to|help\ me)\W+)*
+        (?:find|look|search|show|get|recommend|suggest)\b""",
+    re.I | re.X,
+)
 _INSTRUCTION = re.compile(r"^(?:say|tell the user|do not|don't|claim|offer)\b", re.I)
-_UNAVAILABLE = re.compile(r"\b(?:unavailable|(?:not|isn't|n't be) (?:currently )?available|could not be (?:read|reached|loaded)|no data)\b", re.I)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,8 +132,10 @@ def _fresh(text: str, seen: set[str]) -> str:
 
 def _new(piece: str, seen: set[str]) -> bool:
     key = " ".join(words(piece))
-    if not key or _INSTRUCTION.match(piece) and "part" in key:
-        return not key
+    if not key:
+        return True
+    if _INSTRUCTION.match(piece) and "part" in key:
+        return False
     if key in seen:
         return False
     seen.add(key)
@@ -148,7 +154,7 @@ def _step(text: str, name: str) -> str:
     mine = re.search(r"\b(?:my|i|our|we|me)\b", text, re.I) is not None
     if not thing:
         return f"check with {name}"
-    if re.match(r"\W*(?:(?:please|also|and|can you|could you|i want to|i'd like to|help me)\W+)*(?:find|look|search|show|get|recommend|suggest)\b", text, re.I):
+    if _SEEKS.match(text):
         return f"look for {thing}"
     owned = re.search(rf"\b(?:my|our)\s+(?:\w+\s+)?{re.escape(thing.split()[0])}", text, re.I) or re.search(
         r"\b(?:do|can|have|did) (?:i|we) (?:have|got|get|earn|own|owe)\b|\b(?:i|we) have\b", text, re.I
@@ -164,7 +170,7 @@ def subject(text: str, most: int = 5) -> str:
         bare = raw.strip(".,;:!?\"'()").lower().replace("’", "'")
         if not bare or bare in phrases.STOP or bare.endswith("n't") or len(kept) == most:
             break
-        kept.append(raw.strip(".,;:!?\"()"))
+        kept.append(raw.strip('.,;:!?"()'))
         if raw[-1] in ".,;:!?":
             break
     return " ".join(kept)
@@ -196,7 +202,9 @@ def from_context(request: str, context: str) -> str:
     pieces = [piece for piece in sentences(context[:20_000]) if len(words(piece)) > 3][:200]
     ranks = closeness(request, pieces)
     asked = {word for word in content(request) if word not in phrases.STOP}
-    best = [i for i in sorted(range(len(pieces)), key=lambda i: -ranks[i])[:2] if ranks[i] >= 0.45 and asked & set(words(pieces[i]))]
+    best = [
+        i for i in sorted(range(len(pieces)), key=lambda i: -ranks[i])[:2] if ranks[i] >= 0.45 and asked & set(words(pieces[i]))
+    ]
     if best:
         return " ".join(pieces[i] for i in sorted(best))
     return "I have nothing to go on for that: no tool and no text I was given answers it."

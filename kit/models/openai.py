@@ -2,8 +2,6 @@
 
 import asyncio
 from collections.abc import AsyncGenerator
-from functools import cache
-from ssl import SSLContext
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -58,7 +56,7 @@ def chat_model(
         "reasoning_effort": tuning.reasoning_effort or spec.effort,
         "verbosity": tuning.text_verbosity,
         "max_tokens": tuning.max_output_tokens,
-        "http_async_client": LoopClient(),
+        "http_async_client": LoopClient(verify=False),
     }
     model = ChatOpenAI(**settings)
     match spec.routing, spec.api:
@@ -74,31 +72,26 @@ def _same(one: str, other: str) -> bool:
     return one.rstrip("/") == other.rstrip("/")
 
 
-@cache
-def _ssl() -> SSLContext:
-    return httpx.create_ssl_context()
-
-
 class LoopClient(httpx.AsyncClient):
-    """An HTTP client that keeps its connections per event loop.
+    """An HTTP client that is another one on every event loop.
 
     A pooled connection dies with the loop that opened it, and the next `asyncio.run` would fail with "Event loop is
-    closed". So each loop gets a client of its own, closed by that loop's shutdown.
+    closed". So each loop has a client of its own, shared by all models and closed when the loop shuts down.
     """
-
-    def __init__(self) -> None:
-        super().__init__(verify=_ssl())
-        self._homes: WeakKeyDictionary[asyncio.AbstractEventLoop, tuple[httpx.AsyncClient, object]] = WeakKeyDictionary()
 
     async def send(self, request: httpx.Request, **options: Any) -> httpx.Response:
         loop = asyncio.get_running_loop()
-        if loop not in self._homes:
+        if loop not in _clients:
             keeper = _client()
-            self._homes[loop] = (await anext(keeper), keeper)
-        return await self._homes[loop][0].send(request, **options)
+            _clients[loop] = (await anext(keeper), keeper)
+        return await _clients[loop][0].send(request, **options)
 
 
 async def _client() -> AsyncGenerator[httpx.AsyncClient]:
     # A loop closes its suspended async generators before it stops: the only moment a client can still close its sockets.
-    async with httpx.AsyncClient(verify=_ssl(), timeout=TIMEOUT, follow_redirects=True) as client:
+    async with httpx.AsyncClient(timeout=TIMEOUT, follow_redirects=True, limits=_LIMITS) as client:
         yield client
+
+
+_LIMITS = httpx.Limits(max_connections=1000, max_keepalive_connections=100)
+_clients: WeakKeyDictionary[asyncio.AbstractEventLoop, tuple[httpx.AsyncClient, object]] = WeakKeyDictionary()

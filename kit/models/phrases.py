@@ -2,24 +2,36 @@
 
 import re
 
-STOP = frozenset(
-    """a an the of for to in on at and or is are be been was were am i me my mine myself we us our you your yours it its this that
-    these those with by from as can could would should will shall may might do does did doing done have has had having please just so if
-    some any there here them they he she his her him what which who whom whose how when where why not no yes let lets let's i'd i'm i'll
-    i've it's that's what's there's like want wants need needs know tell get give make go also too then up out about into etc e.g eg s t
-    handle handles handled request requests question questions related hi hello hey thanks thank okay ok well one ones""".split()
+
+def _set(listed: str) -> frozenset[str]:
+    return frozenset(listed.split())
+
+
+def _either(*listed: str) -> str:
+    """One alternative a line; `{}` marks stay as they are."""
+    return "(?:" + "|".join(line.strip() for text in listed for line in text.strip().splitlines()) + ")"
+
+
+STOP = _set(
+    """a an the of for to in on at and or is are be been was were am i me my mine myself we us our you your yours it its
+    this that these those with by from as can could would should will shall may might do does did doing done have has had
+    having please just so if some any there here them they he she his her him what which who whom whose how when where why
+    not no yes let lets let's i'd i'm i'll i've it's that's what's there's like want wants need needs know tell get give
+    make go also too then up out about into etc e.g eg s t handle handles handled request requests question questions
+    related hi hello hey thanks thank okay ok well one ones"""
 )
 """Words that say nothing about what a request is for."""
 
 NEGATED = re.compile(r"^\W*(?:not (?:for|used|meant|intended)|do not|don't|never|does not|doesn't|no )|\buse \w+ instead\b", re.I)
 """A sentence of a description that says what a tool is not for."""
 
-OPENERS = frozenset(
-    """i i'd i'm i'll i've we what what's whats which who who's how how's when when's where where's why is are am was were do does did can
-    could would will should shall may have has had please find show search look looking list get give tell check book reserve order buy
-    play add remove put set turn cancel change update track rate remind make let let's need want help call send text share schedule
-    explain compare open close start stop create delete move copy write read see watch suggest recommend any are there's there it's my you
-    if also then transfer pay use redeem scan upload convert calculate post sort""".split()
+OPENERS = _set(
+    """i i'd i'm i'll i've we what what's whats which who who's how how's when when's where where's why is are am was were
+    do does did can could would will should shall may have has had please find show search look looking list get give tell
+    check book reserve order buy play add remove put set turn cancel change update track rate remind make let let's need
+    want help call send text share schedule explain compare open close start stop create delete move copy write read see
+    watch suggest recommend any there's there it's my you if also then transfer pay use redeem scan upload convert
+    calculate post sort"""
 )
 """Words a new clause tends to begin with."""
 
@@ -33,25 +45,98 @@ JOINER = re.compile(
 SOFT_JOINER = re.compile(r"\s*,\s+|\s+(?:and|but)\s+", re.I)
 """Ends a clause only when the next word is an opener."""
 
-_FILLER = r"(?:so much|very much|a lot|a bunch|very|really|again|today|tonight|now|right now|for now|then|to me|for me|there|all|everyone|everything|indeed|please|too)"
-_GREETING = r"(?:hi|hello|hey|howdy|hiya|yo|greetings|good (?:morning|afternoon|evening|day)|hi there|hello there|hey there|nice to meet you)"
-_WELL = r"(?:how are you(?: doing)?|how's it going|how is it going|how do you do|what's up|how are things|hope you(?:'re| are) well)"
-_HELP = r"(?:your (?:kind )?(?:help|time|assistance|service|support|information|info)|the (?:help|info|information|update|assistance)|that|this|everything|helping(?: me)?(?: out)?|all (?:of )?(?:your|the) help|being so helpful)"
-_THANKS = rf"(?:(?:many |much )?thanks|thank you|thank u|thankyou|thanx|thx|ty|cheers|much appreciated|(?:i |we )?(?:really |truly |do |so )*appreciate (?:it|{_HELP})|you(?:'ve| have) been (?:very |so |really |a great )?(?:helpful|help)|you(?:'re| are) (?:very |so |really )?(?:helpful|great|awesome|amazing|the best|welcome))(?: for {_HELP})?"
-_BYE = r"(?:bye|bye bye|goodbye|good bye|see you(?: later| soon)?|see ya|later|laters|farewell|adios|take care|good night|have a (?:good|great|nice|wonderful|lovely) (?:one|day|night|evening|weekend|time)|you too|same to you)"
-_DONE = r"(?:(?:no|nope|nah)(?: thanks| thank you)?|not (?:now|today|at this time|at the moment|right now|really|yet)|(?:that|this|it)(?:'s| is|'ll be| will be| would be|s)(?: about)? (?:all|it|everything|enough)(?: (?:for|i) (?:now|today|need|needed|wanted|want))*|that does it|nothing(?: else| more)?|(?:no |nope )?i(?:'m| am) (?:all )?(?:good|done|set|fine|okay|ok)|we(?:'re| are) (?:all )?(?:good|done)|i (?:don't|do not|dont) need (?:anything|any|any more|any other|any further|nothing)(?: else| more| help| assistance| other)*|i have (?:all|everything) i need(?:ed)?)"
-_AFFIRM = r"(?:yes|yeah|yep|yup|yea|sure|sure thing|of course|definitely|absolutely|certainly|correct|right|exactly|ok|okay|k|alright|all right|please do|go ahead|sounds (?:good|great|perfect|right|fine|like a plan)|that sounds (?:good|great|perfect|nice|awesome|fine|wonderful)|(?:that|this|it)(?:'s| is| was| would be|'ll be| will be|'d be| works| looks| seems)(?: (?:so|very|really|absolutely|just|all))*(?: (?:good|great|perfect|nice|cool|awesome|fine|right|correct|wonderful|excellent|amazing|helpful|okay|ok|interesting|lovely|fantastic|it|for me))*|do it|why not|i see|got it|understood|makes sense|good to know|no problem|no worries)" # noqa: E501
-_PRAISE = r"(?:great|good|perfect|awesome|excellent|cool|nice|wonderful|fantastic|lovely|amazing|brilliant|super|neat|sweet|fine|good job|great job|well done|nice work|good work|wow|haha|lol|oh|ah|hmm|well|love it|i love it|i like it|i like that)"
+_FILLER = _either(
+    r"""so much
+    very much
+    a lot
+    a bunch
+    (?:right |for )?now
+    (?:to|for) me
+    very|really|again|today|tonight|then|there|all|everyone|everything|indeed|please|too"""
+)
+_GREETING = _either(
+    r"""(?:hi|hello|hey)(?: there)?
+    howdy|hiya|yo|greetings
+    good (?:morning|afternoon|evening|day)
+    nice to meet you"""
+)
+_WELL = _either(
+    r"""how are you(?: doing)?
+    how(?:'s| is) it going
+    how do you do
+    how are things
+    what's up
+    hope you(?:'re| are) well"""
+)
+_HELP = _either(
+    r"""your (?:kind )?(?:help|time|assistance|service|support|information|info)
+    the (?:help|info|information|update|assistance)
+    all (?:of )?(?:your|the) help
+    helping(?: me)?(?: out)?
+    being so helpful
+    that|this|everything"""
+)
+_THANKS = (
+    _either(
+        r"""(?:many |much )?thanks
+    thank (?:you|u)
+    thankyou|thanx|thx|ty|cheers
+    much appreciated""",
+        rf"(?:i |we )?(?:really |truly |do |so )*appreciate (?:it|{_HELP})",
+        r"""you(?:'ve| have) been (?:very |so |really |a great )?(?:helpful|help)
+    you(?:'re| are) (?:very |so |really )?(?:helpful|great|awesome|amazing|the best|welcome)""",
+    )
+    + rf"(?: for {_HELP})?"
+)
+_BYE = _either(
+    r"""bye(?: bye)?
+    good ?bye
+    see (?:you|ya)(?: later| soon)?
+    later|laters|farewell|adios
+    take care
+    good night
+    have a (?:good|great|nice|wonderful|lovely) (?:one|day|night|evening|weekend|time)
+    (?:you too|same to you)"""
+)
+_DONE = _either(
+    r"""(?:no|nope|nah)(?: thanks| thank you)?
+    not (?:now|today|at this time|at the moment|right now|really|yet)
+    (?:that|this|it)(?:'s|s| is|'ll be| will be| would be)(?: about)? (?:all|it|everything|enough)
+    for (?:now|today)|i (?:needed|need|wanted|want)
+    that does it
+    nothing(?: else| more)?
+    (?:no |nope )?(?:i'm|i am|we're|we are) (?:all )?(?:good|done|set|fine|okay|ok)
+    i (?:don't|do not|dont) need (?:anything|any|any more|any other|any further|nothing)(?: else| more| help| assistance| other)*
+    i have (?:all|everything) i need(?:ed)?"""
+)
+_PLEASING = _either(
+    r"""good|great|perfect|nice|cool|awesome|fine|right|correct|wonderful|excellent|amazing|helpful|okay|ok|interesting
+    lovely|fantastic"""
+)
+_AFFIRM = _either(
+    r"""yes|yeah|yep|yup|yea|yeap|sure|correct|right|exactly|ok|okay|k|alright|definitely|absolutely|certainly|understood
+    sure thing|of course|all right|please do|go ahead|do it|why not|i see|got it|makes sense|good to know
+    no problem|no worries""",
+    rf"(?:that )?sounds (?:like a plan|{_PLEASING})",
+    rf"(?:that|this|it)(?:'s|'ll be|'d be| is| was| would be| will be| works| looks| seems)(?: {_PLEASING}| so)*",
+)
+_PRAISE = _either(
+    r"""great|good|perfect|awesome|excellent|cool|nice|wonderful|fantastic|lovely|amazing|brilliant|super|neat|sweet|fine
+    (?:good|great|nice) (?:job|work)
+    well done
+    (?:i )?love it
+    i like (?:it|that)
+    wow|haha|lol|oh|ah|hmm|well"""
+)
 
 
 def _whole(*parts: str) -> re.Pattern[str]:
-    body = "|".join((*parts, _FILLER))
-    return re.compile(rf"(?:\W*\b(?:{body})\b\W*)+", re.I)
+    return re.compile(rf"\W*(?:\b{_either(*parts, _FILLER)}\b\W*)+", re.I)
 
 
-SMALL_TALK = _whole(_GREETING, _WELL, _THANKS, _BYE, _DONE, _AFFIRM, _PRAISE, "and", "but", "just", "for", "sir", "friend")
+SMALL_TALK = _whole(_GREETING, _WELL, _THANKS, _BYE, _DONE, _AFFIRM, _PRAISE, "and|but|just|for|sir|friend")
 """Matches a whole message made of nothing but pleasantries."""
-AFFIRMATIVE = _whole(_AFFIRM, _PRAISE, "please")
+AFFIRMATIVE = _whole(_AFFIRM, _PRAISE)
 """A bare yes: small talk, unless it answers a question."""
 GREETING = re.compile(rf"^\W*{_GREETING}\b", re.I)
 WELL_BEING = re.compile(_WELL, re.I)
@@ -59,24 +144,35 @@ THANKS = re.compile(_THANKS, re.I)
 GOODBYE = re.compile(rf"^\W*{_BYE}\W*$|\b(?:bye|goodbye)\b", re.I)
 PLEASANTRY = re.compile(rf"^\W*(?:(?:{_GREETING}|{_THANKS}|{_AFFIRM}|{_PRAISE})\b(?:\W+{_FILLER}\b)*\W+)+", re.I)
 """Pleasantries a request opens with."""
-CLOSING_QUESTION = re.compile(r"\b(?:anything|something|any (?:other|more)|what) else\b|\bany other\b|\bhelp you (?:further|more|with anything)\b|\bmore help\b", re.I)
+CLOSING_QUESTION = re.compile(
+    r"""\b(?:(?:anything|something|any\ (?:other|more)|what)\ else|any\ other|help\ you\ (?:further|more|with\ anything)
+        |more\ help)\b""",
+    re.I | re.X,
+)
 """A question that offers help in general and so leaves no agent in play."""
 
 REFERENCE = re.compile(
-    r"\b(?:it|that one|this one|the (?:first|second|third|fourth|last|other|same|cheaper|cheapest|next)(?: one)?|those|these|them|that|instead|there|another(?: one)?|"
-    r"more|others?|the former|the latter|same|else|both|either|neither|one)\b",
-    re.I,
+    r"""\b(?:it|that\ one|this\ one|the\ (?:first|second|third|fourth|last|other|same|cheaper|cheapest|next)(?:\ one)?|those
+        |these|them|that|instead|there|another(?:\ one)?|more|others?|the\ former|the\ latter|same|else|both|either|neither
+        |one)\b""",
+    re.I | re.X,
 )
 """Words that point back at something already said."""
 
-NUMBERS = {word: n for n, word in enumerate("zero one two three four five six seven eight nine ten eleven twelve".split())} | {
-    "dozen": 12, "fifteen": 15, "twenty": 20, "thirty": 30, "fifty": 50, "hundred": 100,
-}  # fmt: skip
+_COUNTED = "zero one two three four five six seven eight nine ten eleven twelve"
+NUMBERS = {word: n for n, word in enumerate(_COUNTED.split())} | {
+    "dozen": 12,
+    "fifteen": 15,
+    "twenty": 20,
+    "fifty": 50,
+    "hundred": 100,
+}
 
 LEAD_IN = re.compile(
-    r"^\W*(?:(?:please|can|could|would|will|you|i|we|i'd|i'm|would|like|want|need|to|just|also|then|and|help|me|us|let|let's|know|tell|"
-    r"give|show|find|get|look|looking|search|searching|check|see|for|up|into|out|about|some|any|the|a|an|my|our|is|are|there|do|does|"
-    r"did|have|has|what|what's|which|how|how's|many|much|when|where|who|why|of|on|explain|list|recommend|suggest|book|order|buy|track|it)\b\W*)+",
-    re.I,
+    r"""^\W*(?:(?:please|can|could|would|will|you|i|we|i'd|i'm|like|want|need|to|just|also|then|and|help|me|us|let|let's|know
+        |tell|give|show|find|get|look|looking|search|searching|check|see|for|up|into|out|about|some|any|the|a|an|my|our|is
+        |are|there|do|does|did|have|has|what|what's|which|how|how's|many|much|when|where|who|why|of|on|explain|list
+        |recommend|suggest|book|order|buy|track|it)\b\W*)+""",
+    re.I | re.X,
 )
 """What stands before the noun phrase of a request."""

@@ -49,7 +49,16 @@ class Unfit:
     """Something was asked that no tool answers."""
 
 
-Decision = tuple[Part, ...] | SmallTalk | Unfit
+@dataclass(frozen=True, slots=True)
+class Routes:
+    """What to call, in the order asked."""
+
+    parts: tuple[Part, ...]
+    intents: int
+    """How many tools the request asks for, before the cap."""
+
+
+Decision = Routes | SmallTalk | Unfit
 
 
 def small_talk(request: str, said: str = "") -> bool:
@@ -105,7 +114,7 @@ def decide(situation: Situation, most: int) -> Decision:
     if len(parts) < 2:
         return _single(situation, table.score(situation.request))
     kept = sorted(parts, key=lambda part: -part.score)[:most]
-    return tuple(part for part in parts if part in kept)
+    return Routes(tuple(part for part in parts if part in kept), len(parts))
 
 
 def _single(situation: Situation, scores: Floats) -> Decision:
@@ -118,7 +127,7 @@ def _single(situation: Situation, scores: Floats) -> Decision:
         return Unfit()
     if lift[best] < FITS:
         best = max(situation.in_play, key=lambda position: (float(scores[position]), -position))
-    return (Part(best, situation.request.strip(), float(scores[best])),)
+    return Routes((Part(best, situation.request.strip(), float(scores[best])),), 1)
 
 
 def _split(pieces: Sequence[str], scores: Sequence[Floats]) -> tuple[Part, ...]:

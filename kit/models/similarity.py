@@ -42,8 +42,8 @@ def spoken(name: str) -> str:
 @lru_cache(maxsize=1)
 def _words_of_the_wheel() -> tuple[Any, Floats]:
     """Tokenizer and table that ship inside the wordllama wheel (16 MB, loaded once, never fetched)."""
-    import wordllama
-    from wordllama import WordLlama
+    import wordllama  # pyright: ignore[reportMissingTypeStubs]
+    from wordllama import WordLlama  # pyright: ignore[reportMissingTypeStubs]
 
     # The wheel's own folder as cache: the default one is absent offline and would be filled from the network.
     model: Any = WordLlama.load(cache_dir=Path(wordllama.__file__).parent, disable_download=True)
@@ -60,11 +60,12 @@ def load() -> None:
 def _vector(word: str) -> Floats:
     tokenizer, table = _words_of_the_wheel()
     ids = tokenizer.encode(word, add_special_tokens=False).ids
-    return table[ids].sum(axis=0)
+    return np.asarray(table[ids].sum(axis=0), np.float32)
 
 
 def _unit(matrix: Floats) -> Floats:
-    return matrix / (np.linalg.norm(matrix, axis=-1, keepdims=True) + 1e-9)
+    length = np.linalg.norm(matrix, axis=-1, keepdims=True)
+    return (matrix / (length + 1e-9)).astype(np.float32)
 
 
 def _pooled(tokens: Sequence[str], weight: dict[str, float]) -> Floats:
@@ -145,7 +146,7 @@ class Index:
             return np.zeros(len(self._characters), np.float32)
         where = np.array([i for i, _ in known])
         values = (1 + np.log(np.array([n for _, n in known], np.float32))) * self._rarity[where]
-        return self._characters[:, where] @ (values / np.linalg.norm(values))
+        return self._characters[:, where] @ _unit(values.astype(np.float32))
 
 
 def _starts(sizes: Sequence[int]) -> NDArray[np.intp]:

@@ -4,8 +4,8 @@ import json
 import sqlite3
 import threading
 import uuid
-from collections.abc import Sequence
-from contextlib import closing
+from collections.abc import Generator, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -57,7 +57,8 @@ CREATE VIEW spans AS
       WHEN coalesce(e.event ->> '$.body.error', '') <> '' THEN 'error' ELSE 'ok' END AS status,
     coalesce(e.event ->> '$.body.error', (e.event ->> '$.body.outcome.axis') || ': ' || (e.event ->> '$.body.outcome.reason')
       || coalesce(': ' || nullif(e.event ->> '$.body.outcome.detail', ''), '')) AS error,
-    coalesce(s.event ->> '$.body.message', s.event ->> '$.body.query', s.event ->> '$.body.args', s.event ->> '$.body.input') AS input,
+    coalesce(s.event ->> '$.body.message', s.event ->> '$.body.query', s.event ->> '$.body.args', s.event ->> '$.body.input')
+      AS input,
     coalesce(e.event ->> '$.body.text', e.event ->> '$.body.result', e.event ->> '$.body.outcome.text', '') AS output,
     coalesce(e.event ->> '$.body.usage.input_tokens', e.event ->> '$.body.outcome.usage.input_tokens', 0) AS input_tokens,
     coalesce(e.event ->> '$.body.usage.output_tokens', e.event ->> '$.body.outcome.usage.output_tokens', 0) AS output_tokens,
@@ -77,10 +78,8 @@ _MESSAGES = """INSERT OR REPLACE INTO messages SELECT ?1, key, ?2, value ->> 'ag
 FROM json_each(?3)"""
 
 _turn = TypeAdapter(TurnRecord)
-_events = TypeAdapter(Sequence[Event])
-_messages = TypeAdapter(Sequence[Message])
-
-Statement = tuple[str, tuple[Any, ...]]
+_events = TypeAdapter(list[Event])
+_messages = TypeAdapter(list[Message])
 
 
 class SqliteStore:
@@ -107,43 +106,45 @@ class SqliteStore:
             raise StoreError(self._advice(error)) from error
 
     def _prepare(self) -> None:
+        self._is_ours()  # before anything is written: another program's file stays as it is
         self._db.execute("PRAGMA synchronous = NORMAL")
         self._db.execute("PRAGMA journal_mode = WAL")
-        self._db.execute("BEGIN IMMEDIATE")
+        with self._commit() as db:
+            if not self._is_ours():
+                for statement in TABLES.strip().split(";\n"):
+                    db.execute(statement)
+                db.execute(f"PRAGMA application_id = {APPLICATION}")
+                db.execute(f"PRAGMA user_version = {SCHEMA}")
+            self._live()
+
+    def _is_ours(self) -> bool:
         (version,) = self._db.execute("PRAGMA user_version").fetchone()
         (application,) = self._db.execute("PRAGMA application_id").fetchone()
-        if application == APPLICATION:
-            if version > SCHEMA:
-                raise StoreError(
-                    f"{self.path} was written by a newer version of the kit (schema {version}, this one knows {SCHEMA}): "
-                    "update the kit, or choose another file."
-                )
-        elif application or self._db.execute("SELECT 1 FROM sqlite_master").fetchone():
+        if application == APPLICATION and version > SCHEMA:
+            raise StoreError(
+                f"{self.path} was written by a newer version of the kit (schema {version}, this one knows {SCHEMA}): "
+                "update the kit, or choose another file."
+            )
+        if application != APPLICATION and (application or self._db.execute("SELECT 1 FROM sqlite_master").fetchone()):
             raise StoreError(f"{self.path} is a database of another program: choose another file for the store.")
-        else:
-            for statement in TABLES.strip().split(";\n"):
-                self._db.execute(statement)
-            self._db.execute(f"PRAGMA application_id = {APPLICATION}")
-            self._db.execute(f"PRAGMA user_version = {SCHEMA}")
-        self._live()
-        self._db.execute("COMMIT")
+        return application == APPLICATION
 
     def _advice(self, error: sqlite3.Error) -> str:
         folder = Path(self.path).absolute().parent
         problem = f"the store {self.path} cannot be used ({error}): "
         if not folder.is_dir():
             return problem + f"create the folder {folder}, or choose another file."
-        if isinstance(error, sqlite3.OperationalError):
-            match getattr(error, "sqlite_errorcode", 0) & 0xFF:
-                case sqlite3.SQLITE_BUSY:
-                    return (
-                        problem + "another process is writing to it and did not finish in time; try again, or stop that process."
-                    )
-                case sqlite3.SQLITE_FULL | sqlite3.SQLITE_IOERR:
-                    return problem + f"make room on the disk that holds {folder}."
-                case _:
-                    return problem + f"give this user write permission on it and on the folder {folder}, or choose another file."
-        return problem + "it is not a database, or it is damaged; move it away, or choose another file."
+        if isinstance(error, sqlite3.ProgrammingError):
+            return problem + "open it again."
+        match getattr(error, "sqlite_errorcode", 0) & 0xFF:
+            case sqlite3.SQLITE_NOTADB | sqlite3.SQLITE_CORRUPT:
+                return problem + "move it away, or choose another file."
+            case sqlite3.SQLITE_BUSY:
+                return problem + "another process did not finish writing to it in time; try again, or stop that process."
+            case sqlite3.SQLITE_FULL | sqlite3.SQLITE_IOERR:
+                return problem + f"make room on the disk that holds {folder}."
+            case _:
+                return problem + f"give this user write permission on it and on the folder {folder}, or choose another file."
 
     def _life_path(self, owner: str) -> Path:
         return Path(f"{self.path}-owner-{owner}")
@@ -176,34 +177,27 @@ class SqliteStore:
         """
         if self.path == ":memory:":
             return 0
-        mine = self._life_path(self._owner)
-        files = {file.name.rpartition("-owner-")[2] for file in mine.parent.glob(f"{Path(self.path).name}-owner-*")}
-        with self._lock:
-            self._db.execute("BEGIN IMMEDIATE")
-            try:
-                running = {row[0] for row in self._db.execute("SELECT DISTINCT owner FROM turns WHERE status = 'running'")}
-                dead = [owner for owner in (running | files) - {self._owner} if self._dead(owner)]
-                sql = "UPDATE turns SET status = 'interrupted' WHERE status = 'running' AND owner IN (SELECT value FROM json_each(?))"
-                return self._db.execute(sql, (json.dumps(dead),)).rowcount
-            finally:
-                self._db.execute("COMMIT")
+        mark = f"{Path(self.path).name}-owner-"
+        with self._commit() as db:
+            files = {file.name.removeprefix(mark) for file in Path(self.path).parent.iterdir() if file.name.startswith(mark)}
+            running = {row[0] for row in db.execute("SELECT DISTINCT owner FROM turns WHERE status = 'running'")}
+            dead = [owner for owner in (running | files) - {self._owner} if self._dead(owner)]
+            sql = "UPDATE turns SET status = 'interrupted' WHERE status = 'running' AND owner = ?"
+            return sum(db.execute(sql, (owner,)).rowcount for owner in dead)
 
-    def _write(self, *statements: Statement) -> int:
-        """Runs the statements in one commit; returns the rows the last one touched."""
-        count = 0
+    @contextmanager
+    def _commit(self) -> Generator[sqlite3.Connection]:
         try:
             with self._lock:
                 self._db.execute("BEGIN IMMEDIATE")
                 try:
-                    for sql, values in statements:
-                        count = self._db.execute(sql, values).rowcount
-                except BaseException:
-                    self._db.execute("ROLLBACK")
-                    raise
-                self._db.execute("COMMIT")
+                    yield self._db
+                    self._db.execute("COMMIT")
+                finally:
+                    if self._db.in_transaction:
+                        self._db.execute("ROLLBACK")
         except sqlite3.Error as error:
             raise StoreError(self._advice(error)) from error
-        return count
 
     def _read(self, sql: str, *values: Any) -> list[Any]:
         try:
@@ -216,7 +210,8 @@ class SqliteStore:
         """Writes the session if it is new; leaves an existing one alone."""
         who = session.principal
         row = (session.id, who.tenant_id, who.user_id, session.locale, session.location)
-        self._write(("INSERT OR IGNORE INTO sessions VALUES (?, ?, ?, ?, ?)", row))
+        with self._commit() as db:
+            db.execute("INSERT OR IGNORE INTO sessions VALUES (?, ?, ?, ?, ?)", row)
 
     def session(self, session_id: str) -> Session | None:
         """The session, or None when it was never opened."""
@@ -226,15 +221,15 @@ class SqliteStore:
 
     def begin_turn(self, turn: TurnRecord) -> None:
         """Commits at once: an accepted turn survives a killed process."""
-        self._write((_TURN, (_json(_turn, turn), self._owner)))
+        with self._commit() as db:
+            db.execute(_TURN, (_json(_turn, turn), self._owner))
 
     def end_turn(self, turn: TurnRecord, events: Sequence[Event], messages: Sequence[Message]) -> None:
         """Writes the rollup, every event and the new narration in one commit; a second call for the same turn replaces it."""
-        self._write(
-            (_TURN, (_json(_turn, turn), self._owner)),
-            (_EVENTS, (turn.id, _json(_events, events))),
-            (_MESSAGES, (turn.id, turn.session_id, _json(_messages, messages))),
-        )
+        with self._commit() as db:
+            db.execute(_TURN, (_json(_turn, turn), self._owner))
+            db.execute(_EVENTS, (turn.id, _json(_events, list(events))))
+            db.execute(_MESSAGES, (turn.id, turn.session_id, _json(_messages, list(messages))))
 
     def history(self, session_id: str, agent: str = "", limit: int = 40) -> list[Message]:
         """The newest `limit` messages of one reader of one session, oldest first."""
@@ -260,12 +255,14 @@ class SqliteStore:
     def events(self, turn_id: str) -> list[Event]:
         """Every event of a turn in order; empty while it runs."""
         rows = self._read("SELECT event FROM events WHERE turn_id = ? ORDER BY seq", turn_id)
-        return list(_events.validate_json(f"[{','.join(row[0] for row in rows)}]"))
+        return _events.validate_json(f"[{','.join(row[0] for row in rows)}]")
 
     def give_feedback(self, feedback: Feedback) -> None:
         """One thumb a turn; a later one replaces it. Raises StoreError when the turn is not stored."""
         sql = "INSERT OR REPLACE INTO feedback SELECT id, ?, ? FROM turns WHERE id = ?"
-        if not self._write((sql, (feedback.score, feedback.note, feedback.turn_id))):
+        with self._commit() as db:
+            kept = db.execute(sql, (feedback.score, feedback.note, feedback.turn_id)).rowcount
+        if not kept:
             raise StoreError(f"no feedback was kept: the store holds no turn {feedback.turn_id!r}; give it for a stored turn.")
 
     def feedback(self, turn_id: str) -> Feedback | None:

@@ -1,0 +1,81 @@
+"""What a turn costs beside a hand-written loop: Python calls (exact) and CPU (noisy), interleaved in one run."""
+
+import asyncio
+import cProfile
+import pstats
+import statistics
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from kit.bench.workload import HandLoop, KitLoop, Runner
+
+GATE = 1.5
+"""Python calls of a turn may be at most this many times the hand loop's, in each mode."""
+ROUNDS = 9
+TURNS = 25
+
+
+@dataclass(frozen=True)
+class Cost:
+    """One way of running the turn, in one mode."""
+
+    name: str
+    mode: str
+    calls: float
+    """Python and C calls a turn, as cProfile counts them: the same on every machine."""
+    cpu_ms: float
+    """Median over rounds, milliseconds a turn."""
+
+
+async def calls_per_turn(runner: Runner) -> float:
+    """Calls a turn makes once everything is warm."""
+    for number in range(10):
+        await runner.turn(f"warm {number}")
+    profile = cProfile.Profile()
+    profile.enable()
+    for number in range(TURNS):
+        await runner.turn(f"turn {number}")
+    profile.disable()
+    return pstats.Stats(profile).total_calls / TURNS  # type: ignore[attr-defined]
+
+
+async def cpu_ms(runner: Runner) -> float:
+    began = time.process_time()
+    for number in range(TURNS):
+        await runner.turn(f"turn {number}")
+    return (time.process_time() - began) / TURNS * 1e3
+
+
+async def measure(n: int = 2) -> list[Cost]:
+    """Both ways in both modes, rounds interleaved so that a busy machine hits all alike; tracing to a SQLite file."""
+    costs: list[Cost] = []
+    with tempfile.TemporaryDirectory() as folder:
+        for mode, streaming in (("whole replies", False), ("streaming", True)):
+            runners: dict[str, Runner] = {
+                "hand loop": HandLoop(n, streaming),
+                "kit, traced": KitLoop(n, streaming, str(Path(folder) / f"{streaming}.db")),
+            }
+            calls = {name: await calls_per_turn(runner) for name, runner in runners.items()}
+            times: dict[str, list[float]] = {name: [] for name in runners}
+            for _ in range(ROUNDS):
+                for name, runner in runners.items():
+                    times[name].append(await cpu_ms(runner))
+            costs += [Cost(name, mode, calls[name], statistics.median(times[name])) for name in runners]
+    return costs
+
+
+def report(gate: bool = False) -> int:
+    """Prints the table; with `gate`, returns 1 when a mode is above GATE."""
+    costs = asyncio.run(measure())
+    print(f"{'mode':15} {'runner':12} {'calls/turn':>11} {'CPU ms/turn':>12} {'x calls':>8} {'x CPU':>7}")
+    worst = 0.0
+    for hand, ours in zip(costs[::2], costs[1::2], strict=True):
+        for cost in (hand, ours):
+            ratio, cpu = cost.calls / hand.calls, cost.cpu_ms / hand.cpu_ms
+            print(f"{cost.mode:15} {cost.name:12} {cost.calls:11.0f} {cost.cpu_ms:12.2f} {ratio:8.2f} {cpu:7.2f}")
+        worst = max(worst, ours.calls / hand.calls)
+    held = worst <= GATE
+    print(f"gate: at most {GATE} x the hand loop's calls in each mode: {worst:.2f} {'held' if held else 'BROKEN'}")
+    return 0 if held or not gate else 1

@@ -1,0 +1,160 @@
+"""Routes a case file over a catalogue of sub-agents, through the real orchestrator turn with stub sub-agents."""
+
+import json
+import re
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from kit.compose.deck import Deck, DeckSettings
+from kit.core.card import AgentCard
+from kit.core.context import Principal, Session
+from kit.core.errors import DataError
+from kit.core.outcome import AgentCall, Answer, Outcome
+from kit.core.record import Message
+from kit.runtime.context import RunContext
+from kit.runtime.team import Models, Reach, Team, bind
+from kit.wire import Kit, open_kit
+from kit.settings import Settings
+
+CAP = 8
+"""Sub-agents one message of a case file may reach."""
+
+
+@dataclass(frozen=True)
+class Stub:
+    """A sub-agent that only notes that it was asked."""
+
+    card: AgentCard
+    time_budget: float | None = None
+
+    async def run(self, call: AgentCall, ctx: RunContext) -> Outcome:
+        return Answer(call_id=call.call_id, agent=self.card.id, text="Noted.")
+
+
+@dataclass(frozen=True)
+class Case:
+    """One dialogue: user turns, and the replies that were given to them."""
+
+    id: str
+    users: tuple[str, ...]
+    assistants: tuple[str | None, ...]
+
+
+@dataclass(frozen=True)
+class Catalog:
+    """Sub-agents to route to; `names` maps card ids back to the catalogue's own ids."""
+
+    cards: tuple[AgentCard, ...]
+    names: Mapping[str, str]
+
+
+def read_catalog(path: Path) -> Catalog:
+    """Reads {"sub_agents": [{"id", "description"}]}; ids that are no legal tool name get a legal twin.
+
+    Raises DataError naming the file when it is missing or not of that shape.
+    """
+    try:
+        entries: list[dict[str, Any]] = json.loads(_text(path))["sub_agents"]
+        pairs = [(str(entry["id"]), str(entry["description"])) for entry in entries]
+    except (ValueError, KeyError, TypeError) as error:
+        raise DataError(f'{path}: not a catalogue; it needs {{"sub_agents": [{{"id", "description"}}]}}') from error
+    names: dict[str, str] = {}
+    cards: list[AgentCard] = []
+    for name, description in pairs:
+        card_id = _legal(name, names)
+        names[card_id] = name
+        cards.append(AgentCard(id=card_id, description=description, model="offline"))
+    return Catalog(tuple(cards), names)
+
+
+def read_cases(path: Path) -> Iterator[Case]:
+    """Dialogues of a JSONL file, one a line.
+
+    Raises DataError with file and line for a line that is not a case.
+    """
+    for number, line in enumerate(_text(path).splitlines(), 1):
+        if not line.strip():
+            continue
+        try:
+            raw: dict[str, Any] = json.loads(line)
+            turns: list[dict[str, Any]] = raw["turns"]
+            users = tuple(str(turn["user"]) for turn in turns)
+            yield Case(str(raw["id"]), users, tuple(turn.get("assistant") for turn in turns))
+        except (ValueError, KeyError, TypeError) as error:
+            raise DataError(f'{path}:{number}: not a case; it needs "id" and "turns", each turn with "user"') from error
+
+
+def catalog_team(catalog: Catalog, models: Models = "offline") -> Team:
+    """An orchestrator over stubs of the catalogue; when nothing fits, nothing is called (decisions 5)."""
+    ids = tuple(card.id for card in catalog.cards)
+    description = "Routes each message to the sub-agents that can answer it."
+    orchestrator = AgentCard(id="orchestrator", role="orchestrator", description=description, model="offline", sub_agents=ids)
+    deck = Deck.of([orchestrator, *catalog.cards], settings=DeckSettings(orchestrator="orchestrator", cap=CAP))
+    team = bind(deck, models, {}, Reach(pace=0.0))
+    return team.with_agents({card.id: Stub(card) for card in catalog.cards})
+
+
+async def route_case(case: Case, catalog: Catalog, kit: Kit) -> list[dict[str, Any]]:
+    """Predictions for one dialogue: {"id", "turn", "called"}; history is what the file says was answered."""
+    session = Session(id=case.id, principal=Principal(tenant_id="bench", user_id="bench"))
+    history: list[Message] = []
+    called: tuple[str, ...] = ()
+    predictions: list[dict[str, Any]] = []
+    for number, (user, assistant) in enumerate(zip(case.users, case.assistants, strict=True)):
+        reply = await _turn(user, session, kit, history, called)
+        now = tuple(reply)
+        predictions.append({"id": case.id, "turn": number, "called": [catalog.names[agent] for agent in now]})
+        called = now or called
+        turn_id = f"{case.id}-{number}"
+        history.append(Message(turn_id=turn_id, role="user", text=user))
+        if assistant:
+            history.append(Message(turn_id=turn_id, role="assistant", text=str(assistant)))
+    return predictions
+
+
+async def _turn(user: str, session: Session, kit: Kit, history: Sequence[Message], in_play: Sequence[str]) -> tuple[str, ...]:
+    from kit.runtime.turn import run_turn
+
+    reply = await run_turn(user, session, kit, history=tuple(history), in_play=in_play)
+    return reply.routing.invoked
+
+
+async def route_file(cases: Path, catalog_path: Path, out: Path, models: Models = "offline") -> int:
+    """Routes every turn of a file and writes one prediction a line; returns how many turns were routed."""
+    catalog = read_catalog(catalog_path)
+    team = catalog_team(catalog, models)
+    settings = Settings(store=":memory:", pace=0.0)
+    done = 0
+    async with open_kit(settings, deck=team.deck, models=models, tools={}) as opened:
+        kit = Kit(settings, team, opened.store, opened.recorder, opened.pattern, opened.today)
+        with out.open("w", encoding="utf-8") as file:
+            for case in read_cases(cases):
+                for prediction in await route_case(case, catalog, kit):
+                    file.write(json.dumps(prediction) + "\n")
+                    done += 1
+                _progress(done)
+    if sys.stderr.isatty():
+        print(file=sys.stderr)
+    return done
+
+
+def _progress(done: int) -> None:
+    if sys.stderr.isatty():
+        print(f"\r{done} turns", end="", file=sys.stderr, flush=True)
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"cannot read {path}: {error}") from error
+
+
+def _legal(name: str, taken: Mapping[str, str]) -> str:
+    legal = re.sub(r"[^A-Za-z0-9_-]", "_", name)[:56] or "agent"
+    while legal in taken:
+        legal = f"{legal[:54]}_2"
+    return legal

@@ -1,0 +1,141 @@
+"""A conversation as the offline stand-in reads it: the request, what came before it, and the tools at hand."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, cast
+
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
+
+from kit.models.composition import Result
+from kit.models.similarity import spoken
+
+READ = 16_000
+"""Characters of one message that are read."""
+_IN_PLAY = re.compile(r"^\W*Called in the previous turn:[ \t]*(.*)$", re.M)
+_NO_FIT = re.compile(r"When no tool fits:\s*([\w-]+)")
+_AT_MOST = re.compile(r"[Cc]all at most (\d+)\b")
+
+
+@dataclass(frozen=True)
+class Tool:
+    """A bound tool as any model sees it."""
+
+    name: str
+    description: str
+    schema: Mapping[str, Any]
+
+    @property
+    def label(self) -> str:
+        return spoken(self.name.removeprefix("ask_"))
+
+    @property
+    def routes(self) -> bool:
+        """True for a sub-agent: its call carries the request and how many were seen."""
+        properties = cast(Mapping[str, Any], self.schema.get("properties") or {})
+        return self.name.startswith("ask_") and "query" in properties and "intent_count" in properties
+
+
+def tool_of(spec: Mapping[str, Any]) -> Tool:
+    """Reads a function in OpenAI format, with or without its envelope."""
+    inner = spec.get("function")
+    body = cast(Mapping[str, Any], inner if isinstance(inner, Mapping) else spec)
+    schema = cast(Mapping[str, Any], body.get("parameters") or body.get("input_schema") or {})
+    return Tool(str(body.get("name") or ""), str(body.get("description") or ""), schema)
+
+
+def text_of(message: BaseMessage) -> str:
+    """The text of a message; an image without a word reads as `[image]`."""
+    content: Any = message.content
+    if isinstance(content, str):
+        return content[:READ].strip()
+    pieces: list[str] = []
+    seen_image = False
+    for block in cast(Sequence[Any], content or ()):
+        if isinstance(block, str):
+            pieces.append(block)
+        elif isinstance(block, Mapping):
+            block = cast(Mapping[str, Any], block)
+            seen_image |= "image" in str(block.get("type"))
+            pieces.append(str(block.get("text") or ""))
+    return "\n".join(piece for piece in pieces if piece)[:READ].strip() or ("[image]" if seen_image else "")
+
+
+@dataclass(frozen=True)
+class Conversation:
+    """Messages up to and including the latest."""
+
+    messages: Sequence[BaseMessage]
+
+    @cached_property
+    def asked_at(self) -> int:
+        """Position of the latest human message; -1 without one."""
+        places = [i for i, message in enumerate(self.messages) if isinstance(message, HumanMessage)]
+        return places[-1] if places else -1
+
+    @cached_property
+    def request(self) -> str:
+        return text_of(self.messages[self.asked_at]) if self.asked_at >= 0 else ""
+
+    @cached_property
+    def system(self) -> str:
+        return "\n".join(text_of(message) for message in self.messages if isinstance(message, SystemMessage))
+
+    @cached_property
+    def before(self) -> tuple[BaseMessage, ...]:
+        """Earlier turns, without the system prompt."""
+        return tuple(m for m in self.messages[: max(0, self.asked_at)] if not isinstance(m, SystemMessage))
+
+    @cached_property
+    def said(self) -> str:
+        """The assistant's last words before the request."""
+        spoken_lines = (text_of(message) for message in reversed(self.before) if isinstance(message, AIMessage))
+        return next((line for line in spoken_lines if line), "")
+
+    @cached_property
+    def results(self) -> tuple[Result, ...]:
+        """The last round of tool results, in the order their calls were made."""
+        places = [i for i, message in enumerate(self.messages) if isinstance(message, ToolMessage)]
+        if not places:
+            return ()
+        calls: dict[str, tuple[int, str]] = {}
+        last_call = -1
+        for i, message in enumerate(self.messages[: places[-1]]):
+            if isinstance(message, AIMessage) and message.tool_calls:
+                last_call = i
+                calls = {str(call["id"]): (n, call["name"]) for n, call in enumerate(message.tool_calls)}
+        found: list[tuple[int, Result]] = []
+        for place in places:
+            message = cast(ToolMessage, self.messages[place])
+            if place > last_call:
+                order, name = calls.get(message.tool_call_id, (len(calls), message.name or "that"))
+                found.append((order, Result(name, text_of(message), message.status == "error")))
+        return tuple(result for _, result in sorted(found, key=lambda pair: pair[0]))
+
+    @cached_property
+    def answered(self) -> bool:
+        """True when results have arrived since the request."""
+        return any(isinstance(message, ToolMessage) for message in self.messages[self.asked_at + 1 :])
+
+    @cached_property
+    def in_play(self) -> tuple[str, ...] | None:
+        """Tools called in the previous turn; None when nothing says so."""
+        if told := _IN_PLAY.findall(self.system):
+            return tuple(name for name in re.findall(r"[\w-]+", told[-1]) if name.lower() != "none")
+        for message in reversed(self.before):
+            if isinstance(message, AIMessage) and message.tool_calls:
+                return tuple(call["name"] for call in message.tool_calls)
+        return None
+
+    @property
+    def no_fit(self) -> str | None:
+        """The tool to call when none fits; None when none should be called."""
+        told = _NO_FIT.findall(self.system)
+        return told[-1] if told and told[-1].lower() != "none" else None
+
+    @property
+    def most(self) -> int:
+        """How many tools may be called."""
+        told = _AT_MOST.findall(self.system)
+        return max(1, int(told[-1])) if told else 8

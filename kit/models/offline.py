@@ -1,0 +1,181 @@
+"""The offline stand-in: a chat model that needs no key, no download and no network, and answers the same way every time.
+
+It is not a language model. It knows only what any model is given: messages, and the names, descriptions and schemas of
+bound tools. It routes by similarity, fills arguments from schemas, and composes answers out of sentences it was handed.
+"""
+
+import asyncio
+import json
+import re
+import time
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from typing import Any, cast
+
+from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
+from langchain_core.language_models import BaseChatModel, LanguageModelInput
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
+from langchain_core.messages.ai import UsageMetadata
+from langchain_core.messages.tool import tool_call_chunk
+from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
+from langchain_core.runnables import Runnable
+from langchain_core.tools import BaseTool
+from langchain_core.utils.function_calling import convert_to_openai_tool
+
+from kit.models import similarity
+from kit.models.conversation import Conversation, text_of, tool_of
+from kit.models.roles import Reply, reply
+
+NAME = "offline stand-in"
+_CHUNK = re.compile(r"\s*\S+(?:\s+\S+)?(?:\s+$)?")
+
+
+class OfflineModel(BaseChatModel):
+    """A deterministic chat model embedded in the kit; never to be reported as a language model's result."""
+
+    name: str | None = NAME
+    pace: float = 0.004
+    """Seconds between streamed chunks."""
+    think: float = 0.03
+    """Seconds before the first chunk, and before an answer that is not streamed."""
+
+    @property
+    def _llm_type(self) -> str:
+        return "offline-stand-in"
+
+    @property
+    def _identifying_params(self) -> dict[str, Any]:
+        return {"model_name": self.name}
+
+    @staticmethod
+    def warm() -> None:
+        """Reads the word vectors now (about 0.3 s of CPU) instead of at the first request."""
+        similarity.load()
+
+    def bind_tools(
+        self,
+        tools: Sequence[dict[str, Any] | type | Callable[..., Any] | BaseTool],
+        *,
+        tool_choice: str | None = None,
+        **kwargs: Any,
+    ) -> Runnable[LanguageModelInput, AIMessage]:
+        """Binds tools; dicts already in OpenAI format are taken as they are."""
+        specs = [_spec(tool) for tool in tools]
+        extra = {"tool_choice": tool_choice} if tool_choice is not None else {}
+        return self.bind(tools=specs, **extra, **kwargs)
+
+    def _generate(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: CallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> ChatResult:
+        return _result(self._reply(messages, kwargs), _usage(messages, kwargs), str(self.name))
+
+    async def _agenerate(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: AsyncCallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> ChatResult:
+        await asyncio.sleep(self.think)
+        return self._generate(messages, stop, None, **kwargs)
+
+    def _stream(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: CallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> Iterator[ChatGenerationChunk]:
+        chunks = self._chunks(messages, kwargs)
+        time.sleep(self.think)
+        for n, chunk in enumerate(chunks):
+            if n:
+                time.sleep(self.pace)
+            yield chunk
+
+    async def _astream(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: AsyncCallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> AsyncIterator[ChatGenerationChunk]:
+        chunks = self._chunks(messages, kwargs)
+        await asyncio.sleep(self.think)
+        for n, chunk in enumerate(chunks):
+            if n:
+                await asyncio.sleep(self.pace)
+            yield chunk
+
+    def _reply(self, messages: list[BaseMessage], kwargs: dict[str, Any]) -> Reply:
+        tools = [tool_of(spec) for spec in cast(Sequence[dict[str, Any]], kwargs.get("tools") or ())]
+        return reply(Conversation(messages), tools, _choice(kwargs.get("tool_choice")))
+
+    def _chunks(self, messages: list[BaseMessage], kwargs: dict[str, Any]) -> list[ChatGenerationChunk]:
+        """Text a word or two at a time, then the calls, then the usage."""
+        answer = self._reply(messages, kwargs)
+        made = [AIMessageChunk(content=piece) for piece in _CHUNK.findall(answer.text)]
+        for n, call in enumerate(answer.calls):
+            args = json.dumps(call.args, ensure_ascii=False)
+            made.append(
+                AIMessageChunk(content="", tool_call_chunks=[tool_call_chunk(name=call.name, args=args, id=call.id, index=n)])
+            )
+        usage = _with_output(_usage(messages, kwargs), answer)
+        made.append(
+            AIMessageChunk(
+                content="", usage_metadata=usage, response_metadata=_ending(answer, str(self.name)), chunk_position="last"
+            )
+        )
+        return [ChatGenerationChunk(message=chunk) for chunk in made]
+
+
+def _spec(tool: dict[str, Any] | type | Callable[..., Any] | BaseTool) -> dict[str, Any]:
+    if isinstance(tool, dict) and "function" in tool:
+        return cast(dict[str, Any], tool)
+    return convert_to_openai_tool(cast(BaseTool, tool))
+
+
+def _choice(choice: Any) -> str | None:
+    """A tool choice in one of the usual spellings as a tool's name, "any", "none" or None."""
+    if isinstance(choice, dict):
+        spec = cast(dict[str, Any], choice)
+        function = spec.get("function")
+        return str((cast(dict[str, Any], function) if isinstance(function, dict) else spec).get("name") or "") or None
+    match choice:
+        case True | "required" | "any":
+            return "any"
+        case str() if choice != "auto":
+            return choice
+        case _:
+            return None
+
+
+def _usage(messages: Sequence[BaseMessage], kwargs: dict[str, Any]) -> int:
+    """Input tokens, at four characters a token."""
+    said = sum(len(m.content) if isinstance(m.content, str) else len(text_of(m)) for m in messages)
+    tools = (tool_of(spec) for spec in cast(Sequence[dict[str, Any]], kwargs.get("tools") or ()))
+    return max(1, (said + sum(len(tool.name) + len(tool.description) + 60 * len(tool.schema) for tool in tools)) // 4)
+
+
+def _with_output(input_tokens: int, answer: Reply) -> UsageMetadata:
+    characters = len(answer.text) + sum(len(call.name) + len(json.dumps(call.args, default=str)) for call in answer.calls)
+    output = max(1, characters // 4)
+    return UsageMetadata(input_tokens=input_tokens, output_tokens=output, total_tokens=input_tokens + output)
+
+
+def _ending(answer: Reply, name: str) -> dict[str, Any]:
+    return {"model_name": name, "finish_reason": "tool_calls" if answer.calls else "stop"}
+
+
+def _result(answer: Reply, input_tokens: int, name: str) -> ChatResult:
+    calls: list[Any] = [{"name": call.name, "args": call.args, "id": call.id, "type": "tool_call"} for call in answer.calls]
+    message = AIMessage(
+        content=answer.text,
+        tool_calls=calls,
+        usage_metadata=_with_output(input_tokens, answer),
+        response_metadata=_ending(answer, name),
+    )
+    return ChatResult(generations=[ChatGeneration(message=message)])

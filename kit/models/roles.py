@@ -1,0 +1,172 @@
+"""What the offline stand-in says and calls: router, worker, composer or structured job, told by what it was given."""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import blake2s
+from typing import Any, cast
+
+from langchain_core.messages import AIMessage, HumanMessage
+
+from kit.models import composition
+from kit.models.arguments import Source, fill, fillable, resolve
+from kit.models.conversation import Conversation, Tool, text_of
+from kit.models.routing import Part, Routes, Situation, SmallTalk, Unfit, decide, points_back, small_talk
+from kit.models.similarity import index
+
+_NAMED = re.compile(
+    r"""(?<![.!?]\s)(?<!^)\b[A-Z][\w'&-]*(?:\s+[A-Z0-9][\w'&-]*)*
+        |["“][^"”]{2,60}["”]|\b(?=[\w-]*\d)[A-Za-z]+-?[\w-]*\d[\w-]*\b""",
+    re.X,
+)
+_CONDENSE = re.compile(r"^\W*(?:please\s+)?(?:summari[sz]e|condense|compact|shorten)\b", re.I)
+_ORDER = re.compile(r"\b(?:you|your)\b|^\W*(?:always|never|do|don't|use|call|answer|say|when|if|keep|only|be|write|give)\b", re.I)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A tool call to be made."""
+
+    id: str
+    name: str
+    args: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What is said, and what is called after it."""
+
+    text: str
+    calls: tuple[Call, ...] = ()
+
+
+def reply(talk: Conversation, tools: Sequence[Tool], choice: str | None) -> Reply:
+    """Answers a conversation. `choice` is a tool's name, "any" (some tool must be called), "none" or None (free)."""
+    named = next((tool for tool in tools if tool.name == choice), None)
+    if choice == "any" and len(tools) == 1:
+        named = tools[0]
+    if named is not None and not named.routes:
+        return _called(talk, "", [(named, _job(talk, named))])
+    routers = [tool for tool in tools if tool.routes]
+    if talk.results and (talk.answered or not tools):
+        return Reply(_composed(talk, bool(routers)))
+    if choice == "none" or not tools:
+        return Reply(_unaided(talk))
+    if routers:
+        return _routed(talk, [named] if named else routers, must=choice == "any" or named is not None)
+    return _worked(talk, tools, must=choice == "any")
+
+
+def _job(talk: Conversation, tool: Tool) -> dict[str, Any]:
+    given = [text_of(message) for message in talk.before] + [result.text for result in talk.results]
+    return fill(tool.schema, Source(talk.request, "\n".join([talk.system, *given])[-20_000:], True, tool.schema))
+
+
+def _composed(talk: Conversation, routing: bool) -> str:
+    if routing or any(result.tool.startswith("ask_") for result in talk.results):
+        return composition.compose(talk.request, talk.results)
+    return composition.answer(talk.request, talk.results)
+
+
+def _unaided(talk: Conversation) -> str:
+    """Without tools: small talk, a digest of the text given, or what that text says about the request."""
+    if small_talk(talk.request, talk.said):
+        return composition.chat(talk.request)
+    if not talk.request:
+        return "I received no text. What can I help you with?"
+    if _CONDENSE.match(talk.request):
+        given = talk.request.partition("\n")[2] or "\n".join(text_of(message) for message in talk.before)
+        return composition.extract("", given, 600) or "There is nothing to condense."
+    facts = [line for line in composition.sentences(talk.system) if not _ORDER.search(line)]
+    return composition.from_context(talk.request, "\n".join([*facts, *(text_of(message) for message in talk.before)]))
+
+
+def _routed(talk: Conversation, tools: Sequence[Tool], *, must: bool) -> Reply:
+    if not talk.request and not must:
+        return Reply("I received no text. What can I help you with?")
+    documents = tuple((tool.label, tool.description) for tool in tools)
+    in_play = _in_play(talk, tools, documents)
+    decision = decide(Situation(talk.request, documents, in_play, talk.said), talk.most)
+    if isinstance(decision, SmallTalk) and not must:
+        return Reply(composition.chat(talk.request))
+    if not isinstance(decision, Routes):
+        default = next((i for i, tool in enumerate(tools) if tool.name == talk.no_fit), None)
+        if default is None and must:
+            default = int(index(documents).score(talk.request).argmax())
+        if default is None or (isinstance(decision, SmallTalk) and not must):
+            return Reply(composition.outside([tool.label for tool in tools]))
+        decision = Routes((Part(default, talk.request, 0.0),), 1)
+    calls = [
+        (tools[part.tool], _routing_args(talk, tools[part.tool], part, decision.intents, in_play)) for part in decision.parts
+    ]
+    return _called(talk, composition.preamble(decision.parts, [tool.label for tool in tools]), calls)
+
+
+def _in_play(talk: Conversation, tools: Sequence[Tool], documents: tuple[tuple[str, str], ...]) -> frozenset[int]:
+    """Positions of the tools in play: as told, else as the last few requests would have been routed."""
+    if talk.in_play is not None:
+        return frozenset(i for i, tool in enumerate(tools) if tool.name in talk.in_play)
+    found: frozenset[int] = frozenset()
+    said = ""
+    for message in talk.before[-8:]:
+        if isinstance(message, HumanMessage):
+            decision = decide(Situation(text_of(message), documents, found, said), talk.most)
+            found = frozenset(part.tool for part in decision.parts) if isinstance(decision, Routes) else found
+        elif isinstance(message, AIMessage):
+            said = text_of(message)
+    return found
+
+
+def _routing_args(talk: Conversation, tool: Tool, part: Part, intents: int, in_play: frozenset[int]) -> dict[str, Any]:
+    args: dict[str, Any] = {"query": part.text, "intent_count": intents}
+    properties = cast(Mapping[str, Mapping[str, Any]], tool.schema.get("properties") or {})
+    if "prior_context" in properties and in_play and part.tool not in in_play and (carried := _carried(talk)):
+        args["prior_context"] = carried
+    extra = {name: spec for name, spec in properties.items() if name not in ("query", "intent_count", "prior_context")}
+    if extra:
+        wanted = {name for name, spec in extra.items() if resolve(spec, tool.schema).get("enum") or "summary" in name}
+        required = [name for name in extra if name in wanted or name in (tool.schema.get("required") or ())]
+        args |= fill({"properties": extra, "required": required}, Source(part.text, talk.system, root=tool.schema))
+    return args
+
+
+def _carried(talk: Conversation) -> str | None:
+    """One sentence of what the last turns named; None when they named nothing."""
+    lines = [text_of(message)[:1000] for message in talk.before[-4:]]
+    named = [found.strip(" \"“”'") for line in lines for found in _NAMED.findall(line)]
+    unique = [name for name in dict.fromkeys(named) if len(name) > 2][:8]
+    return f"Earlier turns named {', '.join(unique)}." if unique else None
+
+
+def _worked(talk: Conversation, tools: Sequence[Tool], *, must: bool) -> Reply:
+    if not must and (not talk.request or small_talk(talk.request, talk.said)):
+        return Reply(composition.chat(talk.request) if talk.request else "I received no text. What can I help you with?")
+    request = _with_antecedent(talk)
+    able = [tool for tool in tools if fillable(tool.schema)] or (list(tools) if must else [])
+    if not able:
+        return Reply(_unaided(talk))
+    documents = tuple((tool.label, tool.description) for tool in able)
+    decision = decide(Situation(request, documents), 2)
+    if isinstance(decision, SmallTalk | Unfit):
+        decision = Routes((Part(int(index(documents).score(request).argmax()), request, 0.0),), 1)
+    calls = [(able[p.tool], fill(able[p.tool].schema, Source(p.text, root=able[p.tool].schema))) for p in decision.parts]
+    return _called(talk, "", calls)
+
+
+def _with_antecedent(talk: Conversation) -> str:
+    """The request, with the one before it in front when it cannot stand alone."""
+    if not points_back(talk.request, talk.said):
+        return talk.request
+    earlier = [text_of(message) for message in talk.before if isinstance(message, HumanMessage)]
+    return f"{earlier[-1]}. {talk.request}" if earlier else talk.request
+
+
+def _called(talk: Conversation, text: str, calls: Sequence[tuple[Tool, dict[str, Any]]]) -> Reply:
+    seed = blake2s(f"{len(talk.messages)}\n{talk.system[:2000]}\n{talk.request}".encode(errors="replace"))
+    made: list[Call] = []
+    for n, (tool, args) in enumerate(calls):
+        own = seed.copy()
+        own.update(f"{n}{tool.name}{json.dumps(args, sort_keys=True, default=str)}".encode(errors="replace"))
+        made.append(Call(f"call_{own.hexdigest()[:16]}", tool.name, args))
+    return Reply(text, tuple(made))

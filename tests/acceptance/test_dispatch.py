@@ -1,0 +1,276 @@
+"""The dispatch contract: discovery at bind, one loop for one or many intents, the cap, the deadlines."""
+
+import asyncio
+import time
+
+import pytest
+from langchain_core.messages import SystemMessage, ToolMessage
+
+from kit.core.card import AgentCard, Policy
+from kit.core.event import AgentStarted, CallDropped, Event, ModelStarted
+from kit.core.outcome import Failure
+from kit.models.scripted import Line, ScriptedModel
+from kit.runtime.turn import Reply, run_turn
+from tests.kits import ALICE, SmallKit, answering, asks, failing, small_kit, stitched
+
+
+def lead(kit: SmallKit) -> ScriptedModel:
+    bound = kit.team.orchestrator.model.runnable
+    model = getattr(bound, "bound", bound)
+    assert isinstance(model, ScriptedModel)
+    return model
+
+
+def tools_seen(kit: SmallKit) -> list[dict[str, str]]:
+    return [tool["function"] for tool in kit.team.orchestrator.model.runnable.kwargs["tools"]]  # type: ignore[attr-defined]
+
+
+def kinds(reply: Reply) -> list[str]:
+    return [event.kind for event in reply.events]
+
+
+def started(reply: Reply, agent: str) -> Event:
+    return next(e for e in reply.events if isinstance(e.body, AgentStarted) and e.body.agent == agent)
+
+
+@pytest.mark.req("PC2-AC-1", "PC2-FR-1", "PC2-FR-2", "PC1-FR-4")
+def test_orchestrator_sees_exactly_one_ask_tool_per_sub_agent_with_the_cards_description() -> None:
+    kit = small_kit([], {"shop": answering("a"), "rewards": answering("b"), "support": answering("c")})
+    seen = {tool["name"]: tool["description"] for tool in tools_seen(kit)}
+    assert seen == {
+        "ask_shop": "Answers questions about shop.",
+        "ask_rewards": "Answers questions about rewards.",
+        "ask_support": "Answers questions about support.",
+    }
+
+
+@pytest.mark.req("PC2-FR-1")
+def test_an_agent_not_bound_is_never_found_at_run_time() -> None:
+    async def turn() -> Reply:
+        kit = small_kit([asks("ghost"), Line("I couldn't reach ghost.")], {"shop": answering("a")})
+        return await run_turn("hello there ghost", ALICE, kit)
+
+    from kit.runtime.clock import run_virtual
+
+    reply = run_virtual(turn())
+    assert isinstance(reply.outcomes[0], Failure)
+    assert reply.outcomes[0].reason == "unknown_agent"
+    assert reply.status == "ok"
+
+
+@pytest.mark.req("PC2-AC-2", "PC2-FR-3", "PC2-FR-4", "PC1-FR-3")
+async def test_single_intent_is_one_call_one_agent_one_result_one_composition() -> None:
+    kit = small_kit([asks("shop"), Line("Composed by the orchestrator.")], {"shop": answering("raw words of shop")})
+    reply = await run_turn("find coffee", ALICE, kit)
+    models = [e.body for e in reply.events if isinstance(e.body, ModelStarted)]
+    assert [(m.agent, m.purpose) for m in models] == [("orchestrator", "decide"), ("shop", "work"), ("orchestrator", "compose")]
+    assert kinds(reply).count("agent_started") == 1
+    results = [m for m in lead(kit).seen[1] if isinstance(m, ToolMessage)]
+    assert [m.content for m in results] == ["raw words of shop"]
+    assert reply.text == "Composed by the orchestrator."
+    said = [e.body.text for e in reply.events if e.body.kind == "text"]
+    assert "raw words of shop" not in " ".join(said)
+
+
+@pytest.mark.req("PC2-AC-3", "PC2-FR-6")
+async def test_two_intents_overlap_and_the_turn_waits_for_the_slowest_only() -> None:
+    kit = small_kit([asks("shop", "rewards"), stitched], {"shop": answering("A", 0.2), "rewards": answering("B", 3.0)})
+    reply = await run_turn("coffee and points", ALICE, kit)
+    shop, rewards = (o.timing for o in reply.outcomes)
+    assert shop and rewards and shop.started == rewards.started
+    assert rewards.ended == pytest.approx(3.0, abs=1e-9)
+    assert reply.text == "A | B"
+
+
+@pytest.mark.req("PC2-FR-6")
+async def test_eight_agents_of_200_ms_take_exactly_200_ms_of_virtual_time() -> None:
+    ids = [f"a{i}" for i in range(8)]
+    kit = small_kit([asks(*ids), stitched], {i: answering(i, 0.2) for i in ids}, cap=8)
+    reply = await run_turn("everything", ALICE, kit)
+    spans = [s for s in reply.trace.spans if s.kind == "agent"]
+    assert len(spans) == 8
+    assert max(s.ended or 9 for s in spans) - min(s.started for s in spans) == pytest.approx(0.2, abs=1e-9)
+
+
+@pytest.mark.req("PC2-FR-6")
+@pytest.mark.realtime
+async def test_eight_agents_of_200_ms_take_little_more_than_200_ms_of_real_time() -> None:
+    ids = [f"a{i}" for i in range(8)]
+    kit = small_kit(ScriptedModel(*[asks(*ids), stitched] * 4), {i: answering(i, 0.2) for i in ids}, cap=8)
+    taken: list[float] = []
+    for _ in range(4):
+        reply = await run_turn("everything", ALICE, kit)
+        spans = [s for s in reply.trace.spans if s.kind == "agent"]
+        taken.append(max(s.ended or 9 for s in spans) - min(s.started for s in spans))
+    assert min(taken) <= 0.2 * 1.15
+
+
+@pytest.mark.req("PC2-AC-4", "PC2-FR-7", "PC2-S5.4a")
+async def test_over_cap_call_never_runs_and_is_recorded() -> None:
+    models = {i: answering(f"text {i}") for i in ("a", "b", "c")}
+    kit = small_kit([asks("a", "b", "c"), stitched], models, cap=2)
+    reply = await run_turn("three things", ALICE, kit)
+    assert reply.routing.invoked == ("a", "b")
+    assert models["c"].seen == []
+    dropped = [e.body for e in reply.events if isinstance(e.body, CallDropped)]
+    assert [(d.agent, d.reason) for d in dropped] == [("c", "over_cap")]
+    assert reply.routing.cap_behavior == "over"
+    assert reply.routing.intent_count == 3
+    assert reply.routing.dropped == ("c",)
+
+
+@pytest.mark.req("PC2-S5.4a")
+async def test_the_cap_counts_over_all_rounds_of_a_turn() -> None:
+    models = {i: answering(f"text {i}") for i in ("a", "b", "c")}
+    kit = small_kit([asks("a", "b"), asks("c"), stitched], models, cap=2)
+    reply = await run_turn("three things", ALICE, kit)
+    assert models["c"].seen == []
+    assert reply.routing.rounds == 2
+    assert reply.routing.dropped == ("c",)
+
+
+async def test_every_tool_call_id_gets_exactly_one_tool_message() -> None:
+    models = {"a": answering("fine"), "b": failing(ValueError("boom")), "c": answering("never")}
+    kit = small_kit([asks("a", "b", "c", "ghost"), stitched], models, cap=2)
+    await run_turn("four things", ALICE, kit)
+    last = lead(kit).seen[1]
+    calls = next(m for m in last if m.type == "ai" and m.tool_calls)  # type: ignore[attr-defined]
+    ids = [call["id"] for call in calls.tool_calls]  # type: ignore[attr-defined]
+    assert [m.tool_call_id for m in last if isinstance(m, ToolMessage)] == ids
+
+
+async def test_a_raising_agent_cancels_no_sibling_and_leaks_no_word() -> None:
+    models = {"a": failing(RuntimeError("secret=/srv/x"), 0.1), "b": answering("B is here", 0.5)}
+    kit = small_kit([asks("a", "b"), stitched], models)
+    reply = await run_turn("two things", ALICE, kit)
+    assert "B is here" in reply.text
+    assert "secret" not in reply.text
+    seen = " ".join(str(m.content) for m in lead(kit).seen[1])
+    assert "secret" not in seen and "RuntimeError" not in seen
+    span = next(s for s in reply.trace.spans if s.name == "a")
+    assert "secret=/srv/x" in (span.error or "")
+
+
+async def test_an_agent_that_hangs_ends_at_its_own_budget_exactly() -> None:
+    card = AgentCard(id="slow", description="Is slow.", model="offline", policy=Policy(time_budget_ms=2000))
+    models = {"slow": answering("too late", 12.0), "b": answering("B")}
+    kit = small_kit([asks("slow", "b"), stitched], models, cards=[card])
+    reply = await run_turn("two things", ALICE, kit)
+    slow = next(o for o in reply.outcomes if o.agent == "slow")
+    assert isinstance(slow, Failure) and slow.reason == "timeout"
+    assert slow.timing and slow.timing.ended == pytest.approx(2.0, abs=1e-9)
+    assert "B" in reply.text and "too late" not in reply.text
+
+
+@pytest.mark.realtime
+async def test_an_agent_that_hangs_ends_at_its_own_budget_in_real_time() -> None:
+    card = AgentCard(id="slow", description="Is slow.", model="offline", policy=Policy(time_budget_ms=300))
+    kit = small_kit([asks("slow"), stitched], {"slow": answering("too late", 12.0)}, cards=[card])
+    began = time.monotonic()
+    await run_turn("one thing", ALICE, kit)
+    assert time.monotonic() - began < 0.4
+
+
+async def test_a_turn_past_its_deadline_answers_with_what_it_has() -> None:
+    kit = small_kit([asks("a"), Line("never said", delay=60)], {"a": answering("A is known")}, turn_budget_ms=5000)
+    reply = await run_turn("one thing", ALICE, kit)
+    assert reply.status == "deadline"
+    assert reply.text == "A is known"
+    assert reply.trace.spans[0].ended == pytest.approx(5.0, abs=1e-9)
+
+
+async def test_a_failing_routing_call_still_ends_in_plain_words() -> None:
+    kit = small_kit([Line(error=ConnectionError("503 from host"))], {"a": answering("A")})
+    reply = await run_turn("one thing", ALICE, kit)
+    assert reply.status == "failed"
+    assert "503" not in reply.text and "wasn't able" in reply.text
+
+
+async def test_a_failing_composing_call_uses_the_answers_in_hand() -> None:
+    kit = small_kit([asks("a", "b"), Line(error=ConnectionError("503"))], {"a": answering("A is known"), "b": failing(OSError("x"))})
+    reply = await run_turn("one thing", ALICE, kit)
+    assert "A is known" in reply.text
+    assert "wasn't able to get an answer about b" in reply.text
+
+
+@pytest.mark.req("PC2-FR-5")
+async def test_a_sub_agent_inherits_principal_episode_locale_location_and_prior_context() -> None:
+    from kit.core.context import InheritedContext
+    from kit.core.outcome import AgentCall, Answer, Outcome
+    from kit.runtime.context import RunContext
+
+    inherited: list[InheritedContext] = []
+
+    class Peer:
+        card = AgentCard(id="shop", description="d", model="offline")
+        time_budget = None
+
+        async def run(self, call: AgentCall, ctx: RunContext) -> Outcome:
+            inherited.append(ctx.inherited)
+            return Answer(call_id=call.call_id, agent="shop", text="ok")
+
+    args = {"query": "q", "intent_count": 1, "prior_context": "They looked at Brightroast coffee."}
+    kit = small_kit([Line(calls=[("ask_shop", args)]), stitched], {"shop": answering("")})
+    kit.team = kit.team.with_agents({"shop": Peer()})
+    await run_turn("that coffee", ALICE, kit)
+    [got] = inherited
+    assert got.principal == ALICE.principal
+    assert (got.episode_id, got.locale, got.location) == ("e1", "en-GB", "Leeds")
+    assert got.prior_context == "They looked at Brightroast coffee."
+
+
+@pytest.mark.req("PC2-FR-5", "PC1-FR-6")
+async def test_prior_context_and_dynamic_context_reach_the_sub_agents_model() -> None:
+    shop = answering("ok")
+    args = {"query": "q", "intent_count": 1, "prior_context": "They looked at Brightroast coffee."}
+    kit = small_kit([Line(calls=[("ask_shop", args)]), stitched], {"shop": shop})
+    await run_turn("that coffee", ALICE, kit)
+    system = shop.seen[0][0]
+    assert isinstance(system, SystemMessage)
+    text = str(system.content)
+    assert "Brightroast" in text and "Leeds" in text and "2026-11-01" in text and "alice" in text
+
+
+@pytest.mark.req("SAT-16")
+def test_every_ask_tool_takes_query_intent_count_prior_context_and_the_cards_fields() -> None:
+    from kit.core.card import Handoff, HandoffField
+
+    field = HandoffField(type="string", description="Topic", enum=("a", "b"), max_length=299)
+    card = AgentCard(id="support", description="d", model="offline", handoff=Handoff(fields={"support_category": field}))
+    kit = small_kit([], {"support": answering("")}, cards=[card])
+    [tool] = tools_seen(kit)
+    schema = tool["parameters"]  # type: ignore[index]
+    assert list(schema["properties"]) == ["query", "intent_count", "prior_context", "support_category"]  # type: ignore[index]
+    assert schema["required"] == ["query", "intent_count"]  # type: ignore[index]
+    assert schema["properties"]["support_category"]["enum"] == ["a", "b"]  # type: ignore[index]
+
+
+async def test_undeclared_arguments_do_not_cross() -> None:
+    args = {"query": "q", "intent_count": 1, "password": "hunter2"}
+    shop = answering("ok")
+    kit = small_kit([Line(calls=[("ask_shop", args)]), stitched], {"shop": shop})
+    reply = await run_turn("that coffee", ALICE, kit)
+    assert "hunter2" not in str(shop.seen)
+    assert started(reply, "shop").body.fields == {}  # type: ignore[union-attr]
+
+
+@pytest.mark.req("PC2-AC-10", "PC2-FR-15")
+@pytest.mark.parametrize("message", ["find coffee and points", ""])
+async def test_every_turn_carries_one_routing_decision(message: str) -> None:
+    models = {"a": answering("A"), "b": failing(ValueError("x"))}
+    kit = small_kit([asks("a", "b", intents=3), stitched], models)
+    reply = await run_turn(message, ALICE, kit)
+    decisions = [e.body.decision for e in reply.events if e.body.kind == "routing"]
+    assert decisions == [reply.routing]
+    if message:
+        assert reply.routing.invoked == ("a", "b")
+        assert (reply.routing.intent_count, reply.routing.reported_intents, reply.routing.cap_behavior) == (2, 3, "within")
+        assert [(o.agent, o.result) for o in reply.routing.outcomes] == [("a", "success"), ("b", "failure")]
+
+
+async def test_a_library_that_cancels_itself_is_a_failure_not_the_end_of_the_turn() -> None:
+    models = {"a": failing(asyncio.CancelledError()), "b": answering("B", 1.0)}
+    kit = small_kit([asks("a", "b"), stitched], models)
+    reply = await run_turn("two things", ALICE, kit)
+    assert isinstance(reply.outcomes[0], Failure) and reply.outcomes[0].reason == "cancelled"
+    assert reply.status == "ok" and "B" in reply.text

@@ -1,0 +1,81 @@
+"""Small kits for tests: cards made in Python, scripted models, an in-memory store."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from langchain_core.language_models.chat_models import BaseChatModel
+from langchain_core.messages import BaseMessage, HumanMessage, ToolMessage
+
+from kit.compose.deck import Deck, DeckSettings
+from kit.core.card import AgentCard, Policy
+from kit.core.context import Principal, Session
+from kit.models.scripted import Line, ScriptedModel
+from kit.patterns.agents_as_tools import mediated
+from kit.runtime.cassette import Cassette
+from kit.runtime.recorder import Recorder
+from kit.runtime.team import Team, bind
+from kit.runtime.turn import Pattern
+from kit.stores.sqlite import SqliteStore
+
+ALICE = Session(id="e1", principal=Principal(tenant_id="acme", user_id="alice"), locale="en-GB", location="Leeds")
+
+
+@dataclass
+class SmallKit:
+    """What run_turn needs, and nothing else."""
+
+    team: Team
+    store: SqliteStore
+    recorder: Recorder = field(default_factory=Recorder)
+    cassette: Cassette | None = None
+    pattern: Pattern = mediated
+    today: str = "2026-11-01"
+
+
+def answering(text: str, delay: float = 0.0) -> ScriptedModel:
+    """A sub-agent's model that always says `text`."""
+    return ScriptedModel(lambda _: Line(text, delay=delay))
+
+
+def failing(error: BaseException, delay: float = 0.0) -> ScriptedModel:
+    return ScriptedModel(lambda _: Line(error=error, delay=delay))
+
+
+def asks(*agents: str, text: str = "Let me look.", query: str | None = None, intents: int | None = None) -> Line:
+    """An orchestrator's line that asks these agents."""
+    count = intents or len(agents)
+    return Line(text, calls=[(f"ask_{agent}", {"query": query or f"about {agent}", "intent_count": count}) for agent in agents])
+
+
+def stitched(messages: list[BaseMessage]) -> Line:
+    """Composes by joining every tool result of the turn."""
+    last = max(i for i, m in enumerate(messages) if isinstance(m, HumanMessage))
+    return Line(" | ".join(str(m.content) for m in messages[last:] if isinstance(m, ToolMessage)))
+
+
+def small_deck(agents: Sequence[str], cards: Sequence[AgentCard] = (), **settings: Any) -> Deck:
+    """An orchestrator over `agents`; `cards` replace the plain ones with the same id."""
+    own = {card.id: card for card in cards}
+    plain = [own.pop(i, AgentCard(id=i, description=f"Answers questions about {i}.", model="offline")) for i in agents]
+    lead = own.pop(
+        "orchestrator",
+        AgentCard(id="orchestrator", role="orchestrator", description="Routes.", model="offline", sub_agents=tuple(agents)),
+    )
+    defaults = settings.pop("defaults", Policy(time_budget_ms=8000))
+    return Deck.of([lead, *plain, *own.values()], settings=DeckSettings(orchestrator="orchestrator", defaults=defaults, **settings))
+
+
+def small_kit(
+    lead: BaseChatModel | Sequence[Line | str],
+    models: Mapping[str, BaseChatModel],
+    tools: Mapping[str, Any] | None = None,
+    cards: Sequence[AgentCard] = (),
+    cassette: Cassette | None = None,
+    **settings: Any,
+) -> SmallKit:
+    """A kit of one orchestrator and the agents in `models`."""
+    deck = small_deck(list(models), cards, **settings)
+    leader = lead if isinstance(lead, BaseChatModel) else ScriptedModel(*lead)
+    team = bind(deck, {**models, "orchestrator": leader}, tools or {})
+    return SmallKit(team, SqliteStore(":memory:"), cassette=cassette)
