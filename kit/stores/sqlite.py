@@ -5,7 +5,7 @@ import sqlite3
 import threading
 import uuid
 from collections.abc import Generator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -156,15 +156,13 @@ class SqliteStore:
         """
         if self.path == ":memory:":
             return
-        self._life = sqlite3.connect(self._life_path(self._owner), isolation_level=None, check_same_thread=False)
-        self._life.execute("BEGIN EXCLUSIVE")
+        self._life = _hold(self._life_path(self._owner))
 
     def _dead(self, owner: str) -> bool:
         path = self._life_path(owner)
         if path.exists():
             try:
-                with closing(sqlite3.connect(path, timeout=0, isolation_level=None)) as probe:
-                    probe.execute("BEGIN EXCLUSIVE")
+                _hold(path).close()
             except sqlite3.OperationalError:
                 return False
             path.unlink(missing_ok=True)
@@ -281,13 +279,25 @@ class SqliteStore:
                 self._life = None
 
 
+def _hold(path: Path) -> sqlite3.Connection:
+    """Locks an empty database file; raises sqlite3.OperationalError when a live process holds it."""
+    connection = sqlite3.connect(path, timeout=0, isolation_level=None, check_same_thread=False)
+    try:
+        connection.execute("PRAGMA journal_mode = OFF")  # else a journal file would stand beside it
+        connection.execute("BEGIN EXCLUSIVE")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
 def _json(shape: TypeAdapter[Any], value: Any) -> str:
     """JSON of a value; what JSON cannot hold is worded, so that one odd payload never costs the turn its trace."""
     try:
         return shape.dump_json(value, fallback=str).decode()
-    except PydanticSerializationError:  # half of a surrogate pair, as a broken client may send it
-        plain = shape.dump_python(value, mode="json", fallback=str)
-        return json.dumps(plain, ensure_ascii=False).encode("utf-8", "replace").decode()
+    except PydanticSerializationError:  # half of a surrogate pair, as a broken client may send it, or raw bytes
+        plain = json.dumps(shape.dump_python(value), default=str, skipkeys=True, ensure_ascii=False)
+        return plain.encode("utf-8", "replace").decode()
 
 
 def _record(row: Sequence[Any]) -> TurnRecord:
