@@ -1,13 +1,13 @@
-"""A scripted server on 127.0.0.1 that speaks Chat Completions and Responses, streaming and not. It simulates; there is no model in it."""
+"""A scripted server on 127.0.0.1 that speaks Chat Completions and Responses, streaming and not; there is no model in it."""
 
 import json
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from typing import Any, cast
 
 JSON = dict[str, Any]
 
@@ -93,14 +93,21 @@ class Loopback:
         return reply
 
 
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    block_on_close = False
+    request_queue_size = 128
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.state = Loopback(url=f"http://127.0.0.1:{self.server_address[1]}/v1")
+
+
 @contextmanager
-def loopback() -> Iterator[Loopback]:
+def loopback() -> Generator[Loopback]:
     """A server of its own thread and port, gone at the end."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
-    server.daemon_threads = True
-    server.block_on_close = False
-    state = Loopback(url=f"http://127.0.0.1:{server.server_address[1]}/v1")
-    server.state = state  # type: ignore[reportAttributeAccessIssue]
+    server = _Server()
+    state = server.state
     thread = threading.Thread(target=lambda: server.serve_forever(poll_interval=0.01), daemon=True)
     thread.start()
     try:
@@ -119,7 +126,7 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         bearer = self.headers.get("Authorization", "").removeprefix("Bearer ")
-        state: Loopback = self.server.state  # type: ignore[reportAttributeAccessIssue]
+        state = cast("_Server", self.server).state
         try:
             match state.next_reply(self.path, bearer, request):
                 case Say() as say:
@@ -199,7 +206,14 @@ def _completion(say: Say) -> JSON:
     if say.calls:
         message["tool_calls"] = [_tool_call(call) for call in say.calls]
     choice = {"index": 0, "message": message, "finish_reason": "tool_calls" if say.calls else "stop"}
-    return {"id": "chatcmpl-1", "object": "chat.completion", "created": 1, "model": "stub", "choices": [choice], "usage": _usage(say)}
+    return {
+        "id": "chatcmpl-1",
+        "object": "chat.completion",
+        "created": 1,
+        "model": "stub",
+        "choices": [choice],
+        "usage": _usage(say),
+    }
 
 
 def _chunks(say: Say, request: JSON) -> Iterator[JSON]:

@@ -56,7 +56,7 @@ def chat_model(
         "reasoning_effort": tuning.reasoning_effort or spec.effort,
         "verbosity": tuning.text_verbosity,
         "max_tokens": tuning.max_output_tokens,
-        "http_async_client": LoopClient(verify=False),
+        "http_async_client": LoopClient(transport=httpx.AsyncBaseTransport()),
     }
     model = ChatOpenAI(**settings)
     match spec.routing, spec.api:

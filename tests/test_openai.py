@@ -1,0 +1,253 @@
+"""Real chat models over a loopback server: what is sent, what comes back, and what goes wrong."""
+
+import asyncio
+import logging
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import aclosing
+from typing import Any, cast
+
+import openai
+import pytest
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage, ToolMessage
+from langchain_core.messages.ai import add_ai_message_chunks
+
+from kit.core.card import Tuning
+from kit.core.errors import SettingsError
+from kit.core.model import ModelSpec
+from kit.models.json_routing import JsonRouting, NativeOrJson
+from kit.models.openai import NO_KEY, chat_model
+from tests.loopback_openai import Call, Hang, Loopback, Raw, Refuse, Say, loopback
+
+pytestmark = pytest.mark.realtime
+
+KEY = "sk-loopback-4711-secret"
+
+
+def tool(name: str) -> dict[str, Any]:
+    parameters = {"type": "object", "properties": {"query": {"type": "string"}}, "required": ["query"]}
+    return {"type": "function", "function": {"name": name, "description": f"What {name} does.", "parameters": parameters}}
+
+
+TOOLS = [tool("ask_rewards"), tool("ask_shop")]
+TWO_CALLS = (Call("ask_rewards", {"query": "my points"}, "call_a"), Call("ask_shop", {"query": "coffee"}, "call_b"))
+
+
+@pytest.fixture
+def server() -> Iterator[Loopback]:
+    with loopback() as server:
+        yield server
+
+
+def spec(**fields: Any) -> ModelSpec:
+    return ModelSpec(key="stub", provider="openai", **fields)
+
+
+def model_at(server: Loopback, *, tuning: Tuning | None = None, **fields: Any) -> BaseChatModel:
+    return chat_model(spec(**fields), api_key=KEY, base_url=server.url, tuning=tuning)
+
+
+async def streamed(model: Any, message: Any = "hi") -> tuple[AIMessageChunk, list[str]]:
+    chunks = [chunk async for chunk in model.astream(message)]
+    return add_ai_message_chunks(chunks[0], *chunks[1:]), [str(chunk.text) for chunk in chunks if chunk.text]
+
+
+def asked(message: AIMessage) -> list[tuple[str, Any, str | None]]:
+    return [(call["name"], call["args"], call["id"]) for call in message.tool_calls]
+
+
+@pytest.mark.parametrize("api", ["chat", "responses"])
+async def test_text_streams_piece_by_piece_with_its_usage(server: Loopback, api: str):
+    server.plays(Say(["You have ", "1,200 ", "points."], usage=(40, 6)))
+    whole, pieces = await streamed(model_at(server, api=api))
+    assert pieces == ["You have ", "1,200 ", "points."]
+    assert whole.usage_metadata is not None
+    assert (whole.usage_metadata["input_tokens"], whole.usage_metadata["output_tokens"]) == (40, 6)
+    assert server.paths == ["/v1/chat/completions" if api == "chat" else "/v1/responses"]
+
+
+@pytest.mark.parametrize("api", ["chat", "responses"])
+async def test_a_whole_reply_has_text_and_usage(server: Loopback, api: str):
+    server.plays(Say(["You have 1,200 points."], usage=(40, 6)))
+    reply = await model_at(server, api=api).ainvoke("hi")
+    assert reply.text == "You have 1,200 points."
+    assert reply.usage_metadata is not None and reply.usage_metadata["total_tokens"] == 46
+
+
+@pytest.mark.parametrize("api", ["chat", "responses"])
+@pytest.mark.parametrize("stream", [True, False])
+async def test_one_reply_can_hold_a_preamble_and_two_concurrent_calls(server: Loopback, api: str, stream: bool):
+    server.plays(Say(["One moment."], TWO_CALLS))
+    bound = model_at(server, api=api).bind_tools(TOOLS)
+    reply = (await streamed(bound))[0] if stream else await bound.ainvoke("points, and coffee deals")
+    assert reply.text == "One moment."
+    assert asked(reply) == [("ask_rewards", {"query": "my points"}, "call_a"), ("ask_shop", {"query": "coffee"}, "call_b")]
+    sent = server.requests[0]["tools"]
+    assert [t["function"]["name"] if api == "chat" else t["name"] for t in sent] == ["ask_rewards", "ask_shop"]
+
+
+@pytest.mark.parametrize("api", ["chat", "responses"])
+async def test_tool_results_go_back_under_their_call_ids(server: Loopback, api: str):
+    server.plays(Say([], TWO_CALLS), Say(["Done."]))
+    bound = model_at(server, api=api).bind_tools(TOOLS)
+    first, _ = await streamed(bound)
+    results = [ToolMessage("1,200", tool_call_id="call_a"), ToolMessage("Beans, 20 % off", tool_call_id="call_b")]
+    whole, _ = await streamed(bound, [HumanMessage("points and coffee"), first, *results])
+    assert whole.text == "Done."
+    sent = server.requests[1]["messages" if api == "chat" else "input"]
+    ids = [
+        m.get("tool_call_id") or m.get("call_id")
+        for m in sent
+        if m.get("role") == "tool" or m.get("type") == "function_call_output"
+    ]
+    assert ids == ["call_a", "call_b"]
+
+
+async def test_a_response_can_continue_the_previous_one(server: Loopback):
+    server.plays(Say(["First."]), Say(["Second."]))
+    model = model_at(server, api="responses")
+    first, _ = await streamed(model)
+    assert first.response_metadata["id"] == "resp_1"
+    second, _ = await streamed(model.bind(previous_response_id="resp_1"))
+    assert server.requests[1]["previous_response_id"] == "resp_1"
+    assert second.response_metadata["id"] == "resp_2"
+
+
+async def test_effort_verbosity_and_length_are_sent_where_given(server: Loopback):
+    server.plays(Say(["a"]), Say(["b"]), Say(["c"]))
+    tuning = Tuning(max_output_tokens=50, text_verbosity="low")
+    await model_at(server, name="gpt-5.4-nano", effort="none", tuning=tuning).ainvoke("hi")
+    await model_at(server, effort="none", api="responses", tuning=Tuning(reasoning_effort="low", text_verbosity="low")).ainvoke(
+        "hi"
+    )
+    await model_at(server).ainvoke("hi")
+    chat, responses, bare = server.requests
+    assert (chat["model"], chat["reasoning_effort"], chat["verbosity"]) == ("gpt-5.4-nano", "none", "low")
+    assert 50 in (chat.get("max_tokens"), chat.get("max_completion_tokens"))
+    assert (responses["model"], responses["reasoning"], responses["text"]) == ("stub", {"effort": "low"}, {"verbosity": "low"})
+    assert not {"reasoning_effort", "verbosity", "max_tokens", "max_completion_tokens"} & set(bare)
+
+
+def test_two_event_loops_in_a_row_can_use_one_model(server: Loopback):
+    server.plays(*[Say(["fine"])] * 3)
+    model = model_at(server)
+    for _ in range(3):
+        assert asyncio.run(model.ainvoke("hi")).text == "fine"
+
+
+async def test_concurrent_calls_share_one_model(server: Loopback):
+    server.plays(*[Say(["fine"], drip=0.4)] * 8)
+    model = model_at(server)
+    began = time.perf_counter()
+    replies = await asyncio.gather(*[model.ainvoke("hi") for _ in range(8)])
+    assert [reply.text for reply in replies] == ["fine"] * 8
+    assert time.perf_counter() - began < 2.0
+
+
+async def test_leaving_a_stream_hangs_up_on_the_server(server: Loopback):
+    server.plays(Say(["word "] * 200, drip=0.02))
+    async with aclosing(cast("Any", model_at(server).bind_tools(TOOLS).astream("hi"))) as stream:
+        async for chunk in stream:
+            if chunk.text:
+                break
+    assert await asyncio.to_thread(server.hung_up.wait, 2)
+
+
+async def test_a_deadline_interrupts_a_server_that_hangs(server: Loopback):
+    server.plays(Hang())
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.3):
+            await streamed(model_at(server))
+    assert await asyncio.to_thread(server.hung_up.wait, 2)
+    server.plays(Say(["still there"]))
+    assert (await model_at(server).ainvoke("hi")).text == "still there"
+
+
+@pytest.mark.parametrize("status", [503, 429])
+async def test_one_passing_fault_is_tried_again(server: Loopback, status: int):
+    server.plays(Refuse(status, "loading model"), Say(["ready"]))
+    assert (await streamed(model_at(server)))[0].text == "ready"
+
+
+@pytest.mark.parametrize(
+    ("status", "error", "requests"),
+    [(401, openai.AuthenticationError, 1), (429, openai.RateLimitError, 2), (503, openai.InternalServerError, 2)],
+)
+@pytest.mark.parametrize("routing", ["native", "json_schema"])
+@pytest.mark.parametrize("stream", [True, False])
+async def test_a_lasting_fault_is_the_clients_exception(
+    server: Loopback, status: int, error: type[Exception], requests: int, routing: str, stream: bool
+):
+    server.plays(*[Refuse(status, "not today")] * 2)
+    bound = model_at(server, routing=routing).bind_tools(TOOLS)
+    with pytest.raises(error, match="not today") as caught:
+        await (streamed(bound) if stream else bound.ainvoke("hi"))
+    assert len(server.requests) == requests
+    assert KEY not in repr(caught.value)
+
+
+@pytest.mark.parametrize("body", ["", "<html>gateway</html>", '{"choices": []}', '{"unexpected": 1}', "[1, 2]"])
+async def test_a_body_that_is_no_reply_raises(server: Loopback, body: str):
+    server.plays(*[Raw(body)] * 2)
+    with pytest.raises(Exception) as caught:
+        await model_at(server).ainvoke("hi")
+    assert KEY not in repr(caught.value)
+
+
+async def test_nobody_listening_is_a_connection_error():
+    with pytest.raises(openai.APIConnectionError):
+        await chat_model(spec(), base_url="http://127.0.0.1:9/v1").ainvoke("hi")
+
+
+async def test_the_key_never_reaches_logs_or_reprs(server: Loopback, caplog: pytest.LogCaptureFixture):
+    server.key = KEY
+    server.plays(Say(["fine"]))
+    caplog.set_level(logging.DEBUG)
+    model = model_at(server)
+    await model.bind_tools(TOOLS).ainvoke("hi")
+    server.key = "another"
+    with pytest.raises(openai.AuthenticationError) as caught:
+        await model.ainvoke("hi")
+    assert server.bearers == [KEY, KEY]
+    assert len(caplog.records) > 5
+    seen = " ".join([*(record.getMessage() for record in caplog.records), repr(model), str(model), str(caught.value)])
+    assert KEY not in seen
+
+
+def test_without_key_and_endpoint_it_says_what_to_set(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "from the environment")
+    with pytest.raises(SettingsError, match=r"OPENAI_API_KEY.*OPENAI_BASE_URL"):
+        chat_model(spec())
+
+
+async def test_a_local_endpoint_needs_no_key(server: Loopback):
+    server.plays(Say(["fine"]))
+    assert (await chat_model(spec(), base_url=server.url).ainvoke("hi")).text == "fine"
+    assert server.bearers == [NO_KEY]
+
+
+async def test_a_key_is_not_sent_to_an_endpoint_it_does_not_belong_to(server: Loopback):
+    server.plays(Say(["a"]), Say(["b"]), Say(["c"]))
+    await chat_model(spec(base_url=server.url), api_key=KEY).ainvoke("hi")
+    await chat_model(spec(base_url=server.url), api_key=KEY, base_url="https://elsewhere.example/v1").ainvoke("hi")
+    await chat_model(spec(base_url=server.url + "/"), api_key=KEY, base_url=server.url).ainvoke("hi")
+    assert server.bearers == [NO_KEY, NO_KEY, KEY]
+
+
+def test_the_spec_says_how_a_model_routes():
+    def built(**fields: Any) -> BaseChatModel:
+        return chat_model(spec(**fields), base_url="http://127.0.0.1:9/v1")
+
+    assert isinstance(built(), NativeOrJson)
+    assert isinstance(built(routing="json_schema"), JsonRouting)
+    assert isinstance(built(routing="json_schema", api="responses"), JsonRouting)
+    assert type(built(api="responses")).__name__ == "ChatOpenAI"
+
+
+def test_importing_the_module_does_not_load_the_client():
+    code = "import sys, kit.models.openai; print(sorted({'openai', 'langchain_openai'} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout.strip() == "[]"
