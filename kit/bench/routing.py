@@ -3,8 +3,8 @@
 import json
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +14,12 @@ from kit.core.context import Principal, Session
 from kit.core.errors import DataError
 from kit.core.outcome import AgentCall, Answer, Outcome
 from kit.core.record import Message
+from kit.patterns.agents_as_tools import mediated
 from kit.runtime.context import RunContext
+from kit.runtime.recorder import Recorder
 from kit.runtime.team import Models, Reach, Team, bind
-from kit.wire import Kit, open_kit
-from kit.settings import Settings
+from kit.runtime.turn import Host, Pattern, run_turn
+from kit.stores.sqlite import SqliteStore
 
 CAP = 8
 """Sub-agents one message of a case file may reach."""
@@ -32,6 +34,18 @@ class Stub:
 
     async def run(self, call: AgentCall, ctx: RunContext) -> Outcome:
         return Answer(call_id=call.call_id, agent=self.card.id, text="Noted.")
+
+
+@dataclass(frozen=True)
+class RoutingKit:
+    """What a turn needs when only its routing matters: nothing is kept."""
+
+    team: Team
+    store: SqliteStore = field(default_factory=lambda: SqliteStore(":memory:"))
+    recorder: Recorder = field(default_factory=Recorder)
+    cassette: None = None
+    pattern: Pattern = mediated
+    today: str = "2026-11-01"
 
 
 @dataclass(frozen=True)
@@ -97,15 +111,15 @@ def catalog_team(catalog: Catalog, models: Models = "offline") -> Team:
     return team.with_agents({card.id: Stub(card) for card in catalog.cards})
 
 
-async def route_case(case: Case, catalog: Catalog, kit: Kit) -> list[dict[str, Any]]:
+async def route_case(case: Case, catalog: Catalog, kit: Host) -> list[dict[str, Any]]:
     """Predictions for one dialogue: {"id", "turn", "called"}; history is what the file says was answered."""
     session = Session(id=case.id, principal=Principal(tenant_id="bench", user_id="bench"))
     history: list[Message] = []
     called: tuple[str, ...] = ()
     predictions: list[dict[str, Any]] = []
     for number, (user, assistant) in enumerate(zip(case.users, case.assistants, strict=True)):
-        reply = await _turn(user, session, kit, history, called)
-        now = tuple(reply)
+        reply = await run_turn(user, session, kit, history=tuple(history), in_play=called)
+        now = reply.routing.invoked
         predictions.append({"id": case.id, "turn": number, "called": [catalog.names[agent] for agent in now]})
         called = now or called
         turn_id = f"{case.id}-{number}"
@@ -115,27 +129,18 @@ async def route_case(case: Case, catalog: Catalog, kit: Kit) -> list[dict[str, A
     return predictions
 
 
-async def _turn(user: str, session: Session, kit: Kit, history: Sequence[Message], in_play: Sequence[str]) -> tuple[str, ...]:
-    from kit.runtime.turn import run_turn
-
-    reply = await run_turn(user, session, kit, history=tuple(history), in_play=in_play)
-    return reply.routing.invoked
-
-
 async def route_file(cases: Path, catalog_path: Path, out: Path, models: Models = "offline") -> int:
     """Routes every turn of a file and writes one prediction a line; returns how many turns were routed."""
     catalog = read_catalog(catalog_path)
     team = catalog_team(catalog, models)
-    settings = Settings(store=":memory:", pace=0.0)
+    kit = RoutingKit(team)
     done = 0
-    async with open_kit(settings, deck=team.deck, models=models, tools={}) as opened:
-        kit = Kit(settings, team, opened.store, opened.recorder, opened.pattern, opened.today)
-        with out.open("w", encoding="utf-8") as file:
-            for case in read_cases(cases):
-                for prediction in await route_case(case, catalog, kit):
-                    file.write(json.dumps(prediction) + "\n")
-                    done += 1
-                _progress(done)
+    with out.open("w", encoding="utf-8") as file:
+        for case in read_cases(cases):
+            for prediction in await route_case(case, catalog, kit):
+                file.write(json.dumps(prediction) + "\n")
+                done += 1
+            _progress(done)
     if sys.stderr.isatty():
         print(file=sys.stderr)
     return done
