@@ -125,8 +125,12 @@ def _check(arguments: Arguments) -> int:
         print(f"warning: {warning}")
     for card in deck.active():
         policy = deck.policy(card)
-        print(f"{card.id:18} {card.model:20} {len(card.tools)} tools, {len(card.sub_agents)} sub-agents, {policy.time_budget_ms} ms")
-    print(f"{deck.name}: {len(deck.cards)} cards, {len(deck.blocks)} blocks, cap {deck.settings.cap}, {len(deck.warnings)} warnings")
+        print(
+            f"{card.id:18} {card.model:20} {len(card.tools)} tools, {len(card.sub_agents)} sub-agents, {policy.time_budget_ms} ms"
+        )
+    print(
+        f"{deck.name}: {len(deck.cards)} cards, {len(deck.blocks)} blocks, cap {deck.settings.cap}, {len(deck.warnings)} warnings"
+    )
     return 0
 
 

@@ -63,7 +63,9 @@ def small_deck(agents: Sequence[str], cards: Sequence[AgentCard] = (), **setting
         AgentCard(id="orchestrator", role="orchestrator", description="Routes.", model="offline", sub_agents=tuple(agents)),
     )
     defaults = settings.pop("defaults", Policy(time_budget_ms=8000))
-    return Deck.of([lead, *plain, *own.values()], settings=DeckSettings(orchestrator="orchestrator", defaults=defaults, **settings))
+    return Deck.of(
+        [lead, *plain, *own.values()], settings=DeckSettings(orchestrator="orchestrator", defaults=defaults, **settings)
+    )
 
 
 def small_kit(

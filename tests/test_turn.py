@@ -24,7 +24,9 @@ def texts(reply: Reply, channel: str) -> list[Text]:
 
 @pytest.mark.req("SAT-1")
 async def test_preamble_is_out_before_any_agent_starts_and_while_tools_run() -> None:
-    kit = small_kit([Line("Let me look.", pieces=["Let me ", "look."], calls=asks("a").calls), stitched], {"a": answering("A", 5)})
+    kit = small_kit(
+        [Line("Let me look.", pieces=["Let me ", "look."], calls=asks("a").calls), stitched], {"a": answering("A", 5)}
+    )
     reply = await run_turn("one thing", ALICE, kit)
     first = next(e for e in reply.events if isinstance(e.body, Text))
     agent = next(e for e in reply.events if e.kind == "agent_started")
@@ -95,7 +97,9 @@ async def test_a_clean_composition_streams_while_it_is_spoken() -> None:
 
 async def test_after_a_failure_nothing_is_shown_before_it_is_checked_and_owned_up_to() -> None:
     lie = "All done, everything worked."
-    kit = small_kit([asks("a", "rewards"), Line(lie, pieces=[lie], pace=1)], {"a": answering("A"), "rewards": failing(OSError("x"))})
+    kit = small_kit(
+        [asks("a", "rewards"), Line(lie, pieces=[lie], pace=1)], {"a": answering("A"), "rewards": failing(OSError("x"))}
+    )
     reply = await run_turn("two things", ALICE, kit)
     assert len(texts(reply, "answer")) == 1
     assert reply.text.endswith("I wasn't able to get an answer about rewards right now.")
@@ -139,7 +143,13 @@ async def test_cancel_ends_everything_and_completes_as_cancelled(after: float) -
 
 @pytest.mark.parametrize(
     ("message", "words"),
-    [("", "didn't catch"), ("   \n", "didn't catch"), ("\x00\x07", "didn't catch"), ("x" * 100_000, "too long"), ("\ud800", "didn't catch")],
+    [
+        ("", "didn't catch"),
+        ("   \n", "didn't catch"),
+        ("\x00\x07", "didn't catch"),
+        ("x" * 100_000, "too long"),
+        ("\ud800", "didn't catch"),
+    ],
 )
 async def test_a_message_that_cannot_be_worked_with_gets_a_plain_word_and_no_model(message: str, words: str) -> None:
     lead = ScriptedModel()

@@ -6,12 +6,21 @@ Latency is zero, so whatever a turn costs is the cost of the machinery.
 
 import asyncio
 import itertools
+import json
 from collections.abc import AsyncIterator, Sequence
 from typing import Any, Protocol
 
 from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
 from langchain_core.language_models.chat_models import BaseChatModel
-from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage, SystemMessage, ToolCallChunk, ToolMessage
+from langchain_core.messages import (
+    AIMessage,
+    AIMessageChunk,
+    BaseMessage,
+    HumanMessage,
+    SystemMessage,
+    ToolCallChunk,
+    ToolMessage,
+)
 from langchain_core.messages.ai import add_ai_message_chunks
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 from langchain_core.runnables import Runnable
@@ -50,7 +59,7 @@ class StubModel(BaseChatModel):
         return self.bind(tools=list(tools), **kwargs)
 
     def _reply(self, messages: list[BaseMessage]) -> tuple[str, list[dict[str, Any]]]:
-        request = str(messages[-1].content)  # type: ignore[reportUnknownMemberType]
+        request = str(messages[-1].content)
         if not self.asks:
             return f"R:{self.who}:{request}", []
         if isinstance(messages[-1], ToolMessage):
@@ -58,7 +67,7 @@ class StubModel(BaseChatModel):
             for message in reversed(messages):
                 if not isinstance(message, ToolMessage):
                     break
-                found.append(str(message.content))  # type: ignore[reportUnknownMemberType]
+                found.append(str(message.content))
             return " | ".join(reversed(found)), []
         args = {"query": request, "intent_count": len(self.asks)}
         return "", [{"name": name, "args": args, "id": f"c{next(_ids)}"} for name in self.asks]
@@ -94,19 +103,17 @@ class StreamingStub(StubModel):
         run_manager: AsyncCallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> AsyncIterator[ChatGenerationChunk]:
-        import json
-
         text, calls = self._reply(messages)
         pieces = [text[i * len(text) // CHUNKS : (i + 1) * len(text) // CHUNKS] for i in range(CHUNKS)]
         for piece in pieces[:-1] if calls else pieces:
             await asyncio.sleep(0)
-            yield ChatGenerationChunk(message=AIMessageChunk(piece))
+            yield ChatGenerationChunk(message=AIMessageChunk(content=piece))
         if calls:
             chunks = [
                 ToolCallChunk(name=call["name"], args=json.dumps(call["args"]), id=call["id"], index=index)
                 for index, call in enumerate(calls)
             ]
-            yield ChatGenerationChunk(message=AIMessageChunk("", tool_call_chunks=chunks))
+            yield ChatGenerationChunk(message=AIMessageChunk(content="", tool_call_chunks=chunks))
 
 
 def _stub(streaming: bool, **fields: Any) -> StubModel:

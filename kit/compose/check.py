@@ -1,11 +1,11 @@
-"""Whether the parts of a deck fit together: every fault with its place and its fix, warnings apart."""
+"""Whether the parts of a deck fit together: every fault with its place and its fix."""
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from kit.compose.parts import PLATFORM, Parts
-from kit.compose.prompts import plan_prompt, tokens
+from kit.compose.prompts import prompt_size
 from kit.compose.source import Faults
 from kit.core.card import AgentCard
 from kit.core.errors import nearest
@@ -14,14 +14,11 @@ from kit.core.event import STATUSES
 Where = Callable[[str, str, tuple[str | int, ...]], str]
 """The place of a value: (card, block, settings or environment; its id; path inside it) -> words for a report."""
 
-DESCRIPTION_TOKENS = (200, 400)
-"""PC1-NFR-3."""
-PROMPT_WARNING, PROMPT_FAULT = 0.25, 0.50
-"""Share of the model's context window (PC1-NFR-4)."""
+PROMPT_MOST = 0.50
+"""Largest share of a model's context window that a prompt may take (PC1-NFR-4)."""
 ASK_ARGUMENTS = frozenset({"query", "intent_count", "prior_context"})
 """What every ask_<id> takes already (SAT-16)."""
 _TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
-_CAN_DO = re.compile(r"<can_do>(.*?)</can_do>", re.DOTALL)
 
 
 @dataclass
@@ -34,7 +31,6 @@ class Check:
     """Known tool ids; None: tools are not checked here."""
     lost: Collection[tuple[str, str]] = ()
     faults: Faults = field(default_factory=Faults)
-    warnings: Faults = field(default_factory=Faults)
 
     def run(self) -> "Check":
         """Every check, each fault once."""
@@ -50,15 +46,10 @@ class Check:
             self._root()
             self._required()
             self._prompts()
-        self._claims()
-        self._flags()
         return self
 
     def _fault(self, noun: str, name: str, path: tuple[str | int, ...], sentence: str) -> None:
         self.faults.add(self.where(noun, name, path), sentence)
-
-    def _warn(self, noun: str, name: str, path: tuple[str | int, ...], sentence: str) -> None:
-        self.warnings.add(self.where(noun, name, path), sentence)
 
     def _is_lost(self, noun: str, name: str) -> bool:
         return (noun, name) in self.lost or (noun, "*") in self.lost
@@ -136,8 +127,6 @@ class Check:
 
     def _descriptions(self) -> None:
         said: dict[str, str] = {}
-        low, high = DESCRIPTION_TOKENS
-        routed = {name for card in self.parts.cards.values() for name in card.sub_agents}
         for card in self.parts.cards.values():
             words = " ".join(card.description.casefold().split())
             if not words:
@@ -145,9 +134,6 @@ class Check:
             elif words in said:
                 sentence = f"same description as card {said[words]!r}; say what sets this agent apart"
                 self._fault("card", card.id, ("description",), sentence)
-            elif card.id in routed and not low <= (size := tokens(card.description)) <= high:
-                sentence = f"description of about {size} tokens; {low} to {high} route best"
-                self._warn("card", card.id, ("description",), sentence)
             said.setdefault(words, card.id)
 
     def _cycles(self) -> None:
@@ -210,54 +196,8 @@ class Check:
             self._fault("settings", "deck", ("required_blocks", index), sentence)
 
     def _prompts(self) -> None:
-        """Prompt and sub-agent descriptions against the window of the card's model."""
         for card in self.parts.cards.values():
-            spec, subs = self.parts.models.get(card.model), self._subs(card)
-            blocks = (*self.parts.settings.required_blocks, *card.prompt_blocks)
-            if spec is None or len(subs) < len(card.sub_agents) or any(name not in self.parts.blocks for name in blocks):
-                continue
-            size = tokens(plan_prompt(card, self.parts).prefix) + sum(tokens(sub.description) for sub in subs)
-            share = size / spec.context_window
-            if share > PROMPT_WARNING:
-                sentence = f"prompt of about {size} tokens takes {share:.0%} of the window of {spec.key!r}"
-                if share > PROMPT_FAULT:
-                    self._fault("card", card.id, ("prompt_blocks",), f"{sentence}; shorten it below {PROMPT_FAULT:.0%}")
-                else:
-                    self._warn("card", card.id, ("prompt_blocks",), sentence)
-
-    def _claims(self) -> None:
-        """Two cards that say they can do the same thing (PC1-S5.7b)."""
-        claimed: dict[str, str] = {}
-        used = {name for card in self.parts.cards.values() for name in card.prompt_blocks}
-        for block in self.parts.blocks.values():
-            if block.category != "capabilities" or block.id not in used:
-                continue
-            for claim in _claimed(block.text):
-                first = claimed.setdefault(claim, block.id)
-                if first != block.id:
-                    self._warn("block", block.id, (), f"claims {claim!r}, as block {first!r} does; let one agent own it")
-
-    def _flags(self) -> None:
-        parts, owners = self.parts, self.parts.cards
-        hung = [("card", card.id, card.flag) for card in parts.cards.values() if card.flag]
-        hung += [("block", block.id, block.flag) for block in parts.blocks.values() if block.flag]
-        used = {flag for _, _, flag in hung} | set(parts.flag_settings) | set(parts.tool_flags.values())
-        named = {name for card in owners.values() for name in card.prompt_blocks} | set(parts.settings.required_blocks)
-        for noun, name, flag in hung:
-            here = noun == "card" or name in named
-            if here and self._missing("environment", flag, parts.flags):
-                sentence = f"flag {flag!r} is declared nowhere and stays off: {nearest(flag, parts.flags)}"
-                self._warn(noun, name, ("flag",), sentence)
-        for flag in sorted(parts.flags.keys() - used):
-            self._warn("environment", "default", ("flags", flag), f"flag {flag!r} is used by no card, block or tool")
-        for block in parts.blocks.values():
-            if block.owner in owners and block.id not in named:
-                self._warn("block", block.id, (), f"block {block.id!r} is used by no card")
-
-
-def _claimed(text: str) -> Iterator[str]:
-    for listed in _CAN_DO.findall(text):
-        for line in listed.splitlines():
-            claim = " ".join(re.sub(r"[^\w\s]", " ", line.casefold()).split())
-            if claim:
-                yield claim
+            spec, size = self.parts.models.get(card.model), prompt_size(card, self.parts)
+            if spec and size and size > PROMPT_MOST * spec.context_window:
+                taken = f"prompt of about {size} tokens takes {size / spec.context_window:.0%} of the window of {spec.key!r}"
+                self._fault("card", card.id, ("prompt_blocks",), f"{taken}; shorten it below {PROMPT_MOST:.0%}")

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from kit.compose.advice import advise
 from kit.compose.check import Check
 from kit.compose.parts import Block, DeckSettings, Parts
 from kit.compose.read import read_deck
@@ -88,8 +89,8 @@ def load_deck(
 def _checked(check: Check, title: str) -> Deck:
     check.run()
     if check.faults:
-        raise DeckError(title, check.faults)
-    return Deck(**vars(check.parts), warnings=tuple(check.warnings))
+        raise DeckError(title, check.faults.in_order())
+    return Deck(**vars(check.parts), warnings=tuple(advise(check.parts, check.where).in_order()))
 
 
 def _root(cards: tuple[AgentCard, ...]) -> str:

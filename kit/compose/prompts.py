@@ -69,6 +69,14 @@ def tokens(text: str) -> int:
     return -(-len(text) // 4)
 
 
+def prompt_size(card: AgentCard, deck: Parts) -> int | None:
+    """Estimated tokens of a card's prefix and its sub-agents' descriptions (PC1-NFR-4); None while one of them is missing."""
+    blocks = (*deck.settings.required_blocks, *card.prompt_blocks)
+    if any(name not in deck.blocks for name in blocks) or any(name not in deck.cards for name in card.sub_agents):
+        return None
+    return tokens(plan_prompt(card, deck).prefix) + sum(tokens(sub.description) for sub in deck.active_sub_agents(card))
+
+
 def _routing_lines(card: AgentCard, deck: Parts) -> str:
     cap, default = deck.settings.cap, deck.settings.default_sub_agent
     bound = {sub.id for sub in deck.active_sub_agents(card)}

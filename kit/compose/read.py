@@ -39,6 +39,10 @@ class Draft:
     """(noun, id) of parts that are there but unreadable, so that nobody calls them unknown; id `*` stands for all."""
 
     def where(self, noun: str, name: str, path: tuple[str | int, ...] = ()) -> str:
+        """Words the place of a value; a value of an environment is in the last file that gives it."""
+        if noun == "environment":
+            giving = [source for (kind, _), source in self.sources.items() if kind == noun and source.holds(*path)]
+            return giving[-1].at(*path) if giving else f"{path[0]} {path[-1]!r}"
         source = self.sources.get((noun, name))
         return source.at(*path) if source else f"{noun} {name!r}"
 

@@ -1,5 +1,6 @@
 """A YAML text whose every value knows its line, and whose faults are sentences."""
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -13,6 +14,7 @@ from pydantic import BaseModel, ValidationError
 from kit.core.errors import nearest
 
 M = TypeVar("M", bound=BaseModel)
+_PLACE = re.compile(r"(.*?):(\d+): ")
 _UNREADABLE = (yaml.YAMLError, ValueError, AttributeError, RecursionError)
 """What PyYAML raises on text that is not YAML; it lets errors of Python's own conversions through."""
 
@@ -28,13 +30,23 @@ class Source:
 
     def at(self, *path: str | int) -> str:
         """`file:line` of the value under `path`, or of the deepest part of the path that is there."""
-        node, line = self.node, 1
+        line = self._along(*path)[-1].start_mark.line + 1 if self.node else 1
+        return f"{self.file}:{line + self.offset}"
+
+    def holds(self, *path: str | int) -> bool:
+        """Whether a value stands under `path`."""
+        return len(self._along(*path)) == len(path) + 1
+
+    def _along(self, *path: str | int) -> list[yaml.Node]:
+        """The nodes met on the way, as far as it leads."""
+        nodes: list[yaml.Node] = []
+        node = self.node
         for step in (None, *path):
             node = node if step is None else _child(node, step)
             if node is None:
                 break
-            line = node.start_mark.line + 1
-        return f"{self.file}:{line + self.offset}"
+            nodes.append(node)
+        return nodes
 
 
 class Faults(list[str]):
@@ -42,6 +54,15 @@ class Faults(list[str]):
 
     def add(self, place: str, sentence: str) -> None:
         self.append(f"{place}: {sentence}")
+
+    def in_order(self) -> list[str]:
+        """File by file, line by line."""
+        return sorted(self, key=_place)
+
+
+def _place(fault: str) -> tuple[str, int]:
+    found = _PLACE.match(fault)
+    return (found[1], int(found[2])) if found else (fault.partition(": ")[0], 0)
 
 
 def read_text(path: Path, faults: Faults) -> str | None:
@@ -134,7 +155,7 @@ def _problem(error: Exception, text: str) -> tuple[int, str]:
         return (mark.line + 1 if mark else 1), f"{words}; check quotes, colons and indentation"
     if isinstance(error, yaml.reader.ReaderError):
         line = text.count("\n", 0, error.position) + 1
-        return line, f"character {error.character!r} is not allowed; remove it"
+        return line, f"character U+{error.character:04X} is not allowed; remove it"
     if isinstance(error, RecursionError):
         return 1, "nested too deep; flatten it"
     return 1, f"a value cannot be read ({error}); put it in quotes"

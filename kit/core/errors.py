@@ -1,14 +1,14 @@
 """What raises, and who can fix it. Faults while serving a turn do not raise: they are Failure values.
 
-    KitError                 anything below; its message is a sentence that says what to do
-    ├── DeckError            faults in cards, blocks or deck settings; all of them in one report
-    ├── UnknownId            an id that no registry holds; names the nearest known ones
-    ├── BindError            a deck that cannot become a team (model, tool or capability missing)
-    ├── SettingsError        an environment value that cannot be used
-    ├── DataError            a data file that is missing or broken
-    ├── StoreError           the trace store cannot be opened, read or written
-    ├── UpstreamError        an upstream service cannot be reached or broke its contract
-    └── CassetteError        a recording that is missing, broken or does not fit the request
+KitError                 anything below; its message is a sentence that says what to do
+├── DeckError            faults in cards, blocks or deck settings; all of them in one report
+├── UnknownId            an id that no registry holds; names the nearest known ones
+├── BindError            a deck that cannot become a team (model, tool or capability missing)
+├── SettingsError        an environment value that cannot be used
+├── DataError            a data file that is missing or broken
+├── StoreError           the trace store cannot be opened, read or written
+├── UpstreamError        an upstream service cannot be reached or broke its contract
+└── CassetteError        a recording that is missing, broken or does not fit the request
 """
 
 from collections.abc import Iterable, Sequence

@@ -190,4 +190,6 @@ def tell(outcome: Outcome) -> str:
 def tell_dropped(call: AgentCall) -> str:
     """Words an over-cap call for a model."""
     label = call.agent.replace("_", " ").replace("-", " ")
-    return f"Not asked: {label}. Too many parts in one message. Say plainly that this part was left out, and offer to take it next."
+    return (
+        f"Not asked: {label}. Too many parts in one message. Say plainly that this part was left out, and offer to take it next."
+    )

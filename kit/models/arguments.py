@@ -312,7 +312,7 @@ def _candidates(name: str, items: Schema, source: Source, most: int) -> list[Any
         ranks = rank_options([str(option) for option in options], source)
         top = max(ranks)
         return [option for option, rank in zip(options, ranks, strict=True) if rank >= max(0.2, top - 0.1)][:most]
-    pieces = clauses(source.request) or [source.request]
+    pieces = [clause.text for clause in clauses(source.request)] or [source.request]
     match _kind(items):
         case "object" if source.lenient:
             each = [Source(piece, source.material, True, source.root) for piece in pieces]

@@ -12,7 +12,10 @@ _TRIES = 64
 """Places in a text where JSON is looked for, so that hostile text costs linear time."""
 _JSON = re.compile(r"[{\[]")
 _FENCED = re.compile(r"\s*```\w*\s(.*)```\s*", re.DOTALL)
-_EMPTY_FRAME = re.compile(r"```\w*\s*(?:```|$)|<(\w+)>\s*(?:</\1>|$)")
+_GAP = "\0"
+"""Stands where a call was cut out."""
+_EMPTY_FRAME = re.compile(r"```\w*[\s,\0]*\0[\s,\0]*(?:```|$)|<(\w+)>[\s,\0]*\0[\s,\0]*(?:</\1>|$)")
+_GAPS = re.compile(r"[\s,;]*\0[\s,;\0]*")
 _SAY = re.compile(r'\s*\{\s*"say"\s*:\s*("(?:[^"\\]|\\.)*)', re.DOTALL)
 _decoder = json.JSONDecoder(strict=False)
 
@@ -42,8 +45,8 @@ def take_calls(content: str, names: Collection[str]) -> tuple[str, list[ToolCall
             done = at
     if not calls:
         return content, calls
-    text = _EMPTY_FRAME.sub("", "".join([*rest, content[done:]])).strip()
-    return (text if re.search(r"\w", text) else ""), calls
+    text = _EMPTY_FRAME.sub(_GAP, _GAP.join([*rest, content[done:]]))
+    return _GAPS.sub(" ", text).strip(), calls
 
 
 def read_answer(text: str, names: Collection[str]) -> tuple[str, list[ToolCall]]:

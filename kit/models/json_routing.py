@@ -142,19 +142,24 @@ class NativeOrJson(BaseChatModel):
 
 async def _watched(stream: AsyncIterator[ChatGenerationChunk], tools: Sequence[Any]) -> AsyncIterator[ChatGenerationChunk]:
     held: list[ChatGenerationChunk] = []
-    native = sure = False
-    async with aclosing(cast("Any", stream)):
-        async for chunk in stream:
-            native = native or bool(cast("AIMessageChunk", chunk.message).tool_call_chunks)
+    native, sure = False, False
+    source: Any = stream
+    async with aclosing(source):
+        async for chunk in source:
+            native = native or bool(chunk.message.tool_call_chunks)
             if not held and (native or not _OPENS.search(chunk.text)):
                 yield chunk
                 continue
             held.append(chunk)
             start: int | None = 0
-            if not sure:
-                start, sure = (None, False) if native else _possible(_text(held))
+            if native:
+                start = None
+            elif not sure:
+                start, sure = _possible(_text(held))
             for settled in _settled(held, start):
                 yield settled
+    if not held:
+        return
     text, calls = take_calls(_text(held), _names(tools))
     if text and calls:
         yield ChatGenerationChunk(message=AIMessageChunk(content=text))

@@ -144,12 +144,28 @@ THANKS = re.compile(_THANKS, re.I)
 GOODBYE = re.compile(rf"^\W*{_BYE}\W*$|\b(?:bye|goodbye)\b", re.I)
 PLEASANTRY = re.compile(rf"^\W*(?:(?:{_GREETING}|{_THANKS}|{_AFFIRM}|{_PRAISE})\b(?:\W+{_FILLER}\b)*\W+)+", re.I)
 """Pleasantries a request opens with."""
+_APART = re.compile(r"\s+(?=(?:n['’]t|['’](?:s|m|re|ve|ll|d))\b)", re.I)
+
+
+def untokenised(text: str) -> str:
+    """Joins endings that were written apart: `that 's`, `do n't`."""
+    return _APART.sub("", text)
+
+
 CLOSING_QUESTION = re.compile(
     r"""\b(?:(?:anything|something|any\ (?:other|more)|what)\ else|any\ other|help\ you\ (?:further|more|with\ anything)
         |more\ help)\b""",
     re.I | re.X,
 )
 """A question that offers help in general and so leaves no agent in play."""
+
+FRESH = re.compile(
+    r"""\b(?:i\ (?:also\ )?(?:want|need|would\ like|wish)|i'd\ (?:also\ )?like|(?:i'm|i\ am|i\ was)\ (?:also\ )?(?:looking|searching|wondering)
+        |(?:can|could|would|will)\ you\ (?:please\ |also\ )?(?:find|search|look|help|get|show|book|check|tell|recommend|suggest)
+        |^\W*(?:find|search|look|book|show|how\ many|where\ can))\b""",
+    re.I | re.X,
+)
+"""Words that open a matter rather than go on with one."""
 
 REFERENCE = re.compile(
     r"""\b(?:it|that\ one|this\ one|the\ (?:first|second|third|fourth|last|other|same|cheaper|cheapest|next)(?:\ one)?|those

@@ -4,17 +4,17 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from kit.models import phrases
 from kit.models.similarity import Floats, content, index, words
 
 FITS = 0.16
 """The score below which nothing fits."""
-CLEAR = 0.05
-"""How much each of two clauses must prefer its own tool before a request is split."""
-STAY = 0.10
-"""Head start of the tools in play when the request points back at what was said."""
-PRIOR = 0.03
-"""Head start of the tools in play when the request stands on its own."""
+CLEAR = 0.10
+"""What a further tool must gain over those chosen, on clauses of its own, before a request is split."""
+STAY, ASKED, BACK, FRESH = 0.08, 0.10, 0.06, 0.05
+"""Head start of the tools in play: always; when the assistant asked; when the request points back; taken off when it opens a matter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ Decision = Routes | SmallTalk | Unfit
 
 def small_talk(request: str, said: str = "") -> bool:
     """True for a greeting, thanks, goodbye or acknowledgement, by a strict allow-list; a bare yes to a question is an answer."""
-    text = request.strip()[:400]
+    text = phrases.untokenised(request.strip()[:400])
     if not words(text):
         return False
     if not phrases.SMALL_TALK.fullmatch(text):
@@ -85,21 +85,30 @@ def points_back(request: str, said: str = "") -> bool:
     return len(meaning) <= 6 and phrases.REFERENCE.search(request) is not None
 
 
-def clauses(text: str) -> list[str]:
-    """The clauses of a request, verbatim, in order; fragments stay with the clause before them."""
-    cuts: list[tuple[int, int]] = [(m.start(), m.end()) for m in phrases.JOINER.finditer(text)]
+@dataclass(frozen=True, slots=True)
+class Clause:
+    """A stretch of a request between two joiners."""
+
+    start: int
+    end: int
+    text: str
+
+
+def clauses(text: str) -> list[Clause]:
+    """The clauses of a request in order, verbatim; those that only greet, thank or agree are left out."""
+    cuts = [(match.start(), match.end()) for match in phrases.JOINER.finditer(text)]
     for match in phrases.SOFT_JOINER.finditer(text):
         following = words(text[match.end() : match.end() + 30])
         if following and following[0] in phrases.OPENERS and not any(a <= match.start() < b for a, b in cuts):
             cuts.append((match.start(), match.end()))
-    found: list[str] = []
+    found: list[Clause] = []
     at = 0
     for start, end in [*sorted(cuts), (len(text), len(text))]:
-        piece = text[at:start]
-        if len([word for word in words(piece) if word not in phrases.STOP]) >= 1:
-            found.append(piece.strip(" ,;.!-"))
+        piece = text[at:start].strip(" ,;.!-")
+        if any(word not in phrases.STOP for word in words(piece)) and not phrases.SMALL_TALK.fullmatch(piece[:200]):
+            found.append(Clause(at, start, piece))
         at = max(at, end)
-    return [piece for piece in found if piece][:12]
+    return found[:12]
 
 
 def decide(situation: Situation, most: int) -> Decision:
@@ -109,36 +118,63 @@ def decide(situation: Situation, most: int) -> Decision:
     if not situation.tools:
         return Unfit()
     table = index(situation.tools)
+    lift = _head_start(situation)
+    whole = table.score(situation.request)
+    first = int((whole + lift).argmax())
     pieces = clauses(situation.request)
-    parts = _split(pieces, [table.score(piece) for piece in pieces]) if len(pieces) > 1 else ()
+    parts = _split(situation.request, pieces, [table.score(piece.text) for piece in pieces], lift, first) if len(pieces) > 1 else ()
     if len(parts) < 2:
-        return _single(situation, table.score(situation.request))
+        return _single(situation, whole, lift, first)
     kept = sorted(parts, key=lambda part: -part.score)[:most]
     return Routes(tuple(part for part in parts if part in kept), len(parts))
 
 
-def _single(situation: Situation, scores: Floats) -> Decision:
-    back = bool(situation.in_play) and points_back(situation.request, situation.said)
-    lift = scores.copy()
-    for position in situation.in_play:
-        lift[position] += STAY if back else PRIOR
-    best = int(lift.argmax())
-    if lift[best] < FITS and not (back and situation.in_play):
-        return Unfit()
-    if lift[best] < FITS:
+def _head_start(situation: Situation) -> Floats:
+    """What the tools in play are given beforehand: little when the request stands on its own."""
+    lift = np.zeros(len(situation.tools), np.float32)
+    if situation.in_play:
+        start = STAY
+        start += ASKED if asks(situation.said) else 0.0
+        start += BACK if points_back(situation.request, situation.said) else 0.0
+        start -= FRESH if phrases.FRESH.search(situation.request) else 0.0
+        lift[list(situation.in_play)] = start
+    return lift
+
+
+def _single(situation: Situation, scores: Floats, lift: Floats, best: int) -> Decision:
+    if scores[best] + lift[best] < FITS:
+        if not situation.in_play or not points_back(situation.request, situation.said):
+            return Unfit()
         best = max(situation.in_play, key=lambda position: (float(scores[position]), -position))
     return Routes((Part(best, situation.request.strip(), float(scores[best])),), 1)
 
 
-def _split(pieces: Sequence[str], scores: Sequence[Floats]) -> tuple[Part, ...]:
-    """Groups clauses by the tool each clearly prefers; a clause without a clear wish joins the one before it."""
-    chosen = [int(row.argmax()) for row in scores]
-    rivals = set(chosen)
+def _split(request: str, pieces: Sequence[Clause], scores: Sequence[Floats], lift: Floats, first: int) -> tuple[Part, ...]:
+    """Adds tools while each gains enough on clauses of its own; every clause goes to the tool it prefers among those."""
+    table = np.stack(scores)
+    weight = np.array([min(1.0, 0.4 * len(content(piece.text))) for piece in pieces], np.float32)
+    weight *= table.max(axis=1) >= FITS
+    table = table + lift
+    chosen = [first]
+    while len(chosen) < len(pieces):
+        gain = weight @ np.maximum(table - table[:, chosen].max(axis=1, keepdims=True), 0)
+        best = int(gain.argmax())
+        if gain[best] < CLEAR:
+            break
+        chosen.append(best)
     groups: dict[int, list[int]] = {}
-    for i, row in enumerate(scores):
-        others = [float(row[j]) for j in rivals if j != chosen[i]]
-        if row[chosen[i]] >= FITS and (not others or row[chosen[i]] - max(others) >= CLEAR) and len(content(pieces[i])) > 1:
-            groups.setdefault(chosen[i], []).append(i)
-    return tuple(
-        Part(tool, " ".join(pieces[i] for i in mine), max(float(scores[i][tool]) for i in mine)) for tool, mine in groups.items()
-    )
+    for i, row in enumerate(table):
+        if weight[i] > 0:
+            groups.setdefault(max(chosen, key=lambda tool: row[tool]), []).append(i)
+    return tuple(Part(tool, _text(request, [pieces[i] for i in mine]), float(max(table[i][tool] for i in mine))) for tool, mine in groups.items())
+
+
+def _text(request: str, mine: Sequence[Clause]) -> str:
+    """Clauses as the user wrote them, in one piece where they are neighbours."""
+    runs: list[tuple[int, int]] = []
+    for clause in mine:
+        if runs and clause.start - runs[-1][1] <= 8:
+            runs[-1] = (runs[-1][0], clause.end)
+        else:
+            runs.append((clause.start, clause.end))
+    return " ".join(request[a:b].strip(" ,;") for a, b in runs)

@@ -56,7 +56,8 @@ class ScriptedModel(BaseChatModel):
     _said: int = PrivateAttr(default=0)
 
     def __init__(self, *script: Script, **fields: Any):
-        super().__init__(script=list(script), **fields)
+        fields["script"] = list(script)
+        super().__init__(**fields)
 
     @property
     def _llm_type(self) -> str:
@@ -77,7 +78,7 @@ class ScriptedModel(BaseChatModel):
     def _next(self, messages: list[BaseMessage]) -> Line:
         self._seen.append(list(messages))
         if len(self.script) == 1 and callable(self.script[0]):
-            line = self.script[0](messages)
+            line: Any = self.script[0](messages)
         elif self._said < len(self.script):
             line = self.script[self._said]
             self._said += 1
@@ -87,7 +88,7 @@ class ScriptedModel(BaseChatModel):
         return Line(line) if isinstance(line, str) else line
 
     def _usage(self, messages: list[BaseMessage], line: Line) -> UsageMetadata:
-        read = sum(len(str(m.content)) for m in messages) // 4  # type: ignore[reportUnknownMemberType]
+        read = sum(len(str(m.content)) for m in messages) // 4
         wrote = (len(line.text) + sum(len(str(a)) for _, a in line.calls)) // 4
         return UsageMetadata(input_tokens=read, output_tokens=wrote, total_tokens=read + wrote)
 
@@ -118,7 +119,7 @@ class ScriptedModel(BaseChatModel):
         if line.error is not None:
             raise line.error
         for piece in line.pieces or ([line.text] if line.text else []):
-            yield ChatGenerationChunk(message=AIMessageChunk(piece))
+            yield ChatGenerationChunk(message=AIMessageChunk(content=piece))
             await asyncio.sleep(line.pace)
         yield ChatGenerationChunk(message=self._closing(messages, line))
 
@@ -128,7 +129,7 @@ class ScriptedModel(BaseChatModel):
             for index, call in enumerate(line.tool_calls())
         ]
         usage = self._usage(messages, line)
-        return AIMessageChunk("", tool_call_chunks=chunks, usage_metadata=usage, chunk_position="last")
+        return AIMessageChunk(content="", tool_call_chunks=chunks, usage_metadata=usage, chunk_position="last")
 
     def _generate(
         self,

@@ -22,7 +22,9 @@ async def mediated(call: AgentCall, ctx: RunContext) -> Outcome:
         fans.append(await fan_out(decision.asks, ctx))
         decision = await _compose(lead, thread, decision, fans, call, ctx)
     if not decision.text:
-        return Failure(call_id=call.call_id, agent=call.agent, axis="invocation", reason="insufficient", detail="no text composed")
+        return Failure(
+            call_id=call.call_id, agent=call.agent, axis="invocation", reason="insufficient", detail="no text composed"
+        )
     return Answer(call_id=call.call_id, agent=call.agent, text=settle(decision.text, ctx))
 
 

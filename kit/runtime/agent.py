@@ -128,9 +128,10 @@ class LLMAgent:
     def calling(self, decision: Decision, asks: tuple[AgentCall, ...]) -> Decision:
         """The same decision with other sub-agent calls, in the model's own form, so that every id gets its tool message."""
         calls = [
-            ToolCall(name=f"ask_{ask.agent}", args={"query": ask.query, "intent_count": len(asks)}, id=ask.call_id) for ask in asks
+            ToolCall(name=f"ask_{ask.agent}", args={"query": ask.query, "intent_count": len(asks)}, id=ask.call_id)
+            for ask in asks
         ]
-        message = AIMessage(decision.reply.message.content, tool_calls=calls)  # type: ignore[reportUnknownMemberType]
+        message = AIMessage(decision.reply.message.content, tool_calls=calls)
         return Decision(replace(decision.reply, message=message), asks)
 
     def _preamble(self, speech: Speech, ctx: RunContext) -> None:

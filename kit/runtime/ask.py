@@ -10,7 +10,9 @@ from kit.core.outcome import AgentCall
 
 _QUERY = "The user's exact words for this part, verbatim: do not rephrase, expand or add context."
 _COUNT = "How many distinct intents the user's whole message holds."
-_PRIOR = "When the user switches here from another topic: names, ids and goals from earlier turns that matter. Otherwise leave out."
+_PRIOR = (
+    "When the user switches here from another topic: names, ids and goals from earlier turns that matter. Otherwise leave out."
+)
 
 
 def ask_tool(card: AgentCard) -> dict[str, Any]:

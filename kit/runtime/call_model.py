@@ -1,6 +1,6 @@
 """The one place a model is called: streams, counts, records, and leaves a span."""
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any, cast
@@ -100,8 +100,8 @@ async def _stream(
     pieces: list[str] = []
     first: float | None = None
     calling = False
-    stream = cast("AsyncIterator[Any]", model.runnable.astream(messages))
-    async with aclosing(cast("Any", stream)):
+    stream = model.runnable.astream(messages)
+    async with aclosing(cast("AsyncGenerator[Any]", stream)):
         async for chunk in stream:
             if first is None:
                 first = ctx.turn.log.now()
@@ -149,7 +149,7 @@ def _merged(chunks: list[Any]) -> AIMessage:
         return AIMessage("")
     whole = add_ai_message_chunks(chunks[0], *chunks[1:])
     return AIMessage(
-        content=whole.content,  # type: ignore[reportUnknownMemberType]
+        content=whole.content,
         tool_calls=whole.tool_calls,
         usage_metadata=whole.usage_metadata,
         response_metadata=whole.response_metadata,
@@ -159,7 +159,7 @@ def _merged(chunks: list[Any]) -> AIMessage:
 
 
 def _text(message: BaseMessage) -> str:
-    content: Any = message.content  # type: ignore[reportUnknownMemberType]
+    content: Any = message.content
     return content if isinstance(content, str) else str(message.text)
 
 

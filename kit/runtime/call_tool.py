@@ -9,6 +9,7 @@ from langchain_core.tools import BaseTool
 from kit.core.event import Component, ToolEnded, ToolStarted
 from kit.core.outcome import Usage
 from kit.runtime.context import RunContext
+from kit.runtime.stream import emitter
 from kit.tools.tool import ToolContext, ToolResult, within
 
 UNAVAILABLE = "This data is unavailable right now."
@@ -37,7 +38,7 @@ async def call_tool(call: ToolCall, tools: Mapping[str, BaseTool], agent: str, c
 
 
 async def _run(tool: BaseTool, call: ToolCall, agent: str, ctx: RunContext) -> ToolResult:
-    context = ToolContext(agent=agent, turn_id=ctx.turn.log.turn_id, inherited=ctx.inherited, emit=ctx.emit)
+    context = ToolContext(agent=agent, turn_id=ctx.turn.log.turn_id, inherited=ctx.inherited, emit=emitter(ctx))
     try:
         with within(context):
             message: ToolMessage = await tool.ainvoke({**call, "type": "tool_call"})

@@ -29,7 +29,7 @@ def request_key(place: str, model: str, messages: Sequence[BaseMessage]) -> str:
     parts: list[Any] = [model]
     for message in messages:
         calls = [(call["name"], call["args"]) for call in message.tool_calls] if isinstance(message, AIMessage) else []
-        content: Any = message.content  # type: ignore[reportUnknownMemberType]
+        content: Any = message.content
         parts.append([message.type, content, calls])
     digest = hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()
     return f"{place}#{digest[:16]}"

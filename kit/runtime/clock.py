@@ -3,7 +3,7 @@
 import asyncio
 import selectors
 from collections.abc import Callable, Coroutine
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 T = TypeVar("T")
 
@@ -43,7 +43,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
 
     def jump(self) -> None:
         """Moves the clock to the next timer."""
-        scheduled: list[asyncio.TimerHandle] = self._scheduled  # type: ignore[attr-defined]
+        scheduled = cast("list[asyncio.TimerHandle]", self._scheduled)  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
         self._now = max(self._now, scheduled[0].when())
 
     def run_in_executor(self, executor: Any, func: Callable[..., T], *args: Any) -> "asyncio.Future[T]":

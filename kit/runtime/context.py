@@ -87,8 +87,6 @@ class RunContext:
 
     def opened(self, body: Body) -> "RunContext":
         """A context for a new span under this one, with `body` as its first event."""
-        child = RunContext(
-            self.turn, self.inherited, self.turn.log.new_span(), self.span_id, self.callees, self.path
-        )
+        child = RunContext(self.turn, self.inherited, self.turn.log.new_span(), self.span_id, self.callees, self.path)
         child.emit(body)
         return child

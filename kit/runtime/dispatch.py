@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 
 from kit.core.event import AgentEnded, AgentError, AgentStarted, CallDropped
-from kit.core.outcome import AgentCall, FanOut, Failure, Outcome, Reason, Timing
+from kit.core.outcome import AgentCall, Failure, FanOut, Outcome, Reason, Timing
 from kit.runtime.context import RunContext
 
 Work = Callable[[AgentCall, RunContext], Awaitable[Outcome]]

@@ -58,7 +58,9 @@ def dialogue(turn: TurnRecord, state: TurnState) -> list[Message]:
     asked = {call.call_id: call.query for call in state.emitted}
     for outcome in state.outcomes:
         if isinstance(outcome, Answer):
-            messages.append(Message(turn_id=turn.id, role="user", text=asked.get(outcome.call_id, turn.message), agent=outcome.agent))
+            messages.append(
+                Message(turn_id=turn.id, role="user", text=asked.get(outcome.call_id, turn.message), agent=outcome.agent)
+            )
             messages.append(Message(turn_id=turn.id, role="assistant", text=outcome.text, agent=outcome.agent))
     return messages
 

@@ -1,10 +1,10 @@
 """What reaches the user while a turn runs: text in readable portions, progress in the assistant's words."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Literal
 
-from kit.core.event import STATUSES, Status, StatusLine, Text
+from kit.core.event import STATUSES, Body, Status, StatusLine, Text
 from kit.runtime.context import RunContext
 
 WINDOW = 0.03
@@ -15,7 +15,8 @@ class Speech:
     """Turns pieces of a model's text into Text events: the first at once, the rest gathered."""
 
     def __init__(self, ctx: RunContext, channel: Literal["lead", "answer"]):
-        self._ctx, self._channel = ctx, channel
+        self._ctx = ctx
+        self._channel: Literal["lead", "answer"] = channel
         self._pieces: list[str] = []
         self._timer: asyncio.TimerHandle | None = None
         self.begun = False
@@ -43,6 +44,19 @@ class Speech:
         if self._pieces:
             text, self._pieces = "".join(self._pieces), []
             self._ctx.emit(Text(channel=self._channel, text=text))
+
+
+def emitter(ctx: RunContext) -> Callable[[Body], None]:
+    """What a tool emits through: a known status is followed by the assistant's words for it."""
+
+    def emit(body: Body) -> None:
+        ctx.emit(body)
+        if isinstance(body, Status):
+            line = narrate(body, ctx.turn.phrases)
+            if line is not None:
+                ctx.emit(line)
+
+    return emit
 
 
 def narrate(status: Status, phrases: Mapping[str, str]) -> StatusLine | None:

@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from math import log
 from typing import Generic, Literal, TypeVar
 
@@ -14,15 +15,22 @@ KEPT = 0.5
 """Share of the best row's score a row needs to be found beside it."""
 
 _TOKEN = re.compile(r"[a-z0-9]+(?:-[0-9]+)?")
-_NOISE = frozenset(
-    """a about all also am an and any are at available be best but buy by can could currently deal did didn do does doesn don each
-    earn every everything few find for from get give good got had has have help her here his how i if in info information into is
-    it item its just know last latest like list little look looking lookup lot main many may me mean month more most much my near
-    nearby nearest need new now of offer on one or our out over people place please point put receipt recent right search see
-    send service shop should show so some something store t tell than thank that the their them then there these they thing this
-    those to today told top try up us use user using ve want was way we week were what when where which who why will with work
-    would you your""".split()
-)
+_GRAMMAR = """
+a about all also am an and any are at be but by can could did didn do does doesn don each every few for from had has
+have her here his how i if in into is isn it its just may me much my of on or our out over please s should show so
+some t tell than thank that the their them then there these they thing this those to too up us ve want was wasn way we
+were what when where which who why will with won would you your
+"""
+_TALK = """
+available best buy currently deal earn everything find get give good got help info information item know last latest
+like list little look looking lookup lot main many mean month more most near nearby nearest need new now offer one
+people place point put receipt recent right search see send service shop something store today told top try use user
+using week work
+"""
+GRAMMAR = frozenset(_GRAMMAR.split())
+"""Words that name nothing."""
+NOISE = GRAMMAR | frozenset(_TALK.split())
+"""The same, and the words every request for rows of a list shares."""
 
 
 def fold(token: str) -> str:
@@ -39,9 +47,13 @@ def tokens(text: str) -> list[str]:
     return [fold(token) for token in _TOKEN.findall(text.lower())]
 
 
-def wanted(text: str) -> list[str]:
-    """The words of a request that can name something, each once, in order."""
-    return list(dict.fromkeys(token for token in tokens(text) if token not in _NOISE))
+def wanted(text: str, noise: frozenset[str] = NOISE) -> dict[str, str]:
+    """The words of a request that can name something, in order: folded -> as written."""
+    written: dict[str, str] = {}
+    for token in _TOKEN.findall(text.lower()):
+        if token not in noise and fold(token) not in noise:
+            written.setdefault(fold(token), token)
+    return written
 
 
 def weigh(parts: Iterable[tuple[float, str]]) -> dict[str, float]:
@@ -66,7 +78,8 @@ class Found(Generic[T]):
 class Index(Generic[T]):
     """Rows with their words; rows are given in the order that breaks ties."""
 
-    def __init__(self, rows: Iterable[T], describe: Callable[[T], Iterable[tuple[float, str]]]):
+    def __init__(self, rows: Iterable[T], describe: Callable[[T], Iterable[tuple[float, str]]], noise: frozenset[str] = NOISE):
+        self._noise = noise
         self.rows: tuple[T, ...] = tuple(rows)
         self._words: tuple[Mapping[str, float], ...] = tuple(weigh(describe(row)) for row in self.rows)
         counts = Counter(token for words in self._words for token in words)
@@ -74,12 +87,16 @@ class Index(Generic[T]):
 
     def search(self, text: str) -> Found[T]:
         """The rows that fit the words of `text`."""
-        asked = wanted(text)
+        asked = wanted(text, self._noise)
         known = [token for token in asked if token in self._rarity]
         if not known:
-            return Found(self.rows, "closest" if asked else "all", " ".join(asked[:5]))
+            return Found(self.rows, "closest" if asked else "all", _few(asked.values()))
         scores = [sum(self._rarity[token] * words.get(token, 0.0) for token in known) for words in self._words]
         least = max(scores) * KEPT
         ranked = sorted((index for index, score in enumerate(scores) if score >= least), key=lambda index: -scores[index])
         hit = [token for token in known if any(token in self._words[index] for index in ranked)]
-        return Found(tuple(self.rows[index] for index in ranked), "named", " ".join(hit[:5]))
+        return Found(tuple(self.rows[index] for index in ranked), "named", _few(asked[token] for token in hit))
+
+
+def _few(words: Iterable[str], most: int = 5) -> str:
+    return " ".join(islice(words, most))

@@ -13,7 +13,7 @@ from kit.core.context import Principal
 from kit.core.errors import DataError
 from kit.core.value import Value
 from kit.upstream import rows
-from kit.upstream.match import Index
+from kit.upstream.match import GRAMMAR, Index
 
 V = TypeVar("V", bound=Value)
 Who = tuple[str, str]
@@ -73,14 +73,10 @@ class World:
     @cached_property
     def article_index(self) -> Index[rows.Article]:
         def describe(article: rows.Article) -> list[tuple[float, str]]:
-            return [
-                (2.0, " ".join(article.words)),
-                (1.5, article.title),
-                (2.0, article.topic.replace("_", " ")),
-                (0.5, article.text),
-            ]
+            words = " ".join([*article.words, *article.topic.split("_")])
+            return [(2.0, words), (1.5, article.title), (0.5, article.text)]
 
-        return Index(self.articles, describe)
+        return Index(self.articles, describe, noise=GRAMMAR)
 
     def product_words(self, product: rows.Product) -> list[tuple[float, str]]:
         category = self.categories[product.category]

@@ -187,7 +187,9 @@ async def test_a_failing_routing_call_still_ends_in_plain_words() -> None:
 
 
 async def test_a_failing_composing_call_uses_the_answers_in_hand() -> None:
-    kit = small_kit([asks("a", "b"), Line(error=ConnectionError("503"))], {"a": answering("A is known"), "b": failing(OSError("x"))})
+    kit = small_kit(
+        [asks("a", "b"), Line(error=ConnectionError("503"))], {"a": answering("A is known"), "b": failing(OSError("x"))}
+    )
     reply = await run_turn("one thing", ALICE, kit)
     assert "A is known" in reply.text
     assert "wasn't able to get an answer about b" in reply.text

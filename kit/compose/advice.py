@@ -1,0 +1,91 @@
+"""What a deck may do but had better not: warnings, never a reason to refuse it (decisions 23)."""
+
+import re
+from collections.abc import Iterator
+
+from kit.compose.check import PROMPT_MOST, Where
+from kit.compose.parts import Parts
+from kit.compose.prompts import prompt_size, tokens
+from kit.compose.source import Faults
+from kit.core.card import AgentCard
+from kit.core.errors import nearest
+
+DESCRIPTION_TOKENS = (200, 400)
+"""What a routing description should take (PC1-NFR-3)."""
+PROMPT_WARNING = 0.25
+"""Share of a model's context window from which a prompt is worth a look (PC1-NFR-4)."""
+_CAN_DO = re.compile(r"<can_do>(.*?)</can_do>", re.DOTALL)
+
+
+def advise(parts: Parts, where: Where) -> Faults:
+    """Every warning about parts that fit together, each `place: sentence`."""
+    warnings = Faults()
+    routed = {name for card in parts.cards.values() for name in card.sub_agents}
+    for card in parts.cards.values():
+        if card.id in routed:
+            _description(card, where, warnings)
+        _prompt(card, parts, where, warnings)
+    _claims(parts, where, warnings)
+    _flags(parts, where, warnings)
+    _unused(parts, where, warnings)
+    return warnings
+
+
+def _description(card: AgentCard, where: Where, warnings: Faults) -> None:
+    size, (low, high) = tokens(card.description), DESCRIPTION_TOKENS
+    if not low <= size <= high:
+        place = where("card", card.id, ("description",))
+        warnings.add(place, f"description of about {size} tokens; {low} to {high} are the target")
+
+
+def _prompt(card: AgentCard, parts: Parts, where: Where, warnings: Faults) -> None:
+    window, size = parts.models[card.model].context_window, prompt_size(card, parts) or 0
+    if PROMPT_WARNING < size / window <= PROMPT_MOST:
+        place = where("card", card.id, ("prompt_blocks",))
+        warnings.add(place, f"prompt of about {size} tokens takes {size / window:.0%} of the window of {card.model!r}")
+
+
+def _claims(parts: Parts, where: Where, warnings: Faults) -> None:
+    """Two agents that say they can do the same thing (PC1-S5.7b)."""
+    claimed: dict[str, str] = {}
+    used = {name for card in parts.cards.values() for name in card.prompt_blocks}
+    for block in parts.blocks.values():
+        if block.category != "capabilities" or block.id not in used:
+            continue
+        for claim in _claimed(block.text):
+            first = claimed.setdefault(claim, block.id)
+            if first != block.id:
+                warnings.add(where("block", block.id, ()), f"claims {claim!r}, as block {first!r} does; let one agent own it")
+
+
+def _claimed(text: str) -> Iterator[str]:
+    for listed in _CAN_DO.findall(text):
+        for line in listed.splitlines():
+            claim = " ".join(re.sub(r"[^\w\s]", " ", line.casefold()).split())
+            if claim:
+                yield claim
+
+
+def _flags(parts: Parts, where: Where, warnings: Faults) -> None:
+    named = _named(parts)
+    hung = [("card", card.id, card.flag) for card in parts.cards.values() if card.flag]
+    hung += [("block", block.id, block.flag) for block in parts.blocks.values() if block.flag and block.id in named]
+    for noun, name, flag in hung:
+        if flag not in parts.flags:
+            sentence = f"flag {flag!r} is declared nowhere and stays off: {nearest(flag, parts.flags)}"
+            warnings.add(where(noun, name, ("flag",)), sentence)
+    used = {flag for _, _, flag in hung} | set(parts.flag_settings) | set(parts.tool_flags.values())
+    for flag in sorted(parts.flags.keys() - used):
+        warnings.add(where("environment", "", ("flags", flag)), f"flag {flag!r} is used by no card, block or tool")
+
+
+def _unused(parts: Parts, where: Where, warnings: Faults) -> None:
+    """Blocks of this deck's own agents; those of others may serve another deck."""
+    named = _named(parts)
+    for block in parts.blocks.values():
+        if block.owner in parts.cards and block.id not in named:
+            warnings.add(where("block", block.id, ()), f"block {block.id!r} is used by no card")
+
+
+def _named(parts: Parts) -> set[str]:
+    return {name for card in parts.cards.values() for name in card.prompt_blocks} | set(parts.settings.required_blocks)

@@ -1,0 +1,144 @@
+"""Copies finished turns to Opik through its own SDK, which sends from threads of its own; imported only when configured."""
+
+import hashlib
+import logging
+import os
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Literal
+
+from kit.core.event import Event
+from kit.core.record import TurnRecord
+from kit.core.trace import Span, SpanKind, Trace
+
+if TYPE_CHECKING:
+    from opik import Opik
+    from opik.types import ErrorInfoDict
+
+log = logging.getLogger("kit.opik")
+
+_TYPES: dict[SpanKind, Literal["general", "llm", "tool"]] = {
+    "turn": "general",
+    "agent": "general",
+    "model": "llm",
+    "tool": "tool",
+}
+
+
+def open_opik(
+    url: str | None = None, api_key: str | None = None, workspace: str | None = None, project: str = "dispatch-kit"
+) -> "OpikSink":
+    """A sink to the Opik server at `url` (its REST root, ending in /api); without a url, to the cloud of `api_key`.
+
+    The first call imports the SDK, which takes seconds. An unreachable server is no error here: see `OpikSink.close`.
+    """
+    # The SDK reads its switches from the environment while it is imported, and by default reports to its makers,
+    # talks on stderr and waits for a dead server without end. What the user set stays.
+    os.environ.setdefault("OPIK_SENTRY_ENABLE", "false")
+    os.environ.setdefault("OPIK_ANALYTICS_ENABLE", "false")
+    os.environ.setdefault("OPIK_DEFAULT_FLUSH_TIMEOUT", "2")
+    os.environ.setdefault("OPIK_CONSOLE_LOGGING_LEVEL", "ERROR")
+    from opik import Opik
+
+    return OpikSink(Opik(project_name=project, workspace=workspace, host=url, api_key=api_key))
+
+
+@dataclass
+class OpikSink:
+    """One Opik trace a turn, in the thread of its session; a span for every agent, model call and tool call."""
+
+    client: "Opik"
+    name: str = "opik"
+    turns: int = field(default=0, init=False)
+    """Turns handed to the SDK."""
+
+    def turn_ended(self, turn: TurnRecord, trace: Trace, events: Sequence[Event]) -> None:
+        """Queues the trace and its spans and returns; the SDK sends them. Ids come from the turn, so a repeat overwrites."""
+        ends = trace.started_at + (turn.seconds or 0.0)
+        trace_id = _uuid7(trace.started_at, turn.id)
+        root = trace.spans[0] if trace.spans else None
+        ids = {span.id: _uuid7(trace.started_at + span.started, f"{turn.id}/{span.id}") for span in trace.spans}
+        self.client.trace(
+            id=trace_id,
+            name=f"turn · {turn.pattern}",
+            start_time=_moment(trace.started_at),
+            end_time=_moment(ends),
+            input={"message": turn.message},
+            output={"text": turn.text},
+            metadata=_about(turn, trace),
+            tags=[turn.pattern, turn.status],
+            thread_id=turn.session_id,
+            error_info=_error(turn.status, root.error or turn.status) if root and root.status == "error" else None,
+        )
+        for span in trace.spans[1:]:
+            parent = None if root and span.parent_id == root.id else ids.get(span.parent_id or "")
+            self._send(span, trace, trace_id, ids[span.id], parent, ends)
+        self.turns += 1
+
+    def _send(self, span: Span, trace: Trace, trace_id: str, span_id: str, parent: str | None, ends: float) -> None:
+        is_model, used = span.kind == "model", span.usage
+        self.client.span(
+            trace_id=trace_id,
+            id=span_id,
+            parent_span_id=parent,
+            name=span.name,
+            type=_TYPES[span.kind],
+            start_time=_moment(trace.started_at + span.started),
+            end_time=_moment(ends if span.ended is None else trace.started_at + span.ended),
+            input={"text": span.input},
+            output={"text": span.output},
+            metadata={**span.attributes, "agent": span.agent, "status": span.status},
+            # An agent's usage is the sum of its model calls: sent once, on the calls, so that Opik's totals hold.
+            usage=_tokens(used.input_tokens, used.output_tokens) if is_model else None,
+            total_cost=used.cost if is_model else None,
+            model=span.attributes.get("model") if is_model else None,
+            error_info=_error(span.kind, span.error or "") if span.status == "error" else None,
+        )
+
+    def close(self) -> None:
+        """Sends what is queued, 2 s at most; a server that does not answer costs 1 s and one warning."""
+        url = self.client.config.url_override
+        if self.turns and not _answers(url):
+            self.client.end(flush=False)
+            log.warning("Opik at %s does not answer: up to %d turns are missing there; the store has them all", url, self.turns)
+            return
+        result = self.client.end(timeout=2)
+        if result is not None and not result.success:
+            reasons = ", ".join(sorted({failure.reason.value for failure in result.failures})) or "not sent in time"
+            log.warning("Opik at %s did not take everything of %d turns (%s); the store has them all", url, self.turns, reasons)
+
+
+def _answers(url: str) -> bool:
+    import httpx
+
+    try:
+        return httpx.get(f"{url.rstrip('/')}/is-alive/ping", timeout=1.0).is_success
+    except httpx.HTTPError:
+        return False
+
+
+def _about(turn: TurnRecord, trace: Trace) -> dict[str, Any]:
+    root = trace.spans[0].attributes if trace.spans else {}
+    routing = trace.routing.model_dump(mode="json") if trace.routing else None
+    return {**root, "turn_id": turn.id, "status": turn.status, "ttft": turn.ttft, "routing": routing}
+
+
+def _tokens(into: int, out: int) -> dict[str, int]:
+    return {"prompt_tokens": into, "completion_tokens": out, "total_tokens": into + out}
+
+
+def _error(kind: str, message: str) -> "ErrorInfoDict":
+    return {"exception_type": kind, "message": message, "traceback": ""}
+
+
+def _moment(seconds: float) -> datetime:
+    return datetime.fromtimestamp(seconds, UTC)
+
+
+def _uuid7(seconds: float, seed: str) -> str:
+    """The only kind of id Opik takes: the time in front, then 74 bits, here of the seed instead of chance."""
+    digest = int.from_bytes(hashlib.blake2b(seed.encode(), digest_size=10).digest())
+    value = int(seconds * 1000) << 80 | 0x7 << 76 | (digest >> 62 & 0xFFF) << 64 | 0b10 << 62 | digest & (1 << 62) - 1
+    return str(uuid.UUID(int=value))

@@ -1,0 +1,247 @@
+"""Copies finished turns to OpenTelemetry: the same spans, with the same times, under the GenAI conventions."""
+
+import hashlib
+import logging
+import threading
+import time
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, cast
+
+from kit.core.errors import SettingsError
+from kit.core.event import Event, Routing
+from kit.core.record import TurnRecord
+from kit.core.trace import Span, Trace
+
+if TYPE_CHECKING:
+    from opentelemetry.context import Context
+    from opentelemetry.sdk.trace import ReadableSpan
+    from opentelemetry.sdk.trace.id_generator import RandomIdGenerator
+    from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
+    from opentelemetry.trace import Span as OtelSpan
+    from opentelemetry.trace import Tracer
+
+log = logging.getLogger("kit.otel")
+
+Attributes = dict[str, str | int | float | bool | Sequence[str]]
+
+
+class OtelSink:
+    """One OpenTelemetry trace a turn; its trace id is the turn's id where that is a UUID.
+
+    Give an `exporter`, or the `endpoint` of an OTLP/HTTP collector (`/v1/traces` is added to a bare host). A batch thread
+    sends. At most `limit` spans wait; a turn that would pass it is left out whole and counted (PC2-FR-15b).
+    Messages, arguments and answers travel only with `content=True`: a collector is often shared.
+    """
+
+    name = "otel"
+
+    def __init__(
+        self,
+        exporter: "SpanExporter | None" = None,
+        endpoint: str | None = None,
+        *,
+        headers: Mapping[str, str] | None = None,
+        content: bool = False,
+        limit: int = 8192,
+    ):
+        from opentelemetry.sdk.resources import Resource
+        from opentelemetry.sdk.trace import TracerProvider
+        from opentelemetry.sdk.trace.export import BatchSpanProcessor
+        from opentelemetry.sdk.trace.sampling import ALWAYS_ON
+
+        self.handed = 0
+        """Spans given to the exporter's queue."""
+        self.refused = 0
+        """Spans of turns left out because the queue was full."""
+        self._content, self._limit = content, limit
+        self._counted = _Counted(exporter or _otlp(endpoint, headers))
+        self._trace_id = 0
+        resource = Resource({"service.name": "dispatch-kit"})
+        ids = _ids(lambda: self._trace_id)
+        self._provider = TracerProvider(sampler=ALWAYS_ON, resource=resource, id_generator=ids)
+        counted = cast("SpanExporter", self._counted)
+        batch = BatchSpanProcessor(counted, max_queue_size=limit, max_export_batch_size=min(512, limit))
+        self._provider.add_span_processor(batch)
+        self._tracer: Tracer = self._provider.get_tracer("kit")
+
+    @property
+    def dropped(self) -> int:
+        """Spans that will not arrive: left out, or refused by the receiver."""
+        return self.refused + self._counted.failed
+
+    def turn_ended(self, turn: TurnRecord, trace: Trace, events: Sequence[Event]) -> None:
+        """Rebuilds the trace as OpenTelemetry spans and queues them."""
+        from opentelemetry.trace import set_span_in_context
+
+        waiting = self.handed - self._counted.delivered - self._counted.failed
+        if waiting + len(trace.spans) > self._limit:
+            if not self.refused:
+                log.warning("the OpenTelemetry receiver is too slow: spans are dropped and counted from here on")
+            self.refused += len(trace.spans)
+            return
+        self._trace_id = _trace_id(turn.id)
+        built: dict[str, OtelSpan] = {}
+        for span in trace.spans:
+            parent = built.get(span.parent_id or "")
+            context = set_span_in_context(parent) if parent else None
+            built[span.id] = self._start(span, trace, turn, context)
+            if span.kind == "turn":
+                _add_routing(built[span.id], trace, events)
+        ends = turn.seconds or 0.0
+        for span in reversed(trace.spans):
+            self._end(built[span.id], span, trace.started_at, ends)
+        self.handed += len(trace.spans)
+
+    def _start(self, span: Span, trace: Trace, turn: TurnRecord, context: "Context | None") -> "OtelSpan":
+        from opentelemetry.trace import SpanKind
+
+        name, attributes = _described(span, turn)
+        if self._content:
+            attributes |= {"kit.input": span.input, "kit.output": span.output}
+        return self._tracer.start_span(
+            name,
+            context=context,
+            kind=SpanKind.CLIENT if span.kind == "model" else SpanKind.INTERNAL,
+            attributes=attributes,
+            start_time=_nanoseconds(trace.started_at + span.started),
+        )
+
+    def _end(self, built: "OtelSpan", span: Span, started_at: float, ends: float) -> None:
+        from opentelemetry.trace import Status, StatusCode
+
+        if span.status == "error":
+            built.set_attribute("error.type", _error_type(span))
+            built.set_status(Status(StatusCode.ERROR, span.error))
+        elif span.status == "running":
+            built.set_attribute("kit.unfinished", True)
+        built.end(_nanoseconds(started_at + (ends if span.ended is None else span.ended)))
+
+    def close(self) -> None:
+        """Sends what waits, 2 s at most, and says once how many spans did not arrive."""
+        self._counted.until = time.monotonic() + 2.0
+        ending = threading.Thread(target=self._provider.shutdown, name="kit-otel-close", daemon=True)
+        ending.start()
+        ending.join(2.5)
+        lost = self.refused + self.handed - self._counted.delivered
+        if lost:
+            log.warning("%d of %d spans did not reach OpenTelemetry; the store has them all", lost, self.refused + self.handed)
+
+
+class _Counted:
+    """Passes batches on and counts what became of them; after `until` it gives up without trying."""
+
+    def __init__(self, exporter: "SpanExporter"):
+        self._exporter = exporter
+        self.delivered = self.failed = 0
+        self.until: float | None = None
+
+    def export(self, spans: "Sequence[ReadableSpan]") -> "SpanExportResult":
+        from opentelemetry.sdk.trace.export import SpanExportResult
+
+        result = SpanExportResult.FAILURE
+        try:
+            if self.until is None or time.monotonic() < self.until:
+                result = self._exporter.export(spans)
+        finally:
+            if result is SpanExportResult.SUCCESS:
+                self.delivered += len(spans)
+            else:
+                self.failed += len(spans)
+        return result
+
+    def shutdown(self) -> None:
+        self._exporter.shutdown()
+
+    def force_flush(self, timeout_millis: int = 30000) -> bool:
+        return self._exporter.force_flush(timeout_millis)
+
+
+def _otlp(endpoint: str | None, headers: Mapping[str, str] | None) -> "SpanExporter":
+    from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+
+    if not endpoint:
+        raise SettingsError("OtelSink has nowhere to send to: give it an exporter, or the endpoint of an OTLP/HTTP collector.")
+    base = endpoint.rstrip("/")
+    return OTLPSpanExporter(base if base.endswith("/v1/traces") else f"{base}/v1/traces", headers=headers)
+
+
+def _ids(current: Callable[[], int]) -> "RandomIdGenerator":
+    from opentelemetry.sdk.trace.id_generator import RandomIdGenerator
+
+    class TurnIds(RandomIdGenerator):
+        def generate_trace_id(self) -> int:
+            return current()
+
+    return TurnIds()
+
+
+def _trace_id(turn_id: str) -> int:
+    try:
+        return uuid.UUID(turn_id).int
+    except ValueError:
+        return int.from_bytes(hashlib.blake2b(turn_id.encode(), digest_size=16).digest())
+
+
+def _nanoseconds(seconds: float) -> int:
+    return int(seconds * 1e9)
+
+
+def _described(span: Span, turn: TurnRecord) -> tuple[str, Attributes]:
+    """Name and attributes; tokens stand on model calls only, so that sums over spans are right."""
+    match span.kind:
+        case "turn":
+            return f"invoke_workflow {turn.pattern}", {
+                "gen_ai.operation.name": "invoke_workflow",
+                "gen_ai.workflow.name": turn.pattern,
+                "gen_ai.conversation.id": turn.session_id,
+                "user.id": turn.user_id,
+                "kit.tenant_id": turn.tenant_id,
+                "kit.turn_id": turn.id,
+                "kit.status": turn.status,
+            }
+        case "agent":
+            return f"invoke_agent {span.agent}", {
+                "gen_ai.operation.name": "invoke_agent",
+                "gen_ai.agent.name": span.agent,
+                "gen_ai.conversation.id": turn.session_id,
+            }
+        case "tool":
+            return f"execute_tool {span.name}", {
+                "gen_ai.operation.name": "execute_tool",
+                "gen_ai.tool.name": span.name,
+                "gen_ai.tool.call.id": str(span.attributes.get("call_id", "")),
+                "gen_ai.agent.name": span.agent,
+            }
+        case "model":
+            model = str(span.attributes.get("model", ""))
+            cost: Attributes = {} if span.usage.cost is None else {"kit.cost_usd": span.usage.cost}
+            return f"chat {model}", {
+                "gen_ai.operation.name": "chat",
+                "gen_ai.request.model": model,
+                "gen_ai.agent.name": span.agent,
+                "gen_ai.usage.input_tokens": span.usage.input_tokens,
+                "gen_ai.usage.output_tokens": span.usage.output_tokens,
+                "gen_ai.usage.cache_read.input_tokens": span.usage.cached_tokens,
+                "kit.purpose": str(span.attributes.get("purpose", "")),
+                **cost,
+            }
+
+
+def _error_type(span: Span) -> str:
+    """An agent's error reads `axis: reason: detail`; other errors are somebody else's words."""
+    parts = (span.error or "").split(": ")
+    return parts[1] if span.kind == "agent" and len(parts) > 1 else "_OTHER"
+
+
+def _add_routing(root: "OtelSpan", trace: Trace, events: Sequence[Event]) -> None:
+    """The routing decision as an event of the root span (PC2-FR-15, AC-10)."""
+    decision = trace.routing
+    if decision is None:
+        return
+    at = next((event.at for event in events if isinstance(event.body, Routing)), 0.0)
+    attributes: Attributes = {
+        f"routing.{field}": value for field, value in decision.model_dump(mode="json", exclude={"outcomes"}).items()
+    }
+    told = [f"{outcome.agent}: {outcome.reason or outcome.result}" for outcome in decision.outcomes]
+    root.add_event("routing_decision", {**attributes, "routing.outcomes": told}, _nanoseconds(trace.started_at + at))

@@ -1,0 +1,214 @@
+"""The one wrapper around every call to the context service: as the principal, verified, and decided by status alone."""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+from zlib import crc32
+
+import httpx
+from langchain_core.tools import BaseTool, StructuredTool
+from pydantic import Field, ValidationError
+
+from kit.core.envelope import EnricherRequest, EnricherResponse, compatible
+from kit.core.errors import BindError, UpstreamError
+from kit.core.event import Envelope, Status
+from kit.core.outcome import Reason
+from kit.core.value import Value
+from kit.tools.tool import ToolContext, ToolResult, tool_context
+from kit.tools.wording import WORDINGS, Told
+
+UNDERSTOOD = "1.0.0"
+"""The payload version the tools are written for; the same major number is understood."""
+UNAVAILABLE = "This data is unavailable right now."
+CAVEAT = "Some sources did not answer, so this may be incomplete."
+Reply = EnricherResponse[Any]
+
+
+class Enrich(Protocol):
+    """Asks the context service. Raises EnrichError when there is no envelope to look at."""
+
+    async def __call__(self, request: EnricherRequest) -> EnricherResponse[Any]: ...
+
+
+class EnrichError(UpstreamError):
+    """The context service refused, failed, or was not there; `reason` says which, the message is for the trace."""
+
+    def __init__(self, reason: Reason, message: str):
+        self.reason: Reason = reason
+        super().__init__(message)
+
+
+class ToolConfig(Value):
+    """What a card, the settings and the flags may set for a tool of the context service (PC1-D4)."""
+
+    limit: int = Field(default=3, ge=1, le=20)
+    """How many rows when the model does not say."""
+    timeout_ms: int = Field(default=5000, gt=0)
+
+
+@dataclass(frozen=True, slots=True)
+class EnricherSpec:
+    """A tool of the context service, as data."""
+
+    id: str
+    description: str
+    domain_type: str
+    enricher_id: str
+    properties: Mapping[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]])
+    """JSON Schema of each argument; all are optional."""
+    statuses: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class HttpEnrich:
+    """Enrich over HTTP: a socket, or the service in this process."""
+
+    client: httpx.AsyncClient
+
+    async def __call__(self, request: EnricherRequest) -> EnricherResponse[Any]:
+        """The envelope of one request. Raises EnrichError; what the service wrote goes no further."""
+        headers = {"content-type": "application/json", "x-principal": str(request.principal), "x-request-id": request.request_id}
+        try:
+            response = await self.client.post("/v1/enrich", content=request.model_dump_json(), headers=headers)
+        except httpx.TimeoutException as error:
+            raise EnrichError("timeout", f"context service: {type(error).__name__}") from error
+        except httpx.HTTPError as error:
+            raise EnrichError("unavailable", f"context service: {type(error).__name__}") from error
+        match response.status_code:
+            case 200:
+                return _read(response.content)
+            case 403:
+                raise EnrichError("principal_mismatch", "context service refused the principal (403)")
+            case status:
+                raise EnrichError("unavailable", f"context service answered {status}")
+
+
+def _read(body: bytes) -> Reply:
+    try:
+        return Reply.model_validate_json(body)
+    except ValidationError as error:
+        fields = sorted({".".join(map(str, fault["loc"])) for fault in error.errors(include_input=False)})
+        raise EnrichError("contract_violation", f"envelope cannot be read: {', '.join(fields)}") from None
+
+
+def enricher_tool(spec: EnricherSpec, enrich: Enrich, config: Mapping[str, Any]) -> BaseTool:
+    """A LangChain tool over one enricher (PC2-FR-9..12); raises BindError for a configuration it does not know."""
+    settings = read_config(spec.id, config)
+
+    async def call(**arguments: Any) -> tuple[str, ToolResult]:
+        context = tool_context()
+        for status in spec.statuses:
+            context.emit(Status(agent=context.agent, status=status))
+        params = {"limit": settings.limit, **fitted(arguments, spec.properties)}
+        if context.inherited.location:
+            params.setdefault("location", context.inherited.location)
+        result = await _ask(spec, enrich, params, settings.timeout_ms / 1000, context)
+        return result.text, result
+
+    return structured(spec.id, spec.description, spec.properties, (), call)
+
+
+def structured(name: str, description: str, properties: Mapping[str, Any], required: tuple[str, ...], call: Any) -> BaseTool:
+    """A LangChain tool from a plain schema; nothing is generated, so making one costs microseconds."""
+    schema = {"type": "object", "title": name, "properties": dict(properties), "required": list(required)}
+    return StructuredTool(
+        name=name, description=description, args_schema=schema, coroutine=call, response_format="content_and_artifact"
+    )
+
+
+def read_config(tool: str, config: Mapping[str, Any]) -> ToolConfig:
+    try:
+        return ToolConfig.model_validate(dict(config))
+    except ValidationError as error:
+        fault = error.errors()[0]
+        known = ", ".join(ToolConfig.model_fields)
+        raise BindError(
+            f"tool {tool!r}: setting {fault['loc'][0]!r} cannot be used ({fault['msg']}); it knows {known}"
+        ) from error
+
+
+def fitted(arguments: Mapping[str, Any], properties: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """The arguments a schema knows, as the types it names; what does not fit is left out, never refused."""
+    kept: dict[str, Any] = {}
+    for name, spec in properties.items():
+        value = arguments.get(name)
+        if value is None or value == "":
+            continue
+        if spec.get("type") != "integer":
+            kept[name] = str(value)
+            continue
+        try:
+            kept[name] = int(float(value))
+        except (TypeError, ValueError, OverflowError):
+            continue
+    return kept
+
+
+async def _ask(spec: EnricherSpec, enrich: Enrich, params: dict[str, Any], seconds: float, context: ToolContext) -> ToolResult:
+    request = EnricherRequest(
+        request_id=f"{context.turn_id}/{context.agent}/{spec.id}/{crc32(repr(sorted(params.items())).encode()):08x}",
+        principal=context.inherited.principal,
+        domain_type=spec.domain_type,
+        enricher_id=spec.enricher_id,
+        version=UNDERSTOOD,
+        params=params,
+    )
+    try:
+        async with asyncio.timeout(seconds):
+            reply = await enrich(request)
+    except TimeoutError:
+        return _none("timeout", f"no answer within {seconds:g} s")
+    except EnrichError as error:
+        if error.reason == "principal_mismatch":
+            _report(context, spec, None)
+        return _none(error.reason, str(error))
+    verified = reply.principal == context.inherited.principal
+    _report(context, spec, reply, verified)
+    if not verified:
+        return _none("principal_mismatch", "the reply is about another principal; its payload was dropped")
+    return _decide(spec, reply)
+
+
+def _decide(spec: EnricherSpec, reply: Reply) -> ToolResult:
+    """What becomes of a verified envelope (PC2-FR-10): the list of failed sources is never looked at."""
+    if (reply.domain_type, reply.enricher_id) != (spec.domain_type, spec.enricher_id):
+        return _none("contract_violation", f"answered as {reply.domain_type}/{reply.enricher_id}")
+    if not compatible(reply.version, UNDERSTOOD):
+        return _none("unavailable", f"payload version {reply.version} is not understood, {UNDERSTOOD} is")
+    if reply.status == "error":
+        return _none("unavailable", "envelope status is error")
+    told = _told(spec, reply.payload)
+    if told is None:
+        return _none("contract_violation", "the payload is not of the agreed type")
+    caveat = CAVEAT if reply.status == "partial" else None
+    text = f"{told.text} {caveat}" if caveat else told.text
+    return ToolResult(text=text, components=told.components, caveat=caveat)
+
+
+def _told(spec: EnricherSpec, payload: Any) -> Told | None:
+    wording = WORDINGS[spec.domain_type, spec.enricher_id]
+    try:
+        return wording.tell(wording.payload.model_validate(payload))
+    except ValidationError:
+        return None
+
+
+def _report(context: ToolContext, spec: EnricherSpec, reply: Reply | None, verified: bool = False) -> None:
+    """Says what the envelope said about itself, and nothing of what was in it; a 403 has no envelope, yet counts as one."""
+    context.emit(
+        Envelope(
+            agent=context.agent,
+            domain_type=spec.domain_type,
+            enricher_id=spec.enricher_id,
+            status=reply.status if reply else "error",
+            principal_verified=verified,
+            version=reply.version if reply else "",
+            version_ok=compatible(reply.version, UNDERSTOOD) if reply else True,
+            cached=reply.cache_meta.cached if reply else False,
+        )
+    )
+
+
+def _none(fault: Reason, detail: str) -> ToolResult:
+    return ToolResult(text=UNAVAILABLE, fault=fault, detail=detail)

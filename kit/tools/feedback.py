@@ -1,0 +1,49 @@
+"""llm_feedback: what a user says about an answer in words, stored where the app's thumbs are stored (PC1-S5.2b)."""
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from langchain_core.tools import BaseTool
+
+from kit.core.record import Feedback, TurnRecord
+from kit.tools.enricher import fitted, structured
+from kit.tools.tool import ToolContext, ToolResult, tool_context
+
+DESCRIPTION = (
+    "Store what the user thinks of an answer, when the user praises it or complains about it. Not for questions or requests."
+)
+PROPERTIES: dict[str, dict[str, Any]] = {
+    "verdict": {"type": "string", "enum": ["good", "bad"], "description": "good for praise, bad for a complaint."},
+    "note": {"type": "string", "description": "What the user said about it, in the user's words."},
+}
+
+
+class Thumbs(Protocol):
+    """Where feedback is kept; every Store is one."""
+
+    def turns(self, session_id: str | None = None, *, limit: int = 50) -> Sequence[TurnRecord]: ...
+
+    def give_feedback(self, feedback: Feedback) -> None: ...
+
+
+def feedback_tool(name: str, thumbs: Thumbs | None) -> BaseTool:
+    """The tool; without a place to keep feedback it says so."""
+
+    async def call(**arguments: Any) -> tuple[str, ToolResult]:
+        said = fitted(arguments, PROPERTIES)
+        if thumbs is None:
+            result = ToolResult(text="Feedback cannot be stored right now.", fault="unavailable", detail="no feedback store")
+        else:
+            good = said.get("verdict", "good").strip().lower() not in ("bad", "0", "down", "negative", "false")
+            feedback = Feedback(turn_id=_meant(thumbs, tool_context()), score=1 if good else 0, note=said.get("note", "")[:500])
+            thumbs.give_feedback(feedback)
+            result = ToolResult(text="The feedback is stored. Thank the user briefly.")
+        return result.text, result
+
+    return structured(name, DESCRIPTION, PROPERTIES, ("verdict",), call)
+
+
+def _meant(thumbs: Thumbs, context: ToolContext) -> str:
+    """The turn before this one; this one when it is the first."""
+    recent = thumbs.turns(context.inherited.episode_id, limit=2)
+    return next((turn.id for turn in recent if turn.id != context.turn_id), context.turn_id)

@@ -1,0 +1,126 @@
+"""The chat: a question, its sub-agents at work side by side, one answer, and how it came about."""
+
+import uuid
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from kit.core.context import Session
+from kit.core.errors import KitError
+from kit.settings import Settings
+from kit.ui.canvas import Canvas, ask
+from kit.ui.host import Host
+from kit.ui.view import TurnView, advance, lost
+
+WINDOW = 10
+"""Turns shown at first, and added by each "Show earlier"."""
+DEEP = 3
+"""Newest turns that are shown with their steps and their trace: replaying more makes a long session slow."""
+SUGGESTIONS = {
+    ":material/stars: My points": "How many points do I have?",
+    ":material/hub: Three things at once": "My receipt didn't scan, how many points do I have, and find coffee deals",
+    ":material/travel_explore: Something out of range": "What will the weather be in Lisbon tomorrow?",
+    ":material/waving_hand: Small talk": "Hi there, how are you?",
+}
+
+
+def page() -> None:
+    """Draws the page; turns go on in the host whatever becomes of this run."""
+    try:
+        host = open_host(Settings.read())
+        session = _session(host)
+        _conversation(host, session)
+    except KitError as error:
+        st.error(str(error).replace("$", r"\$"), icon=":material/error:")
+    except OSError as error:
+        st.error(f"{error.strerror or error}: {error.filename or 'the kit could not be opened'}", icon=":material/error:")
+
+
+@st.cache_resource(show_spinner="Opening the kit …", hash_funcs={Settings: Settings.model_dump_json}, on_release=Host.close)
+def open_host(settings: Settings) -> Host:
+    """The process' one host for these settings."""
+    return Host(settings)
+
+
+def _session(host: Host) -> Session:
+    """The session of the page's address; a fresh one when that is somebody else's."""
+    session = host.session(st.query_params["session"])
+    if session is None:
+        new_session()
+        session = host.kit.session(st.query_params["session"])
+    return session
+
+
+def new_session() -> None:
+    """Gives the page an address of its own."""
+    st.query_params["session"] = uuid.uuid4().hex
+
+
+def _conversation(host: Host, session: Session) -> None:
+    header = st.container(horizontal=True, vertical_alignment="center")
+    first = st.empty()
+    earlier = st.container()
+    turns = st.container()
+    with st.bottom:
+        stop = st.empty()
+        message = st.chat_input("Ask about points, receipts, offers or places to eat", submit_mode="disable")
+    message = st.session_state.pop("ask", None) or message
+    if message and message.strip():
+        host.start(message, session)
+
+    window = st.session_state.get("window", WINDOW)
+    views = host.views(session, limit=window)
+    _header(header, host, fresh=not views)
+    if not views:
+        with first.container():
+            _first_screen()
+    if len(views) == window:
+        earlier.button("Show earlier", icon=":material/history:", on_click=_widen, type="tertiary")
+    with turns:
+        running: list[tuple[Canvas, TurnView]] = []
+        for age, view in zip(range(len(views), 0, -1), views, strict=True):
+            canvas = Canvas(view.question)
+            canvas.draw(view, steps=age <= DEEP, again=age == 1)
+            if view.running:
+                running.append((canvas, view))
+        for canvas, view in running:
+            _follow(host, canvas, view, stop)
+
+
+def _header(place: DeltaGenerator, host: Host, *, fresh: bool) -> None:
+    place.markdown("**dispatch-kit**", width="content")
+    place.badge(host.kit.model, icon=":material/memory:", color="gray", help="The model that answers")
+    if not fresh:
+        place.space("stretch")
+        place.button("New chat", icon=":material/add:", type="tertiary", on_click=new_session)
+
+
+def _first_screen() -> None:
+    st.markdown("## What can I look up for you?")
+    st.markdown(
+        "Ask several things in one message: each part goes to the sub-agent that knows it, all work at the same time, "
+        "and you get one answer."
+    )
+    st.pills("Try one", list(SUGGESTIONS), key="suggestion", on_change=_suggested, label_visibility="collapsed")
+
+
+def _suggested() -> None:
+    picked = st.session_state.pop("suggestion", None)
+    if picked:
+        ask(SUGGESTIONS[picked])
+
+
+def _widen() -> None:
+    st.session_state["window"] = st.session_state.get("window", WINDOW) + WINDOW
+
+
+def _follow(host: Host, canvas: Canvas, view: TurnView, stop: DeltaGenerator) -> None:
+    """Draws a turn as it happens. A click is noticed at the next draw, so there is one every 200 ms even when all is silent."""
+    stop.button("Stop", icon=":material/stop_circle:", key=f"stop-{view.turn_id}", on_click=host.cancel, args=(view.turn_id,))
+    while view.running:
+        batch = host.follow(view.turn_id, len(view.events))
+        view = advance(view, batch.events)
+        if batch.done and view.running:
+            view = lost(view)
+        canvas.draw(view, again=True)
+    stop.empty()
