@@ -19,6 +19,13 @@ export JUPYTER_DATA_DIR := .kit/home/jupyter
 export JUPYTER_RUNTIME_DIR := .kit/home/jupyter/runtime
 export JUPYTER_CONFIG_DIR := .kit/home/jupyter/config
 export JUPYTER_PREFER_ENV_PATH := 1
+ifneq ($(shell test -w "$$HOME" && echo yes),yes)
+export UV_CACHE_DIR := .kit/home/uv
+endif
+# Behind a company's proxy only the machine's own certificates will do.
+ifneq ($(wildcard /etc/ssl/certs/ca-certificates.crt),)
+export UV_SYSTEM_CERTS := true
+endif
 
 .PHONY: help setup app notebooks test lint type unit run-notebooks browser matrix bench all format lock
 
