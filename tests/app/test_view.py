@@ -1,0 +1,167 @@
+"""The fold from events to what a person sees."""
+
+import itertools
+from typing import get_args
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+
+from kit.core.event import AgentStarted, CallDropped, Event, StatusLine, Text, TextReplaced
+from kit.core.outcome import Failure, Reason, Usage
+from kit.core.record import TurnRecord
+from kit.ui.view import TurnView, advance, label, lost
+from tests.app.logs import begin, decision, end, failed, mixed, stamp
+
+AGENTS = ("rewards", "shop", "offer_details")
+TEXTS = some.text("abc $\n", min_size=1, max_size=6)
+
+
+def _stamped(index: int, made: tuple[str, str, str]) -> tuple[float, str, str | None, object]:
+    kind, agent, text = made
+    span = f"a-{agent}"
+    at = index / 10
+    return {
+        "lead": (at, "s1", None, Text(channel="lead", text=text)),
+        "answer": (at, "s1", None, Text(channel="answer", text=text)),
+        "replaced": (at, "s1", None, TextReplaced(from_seq=max(0, index - 2), text=text)),
+        "started": (at, span, "s1", AgentStarted(agent=agent, call_id=agent, query=text)),
+        "line": (at, f"tool-{index}", span, StatusLine(agent=agent, text=text)),
+        "failed": (at, span, "s1", failed(agent, "timeout")),
+        "dropped": (at, "s1", None, CallDropped(agent=agent, call_id=agent, reason="over_cap")),
+    }[kind]
+
+
+@some.composite
+def logs(draw: some.DrawFn) -> list[Event]:
+    kinds = some.sampled_from(("lead", "answer", "replaced", "started", "line", "failed", "dropped"))
+    made = draw(some.lists(some.tuples(kinds, some.sampled_from(AGENTS), TEXTS), max_size=25))
+    bodies = [*begin(), *(_stamped(index, one) for index, one in enumerate(made))]
+    return stamp(bodies + (end("done", "rewards") if draw(some.booleans()) else []))  # type: ignore[arg-type]
+
+
+@given(logs(), some.lists(some.integers(0, 30), max_size=6))
+def test_a_log_reduced_in_any_batches_gives_the_same_view(log: list[Event], cuts: list[int]) -> None:
+    whole = advance(TurnView(), log)
+    one_by_one, batched = TurnView(), TurnView()
+    for event in log:
+        one_by_one = advance(one_by_one, [event])
+    edges = sorted({0, len(log), *(min(cut, len(log)) for cut in cuts)})
+    for start, stop in itertools.pairwise(edges):
+        batched = advance(batched, log[start:stop])
+    assert one_by_one == whole == batched
+    assert (one_by_one.lead, one_by_one.answer, one_by_one.trace) == (whole.lead, whole.answer, whole.trace)
+
+
+def test_each_line_lands_in_the_step_it_was_said_in() -> None:
+    view = advance(TurnView(), mixed())
+    assert [(step.agent, step.lines) for step in view.steps] == [
+        ("rewards", ("Checking your points", "Adding it up")),
+        ("shop", ("Searching the catalogue",)),
+    ]
+    assert [(step.state, step.seconds(99)) for step in view.steps] == [("ok", pytest.approx(0.7)), ("ok", pytest.approx(0.9))]
+
+
+def test_the_same_agent_called_twice_has_two_steps() -> None:
+    calls = [(0.1, span, "s1", AgentStarted(agent="shop", call_id=span, query=span)) for span in ("s2", "s3")]
+    line = (0.2, "s9", "s2", StatusLine(agent="shop", text="Searching"))
+    view = advance(TurnView(), stamp([*begin(), *calls, line]))
+    assert [step.lines for step in view.steps] == [("Searching",), ()]
+
+
+def test_a_repeated_line_is_said_once() -> None:
+    lines = [(0.2, "s2", "s1", StatusLine(agent="shop", text="Searching"))] * 3
+    view = advance(TurnView(), stamp([*begin(), (0.1, "s2", "s1", AgentStarted(agent="shop", call_id="a", query="q")), *lines]))
+    assert view.steps[0].lines == ("Searching",)
+
+
+def test_replaced_text_no_longer_stands() -> None:
+    log = stamp(
+        [
+            *begin(),
+            (0.1, "s1", None, Text(channel="answer", text="Wrong.")),
+            (0.2, "s1", None, TextReplaced(from_seq=2, text="Right.")),
+        ]
+    )
+    assert advance(TurnView(), log[:3]).answer == "Wrong."
+    assert advance(TurnView(), log).answer == "Right."
+
+
+@pytest.mark.parametrize("reason", [reason for reason in get_args(Reason) if reason != "cancelled"])
+def test_every_failure_is_worded_without_its_raw_reason(reason: Reason) -> None:
+    view = advance(
+        TurnView(), mixed(Failure(call_id="b", agent="shop", axis="invocation", reason=reason, detail="HTTP 503 raw-42"))
+    )
+    step = view.steps[1]
+    assert step.state == "failed" and step.note and view.partial and view.headline == "Partly answered"
+    shown = " ".join((step.label, step.verdict, view.headline, *view.shortfalls))
+    assert "raw-42" not in shown and "_" not in shown and reason not in shown
+    assert view.shortfalls == (f"Shop: {step.note}",)
+
+
+def test_a_call_over_the_cap_is_told_and_one_stopped_by_a_guard_is_not() -> None:
+    over = (0.1, "s1", None, CallDropped(agent="offer_details", call_id="a", reason="over_cap"))
+    guard = (0.1, "s1", None, CallDropped(agent="play", call_id="b", reason="guard", guard="overlap"))
+    routing = (0.2, "s1", None, decision("rewards", cap=1, behavior="over", dropped=("offer_details",)))
+    view = advance(TurnView(), stamp([*begin(), over, guard, routing]))
+    assert view.left_out_labels == ("Offer details",)
+    assert view.cap_words == "over the limit of 1 at once"
+
+
+def test_an_unknown_price_is_a_dash() -> None:
+    log = stamp([*begin(), *end("x", usage=Usage(input_tokens=10, output_tokens=5))])
+    priced = stamp([*begin(), *end("x", usage=Usage(input_tokens=10, output_tokens=5, cost=0.00123))])
+    assert advance(TurnView(), log).cost_words == "–"
+    assert advance(TurnView(), priced).cost_words == "$0.0012"
+    assert advance(TurnView(), log).tokens == 15
+
+
+def test_times_are_those_of_the_log() -> None:
+    view = advance(TurnView(), mixed())
+    assert (view.ttft, view.seconds, view.started_at, view.status) == (0.1, 2.0, 1000.0, "ok")
+
+
+def test_a_stopped_turn_leaves_no_step_running() -> None:
+    view = advance(
+        TurnView(),
+        stamp([*begin(), (0.1, "s2", "s1", AgentStarted(agent="shop", call_id="a", query="q")), *end("", status="cancelled")]),
+    )
+    assert (view.status, view.headline, view.steps[0].state) == ("cancelled", "Stopped", "stopped")
+    assert view.regret and not view.partial
+
+
+def test_a_lost_turn_is_interrupted_and_still_shows_what_it_had() -> None:
+    view = lost(advance(TurnView(), mixed()[:12]))
+    assert (view.status, view.headline) == ("interrupted", "Interrupted")
+    assert view.lead == "Let me look at both."
+    assert {step.state for step in view.steps} == {"stopped"}
+    assert lost(TurnView(question="q")).regret
+
+
+def _record(**changes: object) -> TurnRecord:
+    fields: dict[str, object] = dict(
+        id="t1",
+        session_id="s",
+        tenant_id="acme",
+        user_id="u-001",
+        message="points and shoes?",
+        pattern="mediated",
+        started_at=1000.0,
+    )
+    return TurnRecord(**{**fields, **changes})  # type: ignore[arg-type]
+
+
+def test_a_stored_turn_gives_the_view_it_had_when_it_was_live() -> None:
+    live = advance(TurnView(), mixed())
+    stored = TurnView.of(_record(status="ok", seconds=2.0, text="You have 120 points."), mixed())
+    assert stored.model_dump(exclude={"final"}) == live.model_dump(exclude={"final"})
+    assert (stored.lead, stored.answer) == (live.lead, live.answer)
+
+
+def test_a_stored_turn_without_events_still_has_its_answer() -> None:
+    view = TurnView.of(_record(status="ok", text="You have 120 points."))
+    assert (view.question, view.answer, view.lead) == ("points and shoes?", "You have 120 points.", "")
+
+
+def test_an_agent_is_named_in_plain_words() -> None:
+    assert label("offer_details") == "Offer details"
