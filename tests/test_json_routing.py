@@ -1,0 +1,393 @@
+"""Models without tool calls of their own: routing by JSON schema, and calls written as JSON in the text."""
+
+import asyncio
+import json
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import jsonschema
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage, SystemMessage, ToolMessage
+from langchain_core.messages.ai import add_ai_message_chunks
+
+from kit.core.model import ModelSpec
+from kit.models.json_calls import read_answer, take_calls
+from kit.models.json_request import MAX_CALLS, answer_schema, plain_request
+from kit.models.json_routing import JsonRouting, NativeOrJson, calls_in
+from kit.models.openai import chat_model
+from kit.models.scripted import Line, ScriptedModel
+from tests.loopback_openai import Call, Loopback, Say, loopback
+
+SEEDED = settings(deadline=None, derandomize=True, database=None)
+NAMES = {"ask_rewards", "ask_shop"}
+QUERY = {
+    "type": "object",
+    "properties": {"query": {"type": "string", "description": "In the user's words."}},
+    "required": ["query"],
+}
+
+
+def tool(name: str, parameters: dict[str, Any] = QUERY) -> dict[str, Any]:
+    return {"type": "function", "function": {"name": name, "description": f"What {name} does.", "parameters": parameters}}
+
+
+TOOLS = [tool("ask_rewards"), tool("ask_shop")]
+POINTS = {"name": "ask_rewards", "arguments": {"query": "my points"}}
+COFFEE = {"name": "ask_shop", "arguments": {"query": "coffee"}}
+BOTH = json.dumps({"say": "One moment.", "calls": [POINTS, COFFEE]})
+
+
+@pytest.fixture
+def server() -> Iterator[Loopback]:
+    with loopback() as server:
+        yield server
+
+
+def model_at(server: Loopback, **fields: Any) -> BaseChatModel:
+    return chat_model(ModelSpec(key="stub", provider="openai", **fields), base_url=server.url)
+
+
+async def collected(model: Any, messages: Any = "hi") -> tuple[AIMessageChunk, list[str]]:
+    chunks = [chunk async for chunk in model.astream(messages)]
+    return add_ai_message_chunks(chunks[0], *chunks[1:]), [str(chunk.text) for chunk in chunks if chunk.text]
+
+
+def asked(calls: Any) -> list[dict[str, Any]]:
+    return [{"name": call["name"], "arguments": call["args"]} for call in calls]
+
+
+# ── by schema, against a server ──────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.realtime
+@pytest.mark.parametrize("api", ["chat", "responses"])
+@pytest.mark.parametrize("stream", [True, False])
+async def test_an_answer_by_schema_becomes_text_and_concurrent_calls(server: Loopback, api: str, stream: bool):
+    server.plays(Say([BOTH], usage=(90, 20)))
+    bound = model_at(server, routing="json_schema", api=api).bind_tools(TOOLS)
+    reply = (await collected(bound, "points, and coffee"))[0] if stream else await bound.ainvoke("points, and coffee")
+    assert reply.text == "One moment."
+    assert asked(reply.tool_calls) == [POINTS, COFFEE]
+    assert len({call["id"] for call in reply.tool_calls} - {None, ""}) == 2
+    assert reply.usage_metadata is not None and reply.usage_metadata["total_tokens"] == 110
+    request = server.requests[0]
+    assert "tools" not in request and "tool_choice" not in request
+    form = request["response_format"]["json_schema"] if api == "chat" else request["text"]["format"]
+    jsonschema.validate(json.loads(BOTH), form["schema"])
+
+
+@pytest.mark.realtime
+async def test_after_tool_results_plain_text_streams(server: Loopback):
+    server.plays(Say([BOTH]), Say(["You have ", "1,200 points."]))
+    bound = model_at(server, routing="json_schema").bind_tools(TOOLS)
+    question = [SystemMessage("Be brief."), HumanMessage("points, and coffee")]
+    first, _ = await collected(bound, question)
+    results = [ToolMessage(f"result {call['name']}", tool_call_id=call["id"]) for call in first.tool_calls]
+    reply, pieces = await collected(bound, [*question, first, *results])
+    assert pieces == ["You have ", "1,200 points."]
+    assert reply.tool_calls == []
+    sent = server.requests[1]
+    assert "response_format" not in sent
+    assert [m["role"] for m in sent["messages"]] == ["system", "user", "assistant", "user"]
+    assert sent["messages"][0]["content"] == "Be brief."
+    assert sent["messages"][2]["content"] == "One moment."
+    assert 'Result of ask_rewards {"query": "my points"}:\nresult ask_rewards' in sent["messages"][3]["content"]
+    assert "result ask_shop" in sent["messages"][3]["content"]
+
+
+@pytest.mark.realtime
+@pytest.mark.parametrize("stream", [True, False])
+async def test_a_native_model_that_writes_its_call_as_text_still_calls(server: Loopback, stream: bool):
+    server.plays(Say(["Let me look.\n", "```js", 'on\n{"na', 'me": "ask_shop", "argu', 'ments": {"query": "coffee"}}\n', "```"]))
+    bound = model_at(server).bind_tools(TOOLS)
+    reply = (await collected(bound))[0] if stream else await bound.ainvoke("hi")
+    assert asked(reply.tool_calls) == [COFFEE]
+    assert reply.text.strip() == "Let me look."
+    assert reply.usage_metadata is not None
+
+
+@pytest.mark.realtime
+async def test_native_calls_win_over_json_in_the_text(server: Loopback):
+    text = json.dumps(COFFEE)
+    server.plays(Say([text[:9], text[9:]], [Call("ask_rewards", {"query": "p"}, "call_n")]))
+    reply, _ = await collected(model_at(server).bind_tools(TOOLS))
+    assert [call["id"] for call in reply.tool_calls] == ["call_n"]
+    assert reply.text == text
+
+
+# ── by schema, the parts ─────────────────────────────────────────────────────────────────────────────
+
+
+async def test_an_answer_without_calls_is_the_whole_answer():
+    reply, pieces = await collected(JsonRouting(inner=ScriptedModel('{"say": "Hello!", "calls": []}')).bind_tools(TOOLS))
+    assert (pieces, reply.tool_calls) == (["Hello!"], [])
+
+
+async def test_without_tools_nothing_is_asked_by_schema():
+    inner = ScriptedModel(Line("Hello there", pieces=["Hello ", "there"]))
+    assert (await collected(JsonRouting(inner=inner)))[1] == ["Hello ", "there"]
+    assert [type(message) for message in inner.seen[0]] == [HumanMessage]
+
+
+async def test_the_tools_stand_first_in_one_system_message():
+    inner = ScriptedModel(BOTH)
+    history = [
+        SystemMessage("Be brief."),
+        HumanMessage("hello"),
+        AIMessage("Hi."),
+        SystemMessage("Today is Monday."),
+        HumanMessage("points"),
+    ]
+    await JsonRouting(inner=inner).bind_tools(TOOLS).ainvoke(history)
+    system, *turns = inner.seen[0]
+    assert isinstance(system, SystemMessage)
+    assert system.text.startswith(
+        "Tools you may call:\n- ask_rewards(query: string): What ask_rewards does.\n    query: In the user's words."
+    )
+    assert system.text.endswith("Be brief.\n\nToday is Monday.")
+    assert [(turn.type, turn.text) for turn in turns] == [("human", "hello"), ("ai", "Hi."), ("human", "points")]
+
+
+def test_tools_with_equal_arguments_share_one_branch_of_the_schema():
+    submit = tool("submit_plan", {"type": "object", "properties": {"steps": {"type": "array", "items": {"type": "string"}}}})
+    same = answer_schema([t["function"] for t in TOOLS])["properties"]["calls"]
+    mixed = answer_schema([t["function"] for t in [*TOOLS, submit]])["properties"]["calls"]
+    assert same["items"]["properties"]["name"]["enum"] == ["ask_rewards", "ask_shop"]
+    assert [branch["properties"]["name"]["enum"] for branch in mixed["items"]["anyOf"]] == [
+        ["ask_rewards", "ask_shop"],
+        ["submit_plan"],
+    ]
+    assert same["maxItems"] == MAX_CALLS
+
+
+def test_the_schema_keeps_only_what_a_grammar_knows():
+    address = {
+        "title": "Address",
+        "type": "object",
+        "properties": {"zip": {"type": "string", "pattern": "[0-9]+", "maxLength": 9000}},
+    }
+    parameters = {
+        "$defs": {"Address": address},
+        "type": "object",
+        "properties": {
+            "to": {"$ref": "#/$defs/Address"},
+            "n": {"anyOf": [{"type": "integer"}, {"type": "null"}], "default": None},
+        },
+        "required": ["to"],
+    }
+    schema = answer_schema([tool("send", parameters)["function"]])
+    text = json.dumps(schema)
+    assert not any(word in text for word in ("$ref", "$defs", "pattern", "maxLength", "default", "title"))
+    jsonschema.Draft202012Validator.check_schema(schema)
+    jsonschema.validate({"say": "", "calls": [{"name": "send", "arguments": {"to": {"zip": "5"}, "n": None}}]}, schema)
+    for wrong in ({"to": {"zip": 5}}, {"n": 1}, {"to": {}, "extra": 1}):
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.validate({"say": "", "calls": [{"name": "send", "arguments": wrong}]}, schema)
+
+
+@pytest.mark.parametrize("choice", ["ask_shop", {"type": "function", "function": {"name": "ask_shop"}}])
+@pytest.mark.parametrize("last", [HumanMessage("x"), ToolMessage("x", tool_call_id="c")])
+def test_a_forced_tool_is_the_only_one_offered_and_must_be_called(choice: Any, last: Any):
+    _, options, names = plain_request([HumanMessage("hi"), last], tools=TOOLS, tool_choice=choice, stop_after=1)
+    calls = options["response_format"]["json_schema"]["schema"]["properties"]["calls"]
+    assert names == ("ask_shop",)
+    assert (calls["items"]["properties"]["name"]["enum"], calls["minItems"]) == (["ask_shop"], 1)
+    assert options["stop_after"] == 1
+
+
+def test_tool_choice_any_demands_a_call_and_none_forbids_it():
+    _, options, names = plain_request([HumanMessage("hi")], tools=TOOLS, tool_choice="any")
+    assert names == ("ask_rewards", "ask_shop")
+    assert options["response_format"]["json_schema"]["schema"]["properties"]["calls"]["minItems"] == 1
+    assert plain_request([HumanMessage("hi")], tools=TOOLS, tool_choice="none")[1:] == ({}, ())
+
+
+@pytest.mark.parametrize(
+    ("text", "say", "calls"),
+    [
+        (BOTH, "One moment.", [POINTS, COFFEE]),
+        (f"```json\n{BOTH}\n```", "One moment.", [POINTS, COFFEE]),
+        (BOTH[:-20], "One moment.", [POINTS]),
+        ('{"say": "I was cut o', "I was cut o", []),
+        ('{"say": "half \\u00', "", []),
+        ('{"calls": []}', '{"calls": []}', []),
+        (json.dumps(COFFEE), "", [COFFEE]),
+        ("No schema here.", "No schema here.", []),
+        ('{"say": 5, "calls": "none"}', '{"say": 5, "calls": "none"}', []),
+        ("", "", []),
+    ],
+)
+def test_of_a_broken_answer_what_is_whole_is_kept(text: str, say: str, calls: list[Any]):
+    said, found = read_answer(text, NAMES)
+    assert (said, asked(found)) == (say, calls)
+
+
+# ── calls written in text ────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("content", "rest"),
+    [
+        (json.dumps(COFFEE), ""),
+        (f"Sure! {json.dumps(COFFEE)} Hold on.", "Sure! Hold on."),
+        (f"```json\n{json.dumps(COFFEE, indent=2)}\n```", ""),
+        (f"<tool_call>\n{json.dumps(COFFEE)}\n</tool_call>", ""),
+        (f"<tool_call>{json.dumps(COFFEE)}", ""),
+        ('{"tool": "ask_shop", "args": {"query": "coffee"}}', ""),
+        ('[{"name": "ask_shop", "parameters": {"query": "coffee"}}]', ""),
+        ('{"type": "function", "function": {"name": "ask_shop", "arguments": "{\\"query\\": \\"coffee\\"}"}}', ""),
+        ('{"tool_calls": [{"name": "ask_shop", "arguments": {"query": "coffee"}}]}', ""),
+        (f'Set {{x}} then {json.dumps(COFFEE)} and {{"name": "ask_weather", "arguments": {{}}}}', None),
+    ],
+)
+def test_a_call_is_found_however_it_is_dressed(content: str, rest: str | None):
+    text, calls = take_calls(content, NAMES)
+    assert asked(calls) == [COFFEE]
+    assert "coffee" not in text
+    assert rest is None or text == rest
+
+
+def test_several_calls_keep_their_order_and_get_ids_of_their_own():
+    content = f"{json.dumps(POINTS)},\n{json.dumps(COFFEE)}\n{json.dumps([COFFEE, POINTS])}"
+    text, calls = take_calls(content, NAMES)
+    assert asked(calls) == [POINTS, COFFEE, COFFEE, POINTS]
+    assert len({call["id"] for call in calls}) == 4
+    assert text == ""
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "",
+        "Nothing to call.",
+        '{"name": "ask_weather", "arguments": {}}',
+        '{"name": "ask_shop"}',
+        '{"name": "ask_shop", "arguments": "coffee"}',
+        '{"name": "ask_shop", "arguments": ["coffee"]}',
+        '{"name": ["ask_shop"], "arguments": {}}',
+        '{"name": "ask_shop", "arguments": {"query": "coff',
+        '{"name": "ask_shop", "arguments": {"query": NaN}}',
+        '{"name": "ask_shop", "arguments": {"query": "\\ud800"}}',
+        "{'name': 'ask_shop', 'arguments': {}}",
+        "[" * 100_000,
+        '{"a":' * 100_000,
+        '{"a": "' + "x" * 100_000,
+    ],
+)
+def test_what_is_no_call_stays_text(content: str):
+    assert take_calls(content, NAMES) == (content, [])
+
+
+FRAGMENTS = (
+    *('{"name":', '"ask_shop"', '"ask_rewards"', ',"arguments":', '{"query":"x"}', "}", "{", "[", "]", "```json\n", "```", "\0"),
+    *("<tool_call>", "</tool_call>", '{"tool":', ',"args":', '"', "\\", "\\u", "NaN", "1e999", "9" * 5000, " ", "\n"),
+    *('{"say": "', '", "calls": [', json.dumps(COFFEE), json.dumps([POINTS])),
+)
+
+
+@SEEDED
+@given(st.lists(st.sampled_from(FRAGMENTS) | st.text(max_size=8), max_size=24))
+def test_reading_calls_never_raises_and_returns_only_bound_names(parts: list[str]):
+    content = "".join(parts)
+    for calls in (calls_in(content, NAMES), read_answer(content, NAMES)[1]):
+        assert {call["name"] for call in calls} <= NAMES
+        assert len({call["id"] for call in calls}) == len(calls)
+        json.dumps([call["args"] for call in calls]).encode()
+
+
+@SEEDED
+@given(
+    st.recursive(
+        st.text() | st.integers() | st.booleans() | st.none(), lambda inner: st.dictionaries(st.text(), inner), max_leaves=8
+    )
+)
+def test_arguments_come_through_as_they_were_written(value: Any):
+    call = {"name": "ask_shop", "arguments": {"value": value}}
+    assert asked(calls_in(f"So: {json.dumps(call)}.", NAMES)) == [call]
+
+
+# ── streaming past the watch ─────────────────────────────────────────────────────────────────────────
+
+
+async def watched(*pieces: str, bound: bool = True) -> tuple[AIMessageChunk, list[str]]:
+    model: Any = NativeOrJson(inner=ScriptedModel(Line("".join(pieces), pieces=pieces)))
+    return await collected(model.bind_tools(TOOLS) if bound else model)
+
+
+async def test_plain_text_streams_untouched():
+    pieces = ["Coffee is ", "20 % off, ", "and tea (green) ", 'is "new".']
+    assert (await watched(*pieces))[1] == pieces
+
+
+async def test_markdown_is_held_no_longer_than_it_takes_to_tell():
+    pieces = [
+        "See [the",
+        " offers](https://x.example/offers) or `points`,",
+        " " + "and so on " * 4,
+        "or {braces} ",
+        "etc. " * 9,
+        "end",
+    ]
+    reply, seen = await watched(*pieces)
+    assert reply.text == "".join(pieces)
+    assert seen == pieces
+
+
+async def test_a_call_after_text_with_brackets_is_still_found():
+    text = f"Use `x` {json.dumps(COFFEE)}"
+    reply, _ = await watched(*[text[i : i + 3] for i in range(0, len(text), 3)])
+    assert asked(reply.tool_calls) == [COFFEE]
+    assert reply.text.strip() == "Use `x`"
+
+
+@SEEDED
+@given(
+    st.integers(1, 40), st.sampled_from(["", "Sure, here: ", "a [b](c) "]), st.sampled_from(["{}", "```json\n{}\n```", "[{}]"])
+)
+def test_no_way_of_cutting_the_stream_shows_the_json(size: int, before: str, frame: str):
+    text = before + frame.replace("{}", json.dumps(COFFEE))
+    reply, _ = asyncio.run(watched(*[text[i : i + size] for i in range(0, len(text), size)]))
+    assert asked(reply.tool_calls) == [COFFEE]
+    assert reply.text.strip() == before.strip()
+
+
+async def test_json_that_is_no_call_is_shown_whole():
+    text = json.dumps({"name": "Arabica", "arguments": "none", "price": 4})
+    reply, _ = await watched(text[:7], text[7:])
+    assert (reply.text, reply.tool_calls) == (text, [])
+
+
+async def test_unbound_the_model_is_left_alone():
+    text = json.dumps(COFFEE)
+    reply, pieces = await watched(text[:7], text[7:], bound=False)
+    assert (pieces, reply.tool_calls) == ([text[:7], text[7:]], [])
+
+
+async def test_the_watch_adds_at_most_five_python_calls_in_a_hundred():
+    pieces = [f"word{n} " for n in range(20)]
+
+    async def calls_of(model: Any) -> int:
+        bound = model.bind_tools(TOOLS)
+        async for _ in bound.astream("warm"):
+            pass
+        count = 0
+
+        def on(frame: Any, event: str, arg: Any) -> None:
+            nonlocal count
+            count += event == "call"
+
+        sys.setprofile(on)
+        try:
+            async for _ in bound.astream("hi"):
+                pass
+        finally:
+            sys.setprofile(None)
+        return count
+
+    bare = await calls_of(ScriptedModel(lambda _: Line("", pieces=pieces)))
+    watching = await calls_of(NativeOrJson(inner=ScriptedModel(lambda _: Line("", pieces=pieces))))
+    assert bare < watching <= 1.05 * bare
