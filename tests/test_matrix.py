@@ -12,7 +12,7 @@ from tests import matrix
 
 PYPROJECT = """
 [tool.pytest.ini_options]
-addopts = ["--strict-markers", "--import-mode=importlib", "-p", "no:opik", "-p", "no:langsmith_plugin"]
+addopts = ["--strict-markers", "--import-mode=importlib"]
 markers = ["req(id, ...): rows"]
 """
 
@@ -82,6 +82,7 @@ class Project:
 
     def run(self, *command: str) -> subprocess.CompletedProcess[str]:
         environment = {key: value for key, value in os.environ.items() if not key.startswith("PYTEST")}
+        environment["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
         return subprocess.run(
             [sys.executable, *(command or ("-m", "tests.matrix"))],
             cwd=self.root, env=environment, capture_output=True, text=True, check=False,
@@ -115,6 +116,7 @@ def test_a_row_is_proven_only_when_all_its_tests_passed(tmp_path: Path):
         ),
         (PASSES, document(2, "done", "planned"), "1 rows are proven, the floor is 2"),
     ],
+    ids=["all done", "at the floor", "done without proof", "no such row", "below the floor"],
 )
 def test_a_promise_without_proof_ends_in_no(tmp_path: Path, suite: str, text: str, fault: str):
     done = Project(tmp_path, suite, text).run()
