@@ -22,6 +22,7 @@ HERE = Path(__file__).parent
 BASE_POINTS = 25
 TENANTS = {"acme": 200, "globex": 100}
 DEMO = ("acme", "u-001")
+MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 Row = dict[str, Any]
 
 
@@ -36,6 +37,12 @@ def day(offset: int) -> str:
 
 def days(iso: str) -> int:
     return (date.fromisoformat(iso) - AS_OF).days
+
+
+def spoken(iso: str) -> str:
+    """14 Nov 2026."""
+    when = date.fromisoformat(iso)
+    return f"{when.day} {MONTHS[when.month - 1]} {when.year}"
 
 
 def near(rng: random.Random, centre: Sequence[int], spread: float) -> dict[str, float]:
@@ -87,7 +94,7 @@ def offer_terms(offer: Row, shops: str) -> str:
     count = offer["minimum"]
     need = f"Buy {count} in one trip" if count > 1 else "Buy 1"
     return (
-        f"{need} at {shops} between {offer['starts']} and {offer['ends']}. "
+        f"{need} at {shops} between {spoken(offer['starts'])} and {spoken(offer['ends'])}. "
         f"Limit {offer['limit']} per account. Send the receipt within 14 days of purchase. "
         "Sizes and varieties not named here do not count."
     )

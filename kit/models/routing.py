@@ -9,12 +9,15 @@ import numpy as np
 from kit.models import phrases
 from kit.models.similarity import Floats, content, index, words
 
-FITS = 0.16
+FITS = 0.13
 """The score below which nothing fits."""
-CLEAR = 0.10
+CLEAR = 0.075
 """What a further tool must gain over those chosen, on clauses of its own, before a request is split."""
-STAY, ASKED, BACK, FRESH = 0.08, 0.10, 0.06, 0.05
+STAY, ASKED, BACK, FRESH = 0.1, 0.15, 0.06, 0.0
 """Head start of the tools in play: always; when the assistant asked; when the request points back; taken off when it opens a matter."""
+
+
+POW, REL = 1.0, 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,9 +158,10 @@ def _split(request: str, pieces: Sequence[Clause], scores: Sequence[Floats], lif
     weight = np.array([min(1.0, 0.4 * len(content(piece.text))) for piece in pieces], np.float32)
     weight *= table.max(axis=1) >= FITS
     table = table + lift
+    scale = np.maximum(table.max(axis=1), 0.05)[:, None].mean()
     chosen = [first]
     while len(chosen) < len(pieces):
-        gain = weight @ np.maximum(table - table[:, chosen].max(axis=1, keepdims=True), 0)
+        gain = weight @ np.maximum(table - table[:, chosen].max(axis=1, keepdims=True), 0) ** POW / (scale**REL)
         best = int(gain.argmax())
         if gain[best] < CLEAR:
             break

@@ -29,6 +29,7 @@ async def no_faults(headers: Mapping[str, str], request: EnricherRequest, serve:
 
 def context_app(world: World, *, latency: float = 0.0, faults: Faults = no_faults) -> FastAPI:
     """The service over a world; each enricher waits its own seconds times `latency` (PC2-S5.5)."""
+    _ = (world.offer_index, world.product_index, world.article_index)  # built now, so that no first question waits for it
     service = _Service(world, latency, faults)
     app = FastAPI(title="context service (simulated)", docs_url=None, redoc_url=None, openapi_url=None)
     app.add_api_route("/v1/enrich", service.enrich, methods=["POST"], response_model=None)

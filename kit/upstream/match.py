@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import islice
 from math import log
 from typing import Generic, Literal, TypeVar
@@ -42,9 +43,10 @@ def fold(token: str) -> str:
     return token[:-1] if len(token) > 3 and token.endswith("s") and not token.endswith(("ss", "us", "is")) else token
 
 
-def tokens(text: str) -> list[str]:
+@lru_cache(maxsize=10_000)
+def tokens(text: str) -> tuple[str, ...]:
     """Every word of a text, folded, in order."""
-    return [fold(token) for token in _TOKEN.findall(text.lower())]
+    return tuple(fold(token) for token in _TOKEN.findall(text.lower()))
 
 
 def wanted(text: str, noise: frozenset[str] = NOISE) -> dict[str, str]:
