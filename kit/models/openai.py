@@ -51,7 +51,7 @@ def chat_model(
         "timeout": TIMEOUT,
         "stream_chunk_timeout": None,
         "max_retries": RETRIES,
-
+        "stream_usage": True,
         "use_responses_api": spec.api == "responses",
         "reasoning_effort": tuning.reasoning_effort or spec.effort,
         "verbosity": tuning.text_verbosity,
