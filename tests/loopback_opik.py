@@ -1,0 +1,83 @@
+"""A loopback stub of the Opik REST API: keeps what the real SDK sends, so that tests can look at it. It is not a server."""
+
+import gzip
+import json
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, cast
+
+
+class OpikStub(ThreadingHTTPServer):
+    """What arrived: `traces` and `spans` by id, as the last write left them; `calls` as (method, path, headers)."""
+
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.traces: dict[str, dict[str, Any]] = {}
+        self.spans: dict[str, dict[str, Any]] = {}
+        self.calls: list[tuple[str, str, dict[str, str]]] = []
+        self.lock = threading.Lock()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_address[1]}/api"
+
+    def answer(self, method: str, path: str, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+        """Status and JSON for one call."""
+        match method, path.partition("/v1/private/")[2] or path.rpartition("/api/")[2]:
+            case "GET", "is-alive/ping":
+                return 200, {"message": "Healthy Server", "healthy": True}
+            case "GET", "is-alive/ver":
+                return 200, {"version": "loopback stub"}
+            case "POST", "projects/retrieve":
+                return 200, {"id": "0194f5f0-0000-7000-8000-000000000000", "name": body.get("name")}
+            case "POST" | "PUT", "traces/batch" | "spans/batch" as kind:
+                kept = self.traces if kind == "traces/batch" else self.spans
+                with self.lock:
+                    for item in body[kind.partition("/")[0]]:
+                        kept.setdefault(item["id"], {}).update(item)
+                return 204, {}
+            case _:
+                return 404, {"errors": ["the stub does not know this call"]}
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def _serve(self) -> None:
+        stub = cast(OpikStub, self.server)
+        raw = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        if self.headers.get("Content-Encoding") == "gzip":
+            raw = gzip.decompress(raw)
+        path = self.path.partition("?")[0]
+        with stub.lock:
+            stub.calls.append((self.command, path, dict(self.headers.items())))
+        status, answer = stub.answer(self.command, path, json.loads(raw or b"{}"))
+        payload = b"" if status == 204 else json.dumps(answer).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(payload)))
+        self.end_headers()
+        self.wfile.write(payload)
+
+    do_GET = do_POST = do_PUT = do_PATCH = _serve
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Says nothing."""
+
+
+@contextmanager
+def opik_stub() -> Generator[OpikStub]:
+    """The stub on a free port, until the end of the block."""
+    stub = OpikStub()
+    thread = threading.Thread(target=stub.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
+    thread.start()
+    try:
+        yield stub
+    finally:
+        stub.shutdown()
+        stub.server_close()
+        thread.join(5)

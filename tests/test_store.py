@@ -1,0 +1,346 @@
+"""What the store promises: kept turns, plain SQL, and sentences that say what to do."""
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kit.core.context import Session
+from kit.core.errors import StoreError
+from kit.core.event import Component, Event
+from kit.core.record import Feedback, Message
+from kit.core.trace import trace_of
+from kit.stores.protocol import Store
+from kit.stores.sqlite import SCHEMA, SqliteStore
+from tests.sample_turn import ANN, a_turn, finish, some_events
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "kit.sqlite"
+
+
+@pytest.fixture
+def store(path: Path) -> Iterator[SqliteStore]:
+    opened = SqliteStore(path)
+    yield opened
+    opened.close()
+
+
+def test_everything_comes_back_as_it_was_after_reopening(path: Path) -> None:
+    session = Session(id="s1", principal=ANN, locale="de-DE", location="Ulm")
+    store: Store = SqliteStore(path)
+    store.open_session(session)
+    store.open_session(session.model_copy(update={"locale": "en-US"}))
+    ended = finish(store, a_turn())
+    store.give_feedback(Feedback(turn_id="t1", score=0, note="no"))
+    store.give_feedback(Feedback(turn_id="t1", score=1))
+    store.close()
+    again = SqliteStore(path)
+    assert again.session("s1") == session
+    assert again.turn("t1") == ended
+    assert again.events("t1") == some_events()
+    assert [(m.role, m.text) for m in again.history("s1")] == [("user", "hi"), ("assistant", "yo")]
+    assert again.feedback("t1") == Feedback(turn_id="t1", score=1)
+    again.close()
+
+
+def test_unknown_ids_are_none_or_empty() -> None:
+    store = SqliteStore(":memory:")
+    assert (store.session("x"), store.turn("x"), store.feedback("x")) == (None, None, None)
+    assert (store.events("x"), store.history("x"), store.turns()) == ([], [], [])
+    store.close()
+
+
+def test_history_is_the_newest_lines_of_one_reader_oldest_first(store: SqliteStore) -> None:
+    for n in range(4):
+        turn = a_turn(f"t{n}", at=float(n))
+        lines = [
+            Message(turn_id=turn.id, role="user", text=f"q{n}"),
+            Message(turn_id=turn.id, role="user", text=f"s{n}", agent="shop"),
+        ]
+        store.end_turn(turn, [], lines)
+    store.end_turn(a_turn("other", "s2"), [], [Message(turn_id="other", role="user", text="elsewhere")])
+    assert [m.text for m in store.history("s1", limit=2)] == ["q2", "q3"]
+    assert [m.text for m in store.history("s1", agent="shop")] == ["s0", "s1", "s2", "s3"]
+
+
+def test_turns_are_newest_first_and_match_what_was_asked(store: SqliteStore) -> None:
+    store.begin_turn(a_turn("old", at=1.0))
+    store.begin_turn(a_turn("new", at=3.0))
+    store.begin_turn(a_turn("bob", "s2", user="bob", at=2.0))
+    assert [t.id for t in store.turns()] == ["new", "bob", "old"]
+    assert [t.id for t in store.turns(limit=1)] == ["new"]
+    assert [t.id for t in store.turns(session_id="s1")] == ["new", "old"]
+    assert [t.id for t in store.turns(tenant_id="acme", user_id="bob")] == ["bob"]
+    assert store.turns(session_id="s1", user_id="bob") == []
+
+
+def test_ending_a_turn_twice_leaves_it_once(store: SqliteStore) -> None:
+    finish(store, a_turn())
+    finish(store, a_turn())
+    assert len(store.events("t1")) == len(some_events())
+    assert len(store.history("s1")) == 2
+
+
+def test_a_write_that_fails_leaves_nothing_of_itself(store: SqliteStore) -> None:
+    store.begin_turn(a_turn())
+    with sqlite3.connect(store.path) as other:
+        other.execute("DROP TABLE messages")
+    other.close()
+    with pytest.raises(StoreError):
+        finish(store, a_turn("t2"))
+    assert store.events("t2") == []
+    turn = store.turn("t2")
+    assert turn is not None and turn.status == "running"
+
+
+@pytest.mark.req("SO-5")
+def test_the_spans_table_says_what_the_trace_says(store: SqliteStore) -> None:
+    finish(store, a_turn())
+    trace = trace_of(some_events())
+    told = (
+        "id, parent_id, kind, name, agent, started, ended, status, coalesce(error, ''), output, input_tokens, output_tokens, cost"
+    )
+    sql = f"SELECT {told} FROM spans WHERE turn_id = 't1' ORDER BY started"
+    with sqlite3.connect(store.path) as reader:
+        rows = reader.execute(sql).fetchall()
+    reader.close()
+    for row, s in zip(rows, trace.spans, strict=True):
+        assert row[:5] == (s.id, s.parent_id, s.kind, s.name, s.agent)
+        assert row[5:10] == (s.started, s.ended, s.status, s.error or "", s.output)
+        assert row[10:] == (s.usage.input_tokens, s.usage.output_tokens, s.usage.cost)
+    assert [row[7] for row in rows] == ["ok", "ok", "ok", "error", "ok", "error", "running"]
+
+
+def test_components_stand_apart_from_narration_by_turn_and_agent(store: SqliteStore) -> None:
+    finish(store, a_turn())
+    with sqlite3.connect(store.path) as reader:
+        rows = reader.execute("SELECT turn_id, agent, type, payload ->> 'sku' FROM components").fetchall()
+        narration = reader.execute("SELECT group_concat(text) FROM messages").fetchone()[0]
+    reader.close()
+    assert rows == [("t1", "shop", "offer", "B1")]
+    assert "B1" not in narration
+
+
+def test_the_queries_of_the_documentation_run(store: SqliteStore) -> None:
+    finish(store, a_turn())
+    text = (Path(__file__).parent.parent / "docs" / "traces.md").read_text()
+    queries = [part.split("```")[0] for part in text.split("```sql\n")[1:]]
+    assert len(queries) >= 4
+    with sqlite3.connect(store.path) as reader:
+        found = [reader.execute(query).fetchall() for query in queries]
+    reader.close()
+    assert all(found), "each example finds something in a turn with a failure"
+
+
+@pytest.mark.parametrize("odd", [object(), "\ud83d", float("nan"), {1: b"\xff"}])
+def test_an_odd_payload_costs_nobody_the_turn(store: SqliteStore, odd: object) -> None:
+    events = some_events()
+    events[7] = events[7].model_copy(update={"body": Component(agent="shop", type="offer", payload={"odd": odd, "sku": "B1"})})
+    finish(store, a_turn(), events)
+    kept = store.events("t1")
+    assert len(kept) == len(events)
+    assert isinstance(kept[7].body, Component) and kept[7].body.payload["sku"] == "B1"
+
+
+def test_feedback_needs_a_stored_turn(store: SqliteStore) -> None:
+    with pytest.raises(StoreError, match="no turn 'nope'"):
+        store.give_feedback(Feedback(turn_id="nope", score=1))
+
+
+def test_another_thread_reads_while_turns_are_written(store: SqliteStore) -> None:
+    seen: list[int] = []
+    done = threading.Event()
+
+    def read() -> None:
+        while not done.is_set():
+            seen.append(len([turn for turn in store.turns(limit=100) if store.events(turn.id) or turn.status == "running"]))
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    for n in range(40):
+        finish(store, a_turn(f"t{n}", at=float(n)))
+    done.set()
+    reader.join(10)
+    assert seen == sorted(seen)
+    assert len(store.turns(limit=100)) == 40
+
+
+def test_ending_a_turn_costs_few_python_calls(store: SqliteStore) -> None:
+    def calls(events: list[Event]) -> int:
+        count = 0
+
+        def trace(_frame: object, kind: str, _arg: object) -> None:
+            nonlocal count
+            count += kind in ("call", "c_call")
+
+        sys.setprofile(trace)
+        try:
+            store.end_turn(a_turn(), events, [Message(turn_id="t1", role="user", text="hi")])
+        finally:
+            sys.setprofile(None)
+        return count
+
+    few, many = calls(some_events()), calls(some_events() * 10)
+    assert few < 60
+    assert many == few, "the number of events must not matter"
+
+
+# What can go wrong with the file
+
+
+def refused(path: Path) -> str:
+    with pytest.raises(StoreError) as caught:
+        SqliteStore(path)
+    return str(caught.value)
+
+
+def test_a_missing_folder_is_named(tmp_path: Path) -> None:
+    assert f"create the folder {tmp_path / 'none'}" in refused(tmp_path / "none" / "kit.sqlite")
+
+
+def test_a_file_that_is_no_database_is_left_alone(path: Path) -> None:
+    path.write_text("these are my notes\n" * 200)
+    assert "move it away, or choose another file" in refused(path)
+    assert path.read_text().startswith("these are my notes")
+
+
+def test_a_database_of_another_program_is_left_alone(path: Path) -> None:
+    with sqlite3.connect(path) as other:
+        other.execute("CREATE TABLE mine (x)")
+    other.close()
+    before = path.read_bytes()
+    assert "a database of another program" in refused(path)
+    assert path.read_bytes() == before
+
+
+def test_a_newer_file_asks_for_an_update(path: Path) -> None:
+    SqliteStore(path).close()
+    with sqlite3.connect(path) as newer:
+        newer.execute(f"PRAGMA user_version = {SCHEMA + 1}")
+    newer.close()
+    assert f"schema {SCHEMA + 1}, this one knows {SCHEMA}" in refused(path)
+
+
+def test_a_folder_in_place_of_the_file_is_refused(tmp_path: Path) -> None:
+    assert "choose another file" in refused(tmp_path)
+
+
+AS_NOBODY = """
+import os, sys
+from kit.core.errors import StoreError
+from kit.stores.sqlite import SqliteStore
+if os.geteuid() == 0:
+    os.seteuid(65534)
+for path in sys.argv[1:]:
+    try:
+        SqliteStore(path)
+    except StoreError as error:
+        print(error)
+"""
+
+
+def test_no_write_permission_is_said_for_folder_and_file(tmp_path: Path) -> None:
+    for folder in (tmp_path, *tmp_path.parents[:2]):
+        if folder.stat().st_uid == os.geteuid():
+            folder.chmod(folder.stat().st_mode | 0o055)
+    SqliteStore(tmp_path / "old.sqlite").close()
+    (tmp_path / "old.sqlite").chmod(0o444)
+    tmp_path.chmod(0o555)
+    try:
+        files = [str(tmp_path / name) for name in ("new.sqlite", "old.sqlite")]
+        run = subprocess.run([sys.executable, "-c", AS_NOBODY, *files], capture_output=True, text=True, timeout=60)
+    finally:
+        tmp_path.chmod(0o755)
+    assert run.stdout.count("give this user write permission on it and on the folder") == 2, run.stdout + run.stderr
+
+
+def test_a_closed_store_says_so(path: Path) -> None:
+    store = SqliteStore(path)
+    store.close()
+    store.close()
+    with pytest.raises(StoreError, match="open it again"):
+        store.turns()
+    assert [file.name for file in path.parent.iterdir()] == [path.name], "nothing is left beside the file"
+
+
+# Processes that die, and processes that live
+
+WRITER = """
+import sys
+from kit.stores.sqlite import SqliteStore
+from tests.sample_turn import a_turn, finish
+store = SqliteStore(sys.argv[1])
+store.begin_turn(a_turn(sys.argv[2] + "open"))
+for n in range(int(sys.argv[3])):
+    finish(store, a_turn(sys.argv[2] + str(n), at=float(n)))
+    print(sys.argv[2] + str(n), flush=True)
+sys.stdin.read()
+"""
+
+
+def writer(path: Path, name: str, turns: int) -> "subprocess.Popen[str]":
+    return subprocess.Popen(
+        [sys.executable, "-c", WRITER, str(path), name, str(turns)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=Path(__file__).parent.parent,
+    )
+
+
+def lines(process: "subprocess.Popen[str]", count: int) -> list[str]:
+    assert process.stdout is not None
+    return [process.stdout.readline().strip() for _ in range(count)]
+
+
+def end(process: "subprocess.Popen[str]") -> None:
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+
+
+def test_acknowledged_turns_survive_a_killed_writer(path: Path) -> None:
+    process = writer(path, "w", 100_000)
+    acknowledged = lines(process, 60)
+    end(process)
+    store = SqliteStore(path)
+    assert [name for name in acknowledged if len(store.events(name)) != len(some_events())] == []
+    left = store.turn("wopen")
+    assert left is not None and left.status == "interrupted"
+    assert "running" not in {turn.status for turn in store.turns(limit=100_000)}
+    store.close()
+    assert not list(path.parent.glob("*-owner-*"))
+
+
+def test_turns_of_a_live_process_are_not_interrupted(path: Path) -> None:
+    mine = SqliteStore(path)
+    mine.begin_turn(a_turn("mine"))
+    process = writer(path, "w", 3)
+    lines(process, 3)
+    third = SqliteStore(path)
+    statuses = {turn.id: turn.status for turn in third.turns()}
+    assert (statuses["mine"], statuses["wopen"]) == ("running", "running")
+    end(process)
+    assert third.mark_interrupted() == 1
+    statuses = {turn.id: turn.status for turn in mine.turns()}
+    assert (statuses["mine"], statuses["wopen"]) == ("running", "interrupted")
+    third.close()
+    mine.close()
+
+
+def test_processes_that_open_a_new_file_together_lose_nothing(path: Path) -> None:
+    processes = [writer(path, f"w{n}-", 25) for n in range(4)]
+    for process in processes:
+        assert lines(process, 25)[-1].endswith("24")
+    store = SqliteStore(path)
+    assert len(store.turns(limit=1000)) == 4 * 26
+    for process in processes:
+        end(process)
+    store.close()
