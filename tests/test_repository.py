@@ -1,0 +1,159 @@
+"""The rules of the house hold: CONTRIBUTING.md states them, this file says no."""
+
+import ast
+import json
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.matrix import DOCUMENT, read_table
+
+ROOT = Path(__file__).parent.parent
+PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+LINT_IMPORTS = "from importlinter.cli import lint_imports_command; lint_imports_command()"
+
+LONG_MODULES: dict[str, str] = {}
+"""Modules of more than 300 lines -> why they are one."""
+
+LONG_FUNCTIONS: dict[str, str] = {}
+"""`path::function` of more than 60 lines -> why it reads as one thought."""
+
+PLANTED = {
+    "Every package stands on those below it": ("core/card.py", "import kit.tools.tool"),
+    "and every package has a place": ("misplaced.py", ""),
+    "nobody imports the names of the root": ("tools/tool.py", "from kit import open_kit"),
+    "Settings reach the kit": ("compose/prompts.py", "import kit.settings"),
+    "OpenAI's client": ("models/offline.py", "import langchain_openai"),
+    "Opik is imported": ("runtime/recorder.py", "import opik"),
+    "Streamlit is imported": ("cli.py", "import streamlit"),
+    "Frames and figures": ("runtime/rollup.py", "import pandas"),
+    "Values touch nothing": ("core/outcome.py", "import asyncio"),
+    "Stores know values": ("stores/sqlite.py", "import langchain_core.messages"),
+}
+"""Words of a contract -> a line that breaks it, and where."""
+
+
+def sources(*folders: str) -> Iterator[tuple[str, str]]:
+    for folder in folders:
+        found = sorted((ROOT / folder).rglob("*.py")) if (ROOT / folder).is_dir() else [ROOT / folder]
+        yield from ((path.relative_to(ROOT).as_posix(), path.read_text()) for path in found)
+
+
+def texts() -> Iterator[tuple[str, str]]:
+    """Every file of ours that a person may read, without built and generated ones."""
+    kinds = {".py", ".md", ".yaml", ".toml", ".ipynb", ".txt", ""}
+    for path in sorted(ROOT.rglob("*")):
+        name = path.relative_to(ROOT)
+        hidden = any(part.startswith(".") and part not in (".ci", ".streamlit") for part in name.parts)
+        if path.is_file() and path.suffix in kinds and not hidden and "__pycache__" not in name.parts:
+            yield name.as_posix(), path.read_text()
+
+
+def lint_imports(root: Path) -> str:
+    done = subprocess.run(
+        [sys.executable, "-c", LINT_IMPORTS, "--no-cache"], cwd=root, capture_output=True, text=True, check=False
+    )
+    return done.stdout + done.stderr
+
+
+def test_the_import_order_is_kept():
+    said = lint_imports(ROOT)
+    assert re.search(r"Contracts: \d+ kept, 0 broken", said), said
+
+
+def test_every_import_contract_notices_its_violation(tmp_path: Path):
+    shutil.copytree(ROOT / "kit", tmp_path / "kit", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    for place, line in PLANTED.values():
+        with (tmp_path / "kit" / place).open("a") as module:
+            module.write(f"\n{line}\n")
+    said = lint_imports(tmp_path)
+    contracts = [contract["name"] for contract in PYPROJECT["tool"]["importlinter"]["contracts"]]
+    assert {name for name in contracts if f"{name} BROKEN" in said} == set(contracts), said
+    assert all(any(words in name for name in contracts) for words in PLANTED)
+    assert "kit.core is not allowed to import kit.tools" in said
+    assert "misplaced" in said
+
+
+def test_modules_and_functions_stay_readable_in_one_sitting():
+    modules, functions = set[str](), set[str]()
+    for name, text in sources("kit", "app.py"):
+        if text.count("\n") > 300:
+            modules.add(name)
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and (node.end_lineno or 0) - node.lineno >= 60:
+                functions.add(f"{name}::{node.name}")
+    assert modules == set(LONG_MODULES)
+    assert functions == set(LONG_FUNCTIONS)
+
+
+def test_modules_are_named_for_what_they_are():
+    empty = {"utils", "util", "helper", "helpers", "manager", "common", "base", "impl", "misc"}
+    named = [name for name, _ in sources("kit", "tests", "app.py") if empty & set(re.split(r"[/_.]", name))]
+    assert named == []
+
+
+def catches_all(node: ast.AST) -> bool:
+    def blind(expression: ast.expr | None) -> bool:
+        kinds = expression.elts if isinstance(expression, ast.Tuple) else [expression]
+        return any(kind is None or (isinstance(kind, ast.Name) and kind.id in ("Exception", "BaseException")) for kind in kinds)
+
+    match node:
+        case ast.ExceptHandler(type=kind, body=body):
+            return blind(kind) and not (isinstance(body[-1], ast.Raise) and body[-1].exc is None)
+        case ast.Call(func=ast.Attribute(attr="suppress") | ast.Name(id="suppress"), args=kinds):
+            return any(blind(kind) for kind in kinds)
+        case _:
+            return False
+
+
+def test_exceptions_are_caught_blindly_only_where_the_list_says():
+    listed = {name for name, rules in PYPROJECT["tool"]["ruff"]["lint"]["per-file-ignores"].items() if "BLE001" in rules}
+    found = {name for name, text in sources("kit", "app.py") if any(map(catches_all, ast.walk(ast.parse(text))))}
+    assert found == listed
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.name)
+def test_a_notebook_is_short_and_committed_without_outputs(path: Path):
+    cells = json.loads(path.read_text())["cells"]
+    code = [cell for cell in cells if cell["cell_type"] == "code"]
+    assert len(cells) <= 40
+    for cell in code:
+        text = "".join(cell["source"])
+        assert len(text.splitlines()) <= 15, text
+        assert not re.search(r"^\s*(async def|def|class) ", text, re.MULTILINE), text
+        assert (cell["outputs"], cell["execution_count"]) == ([], None), text
+
+
+def test_nothing_is_left_for_later_and_no_machine_is_named():
+    later = re.compile(r"\b(?:TO" + r"DO|FIX" + r"ME|X" + r"XX)\b")
+    machine = re.compile(r"(?<![\w.])/(?:root|work|home/\w+|Users)/")
+    found = [f"{name}: {hit[0]}" for name, text in texts() for rule in (later, machine) if (hit := rule.search(text))]
+    assert found == []
+
+
+def test_every_place_a_requirement_names_exists_unless_it_stands_in_italics():
+    text = (ROOT / DOCUMENT).read_text()
+    places = {line.strip("| ").split(" | ")[2] for line in text.splitlines() if line.startswith("| ") and "| id " not in line}
+    assert len(read_table(text).rows) > 200
+    assert [place for place in sorted(places) if not place.startswith("*") and not (ROOT / place).exists()] == []
+
+
+def test_the_readme_maps_every_folder():
+    readme = ROOT / "README.md"
+    folders = [path.name for path in ROOT.iterdir() if path.is_dir() and not path.name.startswith((".", "__"))]
+    missing = [name for name in folders if readme.exists() and f"{name}/" not in readme.read_text()]
+    assert missing == []
+
+
+def test_make_help_lists_the_commands_people_are_told_of():
+    said = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    listed = set(re.findall(r"^  make ([a-z]+) ", said, re.MULTILINE))
+    assert {"setup", "app", "notebooks", "test", "lint", "type", "matrix", "bench", "all"} <= listed
