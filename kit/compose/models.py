@@ -46,18 +46,18 @@ def build_model(
     *,
     api_key: str | None = None,
     base_url: str | None = None,
-    pace: float | None = None,
+    pace: float = 1.0,
     tuning: Tuning | None = None,
 ) -> "BaseChatModel":
     """The chat model a spec describes. Nothing is sent and nothing is loaded before its first call.
 
-    `pace`: seconds between two pieces the offline stand-in streams; other models keep their own.
+    `pace`: how slowly the offline stand-in speaks, as a factor; 0 is at once. Other models keep their own pace.
     """
     match spec.provider:
         case "offline":
             from kit.models.offline import OfflineModel
 
-            return OfflineModel() if pace is None else OfflineModel(pace=pace)
+            return OfflineModel().paced(pace)
         case "openai":
             from kit.models.openai import chat_model
 

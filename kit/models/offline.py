@@ -46,6 +46,10 @@ class OfflineModel(BaseChatModel):
     def _identifying_params(self) -> dict[str, Any]:
         return {"model_name": self.name}
 
+    def paced(self, factor: float) -> "OfflineModel":
+        """The same model, `factor` times as slow; 0 answers at once."""
+        return self.model_copy(update={"pace": self.pace * factor, "think": self.think * factor})
+
     @staticmethod
     def warm() -> None:
         """Reads the word vectors now (about 0.3 s of CPU) instead of at the first request."""

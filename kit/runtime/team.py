@@ -12,7 +12,7 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 from kit.compose.deck import Deck
 from kit.compose.models import build_model, check_orchestrator
 from kit.compose.prompts import plan_prompt
-from kit.core.card import AgentCard
+from kit.core.card import AgentCard, Tuning
 from kit.core.errors import BindError, UnknownId
 from kit.core.model import OFFLINE, ModelSpec
 from kit.runtime.agent import LLMAgent
@@ -52,8 +52,8 @@ class Reach:
 
     api_key: str | None = None
     base_url: str | None = None
-    pace: float | None = None
-    """How slowly the offline stand-in speaks; 0 is at once, None its own pace."""
+    pace: float = 1.0
+    """How slowly the offline stand-in speaks; 0 is at once."""
 
 
 def bind(deck: Deck, models: Models | None = None, tools: Toolbox | None = None, reach: Reach | None = None) -> Team:
@@ -70,7 +70,7 @@ def bind(deck: Deck, models: Models | None = None, tools: Toolbox | None = None,
 class _Binder:
     def __init__(self, deck: Deck, models: Models | None, tools: Toolbox, reach: Reach):
         self._deck, self._models, self._tools, self._reach = deck, models, tools, reach
-        self._built: dict[str, BaseChatModel] = {}
+        self._built: dict[tuple[str, Tuning], BaseChatModel] = {}
 
     def agent(self, card: AgentCard) -> LLMAgent:
         subs = self._deck.active_sub_agents(card)
@@ -105,10 +105,13 @@ class _Binder:
         specs = {OFFLINE.key: OFFLINE, **self._deck.models}
         if key not in specs:
             raise UnknownId(f"model of card {card.id!r}", key, specs)
-        if key not in self._built:
+        built = (key, card.tuning)
+        if built not in self._built:
             reach = self._reach
-            self._built[key] = build_model(specs[key], api_key=reach.api_key, base_url=reach.base_url, pace=reach.pace)
-        return specs[key], self._built[key]
+            self._built[built] = build_model(
+                specs[key], api_key=reach.api_key, base_url=reach.base_url, pace=reach.pace, tuning=card.tuning
+            )
+        return specs[key], self._built[built]
 
 
 def _spec_of(model: BaseChatModel) -> ModelSpec:
