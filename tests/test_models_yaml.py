@@ -1,0 +1,73 @@
+"""models.yaml: specs by key, faults with their line; and the model a spec becomes."""
+
+from pathlib import Path
+
+import pytest
+
+from kit.compose.models import build_model, check_orchestrator, load_models
+from kit.core.errors import BindError, DeckError, UnknownId
+from kit.core.model import ModelSpec
+from kit.core.outcome import Usage
+
+
+def models(folder: Path, text: str) -> Path:
+    path = folder / "models.yaml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_a_spec_takes_its_key_from_the_file_and_offline_is_always_there(tmp_path: Path):
+    specs = load_models(models(tmp_path, "small:\n  provider: openai\n  effort: low\n  price_in: 0.5\n  price_out: 2\n"))
+    assert list(specs) == ["offline", "small"]
+    assert specs["small"] == ModelSpec(key="small", provider="openai", effort="low", price_in=0.5, price_out=2.0)
+    assert specs["small"].cost(Usage(input_tokens=1_000_000, output_tokens=500_000)) == 1.5
+    with pytest.raises(UnknownId, match=r"unknown model 'smal': did you mean 'small'\?"):
+        specs["smal"]
+
+
+def test_an_empty_file_knows_the_offline_stand_in(tmp_path: Path):
+    assert list(load_models(models(tmp_path, ""))) == ["offline"]
+
+
+def test_every_fault_of_the_file_is_reported_with_its_line(tmp_path: Path):
+    text = "small:\n  provider: openapi\nbig:\n  provider: openai\n  contxt_window: 5\n  fallback: smal\nodd: 3\n"
+    with pytest.raises(DeckError) as caught:
+        load_models(models(tmp_path, text))
+    assert [fault.replace(f"{tmp_path}/", "") for fault in caught.value.faults] == [
+        "models.yaml:2: 'provider': input should be 'offline' or 'openai', got 'openapi'",
+        "models.yaml:5: unknown field 'contxt_window': did you mean 'context_window'?",
+        "models.yaml:7: expected a mapping of fields, found a single value; write `field: value` lines",
+    ]
+
+
+def test_a_fallback_must_be_a_model(tmp_path: Path):
+    with pytest.raises(DeckError, match=r"models\.yaml:3: unknown model 'smal': did you mean 'small'"):
+        load_models(models(tmp_path, "small:\n  provider: openai\n  fallback: smal\n"))
+
+
+def test_a_missing_file_is_a_sentence(tmp_path: Path):
+    with pytest.raises(DeckError, match=r"models\.yaml:1: cannot be read \(No such file or directory\)"):
+        load_models(tmp_path / "models.yaml")
+
+
+def test_the_offline_stand_in_is_built_without_a_key():
+    assert build_model(ModelSpec(key="offline", provider="offline"))._llm_type
+
+
+def test_an_openai_compatible_model_is_built_for_its_endpoint():
+    spec = ModelSpec(key="local", provider="openai", routing="json_schema")
+    assert build_model(spec, base_url="http://127.0.0.1:9/v1")._llm_type
+
+
+@pytest.mark.req("PC1-NFR-6")
+@pytest.mark.parametrize(
+    ("concurrent", "routing", "refused"),
+    [(True, "native", False), (True, "json_schema", False), (False, "json_schema", False), (False, "native", True)],
+)
+def test_an_orchestrator_needs_concurrent_tool_calls_or_routing_by_schema(concurrent: bool, routing: str, refused: bool):
+    spec = ModelSpec.model_validate({"key": "m", "provider": "openai", "routing": routing, "concurrent_tool_calls": concurrent})
+    if refused:
+        with pytest.raises(BindError, match="model 'm' cannot orchestrate: it makes one tool call at a time"):
+            check_orchestrator(spec)
+    else:
+        check_orchestrator(spec)
