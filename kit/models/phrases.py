@@ -136,6 +136,19 @@ def _whole(*parts: str) -> re.Pattern[str]:
 
 SMALL_TALK = _whole(_GREETING, _WELL, _THANKS, _BYE, _DONE, _AFFIRM, _PRAISE, "and|but|just|for|sir|friend")
 """Matches a whole message made of nothing but pleasantries."""
+CLOSERS = _set(
+    """that that's that'll thats this it it's is was will should would be been do does did all everything anything nothing i
+    i'm i'll i've you you've you're your we for now today tonight so ever very much great good nice perfect awesome wonderful
+    lovely excellent amazing day night evening weekend one a an the thanks thank bye goodbye help helped helps helping
+    helpful need needed needs wanted know think guess to of my me have had enjoy again really appreciate information info
+    service time times no nope not yes yeah yep ok okay alright sure just then and but here from take care welcome see later
+    else other more wait soon kind if with going go looking it'll well oh too as at in there cheers hope like lot"""
+)
+"""Words a message may be made of that ends a conversation."""
+ENDING = re.compile(
+    rf"\b(?:{_THANKS}|{_BYE}|(?:that|this|it)(?:'s|s|'ll be| is| was| will be| should be)? (?:about )?(?:all|it|everything)|(?:'ll|should) do it)\b",
+    re.I,
+)
 AFFIRMATIVE = _whole(_AFFIRM, _PRAISE)
 """A bare yes: small talk, unless it answers a question."""
 GREETING = re.compile(rf"^\W*{_GREETING}\b", re.I)
@@ -166,6 +179,9 @@ FRESH = re.compile(
     re.I | re.X,
 )
 """Words that open a matter rather than go on with one."""
+
+CONFIRM = re.compile(r"\b(?:please confirm|confirm (?:that|the|this|your|if)|confirmation details|let me know (?:if|which|what|when))\b", re.I)
+"""A question without a question mark."""
 
 REFERENCE = re.compile(
     r"""\b(?:it|that\ one|this\ one|the\ (?:first|second|third|fourth|last|other|same|cheaper|cheapest|next)(?:\ one)?|those

@@ -17,7 +17,8 @@ STAY, ASKED, BACK, FRESH = 0.1, 0.15, 0.06, 0.0
 """Head start of the tools in play: always; when the assistant asked; when the request points back; taken off when it opens a matter."""
 
 
-POW, REL = 1.0, 0.0
+PIECE = 0.08
+EXTRA = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,15 +70,16 @@ def small_talk(request: str, said: str = "") -> bool:
     text = phrases.untokenised(request.strip()[:400])
     if not words(text):
         return False
-    if not phrases.SMALL_TALK.fullmatch(text):
-        return False
-    return not (asks(said) and phrases.AFFIRMATIVE.fullmatch(text))
+    if phrases.SMALL_TALK.fullmatch(text):
+        return not (asks(said) and phrases.AFFIRMATIVE.fullmatch(text))
+    return "?" not in text and phrases.ENDING.search(text) is not None and all(word in phrases.CLOSERS for word in words(text))
 
 
 def asks(said: str) -> bool:
     """True when the assistant's last words were a question about the matter in hand."""
-    last = re.split(r"(?<=[.!?])\s+", said.strip())[-1]
-    return last.endswith("?") and not phrases.CLOSING_QUESTION.search(last)
+    last = re.split(r"(?<=[.!?])\s+", said.strip()[-600:])[-2:]
+    open_question = last[-1].endswith("?") or any(phrases.CONFIRM.search(sentence) for sentence in last)
+    return open_question and not phrases.CLOSING_QUESTION.search(last[-1])
 
 
 def points_back(request: str, said: str = "") -> bool:
@@ -156,14 +158,13 @@ def _split(request: str, pieces: Sequence[Clause], scores: Sequence[Floats], lif
     """Adds tools while each gains enough on clauses of its own; every clause goes to the tool it prefers among those."""
     table = np.stack(scores)
     weight = np.array([min(1.0, 0.4 * len(content(piece.text))) for piece in pieces], np.float32)
-    weight *= table.max(axis=1) >= FITS
+    weight *= table.max(axis=1) >= PIECE
     table = table + lift
-    scale = np.maximum(table.max(axis=1), 0.05)[:, None].mean()
     chosen = [first]
     while len(chosen) < len(pieces):
-        gain = weight @ np.maximum(table - table[:, chosen].max(axis=1, keepdims=True), 0) ** POW / (scale**REL)
+        gain = weight @ np.maximum(table - table[:, chosen].max(axis=1, keepdims=True), 0)
         best = int(gain.argmax())
-        if gain[best] < CLEAR:
+        if gain[best] < CLEAR + (EXTRA if lift.any() else 0):
             break
         chosen.append(best)
     groups: dict[int, list[int]] = {}
