@@ -1,6 +1,7 @@
 """A scripted server on 127.0.0.1 that speaks Chat Completions and Responses, streaming and not; there is no model in it."""
 
 import json
+import sys
 import threading
 import time
 from collections.abc import Generator, Iterator, Sequence
@@ -29,10 +30,16 @@ class Say:
     calls: Sequence[Call] = ()
     usage: tuple[int, int] = (11, 7)
     drip: float = 0.0
+    cut: bool = False
+    """The token limit was reached before the end."""
 
     @property
     def text(self) -> str:
         return "".join(self.pieces)
+
+    @property
+    def finish(self) -> str:
+        return "length" if self.cut else "tool_calls" if self.calls else "stop"
 
 
 @dataclass(frozen=True)
@@ -101,6 +108,12 @@ class _Server(ThreadingHTTPServer):
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         self.state = Loopback(url=f"http://127.0.0.1:{self.server_address[1]}/v1")
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        if isinstance(sys.exception(), ConnectionError):
+            self.state.hung_up.set()
+        else:
+            super().handle_error(request, client_address)
 
 
 @contextmanager
@@ -205,7 +218,7 @@ def _completion(say: Say) -> JSON:
     message: JSON = {"role": "assistant", "content": say.text or None}
     if say.calls:
         message["tool_calls"] = [_tool_call(call) for call in say.calls]
-    choice = {"index": 0, "message": message, "finish_reason": "tool_calls" if say.calls else "stop"}
+    choice = {"index": 0, "message": message, "finish_reason": say.finish}
     return {
         "id": "chatcmpl-1",
         "object": "chat.completion",
@@ -231,7 +244,7 @@ def _chunks(say: Say, request: JSON) -> Iterator[JSON]:
         yield chunk({"tool_calls": [{"index": index, **whole}]})
         for part in (arguments[:5], arguments[5:]):
             yield chunk({"tool_calls": [{"index": index, "function": {"arguments": part}}]})
-    yield chunk({}, "tool_calls" if say.calls else "stop")
+    yield chunk({}, say.finish)
     if (request.get("stream_options") or {}).get("include_usage"):
         yield {**chunk({}), "choices": [], "usage": _usage(say)}
 

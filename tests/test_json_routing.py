@@ -81,6 +81,13 @@ async def test_an_answer_by_schema_becomes_text_and_concurrent_calls(server: Loo
 
 
 @pytest.mark.realtime
+async def test_of_an_answer_cut_off_at_the_token_limit_the_whole_calls_are_made(server: Loopback):
+    server.plays(Say([BOTH[:-20]], cut=True))
+    reply, _ = await collected(model_at(server, routing="json_schema").bind_tools(TOOLS))
+    assert (reply.text, asked(reply.tool_calls)) == ("One moment.", [POINTS])
+
+
+@pytest.mark.realtime
 async def test_after_tool_results_plain_text_streams(server: Loopback):
     server.plays(Say([BOTH]), Say(["You have ", "1,200 points."]))
     bound = model_at(server, routing="json_schema").bind_tools(TOOLS)
@@ -125,6 +132,20 @@ async def test_native_calls_win_over_json_in_the_text(server: Loopback):
 async def test_an_answer_without_calls_is_the_whole_answer():
     reply, pieces = await collected(JsonRouting(inner=ScriptedModel('{"say": "Hello!", "calls": []}')).bind_tools(TOOLS))
     assert (pieces, reply.tool_calls) == (["Hello!"], [])
+
+
+async def test_what_the_model_says_streams_before_its_calls_are_known():
+    pieces = [
+        '{"say": "One mo',
+        "ment\\u2026 \\ud83d",
+        '\\ude00 \\"now\\',
+        '"", "calls": [{"name": "ask_shop", ',
+        '"arguments": {"query": "coffee"}}]}',
+    ]
+    inner = ScriptedModel(Line("".join(pieces), pieces=pieces))
+    reply, seen = await collected(JsonRouting(inner=inner).bind_tools(TOOLS))
+    assert seen == ["One mo", "ment… ", '😀 "now', '"']
+    assert asked(reply.tool_calls) == [COFFEE]
 
 
 async def test_without_tools_nothing_is_asked_by_schema():
@@ -214,6 +235,7 @@ def test_tool_choice_any_demands_a_call_and_none_forbids_it():
         (BOTH[:-20], "One moment.", [POINTS]),
         ('{"say": "I was cut o', "I was cut o", []),
         ('{"say": "half \\u00', "", []),
+        ('{"say": "lone \\udc00.", "calls": []}', "lone ?.", []),
         ('{"calls": []}', '{"calls": []}', []),
         (json.dumps(COFFEE), "", [COFFEE]),
         ("No schema here.", "No schema here.", []),

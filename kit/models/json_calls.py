@@ -54,11 +54,22 @@ def read_answer(text: str, names: Collection[str]) -> tuple[str, list[ToolCall]]
     fenced = _FENCED.fullmatch(text)
     value, _ = _decoded(fenced[1].strip() if fenced else text.strip(), 0)
     if isinstance(value, dict) and isinstance(say := cast("dict[str, object]", value).get("say"), str):
-        return say, list(_calls_of(cast("object", value), names))
+        return _whole_characters(say), list(_calls_of(cast("object", value), names))
     rest, calls = take_calls(text, names)
-    if begun := _SAY.match(text):
-        rest, _ = _decoded(begun[1] + '"', 0)
-    return (rest if isinstance(rest, str) else ""), calls
+    return (say_so_far(text) if _SAY.match(text) else rest), calls
+
+
+def say_so_far(text: str) -> str:
+    """What the beginning of such an answer says; "" where that cannot be read yet."""
+    begun = _SAY.match(text)
+    say = _decoded(begun[1] + '"', 0)[0] if begun else ""
+    if not isinstance(say, str):
+        return ""
+    return _whole_characters(say[:-1] if "\ud800" <= say[-1:] <= "\udbff" else say)
+
+
+def _whole_characters(text: str) -> str:
+    return text.encode(errors="replace").decode()
 
 
 def _decoded(text: str, start: int) -> tuple[object, int]:

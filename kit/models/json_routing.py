@@ -4,18 +4,19 @@ import json
 import re
 from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from contextlib import aclosing
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, ToolCall
+from langchain_core.messages.ai import add_ai_message_chunks
 from langchain_core.messages.tool import tool_call_chunk
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 from langchain_core.runnables import Runnable, RunnableBinding
 from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
-from kit.models.json_calls import calls_in, read_answer, take_calls
+from kit.models.json_calls import calls_in, read_answer, say_so_far, take_calls
 from kit.models.json_request import plain_request
 
 __all__ = ["JsonRouting", "NativeOrJson", "calls_in"]
@@ -31,11 +32,15 @@ class JsonRouting(BaseChatModel):
     """A model without tool calls, made to route: it answers by schema, and the answer becomes tool calls.
 
     With tools bound and no tool result at the end, the model is shown the tools as text and answers
-    `{"say": text, "calls": [{"name", "arguments"}]}`. After tool results, and with no tools bound, it answers in plain text.
-    A forced tool (`tool_choice` a name, "any" or "required") is asked for by schema wherever the conversation stands.
+    `{"say": text, "calls": [{"name", "arguments"}]}`; what it says streams while it is written, the calls come last.
+    After tool results, and with no tools bound, it answers in plain text. A forced tool (`tool_choice` a name, "any" or
+    "required") is asked for by schema wherever the conversation stands.
     """
 
     inner: BaseChatModel
+    schema_in: Literal["options", "body"] = "options"
+    """Where the schema goes: LangChain's `response_format`, or OpenAI's chat body as it is. The latter returns an answer that
+    was cut off at the token limit, from which whole calls are kept; with the former the client raises instead."""
 
     @property
     def _llm_type(self) -> str:
@@ -52,7 +57,7 @@ class JsonRouting(BaseChatModel):
         run_manager: CallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> ChatResult:
-        plain, options, names = plain_request(messages, **kwargs)
+        plain, options, names = self._request(messages, kwargs)
         return _by_schema(self.inner._generate(plain, stop, run_manager, **options), names)
 
     async def _agenerate(
@@ -62,7 +67,7 @@ class JsonRouting(BaseChatModel):
         run_manager: AsyncCallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> ChatResult:
-        plain, options, names = plain_request(messages, **kwargs)
+        plain, options, names = self._request(messages, kwargs)
         return _by_schema(await self.inner._agenerate(plain, stop, run_manager, **options), names)
 
     def _astream(
@@ -72,12 +77,20 @@ class JsonRouting(BaseChatModel):
         run_manager: AsyncCallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> AsyncIterator[ChatGenerationChunk]:
-        plain, options, names = plain_request(messages, **kwargs)
+        plain, options, names = self._request(messages, kwargs)
         if names:
-            return self._whole(plain, stop, run_manager, names, options)
+            return self._routed(plain, stop, run_manager, names, options)
         return self.inner._astream(plain, stop, run_manager, **options)
 
-    async def _whole(
+    def _request(
+        self, messages: list[BaseMessage], kwargs: dict[str, Any]
+    ) -> tuple[list[BaseMessage], dict[str, Any], tuple[str, ...]]:
+        plain, options, names = plain_request(messages, **kwargs)
+        if names and self.schema_in == "body":
+            options["extra_body"] = {"response_format": options.pop("response_format")}
+        return plain, options, names
+
+    async def _routed(
         self,
         messages: list[BaseMessage],
         stop: list[str] | None,
@@ -85,11 +98,22 @@ class JsonRouting(BaseChatModel):
         names: Collection[str],
         options: dict[str, Any],
     ) -> AsyncIterator[ChatGenerationChunk]:
-        result = _by_schema(await self.inner._agenerate(messages, stop, run_manager, **options), names)
-        message = _message(result)
-        if message.text:
-            yield ChatGenerationChunk(message=AIMessageChunk(content=message.text))
-        yield _call_chunk(message.tool_calls, message)
+        chunks: list[AIMessageChunk] = []
+        written = said = ""
+        source: Any = self.inner._astream(messages, stop, run_manager, **options)
+        async with aclosing(source):
+            async for chunk in source:
+                chunks.append(chunk.message)
+                written += chunk.text
+                say = say_so_far(written) if chunk.text else ""
+                if len(say) > len(said):
+                    yield ChatGenerationChunk(message=AIMessageChunk(content=say[len(said) :]))
+                    said = say
+        say, calls = read_answer(written, names)
+        if len(say) > len(said):
+            yield ChatGenerationChunk(message=AIMessageChunk(content=say[len(said) :]))
+        if chunks:
+            yield _call_chunk(calls, add_ai_message_chunks(chunks[0], *chunks[1:]))
 
 
 class NativeOrJson(BaseChatModel):

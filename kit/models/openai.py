@@ -60,7 +60,9 @@ def chat_model(
     }
     model = ChatOpenAI(**settings)
     match spec.routing, spec.api:
-        case "json_schema", _:
+        case "json_schema", "chat":
+            return JsonRouting(inner=model, name=spec.key, schema_in="body")
+        case "json_schema", "responses":
             return JsonRouting(inner=model, name=spec.key)
         case "native", "chat":
             return NativeOrJson(inner=model, name=spec.key)
