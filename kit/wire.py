@@ -95,12 +95,12 @@ async def open_kit(
     settings = settings or Settings.read()
     deck = deck or load_deck(settings.deck, TOOL_IDS, environment=settings.environment)
     async with AsyncExitStack() as stack:
-        if tools is None:
-            tools = await _upstream_tools(settings, stack)
-        reach = Reach(api_key=settings.openai_api_key, base_url=settings.openai_base_url, pace=settings.pace)
-        team = bind(deck, models if models is not None else choose_models(settings), tools, reach)
         store = _store(settings.store)
         stack.callback(store.close)
+        if tools is None:
+            tools = await _upstream_tools(settings, store, stack)
+        reach = Reach(api_key=settings.openai_api_key, base_url=settings.openai_base_url, pace=settings.pace)
+        team = bind(deck, models if models is not None else choose_models(settings), tools, reach)
         recorder = Recorder(_sinks(settings))
         stack.callback(recorder.close)
         today = settings.today or datetime.date.today().isoformat()
@@ -109,7 +109,7 @@ async def open_kit(
             cassette.save()
 
 
-async def _upstream_tools(settings: Settings, stack: AsyncExitStack) -> Toolbox:
+async def _upstream_tools(settings: Settings, store: Store, stack: AsyncExitStack) -> Toolbox:
     """Tools over the upstream services: over their socket when a URL is set, else in this process."""
     if settings.upstream_url:
         base = settings.upstream_url.rstrip("/")
@@ -121,7 +121,7 @@ async def _upstream_tools(settings: Settings, stack: AsyncExitStack) -> Toolbox:
         support = _in_process(support_app(world, pace=settings.pace), "support")
     for client in (context, support):
         await stack.enter_async_context(client)
-    return toolbox(HttpEnrich(context), HttpSupport(support))
+    return toolbox(HttpEnrich(context), HttpSupport(support), store)
 
 
 def _in_process(app: object, name: str) -> httpx.AsyncClient:

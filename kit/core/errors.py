@@ -46,6 +46,10 @@ class DataError(KitError):
     """A data file that is missing or broken."""
 
 
+class SessionError(KitError):
+    """A session id that another principal already uses."""
+
+
 class StoreError(KitError):
     """The store cannot be opened, read or written."""
 

@@ -52,6 +52,13 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         future.add_done_callback(self._job_done)
         return future
 
+    async def shutdown_default_executor(self, timeout: float | None = None) -> None:
+        self.busy += 1
+        try:
+            await super().shutdown_default_executor()
+        finally:
+            self.busy -= 1
+
     def _job_done(self, _: "asyncio.Future[Any]") -> None:
         self.busy -= 1
 

@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any, Literal, Protocol
 
 from kit.core.context import DynamicContext, InheritedContext, Session
-from kit.core.errors import StoreError
+from kit.core.errors import SessionError, StoreError
 from kit.core.event import Completed, Event, Routing, Spent, Text, TextReplaced, Thinking, TurnStarted
 from kit.core.outcome import AgentCall, Answer, Outcome, RoutingDecision, Usage, total
 from kit.core.record import Message, TurnRecord
@@ -127,7 +127,11 @@ def run_turn(
 
     `pattern` defaults to the kit's; `cap` to the deck's. `history` and `in_play` stand in for what the store
     remembers of the session, for callers that bring a conversation of their own.
+    Raises SessionError when the session is another principal's: nobody reads a stranger's history (PC2-FR-11).
     """
+    known = kit.store.session(session.id)
+    if known is not None and known.principal != session.principal:
+        raise SessionError(f"session {session.id!r} belongs to someone else; start a new one under another id")
     turn_log = TurnLog(turn_id or uuid.uuid4().hex, asyncio.get_running_loop().time)
     return Turn(_Runner(message, session, kit, pattern or kit.pattern, turn_log, cap, history, in_play))
 

@@ -60,14 +60,14 @@ SPECS: tuple[EnricherSpec, ...] = (
     ),
     EnricherSpec(
         id="get_user_points",
-        description="The user's points balance, the points still pending, and what was earned and spent in the last 30 days.",
+        description="How many points the user has: the balance now, the points still pending, and what was earned and spent lately.",
         domain_type="rewards",
         enricher_id="balance",
         statuses=("looking_up_points_balance",),
     ),
     EnricherSpec(
         id="get_redemption_history",
-        description="Which rewards the user redeemed, when, for how many points, and whether they were delivered.",
+        description="Past redemptions: which rewards the user redeemed or cashed in before, when, and whether they were delivered.",
         domain_type="rewards",
         enricher_id="redemptions",
         properties=_words("A reward to narrow it to."),

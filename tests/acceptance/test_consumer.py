@@ -1,0 +1,67 @@
+"""The consumer deck on the embedded model and services: real turns, checked against the data's one true answer."""
+
+import re
+import pytest
+
+from kit.core.event import StatusLine
+from kit.settings import HOME, Settings
+from kit.upstream.world import load_world, truth
+from kit.wire import open_kit
+
+EMBEDDED = Settings(store=":memory:", pace=0.0, today="2026-11-01")
+MIXED = "my receipt didn't scan, how many points do I have, and find coffee deals"
+
+
+
+@pytest.mark.req("PC1-S4.3", "PC1-FR-3", "PC2-FR-6")
+async def test_a_mixed_question_gets_its_one_true_answer_composed_from_three_agents() -> None:
+    async with open_kit(EMBEDDED) as kit:
+        session = kit.session("s")
+        reply = await kit.ask(MIXED, session)
+        true = truth(load_world(EMBEDDED.data), session.principal, "coffee")
+    assert set(reply.routing.invoked) == {"support", "rewards", "shop"}
+    assert f"{true.points:,}" in reply.text
+    shown = {c.payload["id"] for o in reply.outcomes if o.kind == "answer" for c in o.components if c.type == "offer"}
+    assert shown and shown <= true.offer_ids
+    assert re.search(r"scan", reply.text)
+
+
+@pytest.mark.req("SAT-1", "PC2-AC-3")
+async def test_at_natural_pace_preamble_and_whole_answer_come_within_their_bars() -> None:
+    async with open_kit(EMBEDDED.with_(pace=1.0)) as kit:
+        await kit.ask("hello", kit.session("warm"))
+        reply = await kit.ask(MIXED, kit.session("s"))
+    first = next(e for e in reply.events if e.kind == "text")
+    assert first.at <= 0.5
+    assert reply.events[-1].at <= 2.0
+    agents = [s for s in reply.trace.spans if s.kind == "agent"]
+    assert len(agents) == 3 and max(a.started for a in agents) < min(a.ended or 9 for a in agents)
+
+
+async def test_progress_is_told_in_the_assistants_words_never_as_an_identifier() -> None:
+    async with open_kit(EMBEDDED) as kit:
+        reply = await kit.ask(MIXED, kit.session("s"))
+    lines = [e.body.text for e in reply.events if isinstance(e.body, StatusLine)]
+    assert len(lines) >= 3 and not any("_" in line for line in lines)
+
+
+async def test_an_elliptical_follow_up_stays_with_the_agent_in_play() -> None:
+    async with open_kit(EMBEDDED) as kit:
+        session = kit.session("s")
+        await kit.ask("find coffee deals", session)
+        reply = await kit.ask("what about tea?", session)
+    assert reply.routing.invoked == ("shop",)
+
+
+async def test_two_tenants_get_their_own_numbers() -> None:
+    world = load_world(EMBEDDED.data)
+    async with open_kit(EMBEDDED) as kit:
+        for tenant in ("acme", "globex"):
+            session = kit.session(f"s-{tenant}", tenant=tenant)
+            reply = await kit.ask("how many points do I have?", session)
+            assert f"{truth(world, session.principal).points:,}" in reply.text
+
+
+@pytest.mark.req("PC1-S5.9")
+def test_eight_verticals_ship() -> None:
+    assert len(list((HOME / "cards" / "consumer").glob("*.yaml"))) == 1 + 1 + 8
