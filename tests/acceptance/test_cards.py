@@ -8,12 +8,13 @@ import pytest
 import yaml
 
 from kit.compose.deck import Deck, load_deck
-from kit.compose.models import check_orchestrator
+from kit.compose.models import build_model, check_orchestrator
 from kit.compose.prompts import plan_prompt, shared_prefix_ratio, tokens
 from kit.core.card import AgentCard
 from kit.core.context import DynamicContext
 from kit.core.errors import DeckError
 from kit.core.event import STATUSES
+from kit.core.model import OFFLINE
 
 CARDS = Path(__file__).parents[2] / "cards"
 VERTICALS = ("shop", "support", "rewards", "ereceipts", "play", "offer_details", "restaurants", "retailer_context")
@@ -70,6 +71,28 @@ def test_every_sub_agent_of_the_orchestrator_resolves_to_a_card(deck: Deck, card
 def test_every_routing_description_takes_200_to_400_tokens(deck: Deck):
     sizes = {name: tokens(deck.cards[name].description) for name in VERTICALS}
     assert all(200 <= size <= 400 for size in sizes.values()), sizes
+
+
+@pytest.mark.parametrize(
+    ("message", "asked"),
+    [
+        ("my receipt didn't scan, how many points do I have, and find coffee deals", ["support", "rewards", "shop"]),
+        ("my receipt didn't scan", ["support"]),
+        ("what was the total on my last e-receipt", ["ereceipts"]),
+        ("when does the yogurt offer expire", ["offer_details"]),
+        ("what level am I on in the farm game", ["play"]),
+        ("where can I get tacos tonight, and is the pharmacy open on Sunday?", ["restaurants", "retailer_context"]),
+    ],
+)
+def test_the_descriptions_alone_tell_the_verticals_apart(deck: Deck, message: str, asked: list[str]):
+    schema = {"type": "object", "properties": {"query": {"type": "string"}, "intent_count": {"type": "integer"}}}
+    tools = [
+        {"type": "function", "function": {"name": sub.tool_name, "description": sub.description, "parameters": schema}}
+        for sub in deck.active_sub_agents(deck.cards["orchestrator"])
+    ]
+    prompt = plan_prompt(deck.cards["orchestrator"], deck).prefix
+    reply = build_model(OFFLINE).bind_tools(tools).invoke([("system", prompt), ("user", message)])
+    assert [call["name"] for call in reply.tool_calls] == [f"ask_{name}" for name in asked]
 
 
 @pytest.mark.req("PC1-FR-12", "PC1-S5.7c")
