@@ -9,18 +9,19 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 MAKEFLAGS += --no-print-directory --no-builtin-rules
 
-# Relative paths only: the checkout may stand in a folder whose name has spaces.
+# Targets are relative paths: the checkout may stand in a folder whose name has spaces.
 py := .venv/bin/python
 stage := .ci/stage
 
 # Kernels, caches and figures write here, so that HOME may be anything.
-export IPYTHONDIR := .kit/home/ipython
-export JUPYTER_DATA_DIR := .kit/home/jupyter
-export JUPYTER_RUNTIME_DIR := .kit/home/jupyter/runtime
-export JUPYTER_CONFIG_DIR := .kit/home/jupyter/config
+export IPYTHONDIR := $(CURDIR)/.kit/home/ipython
+export JUPYTER_DATA_DIR := $(CURDIR)/.kit/home/jupyter
+export JUPYTER_RUNTIME_DIR := $(CURDIR)/.kit/home/jupyter/runtime
+export JUPYTER_CONFIG_DIR := $(CURDIR)/.kit/home/jupyter/config
 export JUPYTER_PREFER_ENV_PATH := 1
+export MPLCONFIGDIR := $(CURDIR)/.kit/home/matplotlib
 ifneq ($(shell test -w "$$HOME" && echo yes),yes)
-export UV_CACHE_DIR := .kit/home/uv
+export UV_CACHE_DIR := $(CURDIR)/.kit/home/uv
 endif
 # Behind a company's proxy only the machine's own certificates will do.
 ifneq ($(wildcard /etc/ssl/certs/ca-certificates.crt),)
@@ -72,7 +73,7 @@ all: setup ## lint, type, test, matrix and bench
 	@$(MAKE) test matrix bench
 
 format: setup
-	@$(py) -m ruff check --fix . && $(py) -m ruff format . && $(py) -m nbstripout notebooks/*.ipynb
+	@$(py) -m ruff check --fix . && $(py) -m ruff format . && $(py) -m nbstripout --keep-id notebooks/*.ipynb
 
 lock: setup
 	@$(py) -m uv pip compile --quiet pyproject.toml --extra test -o requirements.txt --python-version 3.11
