@@ -6,6 +6,7 @@ KitError                 anything below; its message is a sentence that says wha
 ├── BindError            a deck that cannot become a team (model, tool or capability missing)
 ├── SettingsError        an environment value that cannot be used
 ├── DataError            a data file that is missing or broken
+├── SessionError         a session id that belongs to another principal
 ├── StoreError           the trace store cannot be opened, read or written
 ├── UpstreamError        an upstream service cannot be reached or broke its contract
 └── CassetteError        a recording that is missing, broken or does not fit the request

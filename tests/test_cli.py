@@ -1,0 +1,139 @@
+"""The command line as a person meets it: steps and an answer, or one sentence and exit code 2; never a traceback."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from kit.settings import HOME
+
+MIXED = "my receipt didn't scan, how many points do I have, and find coffee deals"
+
+
+def run(*arguments: str, stdin: str | None = None, **environ: str) -> subprocess.CompletedProcess[str]:
+    env: Mapping[str, str] = {"PATH": os.environ["PATH"], "KIT_STORE": ":memory:", "KIT_PACE": "0", **environ}
+    command = [sys.executable, "-m", "kit", *arguments]
+    return subprocess.run(command, cwd=HOME, env=env, input=stdin, capture_output=True, text=True, timeout=120, check=False)
+
+
+def refused(result: subprocess.CompletedProcess[str], *words: str) -> None:
+    assert result.returncode == 2, result.stdout + result.stderr
+    assert "Traceback" not in result.stderr and result.stderr.startswith("kit: ")
+    for word in words:
+        assert word in result.stderr
+
+
+def test_ask_tells_preamble_steps_and_answer_in_that_order() -> None:
+    result = run("ask", MIXED)
+    assert result.returncode == 0 and result.stderr == ""
+    told = result.stdout
+    assert told.index("Let me") < told.index("rewards: asked") < told.index("points") and "offline stand-in" in told
+
+
+def test_ask_json_is_one_event_a_line_and_the_reply_last() -> None:
+    result = run("ask", "--json", MIXED)
+    *events, reply = [json.loads(line) for line in result.stdout.splitlines()]
+    assert [event["seq"] for event in events] == list(range(len(events)))
+    assert {outcome["agent"]: outcome["ok"] for outcome in reply["outcomes"]} == {"support": True, "rewards": True, "shop": True}
+    assert reply["text"] and reply["routing"]["intent_count"] == 3
+
+
+def test_a_question_may_come_from_standard_input() -> None:
+    assert "help" in run("ask", "-", stdin="hello\n").stdout
+
+
+@pytest.mark.parametrize(("message", "words"), [("", "didn't catch"), ("\x07\x1b", "didn't catch")])
+def test_an_unusable_message_gets_a_plain_word(message: str, words: str) -> None:
+    result = run("ask", message)
+    assert words in result.stdout and result.returncode == 0
+
+
+def test_a_100_kb_message_gets_a_plain_word() -> None:
+    result = run("ask", "-", stdin="x" * 100_000)
+    assert "too long" in result.stdout and result.returncode == 0
+
+
+def test_the_shipped_deck_passes_its_check_without_a_warning() -> None:
+    result = run("check", "cards/consumer")
+    assert result.returncode == 0 and "9 cards" in result.stdout and "0 warnings" in result.stdout
+
+
+def test_broken_yaml_and_unknown_ids_are_named_with_file_and_line(tmp_path: Path) -> None:
+    import shutil
+
+    shutil.copytree(HOME / "cards", tmp_path / "cards")
+    shop = tmp_path / "cards" / "consumer" / "shop.yaml"
+    shop.write_text(shop.read_text().replace("search_offers", "serch_offers"))
+    (tmp_path / "cards" / "consumer" / "play.yaml").write_text("id: [unclosed\n")
+    result = run("check", str(tmp_path / "cards" / "consumer"))
+    refused(result, "shop.yaml:", "search_offers", "play.yaml:")
+
+
+def test_a_missing_deck_folder_says_so() -> None:
+    refused(run("check", "cards/nowhere"), "cards/nowhere")
+
+
+def test_missing_data_says_how_to_make_it(tmp_path: Path) -> None:
+    refused(run("ask", "find coffee", KIT_DATA=str(tmp_path)), "make_data.py")
+
+
+def test_a_store_that_cannot_be_written_says_what_to_do(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("not a folder")
+    refused(run("ask", "find coffee", KIT_STORE=str(tmp_path / "file" / "kit.db")), "kit.db")
+    (tmp_path / "broken.db").write_text("not a database, and long enough to be looked at as one" * 40)
+    refused(run("ask", "find coffee", KIT_STORE=str(tmp_path / "broken.db")), "choose another file")
+
+
+def test_a_setting_that_cannot_be_used_names_its_variable() -> None:
+    refused(run("ask", "find coffee", KIT_PACE="quick"), "KIT_PACE='quick'")
+
+
+def test_an_unknown_model_or_pattern_names_the_nearest() -> None:
+    refused(run("ask", "find coffee", KIT_MODEL="offlin"), "did you mean 'offline'")
+    refused(run("ask", "--pattern", "mediatd", "find coffee"), "did you mean 'mediated'")
+
+
+def test_no_network_to_a_real_model_ends_in_plain_words() -> None:
+    result = run("ask", "find coffee deals", OPENAI_BASE_URL="http://127.0.0.1:9/v1")
+    assert result.returncode == 1 and "Traceback" not in result.stderr
+    assert "wasn't able" in result.stdout and "127.0.0.1" not in result.stdout
+
+
+def test_a_port_that_is_taken_says_so() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        refused(run("upstream", "--port", str(taken.getsockname()[1])), "port")
+
+
+def test_the_card_schema_is_for_editors() -> None:
+    schema = json.loads(run("schema").stdout)
+    assert {"id", "description", "model", "sub_agents"} <= set(schema["properties"])
+    assert schema["properties"]["model"]["description"]
+
+
+def test_route_writes_one_prediction_a_turn(tmp_path: Path) -> None:
+    agents = [("Hotels_4", "Find and book hotels and rooms."), ("rain?", "The weather: rain, sun, temperature.")]
+    catalog = tmp_path / "catalog.json"
+    catalog.write_text(json.dumps({"sub_agents": [{"id": i, "description": d} for i, d in agents]}))
+    turns = [{"user": "book a hotel room in Leeds", "assistant": "Which dates?"}, {"user": "and will it rain there?"}]
+    (tmp_path / "cases.jsonl").write_text(json.dumps({"id": "d1", "turns": turns}) + "\n")
+    out = tmp_path / "pred.jsonl"
+    result = run("route", str(tmp_path / "cases.jsonl"), "--catalog", str(catalog), "--out", str(out))
+    assert result.returncode == 0, result.stderr
+    lines = [json.loads(line) for line in out.read_text().splitlines()]
+    assert lines == [{"id": "d1", "turn": 0, "called": ["Hotels_4"]}, {"id": "d1", "turn": 1, "called": ["rain?"]}]
+
+
+def test_a_broken_case_file_names_file_and_line(tmp_path: Path) -> None:
+    (tmp_path / "catalog.json").write_text('{"sub_agents": [{"id": "a", "description": "b"}]}')
+    (tmp_path / "cases.jsonl").write_text('{"turns": []}\n')
+    out = str(tmp_path / "o")
+    refused(run("route", str(tmp_path / "cases.jsonl"), "--catalog", str(tmp_path / "catalog.json"), "--out", out), "cases.jsonl:1")
+    refused(run("route", str(tmp_path / "none.jsonl"), "--catalog", str(tmp_path / "catalog.json"), "--out", out), "none.jsonl")
+    refused(run("route", str(tmp_path / "cases.jsonl"), "--catalog", str(tmp_path / "cases.jsonl"), "--out", out), "catalogue")

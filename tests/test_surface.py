@@ -1,0 +1,30 @@
+"""What `import kit` offers, and what it costs."""
+
+import subprocess
+import sys
+
+import kit
+
+NAMES = """AgentCall AgentCard Answer bind Cassette Deck dispatch Event Failure fan_out FanOut Kit KitError Line load_deck
+OfflineModel open_kit PATTERNS Principal Reply RoutingDecision run_turn run_virtual ScriptedModel Session Settings Span Team
+Trace trace_of Turn Usage""".split()
+
+
+def test_the_public_surface_is_pinned_and_sorted() -> None:
+    assert sorted(NAMES, key=str.casefold) == kit.__all__
+
+
+def test_every_public_name_loads() -> None:
+    for name in kit.__all__:
+        assert getattr(kit, name) is not None
+
+
+def test_import_kit_loads_nothing_heavy() -> None:
+    heavy = "{'langchain_core', 'opik', 'streamlit', 'pandas', 'matplotlib', 'pydantic', 'numpy', 'fastapi'}"
+    code = f"import sys, kit; print(sorted({heavy} & set(sys.modules)))"
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert told.strip() == "[]"
+
+
+def test_a_name_that_does_not_exist_is_an_attribute_error() -> None:
+    assert not hasattr(kit, "nothing_of_the_kind")
