@@ -10,7 +10,7 @@ import httpx
 
 from kit.compose.deck import Deck, load_deck
 from kit.core.context import Principal, Session
-from kit.core.errors import UnknownId
+from kit.core.errors import StoreError, UnknownId
 from kit.patterns import PATTERNS
 from kit.runtime.cassette import Cassette
 from kit.runtime.recorder import Recorder, Sink
@@ -130,7 +130,13 @@ def _in_process(app: object, name: str) -> httpx.AsyncClient:
 
 def _store(path: str) -> Store:
     if path != ":memory:":
-        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        folder = Path(path).parent
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise StoreError(
+                f"the store {path} has no folder and {folder} cannot be made: {error.strerror}; set KIT_STORE"
+            ) from error
     return SqliteStore(path)
 
 

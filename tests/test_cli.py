@@ -1,27 +1,53 @@
 """The command line as a person meets it: steps and an answer, or one sentence and exit code 2; never a traceback."""
 
+import io
 import json
 import os
 import socket
 import subprocess
 import sys
-from collections.abc import Mapping
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
+from kit.cli import main
 from kit.settings import HOME
 
 MIXED = "my receipt didn't scan, how many points do I have, and find coffee deals"
 
 
-def run(*arguments: str, stdin: str | None = None, **environ: str) -> subprocess.CompletedProcess[str]:
-    env: Mapping[str, str] = {"PATH": os.environ["PATH"], "KIT_STORE": ":memory:", "KIT_PACE": "0", **environ}
+@dataclass
+class Result:
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+def run(*arguments: str, stdin: str = "", **environ: str) -> Result:
+    """The command in this process: an exception that escapes it fails the test."""
+    out, err = io.StringIO(), io.StringIO()
+    with (
+        mock.patch.dict(os.environ, {"KIT_STORE": ":memory:", "KIT_PACE": "0", **environ}, clear=True),
+        mock.patch("sys.stdin", io.StringIO(stdin)),
+        redirect_stdout(out),
+        redirect_stderr(err),
+    ):
+        code = main(arguments)
+    return Result(code, out.getvalue(), err.getvalue())
+
+
+def process(*arguments: str, **environ: str) -> Result:
+    """The command as a process of its own."""
+    env = {"PATH": os.environ["PATH"], "KIT_STORE": ":memory:", "KIT_PACE": "0", **environ}
     command = [sys.executable, "-m", "kit", *arguments]
-    return subprocess.run(command, cwd=HOME, env=env, input=stdin, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(command, cwd=HOME, env=env, capture_output=True, text=True, timeout=120, check=False)
+    return Result(done.returncode, done.stdout, done.stderr)
 
 
-def refused(result: subprocess.CompletedProcess[str], *words: str) -> None:
+def refused(result: Result, *words: str) -> None:
     assert result.returncode == 2, result.stdout + result.stderr
     assert "Traceback" not in result.stderr and result.stderr.startswith("kit: ")
     for word in words:
@@ -29,7 +55,7 @@ def refused(result: subprocess.CompletedProcess[str], *words: str) -> None:
 
 
 def test_ask_tells_preamble_steps_and_answer_in_that_order() -> None:
-    result = run("ask", MIXED)
+    result = process("ask", MIXED)
     assert result.returncode == 0 and result.stderr == ""
     told = result.stdout
     assert told.index("Let me") < told.index("rewards: asked") < told.index("points") and "offline stand-in" in told
@@ -59,7 +85,7 @@ def test_a_100_kb_message_gets_a_plain_word() -> None:
 
 
 def test_the_shipped_deck_passes_its_check_without_a_warning() -> None:
-    result = run("check", "cards/consumer")
+    result = run("check", str(HOME / "cards" / "consumer"))
     assert result.returncode == 0 and "9 cards" in result.stdout and "0 warnings" in result.stdout
 
 
@@ -75,7 +101,7 @@ def test_broken_yaml_and_unknown_ids_are_named_with_file_and_line(tmp_path: Path
 
 
 def test_a_missing_deck_folder_says_so() -> None:
-    refused(run("check", "cards/nowhere"), "cards/nowhere")
+    refused(process("check", "cards/nowhere"), "cards/nowhere")
 
 
 def test_missing_data_says_how_to_make_it(tmp_path: Path) -> None:
@@ -134,6 +160,8 @@ def test_a_broken_case_file_names_file_and_line(tmp_path: Path) -> None:
     (tmp_path / "catalog.json").write_text('{"sub_agents": [{"id": "a", "description": "b"}]}')
     (tmp_path / "cases.jsonl").write_text('{"turns": []}\n')
     out = str(tmp_path / "o")
-    refused(run("route", str(tmp_path / "cases.jsonl"), "--catalog", str(tmp_path / "catalog.json"), "--out", out), "cases.jsonl:1")
+    refused(
+        run("route", str(tmp_path / "cases.jsonl"), "--catalog", str(tmp_path / "catalog.json"), "--out", out), "cases.jsonl:1"
+    )
     refused(run("route", str(tmp_path / "none.jsonl"), "--catalog", str(tmp_path / "catalog.json"), "--out", out), "none.jsonl")
     refused(run("route", str(tmp_path / "cases.jsonl"), "--catalog", str(tmp_path / "cases.jsonl"), "--out", out), "catalogue")

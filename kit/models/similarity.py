@@ -4,13 +4,14 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kit.models.phrases import NEGATED, STOP
+from kit.models.phrases import FAINT, NEGATED, STOP
 
 Floats = NDArray[np.float32]
 
@@ -41,14 +42,20 @@ def spoken(name: str) -> str:
 
 @lru_cache(maxsize=1)
 def _words_of_the_wheel() -> tuple[Any, Floats]:
-    """Tokenizer and table that ship inside the wordllama wheel (16 MB, loaded once, never fetched)."""
-    import wordllama  # pyright: ignore[reportMissingTypeStubs]
-    from wordllama import WordLlama  # pyright: ignore[reportMissingTypeStubs]
+    """Tokenizer and table that ship inside the wordllama wheel (16 MB, loaded once, never fetched).
 
-    # The wheel's own folder as cache: the default one is absent offline and would be filled from the network.
-    model: Any = WordLlama.load(cache_dir=Path(wordllama.__file__).parent, disable_download=True)
-    model.tokenizer.no_padding()
-    return model.tokenizer, model.embedding
+    The two files are read without importing the package: on import it takes over the process' logging.
+    """
+    from safetensors.numpy import load_file
+    from tokenizers import Tokenizer
+
+    found = find_spec("wordllama")
+    if found is None or not found.submodule_search_locations:
+        raise DataError("the word vectors are missing: install wordllama from requirements.txt")
+    wheel = Path(next(iter(found.submodule_search_locations)))
+    weights = load_file(wheel / "weights" / "l2_supercat_256.safetensors")
+    tokenizer = Tokenizer.from_file(str(wheel / "tokenizers" / "l2_supercat_tokenizer_config.json"))
+    return tokenizer, weights["embedding.weight"].astype(np.float32)
 
 
 def load() -> None:
@@ -132,13 +139,18 @@ class Index:
         tokens = content(text)[:400]
         if not tokens:
             return np.zeros(len(self._whole), np.float32)
-        vectors = np.stack([_vector(token) for token in tokens])
+        vectors = np.stack([_vector(token) * (0.3 if token in FAINT else 1.0) for token in tokens])
         lengths = np.linalg.norm(vectors, axis=1)
         pooled = _unit(vectors.sum(axis=0))
         per_unit = np.maximum.reduceat(self._units @ pooled, self._unit_starts)
         per_word = np.maximum.reduceat(_unit(vectors) @ self._words.T, self._word_starts, axis=1)
         sharp = (lengths / (lengths.sum() + 1e-9)) @ np.square(np.maximum(per_word, 0))
-        return WHOLE * (self._whole @ pooled) + UNIT * per_unit + WORD * sharp + CHARACTER * self._by_character(tokens)
+        return (
+            WHOLE * (self._whole @ pooled)
+            + UNIT * per_unit
+            + WORD * sharp
+            + CHARACTER * self._by_character([token for token in tokens if token not in FAINT])
+        )
 
     def _by_character(self, tokens: Sequence[str]) -> Floats:
         known = [(self._gram[gram], n) for gram, n in _grams(tokens).items() if gram in self._gram]
