@@ -1,0 +1,142 @@
+"""How long a turn takes when its sub-agents run side by side, and when each waits for the one before.
+
+The sub-agents are simulated: their models answer after a known time and do nothing else. The turns are real ones.
+"""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from itertools import islice
+from typing import Literal, NamedTuple
+
+from langchain_core.language_models.chat_models import BaseChatModel
+from langchain_core.messages import BaseMessage, ToolMessage
+
+from kit.bench.routing import RoutingKit
+from kit.compose.deck import Deck, DeckSettings
+from kit.core.card import AgentCard
+from kit.core.context import Principal, Session
+from kit.core.outcome import AgentCall, Answer, FanOut, Outcome
+from kit.core.trace import Trace
+from kit.models.scripted import Line, ScriptedModel
+from kit.patterns.agents_as_tools import mediated
+from kit.runtime.acknowledge import settle
+from kit.runtime.agent import LLMAgent
+from kit.runtime.clock import run_virtual
+from kit.runtime.context import RunContext
+from kit.runtime.dispatch import fan_out
+from kit.runtime.team import bind
+from kit.runtime.turn import Pattern, run_turn
+
+Seconds = Mapping[str, float]
+"""Agent id -> how long its model takes to answer."""
+Clock = Literal["measured", "exact"]
+
+ALIKE: Seconds = dict.fromkeys(
+    ("shop", "rewards", "ereceipts", "support", "play", "restaurants", "offer_details", "retailer_context"), 0.2
+)
+MIXED: Seconds = dict(zip(ALIKE, (0.35, 0.15, 0.5, 0.8, 0.1, 0.45, 0.25, 0.2), strict=True))
+RUNS = 6
+"""The range of six runs holds the true median 97 times in 100 (1 - 2 / 2**6), whatever the distribution."""
+_NOBODY = Session(id="overlap", principal=Principal(tenant_id="bench", user_id="bench"))
+
+
+class Run(NamedTuple):
+    """One turn, timed; a list of them is a tidy frame."""
+
+    way: str
+    """Name of the pattern."""
+    clock: Clock
+    n: int
+    """Sub-agents asked."""
+    run: int
+    seconds: float
+    """From the first sub-agent's start to the last one's end."""
+
+
+def slow_deck(seconds: Seconds, cap: int = 8) -> Deck:
+    """An orchestrator over one sub-agent for each entry."""
+    subs = [AgentCard(id=name, description=f"Answers about {name}.", model="offline") for name in seconds]
+    lead = AgentCard(id="orchestrator", description="Asks everybody.", model="offline", sub_agents=tuple(seconds))
+    return Deck.of([lead, *subs], settings=DeckSettings(orchestrator=lead.id, cap=cap), name="slow")
+
+
+def slow_models(seconds: Seconds, think: float = 0.0) -> dict[str, str | BaseChatModel]:
+    """A model for each sub-agent that answers after its seconds, and an orchestrator's that asks them all.
+
+    `think`: seconds the orchestrator takes to decide, and again to compose.
+    """
+    asks = [(f"ask_{name}", {"query": f"your part, {name}", "intent_count": len(seconds)}) for name in seconds]
+
+    def lead(messages: list[BaseMessage]) -> Line:
+        if not isinstance(messages[-1], ToolMessage):
+            return Line("Let me ask around.", calls=asks, delay=think)
+        answered = sum(isinstance(message, ToolMessage) and message.status == "success" for message in messages)
+        return Line(f"{answered} of {len(seconds)} parts are answered.", delay=think)
+
+    return {"orchestrator": ScriptedModel(lead), **{name: _slow(name, delay) for name, delay in seconds.items()}}
+
+
+async def one_by_one(call: AgentCall, ctx: RunContext) -> Outcome:
+    """The baseline: the same turn, but each sub-agent is asked only when the one before it has answered."""
+    lead = ctx.turn.agents[call.agent]
+    assert isinstance(lead, LLMAgent)
+    thread = lead.open(call, ctx)
+    decision = await lead.decide(thread, call, ctx)
+    fans = [await fan_out([ask], ctx) for ask in decision.asks]
+    fan = FanOut(
+        outcomes=tuple(outcome for fan in fans for outcome in fan.outcomes),
+        dropped=tuple(dropped for fan in fans for dropped in fan.dropped),
+        cap=ctx.turn.cap,
+    )
+    thread += await lead.tool_messages(decision, fan, ctx)
+    composed = await lead.compose(thread, call, ctx, live=fan.clean, news=len(decision.asks))
+    return Answer(call_id=call.call_id, agent=call.agent, text=settle(composed.text, ctx))
+
+
+def fan_seconds(trace: Trace) -> float:
+    """From the first sub-agent's start to the last one's end; 0.0 when none was asked."""
+    spans = [span for span in trace.spans if span.kind == "agent"]
+    if not spans:
+        return 0.0
+    return max(span.ended or span.started for span in spans) - min(span.started for span in spans)
+
+
+async def trace_one(seconds: Seconds, pattern: Pattern = mediated, think: float = 0.0) -> Trace:
+    """One turn that asks everybody, on the running loop; kept nowhere."""
+    kit = RoutingKit(bind(slow_deck(seconds), slow_models(seconds, think), {}))
+    try:
+        return (await run_turn("Everything, please.", _NOBODY, kit, pattern)).trace
+    finally:
+        kit.store.close()
+
+
+async def measured(
+    seconds: Seconds = ALIKE, pattern: Pattern = mediated, sizes: Sequence[int] = range(1, 9), runs: int = RUNS
+) -> list[Run]:
+    """Turns in real time that ask the first n sub-agents, for every n of `sizes`.
+
+    Sizes take turns within a run, so that a busy moment of the machine hits all of them alike.
+    """
+    await _time(dict.fromkeys(seconds, 0.0), pattern)  # the first turn of a process pays for imports
+    return await _sweep(seconds, pattern, sizes, runs, "measured")
+
+
+async def exact(seconds: Seconds = ALIKE, pattern: Pattern = mediated, sizes: Sequence[int] = range(1, 9)) -> list[Run]:
+    """The same turns in virtual time, where only waiting counts: equal on every machine, and done at once.
+
+    The virtual loop runs in a thread of its own, so this can be awaited from any loop.
+    """
+    return await asyncio.to_thread(run_virtual, _sweep(seconds, pattern, sizes, 1, "exact"))
+
+
+async def _sweep(seconds: Seconds, pattern: Pattern, sizes: Sequence[int], runs: int, clock: Clock) -> list[Run]:
+    way = getattr(pattern, "__name__", "pattern")
+    return [Run(way, clock, n, run, await _time(dict(islice(seconds.items(), n)), pattern)) for run in range(runs) for n in sizes]
+
+
+async def _time(seconds: Seconds, pattern: Pattern) -> float:
+    return fan_seconds(await trace_one(seconds, pattern))
+
+
+def _slow(name: str, delay: float) -> ScriptedModel:
+    return ScriptedModel(lambda _: Line(f"The part of {name}.", delay=delay))

@@ -1,0 +1,90 @@
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.collections import LineCollection
+from matplotlib.colors import to_rgb
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+
+from kit.bench.charts import BLUE, GREY, KINDS, time_against_n, waterfall
+from kit.bench.overlap import MIXED, Run, trace_one
+from kit.core.trace import Span, Trace
+
+
+def span(id: str, parent: str | None, kind: Any, started: float, ended: float | None, **fields: Any) -> Span:
+    status: Any = "running" if ended is None else "error" if fields.get("error") else "ok"
+    return Span(id=id, parent_id=parent, kind=kind, name=id, agent=id, started=started, ended=ended, status=status, **fields)
+
+
+def bars(figure: Figure, colour: str) -> list[tuple[float, float, float, float]]:
+    """x, y, width, height of the bars filled with a colour, as drawn."""
+    found = [
+        bar for bar in figure.axes[0].patches if isinstance(bar, Rectangle) and to_rgb(bar.get_facecolor()) == to_rgb(colour)
+    ]
+    return [(bar.get_x(), bar.get_y(), bar.get_width(), bar.get_height()) for bar in found]
+
+
+def lanes(figure: Figure) -> list[str]:
+    return [label.get_text() for label in figure.axes[0].get_yticklabels()]
+
+
+async def test_waterfall_has_a_lane_for_each_agent_as_long_as_it_worked():
+    figure = waterfall(await trace_one(MIXED, think=0.1))
+    assert lanes(figure) == ["orchestrator", *(name.replace("_", " ") for name in MIXED)]
+    drawn = bars(figure, KINDS["agent"])
+    assert [width for _, _, width, _ in drawn] == pytest.approx([1.0, *MIXED.values()])
+    assert [x for x, _, _, _ in drawn] == pytest.approx([0.0, *[0.1] * 8])
+    assert figure.axes[0].get_title("left") == "8 sub-agents in 0.80 s; their times add up to 2.80 s"
+
+
+def test_waterfall_puts_calls_that_overlap_beside_each_other():
+    trace = Trace(
+        turn_id="t",
+        spans=(
+            span("turn", None, "turn", 0, 3),
+            span("shop", "turn", "agent", 0, 3),
+            span("first", "shop", "tool", 0, 2),
+            span("second", "shop", "tool", 1, 3),
+            span("third", "shop", "tool", 2, 3),
+        ),
+    )
+    (_, upper, _, height), (_, lower, _, _), (_, again, _, _) = bars(waterfall(trace), KINDS["tool"])
+    assert upper + height <= lower
+    assert again == upper
+
+
+def test_waterfall_says_why_an_agent_failed():
+    failed = span("support", "turn", "agent", 0, 0.5, error="invocation: timeout: no answer within 0.5 s")
+    figure = waterfall(Trace(turn_id="t", spans=(span("turn", None, "turn", 0, 1), failed)))
+    assert "0.50 s, timeout" in [text.get_text() for text in figure.axes[0].texts]
+
+
+def test_waterfall_draws_a_turn_that_was_cut_off_or_asked_nobody():
+    cut = Trace(turn_id="t", spans=(span("turn", None, "turn", 0, None), span("shop", "turn", "agent", 0.2, None)))
+    assert lanes(waterfall(cut)) == ["orchestrator", "shop"]
+    alone = waterfall(Trace(turn_id="t", spans=(span("turn", None, "turn", 0, 1),)))
+    assert alone.axes[0].get_title("left") == "Nobody was asked"
+
+
+def test_time_against_n_draws_exact_lines_and_measured_points_with_their_range():
+    exact = [Run(way, "exact", n, 0, n * step) for way, step in (("one_by_one", 0.2), ("mediated", 0.1)) for n in (1, 2)]
+    real = [Run("mediated", "measured", 2, run, seconds) for run, seconds in enumerate((0.3, 0.21, 0.22))]
+    real += [Run("one_by_one", "measured", 2, 0, 0.41)]
+    figure = time_against_n(pd.DataFrame([*exact, *real]))
+    by_colour = {
+        line.get_color(): np.asarray(line.get_ydata()).tolist() for line in figure.axes[0].lines if line.get_linestyle() == "-"
+    }
+    assert by_colour == {GREY: [0.2, 0.4], BLUE: [0.1, 0.2]}
+    whiskers = figure.axes[0].collections[-1]
+    assert isinstance(whiskers, LineCollection)
+    whisker = np.asarray(whiskers.get_segments()[0])
+    assert sorted(whisker[:, 1]) == pytest.approx([0.21, 0.3])
+    assert figure.axes[0].get_title("left") == "2 sub-agents side by side take 0.22 s, one after another 0.41 s"
+
+
+def test_figures_are_not_left_open_for_pyplot_to_show_again():
+    waterfall(Trace(turn_id="t", spans=(span("turn", None, "turn", 0, 1),)))
+    assert plt.get_fignums() == []
