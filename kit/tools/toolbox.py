@@ -60,14 +60,14 @@ SPECS: tuple[EnricherSpec, ...] = (
     ),
     EnricherSpec(
         id="get_user_points",
-        description="How many points the user has: the balance now, the points still pending, and what was earned and spent lately.",
+        description="How many points the user has: the balance now, the points pending, and what was earned and spent lately.",
         domain_type="rewards",
         enricher_id="balance",
         statuses=("looking_up_points_balance",),
     ),
     EnricherSpec(
         id="get_redemption_history",
-        description="Past redemptions: which rewards the user redeemed or cashed in before, when, and whether they were delivered.",
+        description="Past redemptions: which rewards the user redeemed or cashed in before, when, and if they were delivered.",
         domain_type="rewards",
         enricher_id="redemptions",
         properties=_words("A reward to narrow it to."),

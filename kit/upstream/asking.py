@@ -8,27 +8,34 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict
 def _clamped(value: Any) -> int:
     try:
         return min(20, max(1, int(float(value))))
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return 3
+
+
+def _said(value: Any) -> str:
+    return "" if value is None else str(value)[:500]
 
 
 def _status(value: Any) -> Any:
     return value if value in ("accepted", "pending", "rejected") else None
 
 
+Words = Annotated[str, BeforeValidator(_said)]
+
+
 class Asking(BaseModel):
     """Words in any of the text fields; unknown fields are ignored."""
 
-    model_config = ConfigDict(frozen=True, extra="ignore", coerce_numbers_to_str=True)
+    model_config = ConfigDict(frozen=True, extra="ignore")
 
-    query: str = ""
-    category: str = ""
-    brand: str = ""
-    retailer: str = ""
-    reward: str = ""
-    game: str = ""
-    id: str = ""
-    location: str = ""
+    query: Words = ""
+    category: Words = ""
+    brand: Words = ""
+    retailer: Words = ""
+    reward: Words = ""
+    game: Words = ""
+    id: Words = ""
+    location: Words = ""
     status: Annotated[Literal["accepted", "pending", "rejected"] | None, BeforeValidator(_status)] = None
     within_days: Annotated[int, BeforeValidator(_clamped)] = 7
     limit: Annotated[int, BeforeValidator(_clamped)] = 3

@@ -18,20 +18,24 @@ KEPT = 0.5
 _TOKEN = re.compile(r"[a-z0-9]+(?:-[0-9]+)?")
 _GRAMMAR = """
 a about all also am an and any are at be but by can could did didn do does doesn don each every few for from had has
-have her here his how i if in into is isn it its just may me much my of on or our out over please s should show so
+have her here his how i if in into is isn it its just may me much my not of on or our out over please s should show so
 some t tell than thank that the their them then there these they thing this those to too up us ve want was wasn way we
-were what when where which who why will with won would you your
+were what when which who will with won would you your
 """
 _TALK = """
 available best buy currently deal earn everything find get give good got help info information item know last latest
 like list little look looking lookup lot main many mean month more most near nearby nearest need new now offer one
 people place point put receipt recent right search see send service shop something store today told top try use user
-using week work
+using week where why work
 """
 GRAMMAR = frozenset(_GRAMMAR.split())
 """Words that name nothing."""
 NOISE = GRAMMAR | frozenset(_TALK.split())
 """The same, and the words every request for rows of a list shares."""
+
+
+def _split(text: str) -> list[str]:
+    return _TOKEN.findall(text.lower().replace("e-mail", "email"))
 
 
 def fold(token: str) -> str:
@@ -46,13 +50,13 @@ def fold(token: str) -> str:
 @lru_cache(maxsize=10_000)
 def tokens(text: str) -> tuple[str, ...]:
     """Every word of a text, folded, in order."""
-    return tuple(fold(token) for token in _TOKEN.findall(text.lower()))
+    return tuple(fold(token) for token in _split(text))
 
 
 def wanted(text: str, noise: frozenset[str] = NOISE) -> dict[str, str]:
     """The words of a request that can name something, in order: folded -> as written."""
     written: dict[str, str] = {}
-    for token in _TOKEN.findall(text.lower()):
+    for token in _split(text):
         if token not in noise and fold(token) not in noise:
             written.setdefault(fold(token), token)
     return written

@@ -56,9 +56,10 @@ class _Exchange(httpx.AsyncByteStream):
         self._sent_whole_request = False
         self._read_whole = False
         self._closed = False
-        scope = _scope(request)
         # An empty context: what the caller has set is as far away as behind a socket.
-        self._task = asyncio.create_task(self._run(app, scope), context=contextvars.Context())
+        running = self._run(app)
+        self._task = asyncio.create_task(running, context=contextvars.Context())
+        self._task.add_done_callback(self._ended)
 
     async def write(self) -> None:
         """Hands the request body over, as far as the app takes it."""
@@ -74,7 +75,10 @@ class _Exchange(httpx.AsyncByteStream):
         return await _in_time(asyncio.shield(self._head), self._timeouts.get("read"), httpx.ReadTimeout)
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        while chunk := await _in_time(self._outward.get(), self._timeouts.get("read"), httpx.ReadTimeout):
+        while not (self._task.done() and self._outward.empty()):
+            chunk = await _in_time(self._outward.get(), self._timeouts.get("read"), httpx.ReadTimeout)
+            if chunk == _END:
+                break
             yield chunk
         self._read_whole = self._whole.is_set()
         if not self._read_whole:
@@ -94,22 +98,21 @@ class _Exchange(httpx.AsyncByteStream):
             await asyncio.wait([self._task])
             raise
         finally:
-            self._head.cancel()
             self._release()
 
-    async def _run(self, app: App, scope: Message) -> None:
-        try:
-            await app(scope, self._receive, self._send)
-        except asyncio.CancelledError:
-            if self._closed:
-                raise
-        except Exception:  # the app's border: behind a socket this is a log line and a 500
-            log.exception("%s %s failed", scope["method"], scope["path"])
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        """Does what a server does when its app returns: logs a fault, answers 500 if nothing was said, ends the body."""
+        if not task.cancelled() and (error := task.exception()):
+            log.error("%s failed", self._request.url.path, exc_info=error)
         if not self._head.done():
             self._head.set_result((500, [(b"content-type", b"text/plain; charset=utf-8"), (b"content-length", b"21")]))
-            await self._send({"type": "http.response.body", "body": b"Internal Server Error"})
-        elif not self._whole.is_set():
-            await self._outward.put(_END)
+            self._outward.put_nowait(b"Internal Server Error")
+            self._whole.set()
+        if not self._outward.full():  # a full queue has a reader that will see the task is done
+            self._outward.put_nowait(_END)
+
+    async def _run(self, app: App) -> None:
+        await app(_scope(self._request), self._receive, self._send)
 
     async def _receive(self) -> Message:
         if self._sent_whole_request:

@@ -74,7 +74,7 @@ class World:
     def article_index(self) -> Index[rows.Article]:
         def describe(article: rows.Article) -> list[tuple[float, str]]:
             words = " ".join([*article.words, *article.topic.split("_")])
-            return [(2.0, words), (1.5, article.title), (0.5, article.text)]
+            return [(2.0, words), (1.5, article.title)]
 
         return Index(self.articles, describe, noise=GRAMMAR)
 

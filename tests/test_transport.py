@@ -1,0 +1,245 @@
+"""In this process an app streams, times out and is left exactly as it is behind a socket."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+
+import httpx
+import pytest
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, PlainTextResponse, StreamingResponse
+from starlette.routing import Route
+
+from kit.upstream.serve import serving
+from kit.upstream.transport import StreamingASGITransport
+
+DELAYS = (0.1, 0.05, 0.15)
+TOLERANCE = 0.045
+left: list[str] = []
+
+
+async def chunks() -> AsyncIterator[bytes]:
+    try:
+        for number, delay in enumerate(DELAYS):
+            await asyncio.sleep(delay)
+            yield f"{number}\n".encode()
+    except asyncio.CancelledError:
+        left.append("cancelled")
+        raise
+    left.append("finished")
+
+
+async def stream(_: Request) -> StreamingResponse:
+    return StreamingResponse(chunks())
+
+
+async def slow(_: Request) -> PlainTextResponse:
+    try:
+        await asyncio.sleep(0.3)
+    except asyncio.CancelledError:
+        left.append("cancelled")
+        raise
+    return PlainTextResponse("late")
+
+
+async def echo(request: Request) -> JSONResponse:
+    body = await request.body()
+    return JSONResponse({"size": len(body), "header": request.headers.get("x-mark"), "query": request.url.query})
+
+
+async def broken(_: Request) -> PlainTextResponse:
+    raise ValueError("the app's own secret")
+
+
+async def cut(_: Request) -> StreamingResponse:
+    async def half() -> AsyncIterator[bytes]:
+        yield b"half"
+        await asyncio.sleep(0.01)
+        raise ValueError("in the middle")
+
+    return StreamingResponse(half())
+
+
+async def raw_silence(scope: object, receive: object, send: object) -> None:
+    """An app that returns without a word."""
+
+
+APP = Starlette(
+    routes=[
+        Route("/stream", stream),
+        Route("/slow", slow, methods=["GET", "POST"]),
+        Route("/echo", echo, methods=["POST"]),
+        Route("/broken", broken),
+        Route("/cut", cut),
+    ]
+)
+
+
+def inside(**options: object) -> httpx.AsyncClient:
+    return httpx.AsyncClient(transport=StreamingASGITransport(APP), base_url="http://app.internal", **options)  # type: ignore[arg-type]
+
+
+async def arrivals(client: httpx.AsyncClient) -> list[tuple[float, str]]:
+    """Seconds since the request at which each chunk arrived."""
+    clock = asyncio.get_running_loop().time
+    began, found = clock(), list[tuple[float, str]]()
+    async with client.stream("GET", "/stream") as response:
+        async for chunk in response.aiter_text():
+            found.append((round(clock() - began, 6), chunk))
+    return found
+
+
+async def outcome(client: httpx.AsyncClient, path: str, read: float) -> str:
+    """The body, or the name of what was raised."""
+    try:
+        return (await client.get(path, timeout=httpx.Timeout(1, read=read))).text
+    except httpx.HTTPError as error:
+        return type(error).__name__
+
+
+def nothing_left() -> bool:
+    return asyncio.all_tasks() == {asyncio.current_task()}
+
+
+async def test_chunks_arrive_as_they_are_produced() -> None:
+    async with inside() as client:
+        assert await arrivals(client) == [(0.1, "0\n"), (0.15, "1\n"), (0.3, "2\n")]
+    assert nothing_left()
+
+
+async def least_delayed(client: httpx.AsyncClient, tries: int = 6) -> list[tuple[float, str]]:
+    """Arrivals of the least disturbed of some tries: a busy machine only ever adds time."""
+    found = [await arrivals(client) for _ in range(tries)]
+    return min(found, key=lambda run: sum(at for at, _ in run))
+
+
+@pytest.mark.realtime
+async def test_chunk_timing_is_equal_over_a_socket() -> None:
+    async with inside() as client:
+        here = await least_delayed(client)
+    async with serving(APP) as url, httpx.AsyncClient(base_url=url) as client:
+        there = await least_delayed(client)
+    assert [text for _, text in here] == [text for _, text in there] == ["0\n", "1\n", "2\n"]
+    for near, far, exact in zip(here, there, (0.1, 0.15, 0.3), strict=True):
+        assert exact - 0.005 <= near[0] < exact + TOLERANCE
+        assert exact - 0.005 <= far[0] < exact + TOLERANCE
+
+
+TIMEOUTS = [
+    ("/slow", 0.2, "ReadTimeout"),
+    ("/slow", 0.6, "late"),
+    ("/stream", 0.12, "ReadTimeout"),
+    ("/stream", 0.4, "0\n1\n2\n"),
+]
+
+
+@pytest.mark.parametrize(("path", "read", "expected"), TIMEOUTS)
+async def test_a_read_that_takes_longer_times_out(path: str, read: float, expected: str) -> None:
+    async with inside() as client:
+        began = asyncio.get_running_loop().time()
+        assert await outcome(client, path, read) == expected
+        if expected == "ReadTimeout" and path == "/slow":
+            assert asyncio.get_running_loop().time() - began == pytest.approx(read, abs=1e-9)
+    assert nothing_left()
+
+
+@pytest.mark.realtime
+async def test_timeouts_and_failures_are_equal_over_a_socket() -> None:
+    cases = [*TIMEOUTS, ("/broken", 1.0, "Internal Server Error"), ("/cut", 1.0, "RemoteProtocolError")]
+    async with inside() as client:
+        here = [await outcome(client, path, read) for path, read, _ in cases]
+    async with serving(APP) as url, httpx.AsyncClient(base_url=url) as client:
+        there = [await outcome(client, path, read) for path, read, _ in cases]
+    assert here == there == [expected for *_, expected in cases]
+
+
+async def test_an_app_that_raises_is_a_500_that_keeps_its_reason() -> None:
+    async with inside() as client:
+        response = await client.get("/broken")
+    assert (response.status_code, response.text) == (500, "Internal Server Error")
+    assert nothing_left()
+
+
+async def test_a_body_cut_short_is_an_error_of_the_protocol() -> None:
+    async with inside() as client:
+        with pytest.raises(httpx.RemoteProtocolError):
+            await client.get("/cut")
+    assert nothing_left()
+
+
+async def test_an_app_that_says_nothing_is_a_500() -> None:
+    async with httpx.AsyncClient(transport=StreamingASGITransport(raw_silence), base_url="http://app.internal") as client:
+        assert (await client.get("/")).status_code == 500
+
+
+async def test_closing_early_cancels_the_app() -> None:
+    left.clear()
+    async with inside() as client:
+        async with client.stream("GET", "/stream") as response:
+            async for _ in response.aiter_bytes():
+                break
+        assert left == ["cancelled"]
+    await asyncio.sleep(0)
+    assert nothing_left()
+
+
+async def test_a_whole_body_lets_the_app_finish() -> None:
+    left.clear()
+    async with inside() as client:
+        await client.get("/stream")
+    assert left == ["finished"]
+
+
+async def test_cancelling_the_caller_cancels_the_app() -> None:
+    left.clear()
+    async with inside() as client:
+        asking = asyncio.create_task(client.get("/slow"))
+        await asyncio.sleep(0.1)
+        asking.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asking
+        assert left == ["cancelled"]
+    assert nothing_left()
+
+
+async def test_requests_run_side_by_side() -> None:
+    async with inside() as client:
+        began = asyncio.get_running_loop().time()
+        await asyncio.gather(*(client.get("/slow") for _ in range(5)))
+        assert asyncio.get_running_loop().time() - began == pytest.approx(0.3, abs=1e-9)
+
+
+async def test_no_free_connection_is_a_pool_timeout() -> None:
+    transport = StreamingASGITransport(APP, connections=1)
+    async with httpx.AsyncClient(transport=transport, base_url="http://app.internal") as client:
+        first = asyncio.create_task(client.get("/slow"))
+        await asyncio.sleep(0)
+        with pytest.raises(httpx.PoolTimeout):
+            await client.get("/slow", timeout=httpx.Timeout(1, pool=0.1))
+        assert (await first).text == "late"
+        assert (await client.get("/slow")).text == "late"
+
+
+async def test_a_large_body_nobody_reads_is_a_write_timeout() -> None:
+    async def body() -> AsyncIterator[bytes]:
+        for _ in range(1000):
+            yield b"x" * 1000
+
+    async with inside() as client:
+        with pytest.raises(httpx.WriteTimeout):
+            await client.post("/slow", content=body(), timeout=httpx.Timeout(1, write=0.1))
+    assert nothing_left()
+
+
+@pytest.mark.realtime
+async def test_bodies_headers_and_queries_arrive_alike() -> None:
+    async def ask(client: httpx.AsyncClient) -> object:
+        response = await client.post("/echo?a=1&b=%20x", content=b"y" * 300_000, headers={"X-Mark": "seen"})
+        return response.status_code, json.loads(response.content)
+
+    async with inside() as client:
+        here = await ask(client)
+    async with serving(APP) as url, httpx.AsyncClient(base_url=url) as client:
+        there = await ask(client)
+    assert here == there == (200, {"size": 300_000, "header": "seen", "query": "a=1&b=%20x"})
