@@ -49,10 +49,10 @@ test: setup ## everything that must hold: lint, type, tests, notebooks, browser
 	@$(MAKE) lint type unit run-notebooks browser
 
 lint: setup ## ruff, notebooks without outputs, import order
-	@$(stage) lint 60 .ci/lint "$(py)"
+	@$(stage) lint 30 .ci/lint "$(py)"
 
 type: setup ## pyright, strict
-	@$(stage) type 60 $(py) -m pyright --warnings
+	@$(stage) type 90 $(py) -m pyright --warnings
 
 unit: setup
 	@mkdir -p .kit && $(stage) tests 300 $(py) -m pytest -q -p tests.matrix --ignore=tests/browser
