@@ -346,17 +346,13 @@ async def test_plain_text_streams_untouched():
 
 
 async def test_markdown_is_held_no_longer_than_it_takes_to_tell():
-    pieces = [
-        "See [the",
-        " offers](https://x.example/offers) or `points`,",
-        " " + "and so on " * 4,
-        "or {braces} ",
-        "etc. " * 9,
-        "end",
+    pieces = ["See [the", " offers](https://x.example/offers) and", " so on, ", "or {braces} ", "and more " * 4, "end"]
+    model = NativeOrJson(inner=ScriptedModel(Line("".join(pieces), pieces=pieces, pace=1.0))).bind_tools(TOOLS)
+    began = asyncio.get_running_loop().time()
+    seen = [
+        (round(asyncio.get_running_loop().time() - began), str(chunk.text)) async for chunk in model.astream("hi") if chunk.text
     ]
-    reply, seen = await watched(*pieces)
-    assert reply.text == "".join(pieces)
-    assert seen == pieces
+    assert seen == [(when, piece) for when, piece in zip([1, 1, 2, 4, 4, 5], pieces, strict=True)]
 
 
 async def test_a_call_after_text_with_brackets_is_still_found():
