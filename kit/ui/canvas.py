@@ -11,7 +11,7 @@ from streamlit.elements.lib.mutable_status_container import StatusContainer
 
 from kit.core.record import TurnStatus
 from kit.ui.view import Step, TurnView
-from kit.ui.waterfall import waterfall
+from kit.ui.waterfall import waterfall_spec
 
 LONGEST = 1_200
 """Characters of a question that are repeated on the page."""
@@ -159,4 +159,4 @@ def _trace(view: TurnView) -> None:
     spans = view.trace.spans
     failed = [span.name for span in spans if span.status == "error"]
     told = f"Waterfall of {len(spans)} spans" + (f"; with errors: {', '.join(failed)}" if failed else "")
-    st.altair_chart(waterfall(view.trace), width="stretch", key=f"trace-{view.turn_id}", alt=told)
+    st.vega_lite_chart(waterfall_spec(view.trace), width="stretch", key=f"trace-{view.turn_id}", alt=told)

@@ -10,6 +10,7 @@ from kit.core.context import Session
 from kit.core.errors import KitError
 from kit.core.event import Event
 from kit.core.record import TurnRecord
+from kit.models.offline import OfflineModel
 from kit.runtime.turn import Turn
 from kit.settings import Settings
 from kit.ui.view import TurnView, advance, lost
@@ -137,6 +138,8 @@ class Host:
     async def _serve(self, settings: Settings | None, opened: "Future[Kit]") -> None:
         try:
             async with open_kit(settings) as kit:
+                if kit.team.orchestrator.model.spec.key == "offline":
+                    OfflineModel.warm()
                 opened.set_result(kit)
                 await self._closing.wait()
                 for live in self._live.values():

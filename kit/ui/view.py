@@ -1,7 +1,6 @@
 """Events to what a person sees of a turn: one pure fold for live, stored and replayed turns alike."""
 
 from collections.abc import Iterable
-from functools import cached_property
 from typing import Literal
 
 from kit.core.event import AgentEnded, AgentStarted, CallDropped, Completed, Event, Routing, Spent, StatusLine, Text, TurnStarted
@@ -106,7 +105,7 @@ class TurnView(Value):
         )
         return advance(begun, events)
 
-    @cached_property
+    @property
     def said(self) -> Transcript:
         return transcript(self.events)
 
@@ -120,12 +119,12 @@ class TurnView(Value):
         """The composed answer as far as it stands; empty when the lead was all there is."""
         return self.said.answer if self.events else self.final or ""
 
-    @cached_property
+    @property
     def ttft(self) -> float | None:
         """Seconds to the first text."""
         return next((event.at for event in self.events if isinstance(event.body, Text)), None)
 
-    @cached_property
+    @property
     def trace(self) -> Trace:
         return trace_of(self.events)
 
@@ -179,7 +178,9 @@ class TurnView(Value):
     def cost_words(self) -> str:
         """US dollars; a dash where no price is known."""
         cost = self.usage.cost if self.usage else None
-        return "–" if cost is None else f"${cost:.4f}"
+        if cost is None:
+            return "–"
+        return f"${cost:.4f}" if cost else "$0"
 
 
 def advance(view: TurnView, events: Iterable[Event]) -> TurnView:

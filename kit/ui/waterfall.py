@@ -1,19 +1,75 @@
 """A trace as a waterfall: one bar a span, so that what ran side by side, what was slow and what failed is seen at once."""
 
 import json
-from typing import Any
-
-import altair as alt
+from typing import TYPE_CHECKING, Any
 
 from kit.core.trace import Span, Trace
+
+if TYPE_CHECKING:
+    import altair
 
 COLOURS = {"turn": "#6B7684", "agent": "#0F62C9", "model": "#7A4FD0", "tool": "#0E8A66"}
 """Span kind -> fill; red is kept for errors."""
 ERROR = "#D92D20"
 _INK = "#6B7684"
 _ROW = 26
+_WIDEST = 190
+"""Pixels a name may take."""
 _INDENT = "\u2007\u2007"
 """Figure spaces: Vega trims ordinary ones."""
+
+
+def waterfall(trace: Trace, width: int = 640) -> "altair.LayerChart":
+    """The waterfall as an altair chart, for a notebook; `width` in pixels. Raises ImportError without altair."""
+    import altair
+
+    return altair.LayerChart.from_dict({**waterfall_spec(trace), "width": width})
+
+
+def waterfall_spec(trace: Trace) -> dict[str, Any]:
+    """The same as a Vega-Lite specification, as wide as its place: a page needs no altair, which takes seconds to import.
+
+    Errors are outlined in red and named beside their bar. Every span has its label, however many there are.
+    """
+    data = rows(trace)
+    end = max((row["ended"] for row in data), default=0.0)
+    failed = {"test": "datum.status === 'error'", "value": ERROR}
+    scale = {"domain": [0, max(end, 0.01)], "nice": False}
+    bars = {
+        "mark": {"type": "bar", "height": 15, "cornerRadius": 2, "strokeWidth": 2},
+        "encoding": {
+            "x": {"field": "started", "type": "quantitative", "title": "seconds", "axis": {"tickCount": 6}, "scale": scale},
+            "x2": {"field": "ended"},
+            "color": {
+                "field": "kind",
+                "type": "nominal",
+                "scale": {"domain": list(COLOURS), "range": list(COLOURS.values())},
+                "legend": {"orient": "top", "title": None},
+            },
+            "stroke": {"condition": failed, "value": "transparent"},
+            "tooltip": [{"field": name, "type": "nominal"} for name in _TOLD],
+            "description": {"field": "said", "type": "nominal"},
+        },
+    }
+    beside = {"text": {"field": "beside", "type": "nominal"}, "color": {"condition": failed, "value": _INK}}
+    late = f"datum.ended > {0.72 * end}"
+    after = {
+        "transform": [{"filter": f"!({late})"}],
+        "mark": {"type": "text", "align": "left", "dx": 6, "fontSize": 11},
+        "encoding": {"x": {"field": "ended", "type": "quantitative"}, **beside},
+    }
+    before = {
+        "transform": [{"filter": late}],
+        "mark": {"type": "text", "align": "right", "dx": -6, "fontSize": 11},
+        "encoding": {"x": {"field": "started", "type": "quantitative"}, **beside},
+    }
+    # The data stands inside: at the top, Streamlit would send it through pandas, seconds more on the first chart.
+    chart = {"data": {"values": data}, "encoding": {"y": _names(data)}, "layer": [bars, after, before]}
+    return {
+        "layer": [chart],
+        "height": _ROW * len(data),
+        "autosize": {"type": "fit-x", "contains": "padding"},
+    }
 
 
 def rows(trace: Trace) -> list[dict[str, Any]]:
@@ -22,52 +78,14 @@ def rows(trace: Trace) -> list[dict[str, Any]]:
     return [_row(place, depth, span, end) for place, (depth, span) in enumerate(trace.rows())]
 
 
-def waterfall(trace: Trace, width: int | str = "container") -> alt.LayerChart:
-    """Draws a trace; `width` in pixels, or as wide as its place. Errors are outlined in red and named beside their bar."""
-    data = rows(trace)
-    end = max((row["ended"] for row in data), default=0.0)
-    chart = alt.Chart(alt.Data(values=data)).encode(y=_names(data))
-    scale = alt.Scale(domain=[0, max(end * 1.18, 0.01)], nice=False)
-    span_x: Any = alt.X("started:Q").title("seconds").scale(scale).axis(tickCount=6, grid=True)
-    tooltip = [alt.Tooltip(f"{name}:N") for name in ("span", "agent", "kind", "status", "took", "tokens", "cost", "error")]
-    bars = chart.mark_bar(height=15, cornerRadius=2, strokeWidth=2).encode(
-        x=span_x,
-        x2="ended:Q",
-        color=alt.Color("kind:N").scale(domain=list(COLOURS), range=list(COLOURS.values())).legend(orient="top", title=None),
-        stroke=alt.condition(alt.datum.status == "error", alt.value(ERROR), alt.value("transparent")),
-        tooltip=tooltip,
-        description="said:N",
-    )
-    side = chart.mark_text(align="left", dx=6, fontSize=11).encode(
-        x="ended:Q",
-        text="beside:N",
-        color=alt.condition(alt.datum.status == "error", alt.value(ERROR), alt.value(_INK)),
-    )
-    return alt.layer(bars, side).properties(width=width, height=alt.Step(_ROW))  # type: ignore[reportArgumentType]
-
-
-def _names(data: list[dict[str, Any]]) -> alt.Y:
-    labels = json.dumps([row["name"] for row in data])
-    longest = max((len(row["name"]) for row in data), default=0)
-    axis = alt.Axis(
-        labelExpr=f"{labels}[datum.value]",
-        labelAlign="left",
-        labelPadding=min(6.2 * longest, 190) + 4,
-        labelLimit=190,
-        labelOverlap=False,
-        ticks=False,
-        domain=False,
-        title=None,
-    )
-    return alt.Y("place:O").sort(None).axis(axis)
+_TOLD = ("span", "agent", "kind", "status", "took", "tokens", "cost", "error")
 
 
 def _row(place: int, depth: int, span: Span, end: float) -> dict[str, Any]:
     ended = span.ended if span.ended is not None else max(end, span.started)
-    took = f"{(ended - span.started):.2f} s" if ended - span.started >= 0.1 else f"{(ended - span.started) * 1000:.0f} ms"
-    reason = (span.error or "").removeprefix("invocation: ").removeprefix("data: ")
+    seconds = ended - span.started
+    took = f"{seconds:.2f} s" if seconds >= 0.1 else f"{seconds * 1000:.0f} ms"
     name = str(span.attributes.get("purpose", span.name)) if span.kind == "model" else span.name
-    problem = f" · {reason[:47] + '…' if len(reason) > 48 else reason}" if reason and span.status == "error" else ""
     return {
         "place": place,
         "id": span.id,
@@ -82,6 +100,26 @@ def _row(place: int, depth: int, span: Span, end: float) -> dict[str, Any]:
         "tokens": span.usage.input_tokens + span.usage.output_tokens,
         "cost": "–" if span.usage.cost is None else f"${span.usage.cost:.4f}",
         "error": span.error or "–",
-        "beside": took + problem,
+        "beside": took + (f" · {_short(span.error)}" if span.status == "error" and span.error else ""),
         "said": f"{name}, {span.kind}, {span.status}, {took}",
     }
+
+
+def _short(error: str) -> str:
+    reason = error.removeprefix("invocation: ").removeprefix("data: ")
+    return reason if len(reason) <= 48 else reason[:47] + "…"
+
+
+def _names(data: list[dict[str, Any]]) -> dict[str, Any]:
+    longest = max((len(row["name"]) for row in data), default=0)
+    axis = {
+        "labelExpr": f"{json.dumps([row['name'] for row in data])}[datum.value]",
+        "labelAlign": "left",
+        "labelPadding": min(6.6 * longest, _WIDEST) + 4,
+        "labelLimit": _WIDEST,
+        "labelOverlap": False,
+        "ticks": False,
+        "domain": False,
+        "title": None,
+    }
+    return {"field": "place", "type": "ordinal", "sort": None, "axis": axis}

@@ -46,6 +46,7 @@ def test_a_log_reduced_in_any_batches_gives_the_same_view(log: list[Event], cuts
     one_by_one, batched = TurnView(), TurnView()
     for event in log:
         one_by_one = advance(one_by_one, [event])
+        assert one_by_one.lead + one_by_one.answer + str(one_by_one.ttft) + str(one_by_one.trace)  # reading must not fix anything
     edges = sorted({0, len(log), *(min(cut, len(log)) for cut in cuts)})
     for start, stop in itertools.pairwise(edges):
         batched = advance(batched, log[start:stop])

@@ -5,7 +5,7 @@ import sys
 
 from kit.core.outcome import Failure
 from kit.core.trace import trace_of
-from kit.ui.waterfall import COLOURS, rows, waterfall
+from kit.ui.waterfall import COLOURS, rows, waterfall, waterfall_spec
 from tests.app.logs import begin, mixed, stamp
 
 
@@ -14,7 +14,7 @@ def test_every_span_has_one_bar_in_tree_order() -> None:
     made = rows(trace)
     assert [row["id"] for row in made] == ["s1", "s2", "s3", "s5", "s4", "s6"]
     assert {row["kind"] for row in made} == {"turn", "model", "agent", "tool"} == set(COLOURS)
-    assert waterfall(trace).to_dict()["data"]["values"] == made
+    assert waterfall_spec(trace)["layer"][0]["data"]["values"] == made
 
 
 def test_a_failed_span_is_named_with_its_raw_reason() -> None:
@@ -26,10 +26,10 @@ def test_a_failed_span_is_named_with_its_raw_reason() -> None:
 
 
 def test_labels_are_never_dropped_and_keep_their_depth() -> None:
-    spec = waterfall(trace_of(mixed())).to_dict()
-    axis = spec["layer"][0]["encoding"]["y"]["axis"]
-    assert axis["labelOverlap"] is False
-    names = [row["name"] for row in spec["data"]["values"]]
+    spec = waterfall_spec(trace_of(mixed()))
+    assert spec["layer"][0]["encoding"]["y"]["axis"]["labelOverlap"] is False
+    assert spec["height"] >= 20 * len(spec["layer"][0]["data"]["values"])
+    names = [row["name"] for row in spec["layer"][0]["data"]["values"]]
     assert names[0] == "turn" and names[2] == "rewards" and names[3].endswith("get_points") and names[3] != "get_points"
 
 
@@ -38,14 +38,19 @@ def test_the_stand_in_model_is_not_shown_by_its_key() -> None:
 
 
 def test_a_running_or_empty_trace_can_be_drawn() -> None:
-    assert waterfall(trace_of([])).to_dict()["data"]["values"] == []
+    assert waterfall_spec(trace_of([]))["layer"][0]["data"]["values"] == []
     running = rows(trace_of(mixed()[:10]))
     assert {row["status"] for row in running} == {"running", "ok"}
     assert all(row["ended"] >= row["started"] for row in running)
     assert rows(trace_of(stamp(begin())))[0]["ended"] == 0.0
 
 
-def test_notebooks_get_it_without_streamlit() -> None:
-    code = "import sys, kit.ui.waterfall, kit.ui.view; print('streamlit' in sys.modules)"
+def test_a_notebook_gets_it_as_a_chart_that_altair_accepts() -> None:
+    chart = waterfall(trace_of(mixed()), width=500)
+    assert chart.to_dict()["width"] == 500
+
+
+def test_it_loads_neither_streamlit_nor_altair() -> None:
+    code = "import sys, kit.ui.waterfall, kit.ui.view; print({'streamlit', 'altair'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "False"
+    assert done.stdout.strip() == "set()"

@@ -1,6 +1,8 @@
 """The chat: a question, its sub-agents at work side by side, one answer, and how it came about."""
 
 import uuid
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -9,13 +11,16 @@ from kit.core.context import Session
 from kit.core.errors import KitError
 from kit.settings import Settings
 from kit.ui.canvas import Canvas, ask
-from kit.ui.host import Host
 from kit.ui.view import TurnView, advance, lost
+
+if TYPE_CHECKING:
+    from kit.ui.host import Host
 
 WINDOW = 10
 """Turns shown at first, and added by each "Show earlier"."""
 DEEP = 3
 """Newest turns that are shown with their steps and their trace: replaying more makes a long session slow."""
+STYLE = "<style>.stMainBlockContainer { padding-top: 3.5rem; }</style>"
 SUGGESTIONS = {
     ":material/stars: My points": "How many points do I have?",
     ":material/hub: Three things at once": "My receipt didn't scan, how many points do I have, and find coffee deals",
@@ -26,23 +31,77 @@ SUGGESTIONS = {
 
 def page() -> None:
     """Draws the page; turns go on in the host whatever becomes of this run."""
+    st.html(STYLE)
+    place = _Places.lay()
     try:
-        host = open_host(Settings.read())
-        session = _session(host)
-        _conversation(host, session)
+        _conversation(place)
     except KitError as error:
-        st.error(str(error).replace("$", r"\$"), icon=":material/error:")
+        place.top.error(str(error).replace("$", r"\$"), icon=":material/error:")
     except OSError as error:
-        st.error(f"{error.strerror or error}: {error.filename or 'the kit could not be opened'}", icon=":material/error:")
+        place.top.error(f"{error.strerror or error}: {error.filename or 'the kit could not be opened'}", icon=":material/error:")
 
 
-@st.cache_resource(show_spinner="Opening the kit …", hash_funcs={Settings: Settings.model_dump_json}, on_release=Host.close)
-def open_host(settings: Settings) -> Host:
+@st.cache_resource(show_spinner=False, hash_funcs={Settings: Settings.model_dump_json}, on_release=lambda host: host.close())
+def open_host(settings: Settings) -> "Host":
     """The process' one host for these settings."""
+    from kit.ui.host import Host  # brings the whole kit: the first screen does not wait for it
+
     return Host(settings)
 
 
-def _session(host: Host) -> Session:
+def new_session() -> None:
+    """Gives the page an address of its own, with nothing asked yet."""
+    st.query_params["session"] = st.session_state["fresh"] = uuid.uuid4().hex
+
+
+@dataclass(frozen=True)
+class _Places:
+    """Where things go, laid out in the same order on every run: a page that is drawn in place shows nothing twice."""
+
+    header: DeltaGenerator
+    top: DeltaGenerator
+    turns: DeltaGenerator
+    stop: DeltaGenerator
+    message: str | None
+    """What was just asked."""
+
+    @classmethod
+    def lay(cls) -> "_Places":
+        header = st.container(horizontal=True, vertical_alignment="center")
+        header.markdown("**dispatch-kit**", width="content")
+        top = st.empty()
+        turns = st.container()
+        with st.bottom:
+            stop = st.empty()
+            typed = st.chat_input("Ask about points, receipts, offers or places to eat", submit_mode="disable")
+        message = st.session_state.pop("ask", None) or typed
+        return cls(header, top, turns, stop, message if message and message.strip() else None)
+
+
+def _conversation(place: _Places) -> None:
+    fresh = st.session_state.get("fresh") == st.query_params["session"]
+    if fresh and not place.message:
+        _first_screen(place.top)
+    host = open_host(Settings.read())
+    place.header.badge(host.kit.model, icon=":material/memory:", color="gray")
+    session = _session(host)
+    if place.message:
+        host.start(place.message, session)
+        st.session_state.pop("fresh", None)
+    window = st.session_state.get("window", WINDOW)
+    views = host.views(session, limit=window)
+    if views:
+        place.header.space("stretch")
+        place.header.button("New chat", icon=":material/add:", type="tertiary", on_click=new_session)
+    if not views and not fresh:
+        _first_screen(place.top)
+    if len(views) == window:
+        place.top.button("Show earlier", icon=":material/history:", on_click=_widen, type="tertiary")
+    with place.turns:
+        _turns(host, views, place.stop)
+
+
+def _session(host: "Host") -> Session:
     """The session of the page's address; a fresh one when that is somebody else's."""
     session = host.session(st.query_params["session"])
     if session is None:
@@ -51,57 +110,14 @@ def _session(host: Host) -> Session:
     return session
 
 
-def new_session() -> None:
-    """Gives the page an address of its own."""
-    st.query_params["session"] = uuid.uuid4().hex
-
-
-def _conversation(host: Host, session: Session) -> None:
-    header = st.container(horizontal=True, vertical_alignment="center")
-    first = st.empty()
-    earlier = st.container()
-    turns = st.container()
-    with st.bottom:
-        stop = st.empty()
-        message = st.chat_input("Ask about points, receipts, offers or places to eat", submit_mode="disable")
-    message = st.session_state.pop("ask", None) or message
-    if message and message.strip():
-        host.start(message, session)
-
-    window = st.session_state.get("window", WINDOW)
-    views = host.views(session, limit=window)
-    _header(header, host, fresh=not views)
-    if not views:
-        with first.container():
-            _first_screen()
-    if len(views) == window:
-        earlier.button("Show earlier", icon=":material/history:", on_click=_widen, type="tertiary")
-    with turns:
-        running: list[tuple[Canvas, TurnView]] = []
-        for age, view in zip(range(len(views), 0, -1), views, strict=True):
-            canvas = Canvas(view.question)
-            canvas.draw(view, steps=age <= DEEP, again=age == 1)
-            if view.running:
-                running.append((canvas, view))
-        for canvas, view in running:
-            _follow(host, canvas, view, stop)
-
-
-def _header(place: DeltaGenerator, host: Host, *, fresh: bool) -> None:
-    place.markdown("**dispatch-kit**", width="content")
-    place.badge(host.kit.model, icon=":material/memory:", color="gray", help="The model that answers")
-    if not fresh:
-        place.space("stretch")
-        place.button("New chat", icon=":material/add:", type="tertiary", on_click=new_session)
-
-
-def _first_screen() -> None:
-    st.markdown("## What can I look up for you?")
-    st.markdown(
-        "Ask several things in one message: each part goes to the sub-agent that knows it, all work at the same time, "
-        "and you get one answer."
-    )
-    st.pills("Try one", list(SUGGESTIONS), key="suggestion", on_change=_suggested, label_visibility="collapsed")
+def _first_screen(place: DeltaGenerator) -> None:
+    with place.container():
+        st.markdown("## What can I look up for you?")
+        st.markdown(
+            "Ask several things in one message: each part goes to the sub-agent that knows it, all work at the same time, "
+            "and you get one answer."
+        )
+        st.pills("Try one", list(SUGGESTIONS), key="suggestion", on_change=_suggested, label_visibility="collapsed")
 
 
 def _suggested() -> None:
@@ -114,7 +130,18 @@ def _widen() -> None:
     st.session_state["window"] = st.session_state.get("window", WINDOW) + WINDOW
 
 
-def _follow(host: Host, canvas: Canvas, view: TurnView, stop: DeltaGenerator) -> None:
+def _turns(host: "Host", views: list[TurnView], stop: DeltaGenerator) -> None:
+    running: list[tuple[Canvas, TurnView]] = []
+    for age, view in zip(range(len(views), 0, -1), views, strict=True):
+        canvas = Canvas(view.question)
+        canvas.draw(view, steps=age <= DEEP, again=age == 1)
+        if view.running:
+            running.append((canvas, view))
+    for canvas, view in running:
+        _follow(host, canvas, view, stop)
+
+
+def _follow(host: "Host", canvas: Canvas, view: TurnView, stop: DeltaGenerator) -> None:
     """Draws a turn as it happens. A click is noticed at the next draw, so there is one every 200 ms even when all is silent."""
     stop.button("Stop", icon=":material/stop_circle:", key=f"stop-{view.turn_id}", on_click=host.cancel, args=(view.turn_id,))
     while view.running:
@@ -122,5 +149,6 @@ def _follow(host: Host, canvas: Canvas, view: TurnView, stop: DeltaGenerator) ->
         view = advance(view, batch.events)
         if batch.done and view.running:
             view = lost(view)
+        if not view.running:
+            stop.empty()
         canvas.draw(view, again=True)
-    stop.empty()

@@ -1,0 +1,209 @@
+"""The chat page, run by Streamlit's own test driver: real turns on the offline stand-in, a store of its own."""
+
+import shutil
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from kit.core.context import Principal, Session
+from kit.core.record import TurnRecord
+from kit.settings import HOME
+from kit.stores.sqlite import SqliteStore
+from kit.ui.pages import chat
+
+MIXED = "My receipt didn't scan, how many points do I have, and find coffee deals"
+MINE = Principal(tenant_id="acme", user_id="u-001")
+
+
+@pytest.fixture
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A store of this test alone; the kit works without pauses."""
+    monkeypatch.setenv("KIT_PACE", "0")
+    monkeypatch.setenv("KIT_MODEL", "offline")
+    monkeypatch.setenv("KIT_STORE", str(tmp_path / "kit.db"))
+    for name in ("KIT_DECK", "KIT_TENANT", "KIT_USER", "OPIK_URL_OVERRIDE", "OPIK_API_KEY", "OTEL_EXPORTER_OTLP_ENDPOINT"):
+        monkeypatch.delenv(name, raising=False)
+    yield tmp_path / "kit.db"
+    chat.open_host.clear()
+
+
+def open_page(session: str | None = None) -> AppTest:
+    page = AppTest.from_file(str(HOME / "app.py"), default_timeout=60)
+    if session:
+        page.query_params["session"] = session
+    page.run()
+    assert not page.exception
+    return page
+
+
+def session_of(page: AppTest) -> str:
+    value = page.query_params["session"]
+    return value if isinstance(value, str) else value[0]
+
+
+def ask(page: AppTest, message: str) -> AppTest:
+    page.chat_input[0].set_value(message).run()
+    assert not page.exception
+    return page
+
+
+def text(page: AppTest) -> str:
+    """Everything a person can read on the page."""
+    told = [*page.markdown, *page.caption, *page.error, *page.button]
+    return "\n".join([*(str(one.value if hasattr(one, "value") else one) for one in told), *(one.label for one in page.status)])
+
+
+def put(store: Path, count: int, session_id: str, who: Principal = MINE, status: str = "ok") -> None:
+    """Turns of an earlier process."""
+    kept = SqliteStore(store)
+    kept.open_session(Session(id=session_id, principal=who))
+    for number in range(count):
+        turn = TurnRecord(
+            id=f"{session_id}-{number}",
+            session_id=session_id,
+            tenant_id=who.tenant_id,
+            user_id=who.user_id,
+            message=f"question {number}",
+            pattern="mediated",
+            started_at=time.time() - 1000 + number,
+        )
+        kept.begin_turn(turn)
+        if status != "running":
+            done = turn.model_copy(update={"status": status, "text": f"answer {number}", "seconds": 1.0})
+            kept.end_turn(done, [], [])
+    kept.close()
+
+
+@pytest.mark.req("SAT-1", "PC2-FR-15")
+def test_a_mixed_question_shows_its_sub_agents_and_the_stored_routing(store: Path) -> None:
+    page = ask(open_page(), MIXED)
+    kept = SqliteStore(store)
+    (turn,) = kept.turns(session_id=session_of(page))
+    kept.close()
+    assert turn.status == "ok" and len(turn.invoked) == 3
+    assert [message.name for message in page.chat_message] == ["user", "assistant"]
+    assert [status.state for status in page.status] == ["complete"] * 3
+    assert [status.label.split("**")[1].lower() for status in page.status] == list(turn.invoked)
+    table = next(one.value for one in page.markdown if one.value.startswith("| Sub-agent"))
+    assert table.count("| Answered |") == 3
+    told = next(one.value for one in page.caption if "intents" in one.value)
+    assert f"{turn.intent_count} intents, within the limit of {turn.cap} at once" in told
+    assert f"{turn.input_tokens:,} tokens in, {turn.output_tokens:,} out" in told
+    assert "offline stand-in" in text(page)
+
+
+def test_a_stored_session_comes_back_as_it_was_shown_live(store: Path) -> None:
+    live = ask(open_page(), MIXED)
+    chat.open_host.clear()  # as if the process had been started anew
+    again = open_page(session_of(live))
+    assert [one.value for one in again.markdown] == [one.value for one in live.markdown]
+    assert [(one.label, one.state) for one in again.status] == [(one.label, one.state) for one in live.status]
+    assert [one.value for one in again.caption] == [one.value for one in live.caption]
+
+
+def test_a_turn_nobody_finished_is_interrupted_and_can_be_asked_again(store: Path) -> None:
+    put(store, 1, "s1", status="running")
+    page = open_page("s1")
+    assert "Interrupted" in text(page) and "interrupted before there was an answer" in text(page)
+    assert not page.chat_input[0].disabled
+    page.button(key="again-s1-0").click().run()
+    assert not page.exception
+    assert [message.name for message in page.chat_message] == ["user", "assistant"] * 2
+    assert "Answered" in text(page)
+
+
+def test_somebody_elses_session_is_neither_shown_nor_continued(store: Path) -> None:
+    put(store, 1, "theirs", who=Principal(tenant_id="acme", user_id="u-002"))
+    page = open_page("theirs")
+    assert "question 0" not in text(page) and "answer 0" not in text(page)
+    assert session_of(page) != "theirs"
+    ask(page, "How many points do I have?")
+    kept = SqliteStore(store)
+    assert [turn.message for turn in kept.turns(session_id="theirs")] == ["question 0"]
+    kept.close()
+
+
+def test_a_long_session_shows_its_newest_turns_and_steps_of_the_last_three(store: Path) -> None:
+    page = open_page("long")
+    for _ in range(4):
+        ask(page, "How many points do I have?")
+    assert len(page.status) == 3
+    put(store, 12, "old")
+    page = open_page("old")
+    shown = [one.value for one in page.markdown if one.value.startswith("answer")]
+    assert shown == [f"answer {number}" for number in range(2, 12)]
+    next(button for button in page.button if button.label == "Show earlier").click().run()
+    assert len([one for one in page.markdown if one.value.startswith("answer")]) == 12
+
+
+def test_a_failed_part_is_red_worded_plainly_and_leaves_the_others_standing(
+    store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(HOME / "cards", tmp_path / "cards")
+    card = tmp_path / "cards" / "consumer" / "rewards.yaml"
+    card.write_text(card.read_text().replace("time_budget_ms: 8000", "time_budget_ms: 1"))
+    monkeypatch.setenv("KIT_DECK", str(tmp_path / "cards" / "consumer"))
+    page = ask(open_page(), MIXED)
+    states = {status.label.split("**")[1]: status for status in page.status}
+    assert {name: status.state for name, status in states.items()} == {
+        "Support": "complete",
+        "Rewards": "error",
+        "Shop": "complete",
+    }
+    assert "took too long" in states["Rewards"].label
+    assert "Partly answered" in text(page) and "rewards" in text(page).lower()
+    for raw in ("timeout", "invocation", "no answer within", "0.001"):
+        assert raw not in text(page)
+
+
+@pytest.mark.parametrize("message", ["", "   ", "\n\t "])
+def test_an_empty_message_asks_nothing(store: Path, message: str) -> None:
+    page = ask(open_page(), message)
+    assert not page.chat_message and page.pills
+
+
+def test_a_message_of_100_kB_gets_a_reply_in_words(store: Path) -> None:
+    page = ask(open_page(), "points " * 15_000)
+    assert "too long" in text(page)
+    assert max(len(one.value) for one in page.markdown) < 4_000
+
+
+def test_typed_markdown_does_nothing_and_money_is_not_mathematics(store: Path) -> None:
+    page = ask(open_page(), "# big **bold** $5 and $6 ![x](http://example.invalid/x.png) <b>x</b>")
+    shown = page.chat_message[0].markdown[0].value
+    for mark in ("# ", "**", "$5", "![", "<b>"):
+        assert shown.replace("\\" + mark[0], "").find(mark) == -1
+
+
+def test_a_kit_that_cannot_open_says_what_to_do(store: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("KIT_DECK", str(tmp_path / "nowhere"))
+    page = open_page()
+    (error,) = page.error
+    assert "nowhere" in error.value and "Traceback" not in error.value
+    monkeypatch.delenv("KIT_DECK")
+    assert not page.run().error, "once it is put right, the page works"
+
+
+def test_a_store_that_cannot_be_written_says_what_to_do(store: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("not a folder")
+    monkeypatch.setenv("KIT_STORE", str(tmp_path / "file" / "kit.db"))
+    (error,) = open_page().error
+    assert "file" in error.value and "Errno" not in error.value
+
+
+def test_a_new_chat_has_an_address_of_its_own(store: Path) -> None:
+    page = ask(open_page(), "How many points do I have?")
+    before = session_of(page)
+    next(button for button in page.button if button.label == "New chat").click().run()
+    assert session_of(page) != before and not page.chat_message and page.pills
+
+
+def test_a_suggestion_asks_its_question(store: Path) -> None:
+    page = open_page()
+    label = next(option for option in chat.SUGGESTIONS if "Three" in option)
+    page.pills[0].set_value(label).run()
+    assert not page.exception
+    assert len(page.status) == 3 and not page.pills
