@@ -1,7 +1,8 @@
 """The composition root: settings in, a running Kit out. Nothing below reads globals or the environment."""
 
+import asyncio
 import datetime
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -86,7 +87,7 @@ async def open_kit(
     deck: Deck | None = None,
     pattern: str = "mediated",
     cassette: Cassette | None = None,
-) -> AsyncIterator[Kit]:
+) -> AsyncGenerator[Kit]:
     """Opens a kit on the running loop and closes all of it at the end.
 
     Without arguments it is what the environment says: the consumer deck, the embedded services, the offline stand-in.
@@ -101,7 +102,7 @@ async def open_kit(
             tools = await _upstream_tools(settings, store, stack)
         reach = Reach(api_key=settings.openai_api_key, base_url=settings.openai_base_url, pace=settings.pace)
         team = bind(deck, models if models is not None else choose_models(settings), tools, reach)
-        recorder = Recorder(_sinks(settings))
+        recorder = Recorder(await asyncio.to_thread(_sinks, settings))  # importing Opik takes seconds
         stack.callback(recorder.close)
         today = settings.today or datetime.date.today().isoformat()
         yield Kit(settings, team, store, recorder, find_pattern(pattern), today, cassette)

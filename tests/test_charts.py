@@ -35,9 +35,9 @@ async def test_waterfall_has_a_lane_for_each_agent_as_long_as_it_worked():
     figure = waterfall(await trace_one(MIXED, think=0.1))
     assert lanes(figure) == ["orchestrator", *(name.replace("_", " ") for name in MIXED)]
     drawn = bars(figure, KINDS["agent"])
-    assert [width for _, _, width, _ in drawn] == pytest.approx([1.0, *MIXED.values()])
+    assert [width for _, _, width, _ in drawn] == pytest.approx([0.6, *MIXED.values()])
     assert [x for x, _, _, _ in drawn] == pytest.approx([0.0, *[0.1] * 8])
-    assert figure.axes[0].get_title("left") == "8 sub-agents in 0.80 s; their times add up to 2.80 s"
+    assert figure.axes[0].get_title("left") == "8 sub-agents in 0.40 s; their times add up to 1.41 s"
 
 
 def test_waterfall_puts_calls_that_overlap_beside_each_other():

@@ -58,7 +58,7 @@ def test_ask_tells_preamble_steps_and_answer_in_that_order() -> None:
     result = process("ask", MIXED)
     assert result.returncode == 0 and result.stderr == ""
     told = result.stdout
-    assert told.index("Let me") < told.index("rewards: asked") < told.index("points") and "offline stand-in" in told
+    assert told.index("Let me") < told.index("rewards: asked") < told.index("4,975 points") and "offline stand-in" in told
 
 
 def test_ask_json_is_one_event_a_line_and_the_reply_last() -> None:

@@ -203,6 +203,10 @@ async def test_usage_sums_every_model_call_once() -> None:
     assert reply.usage.input_tokens == sum(u.input_tokens for u in models) > 0
     assert reply.usage.output_tokens == sum(u.output_tokens for u in models) > 0
     assert reply.usage.model_calls == len(models) == 4
+    by_agent = {s.name: s.usage for s in reply.trace.spans if s.kind == "agent"}
+    for outcome in reply.outcomes:
+        own = [s.usage for s in reply.trace.spans if s.kind == "model" and s.agent == outcome.agent]
+        assert outcome.usage == by_agent[outcome.agent] == own[0]
 
 
 @given(st.lists(st.tuples(st.sampled_from(["lead", "answer", "replace"]), st.text(max_size=5)), max_size=12))

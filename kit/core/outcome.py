@@ -35,24 +35,19 @@ class Usage(Value):
     tool_calls: int = 0
     cost: float | None = None
 
-    def __add__(self, other: "Usage") -> "Usage":
-        known = [cost for cost in (self.cost, other.cost) if cost is not None]
-        return Usage(
-            input_tokens=self.input_tokens + other.input_tokens,
-            output_tokens=self.output_tokens + other.output_tokens,
-            cached_tokens=self.cached_tokens + other.cached_tokens,
-            model_calls=self.model_calls + other.model_calls,
-            tool_calls=self.tool_calls + other.tool_calls,
-            cost=sum(known) if known else None,
-        )
-
 
 def total(parts: Iterable[Usage]) -> Usage:
-    """Sums usages; the empty sum is `Usage()`."""
-    whole = Usage()
-    for part in parts:
-        whole = whole + part
-    return whole
+    """Sums usages; the empty sum is `Usage()`. A cost is the sum of the costs that are known."""
+    parts = tuple(parts)
+    costs = [part.cost for part in parts if part.cost is not None]
+    return Usage(
+        input_tokens=sum(part.input_tokens for part in parts),
+        output_tokens=sum(part.output_tokens for part in parts),
+        cached_tokens=sum(part.cached_tokens for part in parts),
+        model_calls=sum(part.model_calls for part in parts),
+        tool_calls=sum(part.tool_calls for part in parts),
+        cost=sum(costs) if costs else None,
+    )
 
 
 class Timing(Value):

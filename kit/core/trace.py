@@ -39,6 +39,8 @@ class Span(Value):
     input: str = ""
     output: str = ""
     usage: Usage = Usage()
+    ttft: float | None = None
+    """Seconds from a model call to its first token."""
     attributes: dict[str, Any] = {}
 
     @property
@@ -104,7 +106,13 @@ def _closed(body: Body) -> dict[str, Any] | None:
             return {"status": "error", "error": error, "usage": failure.usage}
         case ModelEnded():
             output = body.text + "".join(f"\n→ {call}" for call in body.calls)
-            return {"status": "error" if body.error else "ok", "error": body.error, "output": output, "usage": body.usage}
+            return {
+                "status": "error" if body.error else "ok",
+                "error": body.error,
+                "output": output,
+                "usage": body.usage,
+                "ttft": body.ttft,
+            }
         case ToolEnded():
             return {"status": "error" if body.error else "ok", "error": body.error, "output": body.result}
         case _:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kit.core.errors import DataError
 from kit.models.phrases import FAINT, NEGATED, STOP
 
 Floats = NDArray[np.float32]
@@ -46,16 +47,16 @@ def _words_of_the_wheel() -> tuple[Any, Floats]:
 
     The two files are read without importing the package: on import it takes over the process' logging.
     """
-    from safetensors.numpy import load_file
+    from safetensors.numpy import load_file  # pyright: ignore[reportUnknownVariableType]
     from tokenizers import Tokenizer
 
     found = find_spec("wordllama")
     if found is None or not found.submodule_search_locations:
         raise DataError("the word vectors are missing: install wordllama from requirements.txt")
     wheel = Path(next(iter(found.submodule_search_locations)))
-    weights = load_file(wheel / "weights" / "l2_supercat_256.safetensors")
+    weights: dict[str, NDArray[Any]] = load_file(wheel / "weights" / "l2_supercat_256.safetensors")
     tokenizer = Tokenizer.from_file(str(wheel / "tokenizers" / "l2_supercat_tokenizer_config.json"))
-    return tokenizer, weights["embedding.weight"].astype(np.float32)
+    return tokenizer, np.asarray(weights["embedding.weight"], np.float32)
 
 
 def load() -> None:
@@ -71,8 +72,8 @@ def _vector(word: str) -> Floats:
 
 
 def _unit(matrix: Floats) -> Floats:
-    length = np.linalg.norm(matrix, axis=-1, keepdims=True)
-    return (matrix / (length + 1e-9)).astype(np.float32)
+    length: Floats = np.sqrt(np.square(matrix).sum(axis=-1, keepdims=True))
+    return matrix / (length + np.float32(1e-9))
 
 
 def _pooled(tokens: Sequence[str], weight: dict[str, float]) -> Floats:

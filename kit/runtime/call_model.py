@@ -66,7 +66,7 @@ async def call_model(
         span.emit(ModelEnded(agent=agent, model=model.spec.key, error=f"{type(error).__name__}: {error}"))
         raise
     usage = _usage(message, model.spec)
-    ctx.turn.spent.append(usage)
+    ctx.spent.append(usage)
     text = _text(message)
     response_id = message.response_metadata.get("id")
     if response_id:

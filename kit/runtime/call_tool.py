@@ -32,7 +32,7 @@ async def call_tool(call: ToolCall, tools: Mapping[str, BaseTool], agent: str, c
         span.emit(Component(agent=agent, type=component.type, payload=component.payload))
     error = f"{result.fault}: {result.detail}" if result.fault else None
     span.emit(ToolEnded(agent=agent, tool=call["name"], call_id=call_id, result=result.text, error=error))
-    ctx.turn.spent.append(Usage(tool_calls=1))
+    ctx.spent.append(Usage(tool_calls=1))
     status = "error" if result.fault else "success"
     return ToolMessage(result.text, tool_call_id=call_id, name=call["name"], status=status), result
 

@@ -50,8 +50,6 @@ class TurnState:
     dropped: list[AgentCall] = field(default_factory=list[AgentCall])
     refused: list[AgentCall] = field(default_factory=list[AgentCall])
     outcomes: list[Outcome] = field(default_factory=list[Outcome])
-    spent: list[Usage] = field(default_factory=list[Usage])
-    """Usage of every model and tool call made, by whomever."""
     asked: dict[str, int] = field(default_factory=dict[str, int])
     """Model calls so far, by path."""
 
@@ -81,12 +79,14 @@ class RunContext:
     """Ids this caller's card names in `sub_agents`; anything else is refused (SO-6)."""
     path: str = ""
     """Where in the turn this runs (`orchestrator/1.2.rewards`: round, position, agent): names model calls in a cassette."""
+    spent: list[Usage] = field(default_factory=list[Usage])
+    """Usage of this agent's own calls and, once each of them has ended, of the agents it dispatched."""
 
     def emit(self, body: Body) -> Event:
         return self.turn.log.emit(body, self.span_id, self.parent_span_id)
 
     def opened(self, body: Body) -> "RunContext":
         """A context for a new span under this one, with `body` as its first event."""
-        child = RunContext(self.turn, self.inherited, self.turn.log.new_span(), self.span_id, self.callees, self.path)
+        child = RunContext(self.turn, self.inherited, self.turn.log.new_span(), self.span_id, self.callees, self.path, self.spent)
         child.emit(body)
         return child

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 
 from kit.core.event import AgentEnded, AgentError, AgentStarted, CallDropped
-from kit.core.outcome import AgentCall, Failure, FanOut, Outcome, Reason, Timing
+from kit.core.outcome import AgentCall, Failure, FanOut, Outcome, Reason, Timing, Usage, total
 from kit.runtime.context import RunContext
 
 Work = Callable[[AgentCall, RunContext], Awaitable[Outcome]]
@@ -22,12 +22,16 @@ async def dispatch(call: AgentCall, ctx: RunContext, place: str = "1.1") -> Outc
         )
     )
     began = span.turn.log.now()
+    spent: list[Usage] = []
     try:
-        outcome = await _invoke(call, span, f"{ctx.path}/{place}.{call.agent}")
+        outcome = await _invoke(call, span, f"{ctx.path}/{place}.{call.agent}", spent)
     except asyncio.CancelledError:
         span.emit(AgentEnded(agent=call.agent, outcome=_failure(call, "cancelled", "the turn was stopped")))
         raise
-    outcome = outcome.model_copy(update={"timing": Timing(started=began, ended=span.turn.log.now())})
+    finally:
+        ctx.spent.extend(spent)  # once, and whatever happened: a stopped agent's calls were paid for
+    usage = total([outcome.usage, *spent])
+    outcome = outcome.model_copy(update={"usage": usage, "timing": Timing(started=began, ended=span.turn.log.now())})
     span.emit(AgentEnded(agent=call.agent, outcome=outcome))
     if isinstance(outcome, Failure):
         span.emit(AgentError(agent=call.agent, axis=outcome.axis, is_final=True))
@@ -74,7 +78,7 @@ async def guarded(work: Work, call: AgentCall, ctx: RunContext, seconds: float |
         return _failure(call, "exception", _said(error))
 
 
-async def _invoke(call: AgentCall, ctx: RunContext, path: str) -> Outcome:
+async def _invoke(call: AgentCall, ctx: RunContext, path: str, spent: list[Usage]) -> Outcome:
     agent = ctx.turn.agents.get(call.agent)
     if agent is None:
         return _failure(call, "unknown_agent", f"{call.agent!r} is not bound")
@@ -87,6 +91,7 @@ async def _invoke(call: AgentCall, ctx: RunContext, path: str) -> Outcome:
         ctx.parent_span_id,
         frozenset(agent.card.sub_agents),
         path,
+        spent,
     )
     return await guarded(agent.run, call, inner, agent.time_budget)
 

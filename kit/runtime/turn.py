@@ -250,7 +250,7 @@ class _Runner:
         invoked = bool(self.state.emitted)
         self._reconcile(text, said.answer, said.answer_seq, already=not invoked and said.lead.strip() == text)
         routing = routing_of(self.state)
-        usage = total(self.state.spent)
+        usage = total(self.ctx.spent)
         self.ctx.emit(Routing(decision=routing))
         self.ctx.emit(Spent(usage=usage))
         self.ctx.emit(Completed(status=status, text=text, error=error or self.unsaved))

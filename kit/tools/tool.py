@@ -1,6 +1,6 @@
 """What a tool is given around its call, and what it gives back beside text."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -55,7 +55,7 @@ def tool_context() -> ToolContext:
 
 
 @contextmanager
-def within(context: ToolContext) -> Iterator[None]:
+def within(context: ToolContext) -> Generator[None]:
     """Sets the context for the calls made inside."""
     token = _context.set(context)
     try:

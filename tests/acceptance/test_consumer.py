@@ -1,6 +1,7 @@
 """The consumer deck on the embedded model and services: real turns, checked against the data's one true answer."""
 
 import re
+
 import pytest
 
 from kit.core.event import StatusLine
@@ -10,7 +11,6 @@ from kit.wire import open_kit
 
 EMBEDDED = Settings(store=":memory:", pace=0.0, today="2026-11-01")
 MIXED = "my receipt didn't scan, how many points do I have, and find coffee deals"
-
 
 
 @pytest.mark.req("PC1-S4.3", "PC1-FR-3", "PC2-FR-6")

@@ -1,0 +1,158 @@
+"""The offline stand-in's routing decision: behaviours, and a coarse floor on a small set of our own."""
+
+import pytest
+
+from kit.models.routing import Routes, Situation, SmallTalk, Unfit, asks, clauses, decide, small_talk
+
+AGENTS = {
+    "shop": "Finds products, deals, coupons and offers in the catalogue, compares prices and suggests things to buy.",
+    "support": "Solves problems: receipts that did not scan, missing points, account and login trouble, talking to a person.",
+    "rewards": "Knows the points balance, points history, gift cards and how to redeem points.",
+    "ereceipts": "Looks up purchase history: what was bought, when, in which store, and how much was spent.",
+    "play": "Games and quizzes to play for points: which games there are, levels, progress and streaks.",
+    "offer_details": "Explains the terms of one offer: when it expires, limits, which sizes qualify.",
+    "restaurants": "Finds restaurants, cafes and takeaways nearby by cuisine or dish: pizza, sushi, burgers. Dinner and lunch.",
+    "retailer_context": "Facts about a store: opening hours, address, return policy, whether it takes part in the program.",
+}
+NAMES = list(AGENTS)
+TOOLS = tuple((name.replace("_", " "), text) for name, text in AGENTS.items())
+
+CASES = [
+    ("any deals on cheddar cheese?", "shop"),
+    ("compare prices of peanut butter", "shop"),
+    ("show me cheap shampoo coupons", "shop"),
+    ("my receipt didn't scan", "support"),
+    ("I can't log in to my account", "support"),
+    ("I want to talk to a person", "support"),
+    ("how many points do I have", "rewards"),
+    ("can I redeem my points for a gift card?", "rewards"),
+    ("what did I buy last week?", "ereceipts"),
+    ("how much did I spend in March", "ereceipts"),
+    ("which games can I play", "play"),
+    ("what is my quiz streak", "play"),
+    ("when does the oat milk offer expire?", "offer_details"),
+    ("which sizes qualify for the yogurt offer", "offer_details"),
+    ("find a pizza place nearby", "restaurants"),
+    ("where can I get sushi for dinner", "restaurants"),
+    ("what are the opening hours of the corner store", "retailer_context"),
+    ("what is the return policy of that store", "retailer_context"),
+    ("my receipt didn't scan and how many points do I have", "support rewards"),
+    ("find a sushi restaurant nearby, and also which games can I play", "restaurants play"),
+    ("compare prices of olive oil and tell me my points balance", "shop rewards"),
+    ("is it going to rain in the mountains", ""),
+    ("who wrote the great symphony", ""),
+    ("good morning", ""),
+]
+
+
+def routed(request: str, *, in_play: str = "", said: str = "", most: int = 5) -> list[str]:
+    playing = frozenset(NAMES.index(name) for name in in_play.split())
+    decision = decide(Situation(request, TOOLS, playing, said), most)
+    return [NAMES[part.tool] for part in decision.parts] if isinstance(decision, Routes) else []
+
+
+def test_three_quarters_of_plain_requests_reach_exactly_their_agents():
+    right = [request for request, wanted in CASES if set(routed(request)) == set(wanted.split())]
+    assert len(right) >= 0.75 * len(CASES), sorted({request for request, _ in CASES} - set(right))
+
+
+def test_mixed_request_is_split_into_the_users_own_words():
+    request = "My receipt didn't scan, how many points do I have, and which games can I play?"
+    decision = decide(Situation(request, TOOLS), 5)
+    assert isinstance(decision, Routes)
+    assert [NAMES[part.tool] for part in decision.parts] == ["support", "rewards", "play"]
+    assert decision.intents == 3
+    assert all(part.text in request for part in decision.parts)
+
+
+@pytest.mark.parametrize(
+    "request_", ["which burger or pizza place is nearby and open", "deals on fish and chips and on mac and cheese"]
+)
+def test_one_matter_with_an_and_in_it_is_not_split(request_: str):
+    decision = decide(Situation(request_, TOOLS), 5)
+    assert isinstance(decision, Routes)
+    assert [part.text for part in decision.parts] == [request_]
+
+
+def test_cap_keeps_the_closest_and_still_counts_every_intent():
+    decision = decide(Situation("my receipt didn't scan, how many points do I have, and which games can I play", TOOLS), 2)
+    assert isinstance(decision, Routes)
+    assert (len(decision.parts), decision.intents) == (2, 3)
+    assert decision.parts[0].text == "my receipt didn't scan" or decision.parts[1].text == "which games can I play"
+
+
+@pytest.mark.parametrize("request_", ["the second one", "make it 4 people", "what about Friday?", "and cheaper ones?", "yes"])
+def test_elliptical_reply_stays_with_the_agent_in_play(request_: str):
+    said = "I found two places for dinner. Which one would you like?"
+    assert routed(request_, in_play="restaurants", said=said) == ["restaurants"]
+
+
+def test_complete_new_request_never_inherits():
+    assert routed("how many points do I have?", in_play="restaurants", said="Here are two sushi places.") == ["rewards"]
+    assert routed("who wrote the great symphony in the last century", in_play="play", said="You are on level 3.") == []
+
+
+@pytest.mark.req("SAT-6")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "hi",
+        "Hello there!",
+        "thanks so much",
+        "ok great, thank you!",
+        "bye",
+        "How are you?",
+        "No, that's all I need. Have a nice day!",
+    ],
+)
+def test_pleasantries_are_small_talk(text: str):
+    assert small_talk(text)
+    assert isinstance(decide(Situation(text, TOOLS), 5), SmallTalk)
+
+
+@pytest.mark.req("SAT-6")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "hi, find coffee",
+        "thanks, and my points?",
+        "help",
+        "ok but it crashed",
+        "tell me a joke",
+        "",
+        "   ",
+        "good coffee",
+        "no points came",
+    ],
+)
+def test_anything_beside_pleasantries_is_not_small_talk(text: str):
+    assert not small_talk(text)
+
+
+@pytest.mark.req("SAT-6")
+def test_bare_yes_after_a_question_is_an_answer():
+    assert small_talk("ok")
+    assert small_talk("ok", "Your points are up to date. Can I help you with anything else?")
+    assert not small_talk("ok", "Did the upload fail again?")
+    assert asks("I found it. Please confirm the table for two.")
+
+
+def test_nothing_close_enough_is_unfit():
+    assert isinstance(decide(Situation("who wrote the great symphony", TOOLS), 5), Unfit)
+    assert isinstance(decide(Situation("how many points do I have", ()), 5), Unfit)
+
+
+def test_what_a_description_rules_out_does_not_attract():
+    tools = (
+        ("news", "Reads the news. Not for weather forecasts, rain or storms."),
+        ("sky", "Rain and storms: the weather forecast."),
+    )
+    decision = decide(Situation("will there be rain or storms", tools), 5)
+    assert isinstance(decision, Routes)
+    assert [part.tool for part in decision.parts] == [1]
+
+
+def test_clauses_are_slices_of_the_text_in_order():
+    text = "Thanks! Find a cafe, and also tell me my balance; is the store open?"
+    found = [clause.text for clause in clauses(text)]
+    assert found == ["Find a cafe", "tell me my balance", "is the store open"]
