@@ -54,9 +54,9 @@ def _words_of_the_wheel() -> tuple[Any, Floats]:
     if found is None or not found.submodule_search_locations:
         raise DataError("the word vectors are missing: install wordllama from requirements.txt")
     wheel = Path(next(iter(found.submodule_search_locations)))
-    weights: dict[str, NDArray[Any]] = load_file(wheel / "weights" / "l2_supercat_256.safetensors")
+    weights: Any = load_file(wheel / "weights" / "l2_supercat_256.safetensors")
     tokenizer = Tokenizer.from_file(str(wheel / "tokenizers" / "l2_supercat_tokenizer_config.json"))
-    return tokenizer, np.asarray(weights["embedding.weight"], np.float32)
+    return tokenizer, weights["embedding.weight"].astype(np.float32)
 
 
 def load() -> None:
@@ -72,15 +72,15 @@ def _vector(word: str) -> Floats:
 
 
 def _unit(matrix: Floats) -> Floats:
-    length: Floats = np.sqrt(np.square(matrix).sum(axis=-1, keepdims=True))
-    return matrix / (length + np.float32(1e-9))
+    lengths = np.sqrt(np.square(matrix).sum(axis=-1, keepdims=True))
+    return np.asarray(matrix / np.maximum(lengths, 1e-9), np.float32)
 
 
 def _pooled(tokens: Sequence[str], weight: dict[str, float]) -> Floats:
     if not tokens:
         return np.zeros(_words_of_the_wheel()[1].shape[1], np.float32)
     scale = np.array([max(0.05, weight.get(token, 1.0)) for token in tokens], np.float32)
-    return scale @ np.stack([_vector(token) for token in tokens])
+    return np.asarray(scale @ np.stack([_vector(token) for token in tokens]), np.float32)
 
 
 def _grams(tokens: Sequence[str]) -> Counter[str]:
