@@ -19,7 +19,10 @@ from kit.models.offline import NAME, OfflineModel
 from tests.test_offline_routing import AGENTS
 
 MIXED = "my receipt didn't scan, how many points do I have, and which games can I play"
-LATE = "No answer from support: it took too long to answer. Say plainly that this part could not be answered, and claim nothing for it."
+LATE = (
+    "No answer from support: it took too long to answer. "
+    "Say plainly that this part could not be answered, and claim nothing for it."
+)
 LEFT = "Not asked: play. Too many parts in one message. Say plainly that this part was left out, and offer to take it next."
 
 

@@ -89,7 +89,7 @@ def test_elliptical_reply_stays_with_the_agent_in_play(request_: str):
 
 def test_complete_new_request_never_inherits():
     assert routed("how many points do I have?", in_play="restaurants", said="Here are two sushi places.") == ["rewards"]
-    assert routed("who wrote the great symphony in the last century", in_play="play", said="You are on level 3.") == []
+    assert routed("how tall is the highest mountain on earth", in_play="play", said="You are on level 3.") == []
 
 
 @pytest.mark.req("SAT-6")

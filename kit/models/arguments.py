@@ -48,7 +48,7 @@ def fill(schema: Schema, source: Source) -> dict[str, Any]:
     """Arguments for an object schema: required fields always, optional ones when the text says something about them."""
     schema = resolve(schema, source.root)
     properties = cast(Mapping[str, Schema], schema.get("properties") or {})
-    required = set(schema.get("required") or ())
+    required = cast(Sequence[str], schema.get("required") or ())
     filled: dict[str, Any] = {}
     for name, spec in properties.items():
         value = _value(name, resolve(spec, source.root), source, name in required)

@@ -97,7 +97,7 @@ def extract(request: str, text: str, limit: int = MOST) -> str:
     text = text.strip()
     if len(text) <= limit:
         return text
-    pieces = sentences(text[: 12 * limit])[:80]
+    pieces = sentences(text[: 12 * limit])[:300]
     ranks = closeness(request, pieces)
     room, kept = limit, set[int]()
     for i in sorted(range(len(pieces)), key=lambda i: -(ranks[i] + (0.1 if i == 0 else 0.0))):

@@ -22,6 +22,13 @@ STOP = _set(
 )
 """Words that say nothing about what a request is for."""
 
+FAINT = _set(
+    """today tomorrow yesterday tonight morning afternoon evening day days week weeks weekend month months year years now soon
+    later recently monday tuesday wednesday thursday friday saturday sunday last next current currently many much new really
+    still ever always two three four five six seven eight nine ten"""
+)
+"""Words that say when or how many more often than what."""
+
 NEGATED = re.compile(r"^\W*(?:not (?:for|used|meant|intended)|do not|don't|never|does not|doesn't|no )|\buse \w+ instead\b", re.I)
 """A sentence of a description that says what a tool is not for."""
 
@@ -42,6 +49,8 @@ JOINER = re.compile(
     re.I | re.X,
 )
 """Ends a clause whatever follows."""
+TIE = re.compile(r"[,;–—-]|\b(?:and|also|plus|then|but|well)\b", re.I)
+"""A joiner that says there is more to come."""
 SOFT_JOINER = re.compile(r"\s*,\s+|\s+(?:and|but)\s+", re.I)
 """Ends a clause only when the next word is an opener."""
 
@@ -146,7 +155,10 @@ CLOSERS = _set(
 )
 """Words a message may be made of that ends a conversation."""
 ENDING = re.compile(
-    rf"\b(?:{_THANKS}|{_BYE}|(?:that|this|it)(?:'s|s|'ll be| is| was| will be| should be)? (?:about )?(?:all|it|everything)|(?:'ll|should) do it)\b",
+    rf"""\b(?:{_THANKS}|{_BYE}|(?:'ll|should) do it
+        |(?:that|this|it)(?:'s|s|'ll be| is| was| will be| should be)? (?:about )?(?:all|it|everything))\b""".replace(
+        "\n        ", ""
+    ),
     re.I,
 )
 AFFIRMATIVE = _whole(_AFFIRM, _PRAISE)
@@ -173,14 +185,17 @@ CLOSING_QUESTION = re.compile(
 """A question that offers help in general and so leaves no agent in play."""
 
 FRESH = re.compile(
-    r"""\b(?:i\ (?:also\ )?(?:want|need|would\ like|wish)|i'd\ (?:also\ )?like|(?:i'm|i\ am|i\ was)\ (?:also\ )?(?:looking|searching|wondering)
+    r"""\b(?:i\ (?:also\ )?(?:want|need|would\ like|wish)|i'd\ (?:also\ )?like
+        |(?:i'm|i\ am|i\ was)\ (?:also\ )?(?:looking|searching|wondering)
         |(?:can|could|would|will)\ you\ (?:please\ |also\ )?(?:find|search|look|help|get|show|book|check|tell|recommend|suggest)
         |^\W*(?:find|search|look|book|show|how\ many|where\ can))\b""",
     re.I | re.X,
 )
 """Words that open a matter rather than go on with one."""
 
-CONFIRM = re.compile(r"\b(?:please confirm|confirm (?:that|the|this|your|if)|confirmation details|let me know (?:if|which|what|when))\b", re.I)
+CONFIRM = re.compile(
+    r"\b(?:please confirm|confirm (?:that|the|this|your|if)|confirmation details|let me know (?:if|which|what|when))\b", re.I
+)
 """A question without a question mark."""
 
 REFERENCE = re.compile(

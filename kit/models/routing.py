@@ -9,16 +9,20 @@ import numpy as np
 from kit.models import phrases
 from kit.models.similarity import Floats, content, index, words
 
-FITS = 0.13
+FITS = 0.15
 """The score below which nothing fits."""
-CLEAR = 0.075
-"""What a further tool must gain over those chosen, on clauses of its own, before a request is split."""
-STAY, ASKED, BACK, FRESH = 0.1, 0.15, 0.06, 0.0
-"""Head start of the tools in play: always; when the assistant asked; when the request points back; taken off when it opens a matter."""
-
-
-PIECE = 0.08
-EXTRA = 0.1
+OWN = 0.05
+"""The score below which a request that stands on its own has nothing to do with a tool, in play or not."""
+HEARD = 0.08
+"""The score below which a clause says nothing about any tool."""
+CLEAR = 0.065
+"""What a further tool must gain over those chosen, on a clause of its own, before a request is split."""
+MIDWAY = 0.1
+"""What it must gain beside that while another tool is in play: most long replies go on with one matter."""
+SENTENCE = 0.08
+"""What it must gain beside that on a sentence of its own: the next sentence mostly explains the one before it."""
+STAY, ASKED, BACK, FRESH = 0.1, 0.12, 0.08, 0.05
+"""Head start of the tools in play: always; when the assistant asked; when the request points back; off when it opens a matter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +101,8 @@ class Clause:
     start: int
     end: int
     text: str
+    joined: bool
+    """Tied to a neighbour by a joining word or a comma, not merely the next sentence."""
 
 
 def clauses(text: str) -> list[Clause]:
@@ -104,14 +110,15 @@ def clauses(text: str) -> list[Clause]:
     cuts = [(match.start(), match.end()) for match in phrases.JOINER.finditer(text)]
     for match in phrases.SOFT_JOINER.finditer(text):
         following = words(text[match.end() : match.end() + 30])
-        if following and following[0] in phrases.OPENERS and not any(a <= match.start() < b for a, b in cuts):
+        if following[1:] and following[0] in phrases.OPENERS and not any(a <= match.start() < b for a, b in cuts):
             cuts.append((match.start(), match.end()))
     found: list[Clause] = []
     at = 0
     for start, end in [*sorted(cuts), (len(text), len(text))]:
         piece = text[at:start].strip(" ,;.!-")
         if any(word not in phrases.STOP for word in words(piece)) and not phrases.SMALL_TALK.fullmatch(piece[:200]):
-            found.append(Clause(at, start, piece))
+            joined = any(phrases.TIE.search(text[a:b]) for a, b in cuts if at in (a, b) or start == a)
+            found.append(Clause(at, start, piece, joined))
         at = max(at, end)
     return found[:12]
 
@@ -127,7 +134,7 @@ def decide(situation: Situation, most: int) -> Decision:
     whole = table.score(situation.request)
     first = int((whole + lift).argmax())
     pieces = clauses(situation.request)
-    parts = _split(situation.request, pieces, [table.score(piece.text) for piece in pieces], lift, first) if len(pieces) > 1 else ()
+    parts = _split(situation.request, pieces, np.stack([table.score(p.text) for p in pieces]), lift, first) if pieces[1:] else ()
     if len(parts) < 2:
         return _single(situation, whole, lift, first)
     kept = sorted(parts, key=lambda part: -part.score)[:most]
@@ -147,31 +154,37 @@ def _head_start(situation: Situation) -> Floats:
 
 
 def _single(situation: Situation, scores: Floats, lift: Floats, best: int) -> Decision:
+    answering = bool(situation.in_play) and (points_back(situation.request, situation.said) or asks(situation.said))
+    if not answering and (scores[best] < OWN or scores[best] + lift[best] < FITS):
+        return Unfit()
     if scores[best] + lift[best] < FITS:
-        if not situation.in_play or not points_back(situation.request, situation.said):
-            return Unfit()
         best = max(situation.in_play, key=lambda position: (float(scores[position]), -position))
     return Routes((Part(best, situation.request.strip(), float(scores[best])),), 1)
 
 
-def _split(request: str, pieces: Sequence[Clause], scores: Sequence[Floats], lift: Floats, first: int) -> tuple[Part, ...]:
-    """Adds tools while each gains enough on clauses of its own; every clause goes to the tool it prefers among those."""
-    table = np.stack(scores)
+def _split(request: str, pieces: Sequence[Clause], scores: Floats, lift: Floats, first: int) -> tuple[Part, ...]:
+    """Adds tools while each gains enough on a clause of its own; every clause goes to the tool it prefers among those."""
     weight = np.array([min(1.0, 0.4 * len(content(piece.text))) for piece in pieces], np.float32)
-    weight *= table.max(axis=1) >= PIECE
-    table = table + lift
+    weight *= scores.max(axis=1) >= HEARD
+    scores = scores + lift
+    bar = CLEAR + (MIDWAY if lift.any() else 0.0)
+    apart = np.array([0.0 if piece.joined else SENTENCE for piece in pieces], np.float32)[:, None]
     chosen = [first]
     while len(chosen) < len(pieces):
-        gain = weight @ np.maximum(table - table[:, chosen].max(axis=1, keepdims=True), 0)
+        best_so_far = scores[:, chosen].max(axis=1, keepdims=True)
+        gain = (weight[:, None] * (scores - best_so_far) - apart).max(axis=0)
         best = int(gain.argmax())
-        if gain[best] < CLEAR + (EXTRA if lift.any() else 0):
+        if gain[best] < bar:
             break
         chosen.append(best)
     groups: dict[int, list[int]] = {}
-    for i, row in enumerate(table):
+    for i, row in enumerate(scores):
         if weight[i] > 0:
             groups.setdefault(max(chosen, key=lambda tool: row[tool]), []).append(i)
-    return tuple(Part(tool, _text(request, [pieces[i] for i in mine]), float(max(table[i][tool] for i in mine))) for tool, mine in groups.items())
+    return tuple(
+        Part(tool, _text(request, [pieces[i] for i in mine]), float(max(scores[i][tool] for i in mine)))
+        for tool, mine in groups.items()
+    )
 
 
 def _text(request: str, mine: Sequence[Clause]) -> str:

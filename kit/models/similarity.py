@@ -72,8 +72,8 @@ def _vector(word: str) -> Floats:
 
 
 def _unit(matrix: Floats) -> Floats:
-    lengths = np.sqrt(np.square(matrix).sum(axis=-1, keepdims=True))
-    return np.asarray(matrix / np.maximum(lengths, 1e-9), np.float32)
+    lengths: Floats = np.sqrt((matrix * matrix).sum(axis=-1, keepdims=True))
+    return np.asarray(matrix / np.maximum(lengths, np.float32(1e-9)), np.float32)
 
 
 def _pooled(tokens: Sequence[str], weight: dict[str, float]) -> Floats:
