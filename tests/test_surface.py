@@ -6,9 +6,40 @@ import sys
 import kit
 
 NAMES = set(
-    """AgentCall AgentCard Answer bind Cassette Deck dispatch Event Failure fan_out FanOut Kit KitError Line load_deck
-    OfflineModel open_kit PATTERNS Principal Reply RoutingDecision run_turn run_virtual ScriptedModel Session Settings Span
-    Team Trace trace_of Turn Usage""".split()
+    [
+        "AgentCall",
+        "AgentCard",
+        "Answer",
+        "bind",
+        "Cassette",
+        "Deck",
+        "dispatch",
+        "Event",
+        "Failure",
+        "fan_out",
+        "FanOut",
+        "Kit",
+        "KitError",
+        "Line",
+        "load_deck",
+        "OfflineModel",
+        "open_kit",
+        "PATTERNS",
+        "Principal",
+        "Reply",
+        "RoutingDecision",
+        "run_turn",
+        "run_virtual",
+        "ScriptedModel",
+        "Session",
+        "Settings",
+        "Span",
+        "Team",
+        "Trace",
+        "trace_of",
+        "Turn",
+        "Usage",
+    ]
 )
 
 

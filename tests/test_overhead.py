@@ -1,0 +1,25 @@
+"""Cost is architecture: Python calls of a traced turn against a hand-written loop, which no busy machine can change."""
+
+from pathlib import Path
+
+import pytest
+
+from kit.bench.overhead import GATE, calls_per_turn
+from kit.bench.workload import HandLoop, KitLoop
+
+
+@pytest.mark.realtime
+@pytest.mark.parametrize("streaming", [False, True])
+async def test_a_traced_turn_makes_at_most_half_again_the_calls_of_a_hand_loop(streaming: bool, tmp_path: Path) -> None:
+    hand = await calls_per_turn(HandLoop(2, streaming))
+    ours = await calls_per_turn(KitLoop(2, streaming, str(tmp_path / "kit.db")))
+    assert ours <= GATE * hand, f"{ours:.0f} calls against {hand:.0f}"
+
+
+@pytest.mark.realtime
+@pytest.mark.parametrize("streaming", [False, True])
+@pytest.mark.parametrize("n", [1, 3, 8])
+async def test_both_loops_compose_the_same_results(n: int, streaming: bool) -> None:
+    expected = " | ".join(f"R:{chr(97 + i)}:hello" for i in range(n))
+    assert await HandLoop(n, streaming).turn("hello") == expected
+    assert await KitLoop(n, streaming).turn("hello") == expected
