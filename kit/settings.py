@@ -51,7 +51,7 @@ class Settings(Value):
     """KIT_TENANT: who the command line and the app speak for."""
     user: str = "u-001"
     """KIT_USER."""
-    location: str | None = "Madison, WI"
+    location: str | None = "Rivermont"
     """KIT_LOCATION."""
 
     @classmethod
