@@ -376,6 +376,7 @@ ODD: list[list[BaseMessage]] = [
     [HumanMessage(["plain", {"type": "text", "text": "find coffee deals"}, {"type": "odd"}])],
     [HumanMessage("find coffee deals and my points. " * 5000)],
     [HumanMessage("a" * 100_000)],
+    [HumanMessage("find coffee limit " + "9" * 400)],
     [HumanMessage("(((" * 3000 + "and " * 3000)],
     [SystemMessage("Call at most 0 tools. When no tool fits: ask_nobody\nCalled in the previous turn: "), HumanMessage("yes")],
     [AIMessage("Hi. What can I do?")],

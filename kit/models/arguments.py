@@ -6,30 +6,13 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from kit.models import phrases
-from kit.models.composition import cut, extract, subject
-from kit.models.similarity import closeness, content, spoken, words
+from kit.models.composition import cut, subject
+from kit.models.routing import clauses
+from kit.models.similarity import closeness, spoken, words
+from kit.models.values import date, identifiers, noun_phrase, numbers, quoted, said_for
 
 Schema = Mapping[str, Any]
-
-
-def _set(listed: str) -> frozenset[str]:
-    return frozenset(listed.split())
-
-
-_WHOLE_TEXT = _set("question message request issue problem text utterance input user query_text sentence")
-_SHORT_TEXT = _set(
-    "summary reason rationale explanation note notes description context comment critique title goal verdict answer"
-)
-_COUNT = _set("limit count n k top quantity size amount number people guests party max min")
-_NUMBER = re.compile(r"(?<![\w.])-?\d[\d,]*(?:\.\d+)?")
-_ID = re.compile(r"\b(?=[\w-]*\d)[A-Za-z]+[-_]?[\w-]*\d[\w-]*\b|\b\d{4,}\b")
-_QUOTED = re.compile(r"[\"“]([^\"”]+)[\"”]|(?<!\w)'([^']+)'(?!\w)")
-_PLACE = re.compile(r"\b(?:in|near|around|at)\s+((?:the\s+)?[A-Za-z][\w'-]*(?:\s+[A-Z][\w'-]*)*)")
-_DATE = re.compile(r"\b\d{4}-\d{2}-\d{2}\b")
-_PROPER = re.compile(r"(?<!^)(?<![.!?]\s)\b[A-Z][\w'&-]*(?:\s+[A-Z][\w'&-]*)*")
-_BRANDISH = _set("brand retailer store merchant shop maker company restaurant")
-_PLACEISH = _set("location city place area town region country near address destination")
-_SEARCHING = _set("query q search term terms keyword keywords item product topic category name cuisine dish subject phrase")
+_COUNT = frozenset({"limit", "count", "n", "k", "top", "quantity", "size", "amount", "number", "people", "guests", "party"})
 _NONE = object()
 
 
@@ -52,7 +35,8 @@ def fill(schema: Schema, source: Source) -> dict[str, Any]:
     filled: dict[str, Any] = {}
     for name, spec in properties.items():
         value = _value(name, resolve(spec, source.root), source, name in required)
-        if value is not _NONE:
+        echo = name not in required and not source.lenient and isinstance(value, str) and value in filled.values()
+        if value is not _NONE and not echo:
             filled[name] = value
     return filled
 
@@ -149,7 +133,11 @@ def _told_of(option: str, material: str) -> str:
 
 
 def _string(name: str, spec: Schema, source: Source, required: bool) -> Any:
-    text = _text(name, spec, source, required)
+    if spec.get("format") in ("date", "date-time"):
+        day = date(f"{source.request} {source.material[:4000]}")
+        text = (day or "1970-01-01") + ("T00:00:00Z" if spec["format"] == "date-time" else "") if day or required else None
+    else:
+        text = said_for(name, source.request, source.material, required=required, job=source.lenient)
     if text is None:
         if "default" in spec and isinstance(spec["default"], str) and required:
             return spec["default"]
@@ -177,68 +165,6 @@ def _matching(pattern: str, text: str, source: Source) -> str:
         if found and re.search(pattern, found[0]):
             return found[0]
     return text
-
-
-def _text(name: str, spec: Schema, source: Source, required: bool) -> str | None:
-    """The piece of the text a field of this name asks for; None when there is none."""
-    request = source.request.strip()
-    parts = set(spoken(name).split())
-    if spec.get("format") in ("date", "date-time") or "date" in parts:
-        found = _DATE.search(f"{request} {source.material[:4000]}")
-        day = found[0] if found else ("1970-01-01" if spec.get("format") else None)
-        return f"{day}T00:00:00Z" if day and spec.get("format") == "date-time" else day
-    if "id" in parts or "ids" in parts or "number" in parts or "code" in parts:
-        found = _ID.search(request)
-        return found[0] if found else None
-    if parts & _SHORT_TEXT:
-        given = source.material if source.lenient and source.material else request
-        return cut(extract(request, given, 280), 280) if required else None
-    if parts & _WHOLE_TEXT:
-        return request[:2000]
-    if parts & _BRANDISH:
-        found = _QUOTED.search(request) or _PROPER.search(request)
-        return found[0].strip("\"'“”") if found else None
-    if parts & _PLACEISH:
-        found = _PLACE.search(request)
-        return found[1] if found and found[1].lower() not in phrases.STOP else None
-    if source.lenient and required and "query" in parts:
-        return request
-    return _sought(parts, request, required)
-
-
-def _sought(parts: set[str], request: str, required: bool) -> str | None:
-    if quoted := _QUOTED.search(request):
-        return quoted[1] or quoted[2]
-    searching = parts & _SEARCHING
-    if not required and not searching:
-        return None
-    thing = noun_phrase(request)
-    return thing or (request if "query" in parts or required else None)
-
-
-_GENERIC = _set(
-    """deal deals offer offers product products item items thing things information info detail details result results
-    option options list help stuff article articles cheap cheapest best good great nice available current new today find
-    search show look recommend suggest buy order check explain compare price prices cost near nearby"""
-)
-
-
-def noun_phrase(request: str) -> str:
-    """What a request seeks, without the words around it: `find coffee deals` gives `coffee`; empty when nothing is left."""
-    kept = [word for word in content(request) if word not in phrases.STOP]
-    narrow = [word for word in kept if word not in _GENERIC and not word.isdigit()]
-    return " ".join((narrow or kept)[:6])
-
-
-def numbers(text: str) -> list[float]:
-    """The numbers of a text in order, digits and small number words."""
-    found: list[tuple[int, float]] = [
-        (m.start(), float(m[0].replace(",", ""))) for m in _NUMBER.finditer(text) if m[0].strip(",")
-    ]
-    for match in re.finditer(r"[a-z]+", text.lower()):
-        if match[0] in phrases.NUMBERS and match[0] != "one":
-            found.append((match.start(), float(phrases.NUMBERS[match[0]])))
-    return [value for _, value in sorted(found)]
 
 
 def _number(name: str, spec: Schema, source: Source, required: bool, *, whole: bool) -> Any:
@@ -306,8 +232,6 @@ def _array(name: str, spec: Schema, source: Source, required: bool) -> Any:
 
 
 def _candidates(name: str, items: Schema, source: Source, most: int) -> list[Any]:
-    from kit.models.routing import clauses
-
     if options := items.get("enum"):
         ranks = rank_options([str(option) for option in options], source)
         top = max(ranks)
@@ -318,9 +242,8 @@ def _candidates(name: str, items: Schema, source: Source, most: int) -> list[Any
             each = [Source(piece, source.material, True, source.root) for piece in pieces]
             return [fill(items, one) for one in each][:most]
         case "string":
-            quoted = [m[1] or m[2] for m in _QUOTED.finditer(source.request)]
-            ids = [m[0] for m in _ID.finditer(source.request)] if "id" in name.lower() else []
-            texts = ids or quoted or ([noun_phrase(piece) for piece in pieces] if "id" not in name.lower().split("_") else [])
+            naming = bool({"id", "ids"} & set(spoken(name).split()))
+            texts = identifiers(source.request) if naming else quoted(source.request) or [noun_phrase(p) for p in pieces]
             return [_within(text, items, source) for text in dict.fromkeys(texts) if text][:most]
         case "integer" | "number" as kind:
             low, high = _bounds(items, kind == "integer")

@@ -16,7 +16,7 @@ from kit.models.routing import Part, Routes, Situation, SmallTalk, Unfit, decide
 from kit.models.similarity import index
 
 _NAMED = re.compile(
-    r"""(?<![.!?]\s)(?<!^)\b[A-Z][\w'&-]*(?:\s+[A-Z0-9][\w'&-]*)*
+    r"""(?<![.!?]\s)(?<!^)\b[A-Z][\w'&-]*(?:\s+[A-Z][\w'&-]*)*
         |["“][^"”]{2,60}["”]|\b(?=[\w-]*\d)[A-Za-z]+-?[\w-]*\d[\w-]*\b""",
     re.X,
 )

@@ -18,6 +18,8 @@ Floats = NDArray[np.float32]
 
 LONGEST = 4000
 """Characters of one text that are read; the rest is ignored."""
+REMEMBERED = 5000
+"""Words an index remembers the closeness of."""
 WHOLE, UNIT, WORD, CHARACTER = 0.5, 0.2, 0.15, 0.15
 """Shares of a score: whole text, its closest sentence or list item, word by word, character n-grams."""
 _WORD = re.compile(r"[a-z0-9]+(?:['’][a-z]+)?")
@@ -78,7 +80,7 @@ def _unit(matrix: Floats) -> Floats:
 
 def _pooled(tokens: Sequence[str], weight: dict[str, float]) -> Floats:
     if not tokens:
-        return np.zeros(_words_of_the_wheel()[1].shape[1], np.float32)
+        return np.zeros_like(_vector("a"))
     scale = np.array([max(0.05, weight.get(token, 1.0)) for token in tokens], np.float32)
     return np.asarray(scale @ np.stack([_vector(token) for token in tokens]), np.float32)
 
@@ -121,6 +123,7 @@ class Index:
         scale = np.array([self._weight[word] for word in flat], np.float32)
         self._words = _unit(np.stack([_vector(word) for word in flat])) * scale[:, None]
         self._word_starts = _starts([len(row) for row in rows])
+        self._near: dict[str, Floats] = {}
         self._index_grams([_grams(content(text)) for text in whole])
 
     def _index_grams(self, counts: list[Counter[str]]) -> None:
@@ -144,14 +147,24 @@ class Index:
         lengths = np.linalg.norm(vectors, axis=1)
         pooled = _unit(vectors.sum(axis=0))
         per_unit = np.maximum.reduceat(self._units @ pooled, self._unit_starts)
-        per_word = np.maximum.reduceat(_unit(vectors) @ self._words.T, self._word_starts, axis=1)
-        sharp = (lengths / (lengths.sum() + 1e-9)) @ np.square(np.maximum(per_word, 0))
+        per_word = np.stack([self._by_word(token) for token in tokens])
+        sharp = (lengths / (lengths.sum() + 1e-9)) @ per_word
         return (
             WHOLE * (self._whole @ pooled)
             + UNIT * per_unit
             + WORD * sharp
             + CHARACTER * self._by_character([token for token in tokens if token not in FAINT])
         )
+
+    def _by_word(self, token: str) -> Floats:
+        """How close the closest word of each document is, squared so that near matches count for little."""
+        known = self._near.get(token)
+        if known is None:
+            if len(self._near) >= REMEMBERED:
+                self._near.clear()
+            closest = np.maximum.reduceat(self._words @ _unit(_vector(token)), self._word_starts)
+            known = self._near[token] = np.square(np.maximum(closest, 0))
+        return known
 
     def _by_character(self, tokens: Sequence[str]) -> Floats:
         known = [(self._gram[gram], n) for gram, n in _grams(tokens).items() if gram in self._gram]

@@ -1,0 +1,100 @@
+"""What a text says that an argument can hold: numbers, dates, identifiers, names, places, the thing that is sought."""
+
+import re
+
+from kit.models import phrases
+from kit.models.composition import cut, extract
+from kit.models.similarity import content, spoken
+
+
+def _set(listed: str) -> frozenset[str]:
+    return frozenset(listed.split())
+
+
+_WHOLE_TEXT = _set("question message request issue problem text utterance input user query_text sentence")
+_SHORT_TEXT = _set(
+    "summary reason rationale explanation note notes description context comment critique title goal verdict answer"
+)
+_NUMBER = re.compile(r"(?<![\w.])-?\d[\d,]*(?:\.\d+)?")
+_ID = re.compile(r"\b(?=[\w-]*\d)[A-Za-z]+[-_]?[\w-]*\d[\w-]*\b|\b\d{4,}\b")
+_QUOTED = re.compile(r"[\"“]([^\"”]+)[\"”]|(?<!\w)'([^']+)'(?!\w)")
+_PLACE = re.compile(r"\b(?:in|near|around|at)\s+((?:the\s+)?[A-Za-z][\w'-]*(?:\s+[A-Z][\w'-]*)*)")
+_DATE = re.compile(r"\b\d{4}-\d{2}-\d{2}\b")
+_PROPER = re.compile(r"(?<!^)(?<![.!?]\s)\b[A-Z][\w'&-]*(?:\s+[A-Z][\w'&-]*)*")
+_BRANDISH = _set("brand retailer store merchant shop maker company restaurant")
+_PLACEISH = _set("location city place area town region country near address destination")
+_SEARCHING = _set("query q search term terms keyword keywords item product topic category name cuisine dish subject phrase")
+_IDENTIFYING = _set("id ids number code")
+
+
+def said_for(name: str, request: str, material: str, *, required: bool, job: bool) -> str | None:
+    """The piece of the request (or of the material beside it) that a field of this name asks for; None when there is none."""
+    request = request.strip()
+    parts = set(spoken(name).split())
+    if "date" in parts:
+        return date(f"{request} {material[:4000]}")
+    if parts & _IDENTIFYING:
+        return next(iter(identifiers(request)), None)
+    if parts & _SHORT_TEXT:
+        given = material if job and material else request
+        return cut(extract(request, given, 280), 280) if required else None
+    if parts & _WHOLE_TEXT:
+        return request[:2000]
+    if parts & _BRANDISH:
+        found = _QUOTED.search(request) or _PROPER.search(request)
+        return found[0].strip("\"'“”") if found else None
+    if parts & _PLACEISH:
+        found = _PLACE.search(request)
+        return found[1] if found and found[1].lower() not in phrases.STOP else None
+    if job and required and "query" in parts:
+        return request
+    return _sought(parts, request, required)
+
+
+def _sought(parts: set[str], request: str, required: bool) -> str | None:
+    if quoted := _QUOTED.search(request):
+        return quoted[1] or quoted[2]
+    searching = parts & _SEARCHING
+    if not required and not searching:
+        return None
+    thing = noun_phrase(request)
+    return thing or (request if "query" in parts or required else None)
+
+
+def date(text: str) -> str | None:
+    """The first ISO date of a text."""
+    found = _DATE.search(text)
+    return found[0] if found else None
+
+
+def identifiers(text: str) -> list[str]:
+    """Words that mix letters with digits, and long numbers."""
+    return _ID.findall(text)
+
+
+def quoted(text: str) -> list[str]:
+    """What stands between quotation marks."""
+    return [one or other for one, other in _QUOTED.findall(text)]
+
+
+_GENERIC = _set(
+    """deal deals offer offers product products item items thing things information info detail details result results
+    option options list help stuff article articles cheap cheapest best good great nice available current new today find
+    search show look recommend suggest buy order check explain compare price prices cost near nearby"""
+)
+
+
+def noun_phrase(request: str) -> str:
+    """What a request seeks, without the words around it: `find coffee deals` gives `coffee`; empty when nothing is left."""
+    kept = [word for word in content(request) if word not in phrases.STOP]
+    narrow = [word for word in kept if word not in _GENERIC and not word.isdigit()]
+    return " ".join((narrow or kept)[:6])
+
+
+def numbers(text: str) -> list[float]:
+    """The numbers of a text in order, digits and small number words."""
+    found = [(match.start(), float(match[0].replace(",", ""))) for match in _NUMBER.finditer(text)]
+    for match in re.finditer(r"[a-z]+", text.lower()):
+        if match[0] in phrases.NUMBERS and match[0] != "one":
+            found.append((match.start(), float(phrases.NUMBERS[match[0]])))
+    return [value for _, value in sorted(found) if abs(value) < 1e15]
