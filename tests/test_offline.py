@@ -403,3 +403,23 @@ def test_routed_turn_costs_little():
     for _ in range(20):
         bound.invoke(MIXED)
     assert (time.process_time() - start) / 20 < 0.03
+
+
+@pytest.mark.parametrize(
+    ("request_", "sentence"),
+    [
+        ("find coffee deals", "Let me look for coffee deals."),
+        ("how many points do I have?", "Let me check your points."),
+        ("when does the oat milk offer expire?", "Let me check oat milk offer."),
+        ("compare two brands of yogurt", "Let me compare brands of yogurt."),
+        ("any pizza places near me?", "Let me check pizza places."),
+    ],
+)
+def test_preamble_names_what_is_looked_into(request_: str, sentence: str):
+    assert say(request_, tools=ROUTERS).text == sentence
+
+
+def test_words_of_the_tools_own_name_narrow_no_search():
+    games = function("list_games", "Games that pay points.", {"query": {"type": "string"}}, [])
+    assert called(say("what games can I play?", tools=[games])) == {"list_games": {}}
+    assert called(say("which puzzle games are there?", tools=[games])) == {"list_games": {"query": "puzzle"}}

@@ -25,6 +25,8 @@ class Source:
     lenient: bool = False
     """Fill optional fields too (structured jobs)."""
     root: Schema = field(default_factory=dict[str, Any])
+    about: frozenset[str] = frozenset()
+    """Words of the tool's own name, singular: they narrow no search."""
 
 
 def fill(schema: Schema, source: Source) -> dict[str, Any]:
@@ -137,7 +139,7 @@ def _string(name: str, spec: Schema, source: Source, required: bool) -> Any:
         day = date(f"{source.request} {source.material[:4000]}")
         text = (day or "1970-01-01") + ("T00:00:00Z" if spec["format"] == "date-time" else "") if day or required else None
     else:
-        text = said_for(name, source.request, source.material, required=required, job=source.lenient)
+        text = said_for(name, source.request, source.material, required=required, job=source.lenient, about=source.about)
     if text is None:
         if "default" in spec and isinstance(spec["default"], str) and required:
             return spec["default"]
@@ -243,7 +245,11 @@ def _candidates(name: str, items: Schema, source: Source, most: int) -> list[Any
             return [fill(items, one) for one in each][:most]
         case "string":
             naming = bool({"id", "ids"} & set(spoken(name).split()))
-            texts = identifiers(source.request) if naming else quoted(source.request) or [noun_phrase(p) for p in pieces]
+            texts = (
+                identifiers(source.request)
+                if naming
+                else quoted(source.request) or [noun_phrase(p, source.about) or p for p in pieces]
+            )
             return [_within(text, items, source) for text in dict.fromkeys(texts) if text][:most]
         case "integer" | "number" as kind:
             low, high = _bounds(items, kind == "integer")

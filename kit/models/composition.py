@@ -19,7 +19,11 @@ _SEEKS = re.compile(
         (?:find|look|search|show|get|recommend|suggest)\b""",
     re.I | re.X,
 )
+_COMPARES = re.compile(r"\W*(?:(?:please|can you|could you)\W+)*compare\b", re.I)
 _INSTRUCTION = re.compile(r"^(?:say|tell the user|do not|don't|claim|offer)\b", re.I)
+
+
+_BREAKS = phrases.STOP | phrases.VERBS | {"near", "nearby"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,9 +146,9 @@ def _new(piece: str, seen: set[str]) -> bool:
     return True
 
 
-def preamble(parts: Sequence[Part], names: Sequence[str]) -> str:
-    """One short sentence naming what is about to be looked into."""
-    steps = list(dict.fromkeys(_step(part.text, names[part.tool]) for part in parts))
+def preamble(parts: Sequence[Part], names: Sequence[str], *, unsure: bool = False) -> str:
+    """One short sentence naming what is about to be looked into; by the tools' names alone when `unsure`."""
+    steps = list(dict.fromkeys(_step("" if unsure else part.text, names[part.tool]) for part in parts))
     joined = steps[0] if len(steps) == 1 else ", ".join(steps[:-1]) + " and " + steps[-1]
     return f"Let me {joined}."
 
@@ -154,6 +158,8 @@ def _step(text: str, name: str) -> str:
     mine = re.search(r"\b(?:my|i|our|we|me)\b", text, re.I) is not None
     if not thing:
         return f"check with {name}"
+    if _COMPARES.match(text):
+        return f"compare {thing}"
     if _SEEKS.match(text):
         return f"look for {thing}"
     owned = re.search(rf"\b(?:my|our)\s+(?:\w+\s+)?{re.escape(thing.split()[0])}", text, re.I) or re.search(
@@ -166,14 +172,15 @@ def subject(text: str, most: int = 5) -> str:
     """The noun phrase a clause is about: what stands after its lead-in, up to the next function word; empty when unclear."""
     rest = phrases.LEAD_IN.sub("", text.strip(), count=1)
     kept: list[str] = []
-    for raw in rest.split():
+    for raw in rest.split()[: most + 1]:
         bare = raw.strip(".,;:!?\"'()").lower().replace("’", "'")
-        if not bare or bare in phrases.STOP or bare.endswith("n't") or len(kept) == most:
+        inner = bare == "of" and kept
+        if not bare or len(kept) == most or (not inner and (bare in _BREAKS or bare.endswith("n't"))):
             break
         kept.append(raw.strip('.,;:!?"()'))
         if raw[-1] in ".,;:!?":
             break
-    return " ".join(kept)
+    return " ".join(kept).removesuffix(" of")
 
 
 def chat(request: str) -> str:

@@ -42,6 +42,13 @@ OPENERS = _set(
 )
 """Words a new clause tends to begin with."""
 
+VERBS = _set(
+    """expire expires end ends start starts work works close closes open opens cost costs qualify qualifies mean means happen
+    happens happened buy bought spend spent earn earned play played win won lost lose scan scanned use used redeem redeemed
+    count counts arrive arrived get got come came go went pay paid eat drink wrote compare link connect"""
+)
+"""Words that say what is done to a thing, not which thing."""
+
 JOINER = re.compile(
     r"""\s*(?:[.?!;]+(?=\s|$)(?:\s*(?:and|also|then|plus|but|oh)\b)*
         |,?\s+(?:and\s+also|and\s+then|and\s+after\s+that|as\s+well\s+as|also|plus|then|but\s+also)\s+
@@ -218,8 +225,8 @@ NUMBERS = {word: n for n, word in enumerate(_COUNTED.split())} | {
 LEAD_IN = re.compile(
     r"""^\W*(?:(?:please|can|could|would|will|you|i|we|i'd|i'm|like|want|need|to|just|also|then|and|help|me|us|let|let's|know
         |tell|give|show|find|get|look|looking|search|searching|check|see|for|up|into|out|about|some|any|the|a|an|my|our|is
-        |are|there|do|does|did|have|has|what|what's|which|how|how's|many|much|when|where|who|why|of|on|explain|list
-        |recommend|suggest|book|order|buy|track|it)\b\W*)+""",
+        |are|there|do|does|did|have|has|what|what's|which|how|how's|many|much|when|where|who|why|of|on|near|explain|list
+        |recommend|suggest|book|order|buy|track|it|at|in|from|compare|two)\b\W*)+""",
     re.I | re.X,
 )
 """What stands before the noun phrase of a request."""

@@ -100,7 +100,8 @@ def _routed(talk: Conversation, tools: Sequence[Tool], *, must: bool) -> Reply:
     calls = [
         (tools[part.tool], _routing_args(talk, tools[part.tool], part, decision.intents, in_play)) for part in decision.parts
     ]
-    return _called(talk, composition.preamble(decision.parts, [tool.label for tool in tools]), calls)
+    unsure = all(part.score == 0.0 for part in decision.parts)
+    return _called(talk, composition.preamble(decision.parts, [tool.label for tool in tools], unsure=unsure), calls)
 
 
 def _in_play(talk: Conversation, tools: Sequence[Tool], documents: tuple[tuple[str, str], ...]) -> frozenset[int]:
@@ -150,8 +151,12 @@ def _worked(talk: Conversation, tools: Sequence[Tool], *, must: bool) -> Reply:
     decision = decide(Situation(request, documents), 2)
     if isinstance(decision, SmallTalk | Unfit):
         decision = Routes((Part(int(index(documents).score(request).argmax()), request, 0.0),), 1)
-    calls = [(able[p.tool], fill(able[p.tool].schema, Source(p.text, root=able[p.tool].schema))) for p in decision.parts]
-    return _called(talk, "", calls)
+    chosen = [(able[part.tool], part.text) for part in decision.parts]
+    return _called(talk, "", [(tool, fill(tool.schema, _source(tool, text))) for tool, text in chosen])
+
+
+def _source(tool: Tool, text: str) -> Source:
+    return Source(text, root=tool.schema, about=frozenset(word.rstrip("s") for word in tool.label.split()))
 
 
 def _with_antecedent(talk: Conversation) -> str:

@@ -27,7 +27,9 @@ _SEARCHING = _set("query q search term terms keyword keywords item product topic
 _IDENTIFYING = _set("id ids number code")
 
 
-def said_for(name: str, request: str, material: str, *, required: bool, job: bool) -> str | None:
+def said_for(
+    name: str, request: str, material: str, *, required: bool, job: bool, about: frozenset[str] = frozenset()
+) -> str | None:
     """The piece of the request (or of the material beside it) that a field of this name asks for; None when there is none."""
     request = request.strip()
     parts = set(spoken(name).split())
@@ -48,17 +50,16 @@ def said_for(name: str, request: str, material: str, *, required: bool, job: boo
         return found[1] if found and found[1].lower() not in phrases.STOP else None
     if job and required and "query" in parts:
         return request
-    return _sought(parts, request, required)
+    return _sought(parts, request, required, about)
 
 
-def _sought(parts: set[str], request: str, required: bool) -> str | None:
+def _sought(parts: set[str], request: str, required: bool, about: frozenset[str]) -> str | None:
     if quoted := _QUOTED.search(request):
         return quoted[1] or quoted[2]
     searching = parts & _SEARCHING
     if not required and not searching:
         return None
-    thing = noun_phrase(request)
-    return thing or (request if "query" in parts or required else None)
+    return noun_phrase(request, about) or (request if required else None)
 
 
 def date(text: str) -> str | None:
@@ -84,11 +85,15 @@ _GENERIC = _set(
 )
 
 
-def noun_phrase(request: str) -> str:
-    """What a request seeks, without the words around it: `find coffee deals` gives `coffee`; empty when nothing is left."""
+def noun_phrase(request: str, about: frozenset[str] = frozenset()) -> str:
+    """What a request seeks, without the words around it: `find coffee deals` gives `coffee`; empty when nothing is left.
+
+    `about`: what is sought anyway (the words of the tool's own name), which narrows nothing.
+    """
     kept = [word for word in content(request) if word not in phrases.STOP]
-    narrow = [word for word in kept if word not in _GENERIC and not word.isdigit()]
-    return " ".join((narrow or kept)[:6])
+    dull = _GENERIC | phrases.VERBS | phrases.FAINT
+    narrow = [word for word in kept if word not in dull and not word.isdigit() and word.rstrip("s") not in about]
+    return " ".join(narrow[:6])
 
 
 def numbers(text: str) -> list[float]:
