@@ -89,13 +89,12 @@ class Canvas:
             place.markdown(prose(text))
 
     def _draw_steps(self, view: TurnView, now: float) -> None:
-        for position, step in enumerate(view.steps):
-            if position == len(self._boxes):
-                label = _step_label(step, now)
-                status = self._steps.status(label, expanded=True, state="running", type="step")
-                self._boxes.append(_Box(status, status.container(gap=None), label))
-                self._boxes[-1].body.caption(f"“{literal(step.query)}”")
-            self._boxes[position].draw(step, now)
+        for step in view.steps[len(self._boxes) :]:
+            status = self._steps.status(_step_label(step, now), expanded=True, state="running", type="step")
+            self._boxes.append(_Box(status, status.container(gap=None)))
+            self._boxes[-1].body.caption(f"“{literal(step.query)}”")
+        for box, step in zip(self._boxes, view.steps, strict=True):
+            box.draw(step, now)
 
 
 def _step_label(step: Step, now: float) -> str:

@@ -1,13 +1,13 @@
 """The one loop of the app: turns live here, in a daemon thread, and outlive every rerun of the page that asked."""
 
 import asyncio
+import logging
 import threading
 import time
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 
 from kit.core.context import Session
-from kit.core.errors import KitError
 from kit.core.event import Event
 from kit.core.record import TurnRecord
 from kit.models.offline import OfflineModel
@@ -16,6 +16,7 @@ from kit.settings import Settings
 from kit.ui.view import TurnView, advance, lost
 from kit.wire import Kit, open_kit
 
+log = logging.getLogger("kit.host")
 KEPT = 64
 """Finished turns held in memory; older ones are read from the store."""
 GATHER = 0.02
@@ -52,7 +53,7 @@ class Live:
 class Host:
     """A Kit on its own loop and thread. Every method may be called from any thread.
 
-    Opening raises the KitError or OSError that opening the Kit raised.
+    Opening raises what opening the Kit raised.
     """
 
     def __init__(self, settings: Settings | None = None):
@@ -130,25 +131,24 @@ class Host:
 
     def _run(self, settings: Settings | None, opened: "Future[Kit]") -> None:
         asyncio.set_event_loop(self._loop)
-        try:
-            self._loop.run_until_complete(self._serve(settings, opened))
-        finally:
-            self._loop.close()
+        serving = self._loop.create_task(self._serve(settings, opened))
+        self._loop.run_until_complete(asyncio.wait([serving]))
+        self._loop.close()
+        error = serving.exception()
+        if error is not None and not opened.done():
+            opened.set_exception(error)
+        elif error is not None:
+            log.error("the kit did not close: %s", error)
 
     async def _serve(self, settings: Settings | None, opened: "Future[Kit]") -> None:
-        try:
-            async with open_kit(settings) as kit:
-                if kit.team.orchestrator.model.spec.key == "offline":
-                    OfflineModel.warm()
-                opened.set_result(kit)
-                await self._closing.wait()
-                for live in self._live.values():
-                    live.turn.cancel()
-                await asyncio.gather(*self._pumps, return_exceptions=True)
-        except (KitError, OSError) as error:
-            if opened.done():
-                raise
-            opened.set_exception(error)
+        async with open_kit(settings) as kit:
+            if kit.team.orchestrator.model.spec.key == "offline":
+                OfflineModel.warm()
+            opened.set_result(kit)
+            await self._closing.wait()
+            for live in self._live.values():
+                live.turn.cancel()
+            await asyncio.gather(*self._pumps, return_exceptions=True)
 
     async def _start(self, message: str, session: Session) -> str:
         asked_at = time.time()

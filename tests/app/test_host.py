@@ -1,0 +1,86 @@
+"""The host: one loop in a thread, turns that outlive whoever asked."""
+
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kit.core.context import Session
+from kit.core.errors import KitError
+from kit.core.event import Event
+from kit.settings import Settings
+from kit.ui.host import Host
+from kit.ui.view import TurnView, advance
+
+MIXED = "My receipt didn't scan, how many points do I have, and find coffee deals"
+
+
+@pytest.fixture
+def host(tmp_path: Path) -> Iterator[Host]:
+    made = Host(Settings(store=str(tmp_path / "kit.db"), model="offline", pace=0.5))
+    yield made
+    made.close()
+
+
+def ended(host: Host, turn_id: str) -> list[Event]:
+    events: list[Event] = []
+    while True:
+        batch = host.follow(turn_id, len(events), timeout=10)
+        events += batch.events
+        if batch.done:
+            return events
+
+
+def own(host: Host) -> Session:
+    session = host.session("s1")
+    assert session is not None
+    return session
+
+
+def test_two_followers_see_the_same_log_whenever_they_come(host: Host) -> None:
+    turn_id = host.start(MIXED, own(host))
+    early: list[Event] = []
+    follower = threading.Thread(target=lambda: early.extend(ended(host, turn_id)))
+    follower.start()
+    time.sleep(0.3)
+    late = ended(host, turn_id)
+    follower.join()
+    assert early == late and [event.seq for event in late] == list(range(len(late)))
+    assert host.kit.store.events(turn_id) == late
+    assert host.views(own(host)) == [advance(TurnView(), late)]
+
+
+def test_following_returns_at_its_time_when_nothing_happens(host: Host) -> None:
+    turn_id = host.start(MIXED, own(host))
+    count = len(ended(host, turn_id))
+    began = time.monotonic()
+    assert host.follow(turn_id, count, timeout=5).done
+    assert time.monotonic() - began < 1
+    assert host.follow("unknown").done
+
+
+def test_a_cancelled_turn_ends_as_stopped(host: Host) -> None:
+    turn_id = host.start(MIXED, own(host))
+    host.follow(turn_id, timeout=5)
+    host.cancel(turn_id)
+    view = advance(TurnView(), ended(host, turn_id))
+    assert view.status == "cancelled"
+    host.cancel(turn_id)
+    host.cancel("unknown")
+
+
+def test_closing_stops_running_turns_and_stores_them(tmp_path: Path) -> None:
+    settings = Settings(store=str(tmp_path / "kit.db"), model="offline", pace=2)
+    first = Host(settings)
+    first.start(MIXED, own(first))
+    first.close()
+    second = Host(settings)
+    assert [view.status for view in second.views(own(second))] == ["cancelled"]
+    second.close()
+
+
+def test_a_kit_that_cannot_open_raises_here_and_not_in_the_thread(tmp_path: Path) -> None:
+    with pytest.raises(KitError, match="nowhere"):
+        Host(Settings(deck=tmp_path / "nowhere", store=":memory:"))

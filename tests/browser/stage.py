@@ -1,0 +1,148 @@
+"""The app served for real, and a Chromium that looks at it and remembers what it saw when."""
+
+# pyright: reportMissingImports=false
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from playwright.sync_api import Browser, Page, Playwright, sync_playwright
+
+ROOT = Path(__file__).resolve().parents[2]
+WATCH = Path(__file__).with_name("watch.js")
+
+
+def chromium() -> str | None:
+    """The browser to drive, or None when there is none."""
+    return os.environ.get("KIT_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+
+
+@dataclass
+class Served:
+    """A running `streamlit run app.py`."""
+
+    url: str
+    store: Path
+    started: float
+    ready: float
+    """Seconds from start to the first answer on the health route."""
+    process: "subprocess.Popen[bytes]"
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@contextmanager
+def serve(folder: Path, environment: Mapping[str, str] | None = None) -> Generator[Served]:
+    """Serves the app on a free port with a store of its own in `folder`; its output goes to `folder`/app.log."""
+    port, store, began = _free_port(), folder / "kit.db", time.monotonic()
+    own = {"KIT_STORE": str(store), "KIT_MODEL": "offline", "OPENAI_API_KEY": "", "OPENAI_BASE_URL": "", "OPIK_URL_OVERRIDE": ""}
+    command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.port", str(port), "--server.headless", "true"]
+    with (folder / "app.log").open("wb") as log:
+        process = subprocess.Popen(
+            command, cwd=ROOT, env={**os.environ, **own, **(environment or {})}, stdout=log, stderr=subprocess.STDOUT
+        )
+        try:
+            url = f"http://127.0.0.1:{port}"
+            _await_health(url, process, folder / "app.log")
+            yield Served(url, store, began, time.monotonic() - began, process)
+        finally:
+            process.terminate()
+            try:
+                process.wait(timeout=10)
+            except subprocess.TimeoutExpired:
+                process.kill()
+
+
+def _await_health(url: str, process: "subprocess.Popen[bytes]", log: Path) -> None:
+    for _ in range(600):
+        if process.poll() is not None:
+            break
+        try:
+            with urllib.request.urlopen(f"{url}/_stcore/health", timeout=1):
+                return
+        except OSError:
+            time.sleep(0.05)
+    raise AssertionError(f"the app did not start:\n{log.read_text()[-2000:]}")
+
+
+@dataclass
+class Visitor:
+    """One page of the browser, with what it asked of other hosts and complained about."""
+
+    page: Page
+    url: str
+    foreign: list[str] = field(default_factory=list[str])
+    complaints: list[str] = field(default_factory=list[str])
+
+    def open(self, query: str = "") -> float:
+        """Opens the chat; returns seconds until it can be typed into. The kit may still be opening behind it: see `ready`."""
+        began = time.monotonic()
+        self.page.goto(self.url + "/" + query)
+        self.page.get_by_test_id("stChatInputTextArea").wait_for(timeout=30_000)
+        return time.monotonic() - began
+
+    def ready(self) -> None:
+        """Waits until the badge names the model: the kit is open."""
+        badge, alert = self.page.get_by_text("offline stand-in"), self.page.get_by_test_id("stAlert")
+        badge.or_(alert).first.wait_for(timeout=30_000)
+        assert not alert.count(), alert.first.inner_text()
+
+    def ask(self, question: str) -> None:
+        """Types a question and presses Enter."""
+        box = self.page.get_by_test_id("stChatInputTextArea")
+        box.fill(question)
+        box.press("Enter")
+
+    def settled(self, turns: int = 1, timeout: float = 20) -> None:
+        """Waits until so many turns show how they ended."""
+        badge = self.page.locator("[data-testid=stChatMessage] .stMarkdownBadge:nth-of-type(1)")
+        badge.nth(turns - 1).wait_for(timeout=timeout * 1000)
+
+    def seen(self) -> dict[str, Any]:
+        """What the observer recorded, times in milliseconds since the page was opened."""
+        return dict(self.page.evaluate("window.seen"))
+
+
+@contextmanager
+def browser() -> Generator[Browser]:
+    """Debian's Chromium, headless."""
+    path = chromium()
+    assert path, "there is no chromium"
+    with sync_playwright() as driver:
+        launched = _launch(driver, path)
+        try:
+            yield launched
+        finally:
+            launched.close()
+
+
+def _launch(driver: Playwright, path: str) -> Browser:
+    return driver.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"])
+
+
+def visit(browser: Browser, url: str, **context: Any) -> Visitor:
+    """A fresh visitor: no cookies, watched from its first byte."""
+    page = browser.new_context(**context).new_page()
+    page.add_init_script(path=WATCH)
+    visitor = Visitor(page, url)
+    page.on("request", lambda request: None if _own(request.url, url) else visitor.foreign.append(request.url))
+    page.on("console", lambda said: visitor.complaints.append(said.text) if said.type == "error" else None)
+    page.on("pageerror", lambda error: visitor.complaints.append(str(error)))
+    return visitor
+
+
+def _own(asked: str, url: str) -> bool:
+    return asked.startswith((url, url.replace("http", "ws", 1), "data:", "blob:"))

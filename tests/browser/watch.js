@@ -1,0 +1,41 @@
+// Remembers what the page showed and when, in milliseconds since it was opened: short-lived text cannot be polled for.
+window.seen = {
+  most: 0, // chat messages ever shown at once
+  steps: [], // every line of every step, when first seen
+  texts: [], // every state of the newest message's prose
+  badges: {}, // badge under an answer -> when first seen
+  marks: {}, // when the person last pressed Enter, or clicked
+};
+
+const look = () => {
+  const at = performance.now();
+  const messages = document.querySelectorAll('[data-testid=stChatMessage]');
+  window.seen.most = Math.max(window.seen.most, messages.length);
+  document.querySelectorAll('[data-testid=stChatMessage] details').forEach((step) => lines(step, at));
+  for (const badge of document.querySelectorAll('[data-testid=stChatMessage] .stMarkdownBadge')) {
+    const word = badge.innerText.trim();
+    if (!(word in window.seen.badges)) window.seen.badges[word] = at;
+  }
+  if (messages.length) prose(messages[messages.length - 1], at);
+};
+
+const lines = (step, at) => {
+  const name = step.querySelector('summary strong')?.innerText;
+  if (!name) return;
+  for (const caption of step.querySelectorAll('[data-testid=stCaptionContainer]')) {
+    const line = caption.innerText.trim();
+    if (line && !window.seen.steps.some((one) => one.name === name && one.line === line)) window.seen.steps.push({name, line, at});
+  }
+};
+
+const prose = (message, at) => {
+  const text = [...message.querySelectorAll('[data-testid=stMarkdown]')]
+    .filter((part) => !part.closest('details') && !part.querySelector('.stMarkdownBadge, [data-testid=stCaptionContainer]'))
+    .map((part) => part.innerText)
+    .join('\n');
+  if (text && window.seen.texts.at(-1)?.text !== text) window.seen.texts.push({text, at});
+};
+
+new MutationObserver(look).observe(document, {subtree: true, childList: true, characterData: true});
+document.addEventListener('keydown', (e) => e.key === 'Enter' && (window.seen.marks.enter = performance.now()), true);
+document.addEventListener('click', () => (window.seen.marks.click = performance.now()), true);
