@@ -10,7 +10,7 @@ from langchain_core.messages import BaseMessage, HumanMessage, ToolMessage
 from kit.compose.deck import Deck, DeckSettings
 from kit.core.card import AgentCard, Policy
 from kit.core.context import Principal, Session
-from kit.models.scripted import Line, ScriptedModel
+from kit.models.scripted import Line, Script, ScriptedModel
 from kit.patterns.agents_as_tools import mediated
 from kit.runtime.cassette import Cassette
 from kit.runtime.recorder import Recorder
@@ -69,7 +69,7 @@ def small_deck(agents: Sequence[str], cards: Sequence[AgentCard] = (), **setting
 
 
 def small_kit(
-    lead: BaseChatModel | Sequence[Line | str],
+    lead: BaseChatModel | Sequence[Script],
     models: Mapping[str, BaseChatModel],
     tools: Mapping[str, Any] | None = None,
     cards: Sequence[AgentCard] = (),

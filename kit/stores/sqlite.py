@@ -16,58 +16,10 @@ from kit.core.context import Principal, Session
 from kit.core.errors import StoreError
 from kit.core.event import Event
 from kit.core.record import Feedback, Message, TurnRecord
+from kit.stores.tables import APPLICATION, SCHEMA, TABLES
 
-SCHEMA = 1
-"""Kept in the file as `user_version`."""
-APPLICATION = 0x6B697431
-"""Kept in the file as `application_id`: tells our files from other programs' databases."""
-
-TABLES = """
-CREATE TABLE sessions (id TEXT PRIMARY KEY, tenant_id TEXT NOT NULL, user_id TEXT NOT NULL, locale TEXT NOT NULL, location TEXT);
-CREATE TABLE turns (
-  id TEXT PRIMARY KEY, session_id TEXT NOT NULL, tenant_id TEXT NOT NULL, user_id TEXT NOT NULL, message TEXT NOT NULL,
-  pattern TEXT NOT NULL, model TEXT NOT NULL, started_at REAL NOT NULL, seconds REAL, status TEXT NOT NULL, text TEXT NOT NULL,
-  invoked TEXT NOT NULL, failed TEXT NOT NULL, intent_count INTEGER NOT NULL, cap INTEGER NOT NULL, cap_behavior TEXT NOT NULL,
-  ttft REAL, input_tokens INTEGER NOT NULL, output_tokens INTEGER NOT NULL, model_calls INTEGER NOT NULL,
-  tool_calls INTEGER NOT NULL, cost REAL, owner TEXT NOT NULL);
-CREATE INDEX turns_by_time ON turns (started_at);
-CREATE INDEX turns_by_session ON turns (session_id, started_at);
-CREATE INDEX turns_by_user ON turns (tenant_id, user_id, started_at);
-CREATE INDEX turns_running ON turns (owner) WHERE status = 'running';
-CREATE TABLE events (
-  turn_id TEXT NOT NULL, seq INTEGER NOT NULL, at REAL NOT NULL, kind TEXT NOT NULL, span_id TEXT NOT NULL, parent_span_id TEXT,
-  event TEXT NOT NULL, PRIMARY KEY (turn_id, seq));
-CREATE TABLE messages (
-  turn_id TEXT NOT NULL, position INTEGER NOT NULL, session_id TEXT NOT NULL, agent TEXT NOT NULL, role TEXT NOT NULL,
-  text TEXT NOT NULL, PRIMARY KEY (turn_id, position));
-CREATE INDEX messages_by_reader ON messages (session_id, agent);
-CREATE TABLE feedback (turn_id TEXT PRIMARY KEY REFERENCES turns (id), score INTEGER NOT NULL, note TEXT NOT NULL);
-CREATE VIEW components AS
-  SELECT turn_id, seq, event ->> '$.body.agent' AS agent, event ->> '$.body.type' AS type, event -> '$.body.payload' AS payload
-  FROM events WHERE kind = 'component';
-CREATE VIEW spans AS
-  SELECT s.turn_id, s.span_id AS id, s.parent_span_id AS parent_id, replace(s.kind, '_started', '') AS kind,
-    CASE s.kind WHEN 'turn_started' THEN 'turn' WHEN 'tool_started' THEN s.event ->> '$.body.tool'
-      WHEN 'model_started' THEN (s.event ->> '$.body.purpose') || ' · ' || (s.event ->> '$.body.model')
-      ELSE s.event ->> '$.body.agent' END AS name,
-    coalesce(s.event ->> '$.body.agent', '') AS agent, s.event ->> '$.body.model' AS model,
-    s.at AS started, e.at AS ended, e.at - s.at AS seconds, e.event ->> '$.body.ttft' AS ttft,
-    CASE WHEN e.seq IS NULL THEN 'running' WHEN e.event ->> '$.body.outcome.kind' = 'failure' THEN 'error'
-      WHEN e.kind = 'completed' THEN iif(e.event ->> '$.body.status' IN ('failed', 'deadline'), 'error', 'ok')
-      WHEN coalesce(e.event ->> '$.body.error', '') <> '' THEN 'error' ELSE 'ok' END AS status,
-    coalesce(e.event ->> '$.body.error', (e.event ->> '$.body.outcome.axis') || ': ' || (e.event ->> '$.body.outcome.reason')
-      || coalesce(': ' || nullif(e.event ->> '$.body.outcome.detail', ''), '')) AS error,
-    coalesce(s.event ->> '$.body.message', s.event ->> '$.body.query', s.event ->> '$.body.args', s.event ->> '$.body.input')
-      AS input,
-    coalesce(e.event ->> '$.body.text', e.event ->> '$.body.result', e.event ->> '$.body.outcome.text', '') AS output,
-    coalesce(e.event ->> '$.body.usage.input_tokens', e.event ->> '$.body.outcome.usage.input_tokens', 0) AS input_tokens,
-    coalesce(e.event ->> '$.body.usage.output_tokens', e.event ->> '$.body.outcome.usage.output_tokens', 0) AS output_tokens,
-    coalesce(e.event ->> '$.body.usage.cost', e.event ->> '$.body.outcome.usage.cost') AS cost
-  FROM events s LEFT JOIN events e ON e.turn_id = s.turn_id AND e.span_id = s.span_id
-    AND e.kind = iif(s.kind = 'turn_started', 'completed', replace(s.kind, '_started', '_ended'))
-  WHERE s.kind IN ('turn_started', 'agent_started', 'model_started', 'tool_started');
-"""
-
+OLDEST = (3, 38, 0)
+"""The first SQLite with the `->>` operator."""
 _COLUMNS = tuple(TurnRecord.model_fields)
 _TURN = f"""INSERT INTO turns ({", ".join(_COLUMNS)}, owner)
 SELECT {", ".join(f"json_extract(?1, '$.{name}')" for name in _COLUMNS)}, ?2 WHERE true
@@ -91,6 +43,8 @@ class SqliteStore:
 
     def __init__(self, path: Path | str):
         self.path = str(path)
+        if sqlite3.sqlite_version_info < OLDEST:
+            raise StoreError(f"SQLite {sqlite3.sqlite_version} is too old for the store: use a Python built with 3.38 or newer")
         self._lock = threading.RLock()
         self._owner = uuid.uuid4().hex[:12]
         self._life: sqlite3.Connection | None = None

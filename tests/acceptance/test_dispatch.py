@@ -241,7 +241,7 @@ def test_every_ask_tool_takes_query_intent_count_prior_context_and_the_cards_fie
     card = AgentCard(id="support", description="d", model="offline", handoff=Handoff(fields={"support_category": field}))
     kit = small_kit([], {"support": answering("")}, cards=[card])
     [tool] = tools_seen(kit)
-    schema = tool["parameters"]  # type: ignore[index]
+    schema = tool["parameters"]
     assert list(schema["properties"]) == ["query", "intent_count", "prior_context", "support_category"]  # type: ignore[index]
     assert schema["required"] == ["query", "intent_count"]  # type: ignore[index]
     assert schema["properties"]["support_category"]["enum"] == ["a", "b"]  # type: ignore[index]
