@@ -9,7 +9,7 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from kit.bench.charts import BLUE, GREY, KINDS, time_against_n, waterfall
+from kit.bench.charts import BLUE, GREY, KINDS, table, time_against_n, waterfall
 from kit.bench.overlap import MIXED, Run, trace_one
 from kit.core.trace import Span, Trace
 
@@ -88,3 +88,10 @@ def test_time_against_n_draws_exact_lines_and_measured_points_with_their_range()
 def test_figures_are_not_left_open_for_pyplot_to_show_again():
     waterfall(Trace(turn_id="t", spans=(span("turn", None, "turn", 0, 1),)))
     assert plt.get_fignums() == []
+
+
+def test_table_sets_words_to_the_left_and_numbers_to_two_decimals():
+    html = table(pd.DataFrame({"seconds": [1.234], "agent": ["shop"]})).to_html(table_uuid="t")
+    assert "#T_t .col1 {\n  text-align: left;" in html
+    assert "#T_t .col0" not in html
+    assert ">1.23<" in html

@@ -16,6 +16,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from matplotlib.typing import RcKeyType
+from pandas.io.formats.style import Styler
 
 from kit.bench import overlap
 from kit.bench.overlap import fan_seconds
@@ -95,8 +96,17 @@ def time_against_n(frame: pd.DataFrame, title: str | None = None) -> Figure:
         axes.set_xlabel("sub-agents asked in one turn")
         axes.set_ylabel("seconds until all have answered")
         axes.set_title(title or f"{most} sub-agents side by side take {side:.2f} s, one after another {queue:.2f} s")
-        _note(axes, f"Lines: exact, virtual time.\nPoints: measured, median and range of {table['size'].max():.0f} runs.")
+        _note(axes, "Lines: exact, in virtual time\n" + _points(table))
         return figure
+
+
+def table(frame: pd.DataFrame) -> Styler:
+    """A frame for reading: no index, text to the left, numbers to the right with two decimals."""
+    words = frame.select_dtypes(exclude="number").columns
+    styles: list[Any] = [{"selector": f".col{place}", "props": "text-align: left"} for place in map(frame.columns.get_loc, words)]
+    style = frame.style.hide().set_table_styles([*styles, {"selector": "td", "props": "white-space: nowrap"}])
+    style.format(precision=2)
+    return style
 
 
 @contextmanager
@@ -107,6 +117,12 @@ def _canvas(height: float) -> Generator[tuple[Figure, Axes]]:
         plt.close(figure)  # pyplot would show it a second time in a notebook
         axes.set_axisbelow(True)
         yield figure, axes
+
+
+def _points(table: Any) -> str:
+    side, queue = (int(table.loc[("measured", way)]["size"].max()) for way in ("mediated", "one_by_one"))
+    apart = "" if side == queue else f"\n(one after another: {queue})"
+    return f"Points: measured, median and range of {side} runs{apart}"
 
 
 def _note(axes: Axes, text: str) -> None:
