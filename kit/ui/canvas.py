@@ -158,4 +158,6 @@ def _trace(view: TurnView) -> None:
     spans = view.trace.spans
     failed = [span.name for span in spans if span.status == "error"]
     told = f"Waterfall of {len(spans)} spans" + (f"; with errors: {', '.join(failed)}" if failed else "")
-    st.vega_lite_chart(waterfall_spec(view.trace), width="stretch", key=f"trace-{view.turn_id}", alt=told)
+    st.vega_lite_chart(
+        waterfall_spec(view.trace, dark=st.context.theme.type == "dark"), width="stretch", key=f"trace-{view.turn_id}", alt=told
+    )

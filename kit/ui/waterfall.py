@@ -11,12 +11,11 @@ if TYPE_CHECKING:
 COLOURS = {"turn": "#6B7684", "agent": "#0F62C9", "model": "#7A4FD0", "tool": "#0E8A66"}
 """Span kind -> fill; red is kept for errors."""
 ERROR = "#D92D20"
-_INK = "#6B7684"
+_ON_LIGHT = {"ink": "#5B6675", "error": ERROR}
+_ON_DARK = {"ink": "#A3AEBB", "error": "#FF7A70"}
 _ROW = 26
 _WIDEST = 190
 """Pixels a name may take."""
-_INDENT = "\u2007\u2007"
-"""Figure spaces: Vega trims ordinary ones."""
 
 
 def waterfall(trace: Trace, width: int = 640) -> "altair.LayerChart":
@@ -26,14 +25,15 @@ def waterfall(trace: Trace, width: int = 640) -> "altair.LayerChart":
     return altair.LayerChart.from_dict({**waterfall_spec(trace), "width": width})
 
 
-def waterfall_spec(trace: Trace) -> dict[str, Any]:
+def waterfall_spec(trace: Trace, *, dark: bool = False) -> dict[str, Any]:
     """The same as a Vega-Lite specification, as wide as its place: a page needs no altair, which takes seconds to import.
 
     Errors are outlined in red and named beside their bar. Every span has its label, however many there are.
     """
     data = rows(trace)
     end = max((row["ended"] for row in data), default=0.0)
-    failed = {"test": "datum.status === 'error'", "value": ERROR}
+    text = _ON_DARK if dark else _ON_LIGHT
+    failed = {"test": "datum.status === 'error'", "value": text["error"]}
     scale = {"domain": [0, max(end, 0.01)], "nice": False}
     bars = {
         "mark": {"type": "bar", "height": 15, "cornerRadius": 2, "strokeWidth": 2},
@@ -44,14 +44,21 @@ def waterfall_spec(trace: Trace) -> dict[str, Any]:
                 "field": "kind",
                 "type": "nominal",
                 "scale": {"domain": list(COLOURS), "range": list(COLOURS.values())},
-                "legend": {"orient": "top", "title": None},
+                "legend": {
+                    "orient": "top",
+                    "title": None,
+                    "columns": 2,
+                    "columnPadding": 6,
+                    "rowPadding": 4,
+                    "labelFontSize": 12,
+                },
             },
             "stroke": {"condition": failed, "value": "transparent"},
             "tooltip": [{"field": name, "type": "nominal"} for name in _TOLD],
             "description": {"field": "said", "type": "nominal"},
         },
     }
-    beside = {"text": {"field": "beside", "type": "nominal"}, "color": {"condition": failed, "value": _INK}}
+    beside = {"text": {"field": "beside", "type": "nominal"}, "color": {"condition": failed, "value": text["ink"]}}
     late = f"datum.ended > {0.72 * end}"
     after = {
         "transform": [{"filter": f"!({late})"}],
@@ -73,23 +80,28 @@ def waterfall_spec(trace: Trace) -> dict[str, Any]:
 
 
 def rows(trace: Trace) -> list[dict[str, Any]]:
-    """The chart's data: a row a span in tree order, times in seconds. A running span ends where the trace ends."""
-    end = max((span.ended if span.ended is not None else span.started for span in trace.spans), default=0.0)
-    return [_row(place, depth, span, end) for place, (depth, span) in enumerate(trace.rows())]
+    """The chart's data: a row a span in tree order, times in seconds. A span nobody closed ends with what it was part of."""
+    last = max((span.ended if span.ended is not None else span.started for span in trace.spans), default=0.0)
+    ends: dict[str | None, float] = {}
+    made: list[dict[str, Any]] = []
+    for place, (depth, span) in enumerate(trace.rows()):
+        ended = span.ended if span.ended is not None else max(ends.get(span.parent_id, last), span.started)
+        ends[span.id] = ended
+        made.append(_row(place, depth, span, ended))
+    return made
 
 
 _TOLD = ("span", "agent", "kind", "status", "took", "tokens", "cost", "error")
 
 
-def _row(place: int, depth: int, span: Span, end: float) -> dict[str, Any]:
-    ended = span.ended if span.ended is not None else max(end, span.started)
+def _row(place: int, depth: int, span: Span, ended: float) -> dict[str, Any]:
     seconds = ended - span.started
     took = f"{seconds:.2f} s" if seconds >= 0.1 else f"{seconds * 1000:.0f} ms"
     name = str(span.attributes.get("purpose", span.name)) if span.kind == "model" else span.name
     return {
         "place": place,
         "id": span.id,
-        "name": _INDENT * max(0, depth - 1) + name,
+        "name": ("└" + "─" * (depth - 2) + " " if depth > 1 else "") + name,  # Vega trims spaces
         "span": name,
         "agent": span.agent or "–",
         "kind": span.kind,
@@ -100,14 +112,20 @@ def _row(place: int, depth: int, span: Span, end: float) -> dict[str, Any]:
         "tokens": span.usage.input_tokens + span.usage.output_tokens,
         "cost": "–" if span.usage.cost is None else f"${span.usage.cost:.4f}",
         "error": span.error or "–",
-        "beside": took + (f" · {_short(span.error)}" if span.status == "error" and span.error else ""),
+        "beside": took + _because(span),
         "said": f"{name}, {span.kind}, {span.status}, {took}",
     }
 
 
-def _short(error: str) -> str:
-    reason = error.removeprefix("invocation: ").removeprefix("data: ")
-    return reason if len(reason) <= 48 else reason[:47] + "…"
+def _because(span: Span) -> str:
+    match span.status:
+        case "error" if span.error:
+            reason = span.error.removeprefix("invocation: ").removeprefix("data: ")
+            return f" · {reason if len(reason) <= 48 else reason[:47] + '…'}"
+        case "running":
+            return " · not finished"
+        case _:
+            return ""
 
 
 def _names(data: list[dict[str, Any]]) -> dict[str, Any]:

@@ -77,7 +77,7 @@ def put(store: Path, count: int, session_id: str, who: Principal = MINE, status:
     kept.close()
 
 
-@pytest.mark.req("SAT-1", "PC2-FR-15")
+@pytest.mark.req("PC2-FR-15")
 def test_a_mixed_question_shows_its_sub_agents_and_the_stored_routing(store: Path) -> None:
     page = ask(open_page(), MIXED)
     kept = SqliteStore(store)

@@ -25,12 +25,19 @@ def test_a_failed_span_is_named_with_its_raw_reason() -> None:
     assert by_id["s3"]["beside"] == "0.70 s"
 
 
+def test_a_span_cut_off_with_its_parent_ends_with_it() -> None:
+    cut = [event for event in mixed() if event.kind != "tool_ended"]
+    by_id = {row["id"]: row for row in rows(trace_of(cut))}
+    assert by_id["s5"]["ended"] == by_id["s3"]["ended"] == 0.9
+    assert by_id["s5"]["beside"] == "0.60 s · not finished"
+
+
 def test_labels_are_never_dropped_and_keep_their_depth() -> None:
     spec = waterfall_spec(trace_of(mixed()))
     assert spec["layer"][0]["encoding"]["y"]["axis"]["labelOverlap"] is False
     assert spec["height"] >= 20 * len(spec["layer"][0]["data"]["values"])
     names = [row["name"] for row in spec["layer"][0]["data"]["values"]]
-    assert names[0] == "turn" and names[2] == "rewards" and names[3].endswith("get_points") and names[3] != "get_points"
+    assert names[0] == "turn" and names[2] == "rewards" and names[3] == "└ get_points"
 
 
 def test_the_stand_in_model_is_not_shown_by_its_key() -> None:

@@ -104,7 +104,7 @@ def test_every_span_of_the_stored_trace_has_its_labelled_bar(visitor: Visitor, s
     store.close()
     assert bars.count() == len(spans) > 10
     labels = chart.locator("g.role-axis-label text").all_text_contents()
-    names = [label.strip("\u2007 ") for label in labels if not label[:1].isdigit()]
+    names = [label.strip("└─ ") for label in labels if not label[:1].isdigit()]
     assert len(names) == len(spans) and names[0] == "turn" and names.count("rewards") == 1
 
 

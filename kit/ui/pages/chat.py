@@ -73,7 +73,7 @@ class _Places:
         turns = st.container()
         with st.bottom:
             stop = st.empty()
-            typed = st.chat_input("Ask about points, receipts, offers or places to eat", submit_mode="disable")
+            typed = st.chat_input("Ask about points, receipts or offers", submit_mode="disable")
         message = st.session_state.pop("ask", None) or typed
         return cls(header, top, turns, stop, message if message and message.strip() else None)
 
