@@ -12,6 +12,8 @@ import httpx
 from kit.compose.deck import Deck, load_deck
 from kit.core.context import Principal, Session
 from kit.core.errors import StoreError, UnknownId
+from kit.core.model import OFFLINE
+from kit.models.offline import OfflineModel
 from kit.patterns import PATTERNS
 from kit.runtime.cassette import Cassette
 from kit.runtime.recorder import Recorder, Sink
@@ -102,6 +104,8 @@ async def open_kit(
             tools = await _upstream_tools(settings, store, stack)
         reach = Reach(api_key=settings.openai_api_key, base_url=settings.openai_base_url, pace=settings.pace)
         team = bind(deck, models if models is not None else choose_models(settings), tools, reach)
+        if team.orchestrator.model.spec.key == OFFLINE.key:
+            await asyncio.to_thread(OfflineModel.warm)  # else the first question pays for reading the word vectors
         recorder = Recorder(await asyncio.to_thread(_sinks, settings))  # importing Opik takes seconds
         stack.callback(recorder.close)
         today = settings.today or datetime.date.today().isoformat()
