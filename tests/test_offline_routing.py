@@ -2,7 +2,7 @@
 
 import pytest
 
-from kit.models.routing import Routes, Situation, SmallTalk, Unfit, asks, clauses, decide, small_talk
+from kit.models.offline.routing import Routes, Situation, SmallTalk, Unfit, asks, clauses, decide, small_talk
 
 AGENTS = {
     "shop": "Finds products, deals, coupons and offers in the catalogue, compares prices and suggests things to buy.",

@@ -3,7 +3,7 @@
 from kit.core.event import Guarded, TextReplaced
 from kit.core.outcome import AgentCall
 from kit.core.transcript import transcript
-from kit.models.routing import small_talk
+from kit.models.offline.routing import small_talk
 from kit.runtime.agent import PREAMBLE, Decision, LLMAgent
 from kit.runtime.context import RunContext
 

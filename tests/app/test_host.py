@@ -10,7 +10,9 @@ import pytest
 from kit.core.context import Session
 from kit.core.errors import KitError
 from kit.core.event import Event
+from kit.core.record import TurnRecord
 from kit.settings import Settings
+from kit.stores.sqlite import SqliteStore
 from kit.ui.host import Host
 from kit.ui.view import TurnView, advance
 
@@ -79,6 +81,18 @@ def test_closing_stops_running_turns_and_stores_them(tmp_path: Path) -> None:
     second = Host(settings)
     assert [view.status for view in second.views(own(second))] == ["cancelled"]
     second.close()
+
+
+def test_a_turn_that_runs_elsewhere_is_interrupted_here(host: Host, tmp_path: Path) -> None:
+    elsewhere = SqliteStore(tmp_path / "kit.db")  # alive, so the store leaves its turn alone
+    turn = TurnRecord(
+        id="t1", session_id="s1", tenant_id="acme", user_id="u-001", message="hello?", pattern="mediated", started_at=time.time()
+    )
+    elsewhere.begin_turn(turn)
+    assert [view.status for view in host.views(own(host))] == ["interrupted"]
+    elsewhere.end_turn(turn.model_copy(update={"status": "ok", "text": "Hello."}), [], [])
+    assert [(view.status, view.answer) for view in host.views(own(host))] == [("ok", "Hello.")]
+    elsewhere.close()
 
 
 def test_a_kit_that_cannot_open_raises_here_and_not_in_the_thread(tmp_path: Path) -> None:

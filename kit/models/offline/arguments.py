@@ -5,11 +5,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from kit.models import phrases
-from kit.models.composition import cut, subject
-from kit.models.routing import clauses
-from kit.models.similarity import closeness, spoken, words
-from kit.models.values import date, identifiers, noun_phrase, numbers, quoted, said_for
+from kit.models.offline import phrases
+from kit.models.offline.composition import cut, subject
+from kit.models.offline.routing import clauses
+from kit.models.offline.similarity import closeness, spoken, words
+from kit.models.offline.values import date, identifiers, noun_phrase, numbers, quoted, said_for
 
 Schema = Mapping[str, Any]
 _COUNT = frozenset({"limit", "count", "n", "k", "top", "quantity", "size", "amount", "number", "people", "guests", "party"})

@@ -8,8 +8,8 @@ from typing import Any, cast
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
-from kit.models.composition import Result
-from kit.models.similarity import spoken
+from kit.models.offline.composition import Result
+from kit.models.offline.similarity import spoken
 
 READ = 16_000
 """Characters of one message that are read."""

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kit.core.errors import DataError
-from kit.models.phrases import FAINT, NEGATED, STOP
+from kit.models.offline.phrases import FAINT, NEGATED, STOP
 
 Floats = NDArray[np.float32]
 

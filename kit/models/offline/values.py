@@ -2,9 +2,9 @@
 
 import re
 
-from kit.models import phrases
-from kit.models.composition import cut, extract
-from kit.models.similarity import content, spoken
+from kit.models.offline import phrases
+from kit.models.offline.composition import cut, extract
+from kit.models.offline.similarity import content, spoken
 
 
 def _set(listed: str) -> frozenset[str]:

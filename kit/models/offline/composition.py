@@ -4,9 +4,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kit.models import phrases
-from kit.models.routing import Part
-from kit.models.similarity import closeness, content, spoken, words
+from kit.models.offline import phrases
+from kit.models.offline.routing import Part
+from kit.models.offline.similarity import closeness, content, spoken, words
 
 MOST = 900
 """Characters of one result that are kept whole; of a longer one the sentences closest to the request are kept."""

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kit.models import phrases
-from kit.models.similarity import Floats, content, index, words
+from kit.models.offline import phrases
+from kit.models.offline.similarity import Floats, content, index, words
 
 FITS = 0.15
 """The score below which nothing fits."""

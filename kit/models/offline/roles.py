@@ -9,11 +9,11 @@ from typing import Any, cast
 
 from langchain_core.messages import AIMessage, HumanMessage
 
-from kit.models import composition
-from kit.models.arguments import Source, fill, fillable, resolve
-from kit.models.conversation import Conversation, Tool, text_of
-from kit.models.routing import Part, Routes, Situation, SmallTalk, Unfit, decide, points_back, small_talk
-from kit.models.similarity import index
+from kit.models.offline import composition
+from kit.models.offline.arguments import Source, fill, fillable, resolve
+from kit.models.offline.conversation import Conversation, Tool, text_of
+from kit.models.offline.routing import Part, Routes, Situation, SmallTalk, Unfit, decide, points_back, small_talk
+from kit.models.offline.similarity import index
 
 _NAMED = re.compile(
     r"""(?<![.!?]\s)(?<!^)\b[A-Z][\w'&-]*(?:\s+[A-Z][\w'&-]*)*
