@@ -1,0 +1,53 @@
+"""The kit in the slot of a peers' benchmark: the same turn, the same stub models, beside other frameworks.
+
+The benchmark lives outside this project. Its slot file needs one line: `from kit.bench.peers import NAME, PACKAGES, Adapter`.
+"""
+
+from collections.abc import Sequence
+from importlib import import_module
+from itertools import count
+from typing import Any
+
+from langchain_core.tools import StructuredTool
+
+from kit.bench.routing import RoutingKit
+from kit.compose.deck import Deck, DeckSettings
+from kit.core.card import AgentCard, Policy
+from kit.core.context import Principal, Session
+from kit.core.record import Message
+from kit.runtime.team import bind
+from kit.runtime.turn import run_turn
+
+NAME = "dispatch-kit"
+PACKAGES = ["langchain-core", "pydantic"]
+LOOKUP = {"type": "object", "properties": {"key": {"type": "string"}}, "required": ["key"]}
+
+
+class Adapter:
+    """One orchestrator over N sub-agents, as the benchmark's `Spec` says; every turn traced to SQLite in memory."""
+
+    def __init__(self, spec: Any):
+        workload, stubs = import_module("workload"), import_module("adapters._lc_stub")
+        ids: list[str] = list(spec.ids)
+        tools = ("lookup",) if spec.sub_tool else ()
+        policy = Policy(time_budget_ms=int((spec.timeout or 30.0) * 1000))
+        cards = [
+            AgentCard(id=i, description=workload.DESC.format(id=i), model="offline", tools=tools, policy=policy) for i in ids
+        ]
+        lead = AgentCard(id="orchestrator", description=workload.ORCH_PROMPT, model="offline", sub_agents=tuple(ids))
+        deck = Deck.of([lead, *cards], settings=DeckSettings(orchestrator="orchestrator", cap=max(8, len(ids))))
+        models = {i: stubs.SubModel(spec=spec, sid=i) for i in ids} | {"orchestrator": stubs.OrchModel(spec=spec)}
+        lookup = StructuredTool(name="lookup", description=workload.LOOKUP_DESC, args_schema=LOOKUP, coroutine=_lookup)
+        self._kit = RoutingKit(bind(deck, models, {"lookup": lookup}))
+        self._principal = Principal(tenant_id="bench", user_id="bench")
+        self._turns = count()
+
+    async def turn(self, text: str, history: Sequence[tuple[str, str]] = ()) -> str:
+        """The composed answer to one message after `history`, (role, text) pairs."""
+        session = Session(id=f"s{next(self._turns)}", principal=self._principal)
+        told = [Message(turn_id="h", role="user" if role == "user" else "assistant", text=said) for role, said in history]
+        return (await run_turn(text, session, self._kit, history=told, in_play=())).text
+
+
+async def _lookup(key: str) -> str:
+    return f"V:{key}"
