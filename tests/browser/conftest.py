@@ -1,17 +1,18 @@
 """Browser tests need playwright and a Chromium. Without them they are skipped with the reason; in CI that is a failure."""
 
 import os
-import shutil
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
+from tests.browser.chromium import chromium
+
 
 def _wanting() -> str | None:
     if find_spec("playwright") is None:
         return "there is no playwright here (pip install -r requirements-browser.txt)"
-    if not (os.environ.get("KIT_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")):
+    if chromium() is None:
         return "there is no chromium here (on Debian: apt-get install chromium)"
     return None
 

@@ -3,7 +3,6 @@
 # pyright: reportMissingImports=false
 
 import os
-import shutil
 import socket
 import subprocess
 import sys
@@ -17,13 +16,10 @@ from typing import Any
 
 from playwright.sync_api import Browser, Page, Playwright, sync_playwright
 
+from tests.browser.chromium import chromium
+
 ROOT = Path(__file__).resolve().parents[2]
 WATCH = Path(__file__).with_name("watch.js")
-
-
-def chromium() -> str | None:
-    """The browser to drive, or None when there is none."""
-    return os.environ.get("KIT_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
 
 
 @dataclass
