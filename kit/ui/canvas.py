@@ -16,6 +16,7 @@ from kit.ui.waterfall import waterfall_spec
 LONGEST = 1_200
 """Characters of a question that are repeated on the page."""
 _STATES = {"running": "running", "ok": "complete", "failed": "error", "stopped": "error"}
+_ICONS = {"ok": ":material/check_circle:", "failed": ":material/error:", "stopped": ":material/stop_circle:"}
 _COLOURS: dict[TurnStatus, str] = {
     "ok": "green",
     "failed": "red",
@@ -40,18 +41,32 @@ def literal(text: str) -> str:
 class _Box:
     """A step on the page, and how far it has been drawn."""
 
-    status: StatusContainer
     body: DeltaGenerator
+    status: StatusContainer | None
+    """None for a step that had ended when it was first drawn."""
     label: str = ""
     state: str = "running"
     lines: int = 0
+
+    @classmethod
+    def open(cls, place: DeltaGenerator, step: Step, now: float) -> "_Box":
+        """A new step. `status` can change later but takes Streamlit 50 ms to make, which a long session would feel."""
+        label = _step_label(step, now)
+        if step.state == "running":
+            status = place.status(label, expanded=True, state="running", type="step")
+            box = cls(status.container(gap=None), status, label)
+        else:
+            ended = place.expander(label, expanded=step.state == "failed", icon=_ICONS[step.state], type="step")
+            box = cls(ended.container(gap=None), None)
+        box.body.caption(f"“{literal(step.query)}”")
+        return box
 
     def draw(self, step: Step, now: float) -> None:
         for line in step.lines[self.lines :]:
             self.body.caption(prose(line))
         self.lines = len(step.lines)
         label = _step_label(step, now)
-        if label != self.label or step.state != self.state:
+        if self.status is not None and (label, step.state) != (self.label, self.state):
             self.label, self.state = label, step.state
             self.status.update(label=label, state=_STATES[step.state], expanded=step.state in ("running", "failed"))  # type: ignore[arg-type]
 
@@ -89,16 +104,14 @@ class Canvas:
             place.markdown(prose(text))
 
     def _draw_steps(self, view: TurnView, now: float) -> None:
-        for step in view.steps[len(self._boxes) :]:
-            status = self._steps.status(_step_label(step, now), expanded=True, state="running", type="step")
-            self._boxes.append(_Box(status, status.container(gap=None)))
-            self._boxes[-1].body.caption(f"“{literal(step.query)}”")
+        self._boxes += [_Box.open(self._steps, step, now) for step in view.steps[len(self._boxes) :]]
         for box, step in zip(self._boxes, view.steps, strict=True):
             box.draw(step, now)
 
 
 def _step_label(step: Step, now: float) -> str:
     verdict = f": {step.verdict}" if step.note else ""
+    verdict = f":red[{verdict}]" if verdict and step.state == "failed" else verdict
     return f"**{step.label}**{verdict} · {step.seconds(now):.1f} s"
 
 

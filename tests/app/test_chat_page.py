@@ -50,10 +50,20 @@ def ask(page: AppTest, message: str) -> AppTest:
     return page
 
 
+def steps(page: AppTest) -> dict[str, tuple[str, str]]:
+    """Sub-agent -> how its step stands, and the words on it."""
+    ended = {":material/check_circle:": "complete", ":material/error:": "error"}
+    told = [(one.label, one.state) for one in page.status]
+    told += [(one.label, ended[one.icon]) for one in page.expander if one.icon in ended]
+    return {label.split("**")[1]: (state, label) for label, state in told}
+
+
 def text(page: AppTest) -> str:
     """Everything a person can read on the page."""
     told = [*page.markdown, *page.caption, *page.error, *page.button]
-    return "\n".join([*(str(one.value if hasattr(one, "value") else one) for one in told), *(one.label for one in page.status)])
+    return "\n".join(
+        [*(str(one.value if hasattr(one, "value") else one) for one in told), *(label for _, label in steps(page).values())]
+    )
 
 
 def put(store: Path, count: int, session_id: str, who: Principal = MINE, status: str = "ok") -> None:
@@ -85,8 +95,7 @@ def test_a_mixed_question_shows_its_sub_agents_and_the_stored_routing(store: Pat
     kept.close()
     assert turn.status == "ok" and len(turn.invoked) == 3
     assert [message.name for message in page.chat_message] == ["user", "assistant"]
-    assert [status.state for status in page.status] == ["complete"] * 3
-    assert [status.label.split("**")[1].lower() for status in page.status] == list(turn.invoked)
+    assert {name.lower(): state for name, (state, _) in steps(page).items()} == dict.fromkeys(turn.invoked, "complete")
     table = next(one.value for one in page.markdown if one.value.startswith("| Sub-agent"))
     assert table.count("| Answered |") == 3
     told = next(one.value for one in page.caption if "intents" in one.value)
@@ -100,7 +109,7 @@ def test_a_stored_session_comes_back_as_it_was_shown_live(store: Path) -> None:
     chat.open_host.clear()  # as if the process had been started anew
     again = open_page(session_of(live))
     assert [one.value for one in again.markdown] == [one.value for one in live.markdown]
-    assert [(one.label, one.state) for one in again.status] == [(one.label, one.state) for one in live.status]
+    assert steps(again) == steps(live)
     assert [one.value for one in again.caption] == [one.value for one in live.caption]
 
 
@@ -130,7 +139,7 @@ def test_a_long_session_shows_its_newest_turns_and_steps_of_the_last_three(store
     page = open_page("long")
     for _ in range(4):
         ask(page, "How many points do I have?")
-    assert len(page.status) == 3
+    assert len([one for one in page.expander if one.label.startswith("**Rewards**")] + [*page.status]) == 3
     put(store, 12, "old")
     page = open_page("old")
     shown = [one.value for one in page.markdown if one.value.startswith("answer")]
@@ -147,13 +156,12 @@ def test_a_failed_part_is_red_worded_plainly_and_leaves_the_others_standing(
     card.write_text(card.read_text().replace("time_budget_ms: 8000", "time_budget_ms: 1"))
     monkeypatch.setenv("KIT_DECK", str(tmp_path / "cards" / "consumer"))
     page = ask(open_page(), MIXED)
-    states = {status.label.split("**")[1]: status for status in page.status}
-    assert {name: status.state for name, status in states.items()} == {
+    assert {name: state for name, (state, _) in steps(page).items()} == {
         "Support": "complete",
         "Rewards": "error",
         "Shop": "complete",
     }
-    assert "took too long" in states["Rewards"].label
+    assert "took too long" in steps(page)["Rewards"][1]
     assert "Partly answered" in text(page) and "rewards" in text(page).lower()
     for raw in ("timeout", "invocation", "no answer within", "0.001"):
         assert raw not in text(page)
@@ -206,4 +214,4 @@ def test_a_suggestion_asks_its_question(store: Path) -> None:
     label = next(option for option in chat.SUGGESTIONS if "Three" in option)
     page.pills[0].set_value(label).run()
     assert not page.exception
-    assert len(page.status) == 3 and not page.pills
+    assert len(steps(page)) == 3 and not page.pills
