@@ -73,7 +73,8 @@ class _Places:
         turns = st.container()
         with st.bottom:
             stop = st.empty()
-            typed = st.chat_input("Ask about points, receipts or offers", submit_mode="disable")
+        # Not inside st.bottom: only an input that finds its own way down makes the page follow new text.
+        typed = st.chat_input("Ask about points, receipts or offers", submit_mode="disable")
         message = st.session_state.pop("ask", None) or typed
         return cls(header, top, turns, stop, message if message and message.strip() else None)
 
