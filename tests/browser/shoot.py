@@ -60,7 +60,7 @@ def _unfold(visitor: Visitor) -> None:
 
 def _down(visitor: Visitor) -> None:
     visitor.page.wait_for_timeout(600)
-    visitor.page.evaluate("document.querySelector('[data-testid=stMain]').scrollTo(0, 1e6)")
+    visitor.page.evaluate("document.querySelector('[data-testid=stAppScrollToBottomContainer]').scrollTo(0, 1e6)")
     visitor.page.wait_for_timeout(400)
 
 
