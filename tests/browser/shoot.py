@@ -26,7 +26,7 @@ def working(visitor: Visitor) -> None:
     """Sub-agents at work, side by side."""
     visitor.ask(MIXED)
     visitor.page.get_by_text("Looking through today's offers").wait_for()
-    visitor.page.wait_for_timeout(500)
+    visitor.page.wait_for_timeout(150)
 
 
 def answered(visitor: Visitor) -> None:
