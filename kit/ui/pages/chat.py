@@ -24,7 +24,7 @@ STYLE = "<style>.stMainBlockContainer { padding-top: 3.5rem; }</style>"
 SUGGESTIONS = {
     ":material/stars: My points": "How many points do I have?",
     ":material/hub: Three things at once": "My receipt didn't scan, how many points do I have, and find coffee deals",
-    ":material/travel_explore: Something out of range": "What will the weather be in Lisbon tomorrow?",
+    ":material/restaurant: Dinner and games": "Find thai restaurants nearby, and how far am I in my games?",
     ":material/waving_hand: Small talk": "Hi there, how are you?",
 }
 
