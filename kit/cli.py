@@ -40,11 +40,20 @@ def _parser() -> argparse.ArgumentParser:
     ask.add_argument("--session", default="cli", help="conversation to go on with (default: cli)")
     ask.add_argument("--pattern", help="how the turn is orchestrated (default: mediated)")
     ask.add_argument("--cap", type=int, help="most sub-agents one turn may call (default: the deck's)")
+    ask.add_argument(
+        "--fault", action="append", default=[], metavar="AGENT=KIND", help="make a part fail, such as rewards=timeout; repeatable"
+    )
     ask.set_defaults(run=_ask)
 
     check = commands.add_parser("check", help="load and bind a deck; every fault in one report")
     check.add_argument("deck", type=Path, nargs="?", help="folder of the deck (default: the settings')")
     check.set_defaults(run=_check)
+
+    gained = commands.add_parser("gained", help="which agent gained which tool between two git revisions of the cards")
+    gained.add_argument("old", metavar="REV1")
+    gained.add_argument("new", metavar="REV2")
+    gained.add_argument("--deck", type=Path, help="folder of the deck (default: the settings')")
+    gained.set_defaults(run=_gained)
 
     schema = commands.add_parser("schema", help="the JSON Schema of an agent card, for editors")
     schema.set_defaults(run=_schema)
@@ -59,6 +68,13 @@ def _parser() -> argparse.ArgumentParser:
     upstream.add_argument("--host", default="127.0.0.1")
     upstream.add_argument("--port", type=int, default=8800)
     upstream.set_defaults(run=_upstream)
+
+    metrics = commands.add_parser("metrics", help="what the stored turns add up to, and whether the alert fires")
+    metrics.add_argument("--json", action="store_true", help="one row a line")
+    metrics.add_argument("--tenant", help="of one tenant (default: all)")
+    metrics.add_argument("--hours", type=float, help="of the last hours (default: ever)")
+    metrics.add_argument("--labels", type=Path, help="JSONL of labelled turns: adds routing accuracy, recall and scores")
+    metrics.set_defaults(run=_metrics)
 
     bench = commands.add_parser("bench", help="cost of a turn beside a hand-written loop, one interleaved run")
     bench.add_argument("--gate", action="store_true", help="fail above 1.5 times the hand loop's Python calls")
@@ -75,8 +91,10 @@ def _ask(arguments: Arguments) -> int:
 async def _ask_turn(message: str, arguments: Arguments) -> "Reply":
     from kit.wire import open_kit
 
-    async with open_kit() as kit:
-        turn = kit.ask(message, kit.session(arguments.session), arguments.pattern, arguments.cap)
+    async with open_kit(faults=bool(arguments.fault)) as kit:
+        turn = kit.ask(message, kit.session(arguments.session), arguments.pattern, arguments.cap, arguments.fault)
+        if arguments.fault and not arguments.json:
+            print("made to fail: " + ", ".join(arguments.fault), flush=True)
         await (_print_events(turn) if arguments.json else _print_story(turn, kit.model))
         reply = await turn
     if arguments.json:
@@ -134,6 +152,18 @@ def _check(arguments: Arguments) -> int:
     return 0
 
 
+def _gained(arguments: Arguments) -> int:
+    from kit.compose.gained import gained
+    from kit.settings import Settings
+
+    gains = gained(Path(arguments.deck or Settings.read().deck), arguments.old, arguments.new)
+    for gain in gains:
+        since = f"since {gain.grant.since}, flag {gain.grant.flag or 'none'}" if gain.grant else "undated"
+        print(f"{gain.agent:18} + {gain.tool:24} {since}" + (f" | not gated: {gain.fault}" if gain.fault else ""))
+    print(f"{len(gains)} tools gained, {sum(1 for gain in gains if gain.fault)} of them not gated")
+    return 1 if any(gain.fault for gain in gains) else 0
+
+
 def _schema(_: Arguments) -> int:
     from kit.core.card import AgentCard
 
@@ -156,8 +186,24 @@ def _upstream(arguments: Arguments) -> int:
 
     settings = Settings.read()
     print(f"serving /context and /support on http://{arguments.host}:{arguments.port}", flush=True)
-    serve(load_world(settings.data), arguments.host, arguments.port)
+    serve(load_world(settings.data), arguments.host, arguments.port, key=settings.envelope_key)
     return 0
+
+
+def _metrics(arguments: Arguments) -> int:
+    import time
+
+    from kit.bench.report import print_metrics, read_labels
+    from kit.settings import Settings
+    from kit.wire import open_store
+
+    since = None if arguments.hours is None else time.time() - 3600 * arguments.hours
+    labels = read_labels(arguments.labels) if arguments.labels else ()
+    store = open_store(Settings.read().store)
+    try:
+        return print_metrics(store, since, arguments.tenant, labels, as_json=arguments.json)
+    finally:
+        store.close()
 
 
 def _bench(arguments: Arguments) -> int:

@@ -33,6 +33,8 @@ class Settings(Value):
     """OPENAI_BASE_URL: any OpenAI-compatible endpoint."""
     upstream_url: str | None = None
     """KIT_UPSTREAM_URL: the services of `python -m kit upstream`; unset, they run in-process."""
+    envelope_key: str | None = None
+    """KIT_ENVELOPE_KEY: the context service signs with it and the tools refuse what is not so signed; unset, neither."""
     pace: float = 1.0
     """KIT_PACE: how slowly the embedded services and the stand-in work; 0 is at once."""
     today: str | None = None
@@ -95,6 +97,7 @@ _VARIABLES: Mapping[str, str] = {
     "openai_api_key": "OPENAI_API_KEY",
     "openai_base_url": "OPENAI_BASE_URL",
     "upstream_url": "KIT_UPSTREAM_URL",
+    "envelope_key": "KIT_ENVELOPE_KEY",
     "pace": "KIT_PACE",
     "today": "KIT_TODAY",
     "opik_url": "OPIK_URL_OVERRIDE",

@@ -2,7 +2,7 @@
 
 import asyncio
 import datetime
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,11 +11,14 @@ import httpx
 
 from kit.compose.deck import Deck, load_deck
 from kit.core.context import Principal, Session
-from kit.core.errors import StoreError, UnknownId
+from kit.core.errors import FaultError, StoreError, UnknownId
+from kit.core.fault import Fault, parse_all
+from kit.core.injection import injected
 from kit.core.model import OFFLINE
 from kit.models.offline import OfflineModel
 from kit.patterns import PATTERNS
 from kit.runtime.cassette import Cassette
+from kit.runtime.faulty import faulty_team
 from kit.runtime.recorder import Recorder, Sink
 from kit.runtime.team import Models, Reach, Team, bind
 from kit.runtime.turn import Pattern, Turn, run_turn
@@ -23,10 +26,12 @@ from kit.settings import Settings
 from kit.stores.protocol import Store
 from kit.stores.sqlite import SqliteStore
 from kit.tools.enricher import HttpEnrich
+from kit.tools.faulty import asking_for_faults
 from kit.tools.support import HttpSupport
 from kit.tools.tool import Toolbox
 from kit.tools.toolbox import TOOL_IDS, toolbox
 from kit.upstream.context_service import context_app
+from kit.upstream.faults import by_header, lines_by_header
 from kit.upstream.support_service import support_app
 from kit.upstream.transport import StreamingASGITransport
 from kit.upstream.world import load_world
@@ -43,6 +48,8 @@ class Kit:
     pattern: Pattern
     today: str
     cassette: Cassette | None = None
+    faults: bool = False
+    """Whether a turn may be told to go wrong."""
 
     @property
     def deck(self) -> Deck:
@@ -59,9 +66,26 @@ class Kit:
         principal = Principal(tenant_id=tenant or self.settings.tenant, user_id=user or self.settings.user)
         return Session(id=session_id, principal=principal, location=self.settings.location)
 
-    def ask(self, message: str, session: Session, pattern: str | None = None, cap: int | None = None) -> Turn:
-        """Starts a turn; `pattern` by name, the kit's own when none is named."""
-        return run_turn(message, session, self, find_pattern(pattern) if pattern else None, cap=cap)
+    def ask(
+        self,
+        message: str,
+        session: Session,
+        pattern: str | None = None,
+        cap: int | None = None,
+        faults: Sequence[str | Fault] = (),
+    ) -> Turn:
+        """Starts a turn; `pattern` by name, the kit's own when none is named.
+
+        `faults` make this one turn go wrong, such as `["rewards=timeout"]` (PC2-S5.8). Raises FaultError or UnknownId, which
+        name the nearest agents and kinds, and FaultError when the kit was opened without faults.
+        """
+        chosen = find_pattern(pattern) if pattern else None
+        if not faults:
+            return run_turn(message, session, self, chosen, cap=cap)
+        if not self.faults:
+            raise FaultError("this kit was opened without faults: open it with open_kit(faults=True)")
+        with injected(parse_all(faults, self.team.agents, self.team.root)):
+            return run_turn(message, session, self, chosen, cap=cap)
 
 
 def find_pattern(name: str) -> Pattern:
@@ -89,32 +113,35 @@ async def open_kit(
     deck: Deck | None = None,
     pattern: str = "mediated",
     cassette: Cassette | None = None,
+    faults: bool = False,
 ) -> AsyncGenerator[Kit]:
     """Opens a kit on the running loop and closes all of it at the end.
 
     Without arguments it is what the environment says: the consumer deck, the embedded services, the offline stand-in.
+    `faults` lets `ask()` make single turns go wrong; without it nothing that could is in place.
     Raises a KitError whose message says what to do when anything it needs is missing.
     """
     settings = settings or Settings.read()
     deck = deck or load_deck(settings.deck, TOOL_IDS, environment=settings.environment)
     async with AsyncExitStack() as stack:
-        store = _store(settings.store)
+        store = open_store(settings.store)
         stack.callback(store.close)
         if tools is None:
-            tools = await _upstream_tools(settings, store, stack)
+            tools = await _upstream_tools(settings, store, stack, faults)
         reach = Reach(api_key=settings.openai_api_key, base_url=settings.openai_base_url, pace=settings.pace)
         team = bind(deck, models if models is not None else choose_models(settings), tools, reach)
+        team = faulty_team(team) if faults else team
         if team.orchestrator.model.spec.key == OFFLINE.key:
             await asyncio.to_thread(OfflineModel.warm)  # else the first question pays for reading the word vectors
         recorder = Recorder(await asyncio.to_thread(_sinks, settings))  # importing Opik takes seconds
         stack.callback(recorder.close)
         today = settings.today or datetime.date.today().isoformat()
-        yield Kit(settings, team, store, recorder, find_pattern(pattern), today, cassette)
+        yield Kit(settings, team, store, recorder, find_pattern(pattern), today, cassette, faults)
         if cassette is not None and cassette.mode == "record":
             cassette.save()
 
 
-async def _upstream_tools(settings: Settings, store: Store, stack: AsyncExitStack) -> Toolbox:
+async def _upstream_tools(settings: Settings, store: Store, stack: AsyncExitStack, faults: bool) -> Toolbox:
     """Tools over the upstream services: over their socket when a URL is set, else in this process."""
     if settings.upstream_url:
         base = settings.upstream_url.rstrip("/")
@@ -122,18 +149,21 @@ async def _upstream_tools(settings: Settings, store: Store, stack: AsyncExitStac
         support = httpx.AsyncClient(base_url=f"{base}/support", timeout=10)
     else:
         world = load_world(settings.data)
-        context = _in_process(context_app(world, latency=settings.pace), "context")
-        support = _in_process(support_app(world, pace=settings.pace), "support")
+        context = _in_process(context_app(world, latency=settings.pace, faults=by_header, key=settings.envelope_key), "context")
+        support = _in_process(support_app(world, pace=settings.pace, faults=lines_by_header), "support")
     for client in (context, support):
+        if faults:
+            client.event_hooks = {"request": [asking_for_faults]}
         await stack.enter_async_context(client)
-    return toolbox(HttpEnrich(context), HttpSupport(support), store)
+    return toolbox(HttpEnrich(context), HttpSupport(support), store, store, key=settings.envelope_key)
 
 
 def _in_process(app: object, name: str) -> httpx.AsyncClient:
     return httpx.AsyncClient(transport=StreamingASGITransport(app), base_url=f"http://{name}.internal", timeout=10)
 
 
-def _store(path: str) -> Store:
+def open_store(path: str) -> Store:
+    """The store at a path, its folder made where it is missing. Raises StoreError."""
     if path != ":memory:":
         folder = Path(path).parent
         try:

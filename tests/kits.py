@@ -8,6 +8,7 @@ from langchain_core.language_models.chat_models import BaseChatModel
 from langchain_core.messages import BaseMessage, HumanMessage, ToolMessage
 
 from kit.compose.deck import Deck, DeckSettings
+from kit.compose.parts import Guards
 from kit.core.card import AgentCard, Policy
 from kit.core.context import Principal, Session
 from kit.models.scripted import Line, Script, ScriptedModel
@@ -19,6 +20,10 @@ from kit.runtime.turn import Pattern
 from kit.stores.sqlite import SqliteStore
 
 ALICE = Session(id="e1", principal=Principal(tenant_id="acme", user_id="alice"), locale="en-GB", location="Leeds")
+
+
+TERSE = Guards(failsafe=False, overlap=False, verbatim=False)
+"""For scripts whose queries and counts are not about the message; tests of these guards pass `guards=Guards()`."""
 
 
 @dataclass
@@ -62,6 +67,7 @@ def small_deck(agents: Sequence[str], cards: Sequence[AgentCard] = (), **setting
         "orchestrator",
         AgentCard(id="orchestrator", role="orchestrator", description="Routes.", model="offline", sub_agents=tuple(agents)),
     )
+    settings.setdefault("guards", TERSE)
     defaults = settings.pop("defaults", Policy(time_budget_ms=8000))
     return Deck.of(
         [lead, *plain, *own.values()], settings=DeckSettings(orchestrator="orchestrator", defaults=defaults, **settings)

@@ -2,7 +2,8 @@
 
 import pytest
 
-from kit.models.offline.routing import Routes, Situation, SmallTalk, Unfit, asks, clauses, decide, small_talk
+from kit.core.small_talk import asks, small_talk
+from kit.models.offline.routing import Routes, Situation, SmallTalk, Unfit, clauses, decide
 
 AGENTS = {
     "shop": "Finds products, deals, coupons and offers in the catalogue, compares prices and suggests things to buy.",

@@ -19,7 +19,7 @@ PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 LINT_IMPORTS = "from importlinter.cli import lint_imports_command; lint_imports_command()"
 
-LONG_MODULES: dict[str, str] = {}
+LONG_MODULES: dict[str, str] = {"kit/core/event.py": "one tagged union: an event moved out would be missed by its readers"}
 """Modules of more than 300 lines -> why they are one."""
 
 LONG_FUNCTIONS: dict[str, str] = {}

@@ -24,6 +24,7 @@ from kit.core.event import STATUSES, Body, Envelope, Status
 from kit.core.outcome import Reason
 from kit.core.record import Feedback, TurnRecord
 from kit.tools.enricher import CAVEAT, UNAVAILABLE, Enrich, EnrichError, HttpEnrich
+from kit.tools.render import RENDERS
 from kit.tools.support import HttpSupport
 from kit.tools.tool import ToolContext, ToolResult, within
 from kit.tools.toolbox import SPECS, TOOL_IDS, toolbox
@@ -113,7 +114,7 @@ def altered(**changes: Any) -> Callable[[Reply], Reply]:
 
 
 def test_the_toolbox_holds_exactly_the_tools_of_the_deck() -> None:
-    assert set(IDS.split()) == TOOL_IDS
+    assert {*IDS.split(), *(spec.id for spec in RENDERS)} == TOOL_IDS
     assert {(spec.domain_type, spec.enricher_id) for spec in SPECS} == set(ENRICHERS) == set(WORDINGS)
 
 

@@ -65,7 +65,7 @@ def slow_models(seconds: Seconds, think: float = 0.0) -> dict[str, str | BaseCha
 
     `think`: seconds the orchestrator takes to decide, and again to compose.
     """
-    asks = [(f"ask_{name}", {"query": f"your part, {name}", "intent_count": len(seconds)}) for name in seconds]
+    asks = [(f"ask_{name}", {"query": f"everything about {name}", "intent_count": len(seconds)}) for name in seconds]
 
     def lead(messages: list[BaseMessage]) -> Line:
         if not isinstance(messages[-1], ToolMessage):

@@ -7,8 +7,10 @@ from kit.compose.check import PROMPT_MOST, Where
 from kit.compose.parts import Parts
 from kit.compose.prompts import prompt_size, tokens
 from kit.compose.source import Faults
+from kit.compose.status import SEEN_WITHIN
 from kit.core.card import AgentCard
 from kit.core.errors import nearest
+from kit.core.status import VOCABULARY
 
 DESCRIPTION_TOKENS = (200, 400)
 """What a routing description should take (PC1-NFR-3)."""
@@ -28,6 +30,7 @@ def advise(parts: Parts, where: Where) -> Faults:
     _claims(parts, where, warnings)
     _flags(parts, where, warnings)
     _unused(parts, where, warnings)
+    _statuses(parts, where, warnings)
     return warnings
 
 
@@ -69,6 +72,7 @@ def _claimed(text: str) -> Iterator[str]:
 def _flags(parts: Parts, where: Where, warnings: Faults) -> None:
     named = _named(parts)
     hung = [("card", card.id, card.flag) for card in parts.cards.values() if card.flag]
+    hung += [("card", card.id, grant.flag) for card in parts.cards.values() for grant in card.tool_grants.values() if grant.flag]
     hung += [("block", block.id, block.flag) for block in parts.blocks.values() if block.flag and block.id in named]
     for noun, name, flag in hung:
         if flag not in parts.flags:
@@ -85,6 +89,20 @@ def _unused(parts: Parts, where: Where, warnings: Faults) -> None:
     for block in parts.blocks.values():
         if block.owner in parts.cards and block.id not in named:
             warnings.add(where("block", block.id, ()), f"block {block.id!r} is used by no card")
+
+
+def _statuses(parts: Parts, where: Where, warnings: Faults) -> None:
+    settings = parts.settings
+    slowest = settings.status_policy.slowest_ms
+    if slowest is None or slowest > SEEN_WITHIN:
+        took = "never" if slowest is None else f"after {slowest} ms"
+        place = where("settings", "deck", ("status_policy",))
+        warnings.add(place, f"of a silent agent the first line is read {took}; {SEEN_WITHIN} ms are the target")
+    for status in (*settings.status_phrases, *settings.status_policy.rules):
+        term = VOCABULARY.get(status)
+        if term and term.deprecated:
+            use = f"; use {term.instead!r}" if term.instead else ""
+            warnings.add(where("settings", "deck", ()), f"status {status!r} is deprecated since {term.deprecated}{use}")
 
 
 def _named(parts: Parts) -> set[str]:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 
+from kit.compose.contract_check import contract_faults
 from kit.compose.parts import PLATFORM, Parts
 from kit.compose.prompts import prompt_size
 from kit.compose.source import Faults
@@ -38,6 +39,8 @@ class Check:
             self._names(card)
             self._references(card)
             self._tools(card)
+            for path, sentence in contract_faults(card, self.parts.models):
+                self._fault("card", card.id, path, sentence)
         self._folders()
         self._descriptions()
         self._cycles()
@@ -162,19 +165,32 @@ class Check:
         if self._missing("card", settings.orchestrator, cards):
             sentence = f"unknown orchestrator {settings.orchestrator!r}: {nearest(settings.orchestrator, cards)}"
             self._fault("settings", "deck", ("orchestrator",), sentence)
-        default = settings.default_sub_agent
-        if default is not None and self._missing("card", default, cards):
-            self._fault("settings", "deck", ("default_sub_agent",), f"unknown default {default!r}: {nearest(default, cards)}")
-        elif default is not None and root and default not in root.sub_agents:
-            sentence = f"default {default!r} is no sub-agent of {root.id!r}: {nearest(default, root.sub_agents)}"
-            self._fault("settings", "deck", ("default_sub_agent",), sentence)
+        self._named_sub_agent("default", "default_sub_agent", settings.default_sub_agent, root)
+        self._named_sub_agent("support agent", "support_agent", settings.support_agent, root)
         for index, name in enumerate(settings.exempt):
             if self._missing("card", name, cards):
                 self._fault("settings", "deck", ("exempt", index), f"unknown card {name!r}: {nearest(name, cards)}")
-        for status in settings.status_phrases:
+        helper = settings.helper_model
+        if helper is not None and helper not in self.parts.models:
+            sentence = f"unknown model {helper!r}: {nearest(helper, self.parts.models)}"
+            self._fault("settings", "deck", ("helper_model",), sentence)
+        said: list[tuple[tuple[str, ...], str]] = [(("status_phrases", status), status) for status in settings.status_phrases]
+        for name, rule in settings.status_policy.rules.items():
+            said.append((("status_policy", "rules", name), name))
+            if rule.act == "transform" or rule.into is not None:
+                said.append((("status_policy", "rules", name, "into"), rule.into or ""))
+        for path, status in said:
             if status not in STATUSES:
-                sentence = f"unknown status {status!r}: {nearest(status, STATUSES)}"
-                self._fault("settings", "deck", ("status_phrases", status), sentence)
+                self._fault("settings", "deck", path, f"unknown status {status!r}: {nearest(status, STATUSES)}")
+
+    def _named_sub_agent(self, noun: str, setting: str, name: str | None, root: AgentCard | None) -> None:
+        if name is None:
+            return
+        if self._missing("card", name, self.parts.cards):
+            self._fault("settings", "deck", (setting,), f"unknown {noun} {name!r}: {nearest(name, self.parts.cards)}")
+        elif root and name not in root.sub_agents:
+            sentence = f"{noun} {name!r} is no sub-agent of {root.id!r}: {nearest(name, root.sub_agents)}"
+            self._fault("settings", "deck", (setting,), sentence)
 
     def _root(self) -> None:
         root = self.parts.settings.orchestrator

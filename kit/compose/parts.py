@@ -4,7 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from pydantic import Field
+
 from kit.compose.registry import Registry
+from kit.compose.status import StatusPolicy
 from kit.core.card import AgentCard, Policy
 from kit.core.model import OFFLINE, ModelSpec
 from kit.core.value import Value
@@ -29,6 +32,26 @@ class Block(Value):
     text: str
 
 
+class Guards(Value):
+    """The checks between the orchestrator's decision and its execution; each can be switched off for a deck (decisions 7)."""
+
+    failsafe: bool = True
+    """Fewer calls than the model counted intents: it is asked once more (SAT-2)."""
+    duplicate: bool = True
+    """The same request to the same sub-agent is made once."""
+    echo: bool = True
+    """A short answer to the support agent's question goes to it (SAT-3)."""
+    overlap: bool = True
+    """In a mixed decision, a call that shares no content word with the message is dropped (SAT-4)."""
+    verbatim: bool = True
+    """A single call, or a short message, travels in the user's exact words (SAT-5)."""
+    fastpath: bool = True
+    """A reply without calls stands for small talk only (SAT-6)."""
+
+
+GUARDS = Guards()
+
+
 class DeckSettings(Value):
     """What holds for a whole deck; deck.yaml."""
 
@@ -42,10 +65,25 @@ class DeckSettings(Value):
     """Most sub-agents called in one turn (PC2-FR-7)."""
     default_sub_agent: str | None = None
     """Who is asked when nothing fits; None: the orchestrator says so itself (decisions 5)."""
+    support_agent: str | None = None
+    """Who handles support: a short answer to its question goes back to it (SAT-3)."""
+    guards: Guards = GUARDS
     defaults: Policy = LIMITS
     turn_budget_ms: int = 30_000
+    helper_model: str | None = None
+    """Key of the cheaper model for small jobs (prior_context, summaries); None takes the orchestrator's (PC1-NFR-7)."""
+    helper_ms: int = 3_000
+    """Milliseconds one such job may take; a turn goes on without it."""
+    compact_after: int | None = Field(default=16, gt=0)
+    """Turns the orchestrator remembers whole before old ones are summed up; None sums up nothing (PC1-FR-11, PC1-NFR-5)."""
+    compact_tokens: int | None = Field(default=None, gt=0)
+    """Estimated tokens of them at which that happens sooner."""
+    compact_keep: int = Field(default=6, ge=1)
+    """How many of the newest turns stay whole."""
     status_phrases: dict[str, str] = {}
     """Status id -> the assistant's words for it (PC2-FR-13)."""
+    status_policy: StatusPolicy = StatusPolicy()
+    """What of the sub-agents' progress is read, and when (PC2-S5.7)."""
 
 
 def _no_models() -> Mapping[str, ModelSpec]:
@@ -78,6 +116,11 @@ class Parts:
     def tool_on(self, tool_id: str) -> bool:
         """Whether a tool may be bound in this environment."""
         return self.on(self.tool_flags.get(tool_id))
+
+    def tools_on(self, card: AgentCard) -> tuple[str, ...]:
+        """The tools a card gets here: those whose own flag is on, and the flag of the card's grant (SO-11)."""
+        grants = card.tool_grants
+        return tuple(t for t in card.tools if self.tool_on(t) and (t not in grants or self.on(grants[t].flag)))
 
     def active(self) -> tuple[AgentCard, ...]:
         """Every card that is to be bound: status active, flag on (PC2-S5.2a)."""

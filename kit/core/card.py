@@ -1,5 +1,6 @@
 """The agent card: an agent as a thin index of registered parts (PC1-FR-1, PC1-S5.2, SO-1)."""
 
+import datetime
 from typing import Any, Literal
 
 from pydantic import Field
@@ -25,6 +26,11 @@ class Policy(Value):
     tokens_out: int | None = Field(default=None, gt=0)
     max_tool_calls: int | None = Field(default=None, ge=0)
     max_recursion_depth: int | None = Field(default=None, ge=0)
+    """Levels of agents this one may have below it; 0 for an agent that asks nobody."""
+    cost: float | None = Field(default=None, gt=0)
+    """US dollars; needs a model whose price is known."""
+    model_time_ms: int | None = Field(default=None, gt=0)
+    """How long one model call may take before the fallback model is asked; None: as long as the agent has (decisions 10)."""
 
 
 class HandoffField(Value):
@@ -36,8 +42,17 @@ class HandoffField(Value):
     enum: tuple[str, ...] = ()
     max_length: int | None = Field(default=None, gt=0)
     max_items: int | None = Field(default=None, gt=0)
+    max_tokens: int | None = Field(default=None, gt=0)
+    """Of a string, at four characters a token."""
     pii: bool = False
     """Redacted in traces (SO-22)."""
+    source: Literal["model", "locale", "location"] = "model"
+    """Who fills the field: the caller's model, or the runtime from the session, and then no model is asked for it."""
+
+    @property
+    def longest(self) -> int | None:
+        """Characters a string may have."""
+        return min((limit for limit in (self.max_length, 4 * (self.max_tokens or 0)) if limit), default=None)
 
 
 class Handoff(Value):
@@ -45,6 +60,13 @@ class Handoff(Value):
 
     fields: dict[str, HandoffField] = {}
     output_schema: dict[str, Any] | None = None
+    """JSON Schema of the answer, `maxSentences` for strings included; anything else is a contract violation."""
+    max_query_tokens: int | None = Field(default=None, gt=0)
+    """Of the query, at four characters a token."""
+    min_confidence: float | None = Field(default=None, ge=0, le=1)
+    """Below it an answer with a `confidence` comes back as a failure, with its text as a suggestion (SO-8)."""
+    closed: bool = False
+    """Only the query and the fields go in, no history and no prior context; no question to the user comes out (SO-3, SO-8)."""
 
 
 class EvalPolicy(Value):
@@ -53,6 +75,14 @@ class EvalPolicy(Value):
     judge: str
     rubric: str
     threshold: float = 0.95
+
+
+class ToolGrant(Value):
+    """When a tool was put on a card, and the flag it stays behind at first (SO-11, SO-19)."""
+
+    since: datetime.date
+    flag: str | None = None
+    """Must be on for this card to get the tool; None once it has proven itself."""
 
 
 class AgentCard(Value):
@@ -66,6 +96,8 @@ class AgentCard(Value):
     """Key in models.yaml."""
     tools: tuple[str, ...] = ()
     """The whitelist: ids of the tools this agent may call."""
+    tool_grants: dict[str, ToolGrant] = {}
+    """Tools that were added later; each call of one is logged for thirty days (SO-19)."""
     prompt_blocks: tuple[str, ...] = ()
     sub_agents: tuple[str, ...] = ()
     tuning: Tuning = Tuning()

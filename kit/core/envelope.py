@@ -1,5 +1,8 @@
 """The contract with the context service: request, response, and what a version skew means (PC2-S5.5)."""
 
+import hashlib
+import hmac
+import json
 from typing import Any, Generic, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -56,9 +59,25 @@ class EnricherResponse(Inbound, Generic[T]):
     partial: tuple[FailedSource, ...] = ()
     cache_meta: CacheMeta = Field(default_factory=CacheMeta)
     signature: str | None = None
+    """HMAC by `sign`, where service and tools share a key (PC2-HMAC)."""
 
 
 def compatible(spoken: str, understood: str) -> bool:
     """True when two semantic versions share their major number; a malformed version is never compatible."""
     major, _, rest = spoken.partition(".")
     return major.isdigit() and bool(rest) and major == understood.partition(".")[0]
+
+
+def sign(reply: EnricherResponse[Any], request_id: str, key: str) -> str:
+    """HMAC-SHA256 over everything of an envelope that is acted on, and over the request it answers, so that none can be replayed.
+
+    What is only recorded (cache, partial sources) and what a newer minor version adds is left out.
+    """
+    acted_on = reply.model_dump(mode="json", include={"status", "domain_type", "enricher_id", "version", "principal", "payload"})
+    text = json.dumps([request_id, acted_on], sort_keys=True, separators=(",", ":"))
+    return hmac.new(key.encode(), text.encode(), hashlib.sha256).hexdigest()
+
+
+def genuine(reply: EnricherResponse[Any], request_id: str, key: str | None) -> bool:
+    """Whether an envelope carries the signature it must; without a key none must."""
+    return key is None or hmac.compare_digest((reply.signature or "").encode(), sign(reply, request_id, key).encode())

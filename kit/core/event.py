@@ -10,29 +10,15 @@ from pydantic import Field
 
 from kit.core.context import Principal
 from kit.core.outcome import Axis, Outcome, RoutingDecision, Usage
+from kit.core.status import VOCABULARY
 from kit.core.value import Value
 
-STATUSES: frozenset[str] = frozenset(
-    {
-        "thinking_it_through",
-        "searching_offers",
-        "searching_catalog",
-        "matching_receipt",
-        "looking_up_purchase_history",
-        "looking_up_points_balance",
-        "calculating_redemption",
-        "reading_help_articles",
-        "asking_support",
-        "looking_up_games",
-        "looking_up_offer_terms",
-        "finding_restaurants",
-        "looking_up_retailer",
-        "preparing_results",
-    }
-)
+STATUSES: frozenset[str] = frozenset(VOCABULARY)
 """The closed status vocabulary (PC2-S5.7): identifiers, never prose. Unknown ones are dropped and counted."""
 
 Purpose = Literal["decide", "compose", "work", "job"]
+GuardAction = Literal["asked_again", "merged", "short", "rerouted", "dropped", "reworded", "mended"]
+"""What a guard did. `short`: intents are still without a call after the retry."""
 
 
 class Thinking(Value):
@@ -94,6 +80,8 @@ class ModelStarted(Value):
     purpose: Purpose
     input: tuple[str, ...] = ()
     """What is new since this agent's previous model call, one `role: text` line each; prompt and history are kept elsewhere."""
+    instead_of: str | None = None
+    """The model that failed, when this one is the card's fallback (decisions 10)."""
 
 
 class ModelEnded(Value):
@@ -115,6 +103,9 @@ class AgentStarted(Value):
     query: str
     prior_context: str | None = None
     fields: dict[str, Any] = {}
+    """What crossed the hand-off; personal fields redacted (SO-3, SO-22)."""
+    limited: tuple[str, ...] = ()
+    """What the hand-off cut or left out to keep the card's limits."""
 
 
 class AgentEnded(Value):
@@ -154,6 +145,7 @@ class StatusLine(Value):
 
     kind: Literal["status_line"] = "status_line"
     agent: str
+    """Empty for a line about several agents at once."""
     text: str
 
 
@@ -174,6 +166,17 @@ class CallDropped(Value):
     guard: str | None = None
 
 
+class Refused(Value):
+    """An agent reached for what its contract does not give it; it never ran (SO-6, SO-11)."""
+
+    kind: Literal["refused"] = "refused"
+    agent: str
+    """Who reached."""
+    what: Literal["tool", "agent"]
+    name: str
+    because: Literal["not_on_card", "recursion", "depth"]
+
+
 class Guarded(Value):
     """A guard acted on a decision; never told to the user (decisions 7)."""
 
@@ -181,6 +184,9 @@ class Guarded(Value):
     guard: str
     agent: str
     reason: str
+    action: GuardAction
+    call_id: str = ""
+    """The call acted on; empty when the whole decision was."""
 
 
 class Envelope(Value):
@@ -210,8 +216,32 @@ class Acknowledged(Value):
     """How a composition came to own up to what failed (decisions 8)."""
 
     kind: Literal["acknowledged"] = "acknowledged"
-    path: Literal["composed", "recomposed", "appended"]
+    path: Literal["composed", "recomposed", "appended", "rescued"]
     owed: tuple[str, ...]
+
+
+class Carried(Value):
+    """The helper model was asked for the prior_context of agents the conversation switched to (PC1-FR-8, PC1-NFR-7)."""
+
+    kind: Literal["carried"] = "carried"
+    agents: tuple[str, ...]
+    text: str | None
+    """None when it had nothing, failed or took too long; the agents were called without."""
+
+
+class Compacted(Value):
+    """Old turns were summed up, or that was tried (PC1-FR-11)."""
+
+    kind: Literal["compacted"] = "compacted"
+    done: bool
+    turns: int
+    """How many turns the new summary takes in, the old summary aside."""
+    kept: int
+    """How many stay whole."""
+    before: int
+    """Estimated tokens of what the summary stands for."""
+    after: int
+    """Estimated tokens of the summary."""
 
 
 class Separator(Value):
@@ -260,10 +290,13 @@ Body = Annotated[
     | StatusLine
     | Component
     | CallDropped
+    | Refused
     | Guarded
     | Envelope
     | AgentError
     | Acknowledged
+    | Carried
+    | Compacted
     | Separator
     | Spent
     | Routing

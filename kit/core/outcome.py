@@ -25,6 +25,10 @@ Reason = Literal[
 CapBehavior = Literal["within", "at", "over"]
 
 
+PARTLY = "Part of the data was not available, so this may be incomplete."
+"""The reservation of an answer whose data failed in part, when its tools worded none."""
+
+
 class Usage(Value):
     """Tokens and calls spent; `cost` in US dollars, None where a price is not known."""
 
@@ -34,6 +38,8 @@ class Usage(Value):
     model_calls: int = 0
     tool_calls: int = 0
     cost: float | None = None
+    estimated: bool = False
+    """Some tokens were counted at four characters each: the model gave no count, or did not finish."""
 
 
 def total(parts: Iterable[Usage]) -> Usage:
@@ -47,6 +53,7 @@ def total(parts: Iterable[Usage]) -> Usage:
         model_calls=sum(part.model_calls for part in parts),
         tool_calls=sum(part.tool_calls for part in parts),
         cost=sum(costs) if costs else None,
+        estimated=any(part.estimated for part in parts),
     )
 
 
@@ -97,6 +104,11 @@ class Answer(Value):
     usage: Usage = Usage()
     timing: Timing | None = None
 
+    @property
+    def reservation(self) -> str | None:
+        """What must be said beside this answer, in plain words; None when it holds without reserve."""
+        return self.caveat or (PARTLY if self.data_faults else None)
+
 
 class Failure(Value):
     """A sub-agent that did not; `detail` goes to the trace only, never to a model or a person."""
@@ -108,6 +120,7 @@ class Failure(Value):
     reason: Reason
     detail: str = ""
     suggestion: str | None = None
+    """What it would have said, of an agent that was not sure enough (SO-8)."""
     usage: Usage = Usage()
     timing: Timing | None = None
 
@@ -176,9 +189,15 @@ _BECAUSE: dict[Reason, str] = {
 def tell(outcome: Outcome) -> str:
     """Words an outcome for a model: the answer, or one plain sentence without code, id or error text (PC2-FR-14)."""
     if isinstance(outcome, Answer):
-        return f"{outcome.text}\n\n(Note: {outcome.caveat})" if outcome.caveat else outcome.text
+        note = outcome.reservation
+        return f"{outcome.text}\n\n(Note: {note})" if note else outcome.text
     because = _BECAUSE.get(outcome.reason, "it is not available right now")
     label = outcome.agent.replace("_", " ").replace("-", " ")
+    if outcome.suggestion:
+        return (
+            f"No answer from {label}: {because}. Say plainly that this part could not be answered for certain. "
+            f"You may ask the user for what is missing, and state nothing of this as fact: {outcome.suggestion}"
+        )
     return f"No answer from {label}: {because}. Say plainly that this part could not be answered, and claim nothing for it."
 
 

@@ -2,6 +2,8 @@
 
 from typing import Literal
 
+from kit.core.context import Session
+from kit.core.outcome import Axis, Reason
 from kit.core.value import Value
 
 TurnStatus = Literal["running", "ok", "failed", "cancelled", "deadline", "interrupted"]
@@ -14,6 +16,50 @@ class Message(Value):
     role: Literal["user", "assistant"]
     text: str
     agent: str = ""
+    response_id: str | None = None
+    """The provider's name for the response this line ends, while its chain can be continued (SAT-15); never stored here."""
+
+
+class AgentMeasure(Value):
+    """One invocation of a sub-agent; times in seconds."""
+
+    agent: str
+    seconds: float
+    ok: bool
+    """It came back with an answer."""
+    axis: Axis | None = None
+    """Which axis a failure is on: 1 is `invocation`, 2 is `data`."""
+    reason: Reason | None = None
+    data_faults: int = 0
+    """Data calls that failed while it could still answer: axis 2 as well (decisions 9)."""
+    statuses: int = 0
+    """Statuses of the vocabulary sent in its name."""
+    unknown_statuses: int = 0
+    """Statuses outside the vocabulary: dropped, counted here (PC2-S5.7)."""
+    first_status: float | None = None
+    """From its start to its first status; None when it sent none (PC2-R-5)."""
+    longest_silence: float = 0.0
+    """The longest stretch of its work without a status (PC2-R-5)."""
+
+
+class Measures(Value):
+    """What metrics need of a turn beside its row, folded once from its events when it ends; times in seconds."""
+
+    agents: tuple[AgentMeasure, ...] = ()
+    """In the order in which they ended."""
+    routing: float | None = None
+    """Spent in deciding whom to ask and in writing prior_context; None when no model was asked to decide."""
+    overhead: float | None = None
+    """From a decision with calls to the composing call, less the time in which a sub-agent's model or tool was at work;
+    None when nobody was asked (PC2-NFR-1)."""
+    envelopes: int = 0
+    """Envelopes of the context service, refused ones included."""
+    mismatches: tuple[float, ...] = ()
+    """When a reply for another principal came in, since the turn began (PC2-NFR-4)."""
+    version_mismatches: int = 0
+    acknowledged: str | None = None
+    """How the answer owned up to what failed: composed, recomposed, appended ...; None when nothing was owed."""
+    compactions: int = 0
 
 
 class TurnRecord(Value):
@@ -43,6 +89,38 @@ class TurnRecord(Value):
     model_calls: int = 0
     tool_calls: int = 0
     cost: float | None = None
+    measures: Measures = Measures()
+
+
+class Note(Value):
+    """What an episode remembers beside its turns: a summary, a support conversation, the end of a response chain."""
+
+    value: str
+    at: float
+    """Wall clock of its writing, seconds since the epoch."""
+
+
+class Shown(Value):
+    """A compact reference to a component a user was shown: what "the third one" can mean (PC1-S5.6d)."""
+
+    turn_id: str
+    agent: str
+    type: str
+    id: str
+    title: str
+    position: int
+    """1, 2, 3 ... among those of its type in that turn, in the order they were shown."""
+
+
+class Recalled(Value):
+    """What a turn needs to know of its session before it begins; read at once."""
+
+    session: Session
+    in_play: tuple[str, ...] = ()
+    """Who was called in the newest turn that has ended."""
+    routed: tuple[str, ...] = ()
+    """Who was called in the newest ended turn that called anybody: small talk in between is no switch."""
+    notes: dict[str, Note] = {}
 
 
 class Feedback(Value):

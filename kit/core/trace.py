@@ -81,10 +81,18 @@ def _opened(event: Event) -> dict[str, Any] | None:
             attributes = body.model_dump(mode="json", exclude={"kind", "message", "started_at"})
             return {"kind": "turn", "name": "turn", "agent": "", "input": body.message, "attributes": attributes}
         case AgentStarted():
-            attributes = {"call_id": body.call_id, "prior_context": body.prior_context, "fields": body.fields}
+            attributes: dict[str, Any] = {
+                "call_id": body.call_id,
+                "prior_context": body.prior_context,
+                "fields": body.fields,
+            }
+            if body.limited:
+                attributes["limited"] = body.limited
             return {"kind": "agent", "name": body.agent, "agent": body.agent, "input": body.query, "attributes": attributes}
         case ModelStarted():
             attributes = {"model": body.model, "purpose": body.purpose}
+            if body.instead_of:
+                attributes["instead_of"] = body.instead_of
             name = f"{body.purpose} · {body.model}"
             return {"kind": "model", "name": name, "agent": body.agent, "input": "\n".join(body.input), "attributes": attributes}
         case ToolStarted():

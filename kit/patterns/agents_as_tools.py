@@ -1,11 +1,14 @@
 """Agents as tools, mediated: the orchestrator's model routes by tool calls and composes what comes back (PC2-S5.3, S5.4)."""
 
-from kit.core.outcome import AgentCall, Answer, Failure, FanOut, Outcome
-from kit.runtime.acknowledge import settle
-from kit.runtime.agent import Decision, LLMAgent, Thread
+from langchain_core.messages import HumanMessage, SystemMessage
+
+from kit.core.outcome import AgentCall, Answer, Failure, Outcome
+from kit.runtime.acknowledge import acknowledge
+from kit.runtime.agent import PREAMBLE, LLMAgent, Thread
 from kit.runtime.context import RunContext
 from kit.runtime.dispatch import fan_out
-from kit.runtime.guards import fastpath
+from kit.runtime.guards import checked, tidy
+from kit.runtime.raw import scrub
 
 MAX_ROUNDS = 4
 """Rounds of calls an orchestrator gets in one turn; the cap counts over all of them."""
@@ -16,21 +19,37 @@ async def mediated(call: AgentCall, ctx: RunContext) -> Outcome:
     lead = ctx.turn.agents[call.agent]
     assert isinstance(lead, LLMAgent)
     thread = lead.open(call, ctx)
-    decision = fastpath(await lead.decide(thread, call, ctx), call, lead, ctx)
-    fans: list[FanOut] = []
-    while decision.calls and len(fans) < MAX_ROUNDS:
-        fans.append(await fan_out(decision.asks, ctx))
-        decision = await _compose(lead, thread, decision, fans, call, ctx)
-    if not decision.text:
+    decision = await checked(await lead.decide(thread, call, ctx), thread, call, lead, ctx)
+    rounds, clean = 0, True
+    while decision.calls and rounds < MAX_ROUNDS:
+        rounds += 1
+        fan = await fan_out(decision.asks, ctx)
+        clean = clean and fan.clean
+        news = await lead.tool_messages(decision, fan, ctx)
+        thread += news
+        decision = tidy(await lead.compose(thread, call, ctx, live=clean, news=len(news) - 1), ctx)
+    text = await _checked(decision.text, lead, thread, call, ctx, clean) if rounds else scrub(decision.text, ctx)
+    if not text:
         return Failure(
             call_id=call.call_id, agent=call.agent, axis="invocation", reason="insufficient", detail="no text composed"
         )
-    return Answer(call_id=call.call_id, agent=call.agent, text=settle(decision.text, ctx))
+    return Answer(call_id=call.call_id, agent=call.agent, text=text)
 
 
-async def _compose(
-    lead: LLMAgent, thread: Thread, decision: Decision, fans: list[FanOut], call: AgentCall, ctx: RunContext
-) -> Decision:
-    news = await lead.tool_messages(decision, fans[-1], ctx)
-    thread += news
-    return await lead.compose(thread, call, ctx, live=all(fan.clean for fan in fans), news=len(news) - 1)
+async def _checked(text: str, lead: LLMAgent, thread: Thread, call: AgentCall, ctx: RunContext, clean: bool) -> str:
+    """The composition as it may be read; a second one is made from the same thread, told in the prompt what the first lacked."""
+
+    async def again(notice: str) -> str:
+        told = [SystemMessage(f"{thread[0].text}\n\n{notice}"), *thread[1:]]
+        return (await lead.compose(told, call, ctx, live=False, news=1)).text
+
+    if clean:
+        return await acknowledge(text, ctx, again, clean=True, seconds=lead.time_budget)
+    line = lead.card.preamble or PREAMBLE
+    return await acknowledge(text, ctx, again, clean=False, sources=given(thread), lead_line=line, seconds=lead.time_budget)
+
+
+def given(thread: Thread) -> str:
+    """All that a model was given to read in this turn, without what it said itself since the request."""
+    asked = max(place for place, message in enumerate(thread) if isinstance(message, HumanMessage))
+    return "\n".join(str(message.text) for place, message in enumerate(thread) if place <= asked or message.type != "ai")

@@ -1,8 +1,9 @@
 """The one agent class. A card without sub_agents runs its own loop; with them it decides, and composes what came back."""
 
 import asyncio
+import datetime
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 from langchain_core.messages.tool import ToolCall
@@ -13,13 +14,18 @@ from kit.core.card import AgentCard, Policy
 from kit.core.event import Text
 from kit.core.outcome import AgentCall, Answer, Failure, FanOut, Outcome, Reason, tell, tell_dropped
 from kit.runtime.ask import read_call
-from kit.runtime.call_model import BoundModel, ModelReply, call_model
+from kit.runtime.call_model import BoundModel, ModelReply
 from kit.runtime.call_tool import call_tool
 from kit.runtime.context import RunContext
+from kit.runtime.contract import Breach, Contract, refusal
+from kit.runtime.fallback import Voice
+from kit.runtime.memory import spoken
 from kit.runtime.stream import Speech
 from kit.tools.tool import ToolResult
 
 PREAMBLE = "One moment, I'm looking into that."
+SET_ASIDE = ""
+"""What a model is told of a call a guard set aside: its id is answered, and there is nothing in it that could be repeated."""
 Thread = list[BaseMessage]
 
 
@@ -30,6 +36,8 @@ class Decision:
     reply: ModelReply
     asks: tuple[AgentCall, ...] = ()
     own: tuple[ToolCall, ...] = ()
+    refused: tuple[AgentCall, ...] = ()
+    """Calls a guard set aside: they are answered with nothing and never run."""
 
     @property
     def text(self) -> str:
@@ -38,6 +46,20 @@ class Decision:
     @property
     def calls(self) -> bool:
         return bool(self.asks or self.own)
+
+    def with_asks(self, asks: tuple[AgentCall, ...], refused: tuple[AgentCall, ...] | None = None) -> "Decision":
+        """The same decision with other words for its calls, or fewer of them; the model's message stays as it is."""
+        return replace(self, asks=asks, refused=self.refused if refused is None else refused)
+
+    def calling(self, asks: tuple[AgentCall, ...], own: tuple[ToolCall, ...] | None = None) -> "Decision":
+        """The same decision with other calls, in the model's own form, so that every id gets its tool message."""
+        own = self.own if own is None else own
+        calls = [
+            ToolCall(name=f"ask_{ask.agent}", args={"query": ask.query, "intent_count": ask.intent_count or 1}, id=ask.call_id)
+            for ask in (*asks, *self.refused)
+        ]
+        reply = replace(self.reply, message=AIMessage(self.reply.text, tool_calls=[*calls, *own]))
+        return Decision(reply, asks, own, self.refused)
 
 
 @dataclass(frozen=True)
@@ -51,6 +73,11 @@ class LLMAgent:
     policy: Policy
     sub_cards: Mapping[str, AgentCard]
     """Tool name -> card, for the sub-agents bound to this agent."""
+    fallback: BoundModel | None = None
+    contract: Contract = field(default_factory=Contract)
+    """What a reply must be to count as an answer (SO-8)."""
+    watched: Mapping[str, datetime.date] = field(default_factory=dict[str, datetime.date])
+    """Tools new on the card, whose calls are logged (SO-19)."""
 
     @property
     def time_budget(self) -> float | None:
@@ -63,9 +90,10 @@ class LLMAgent:
             system += f"\nFrom earlier in the conversation: {call.prior_context}"
         if call.fields:
             system += "\n" + "\n".join(f"{name}: {value}" for name, value in call.fields.items())
-        thread: Thread = [SystemMessage(system)]
-        for message in ctx.turn.history("" if self.card.sub_agents else self.card.id):
-            thread.append(HumanMessage(message.text) if message.role == "user" else AIMessage(message.text))
+        reader = "" if self.card.sub_agents else self.card.id
+        thread: Thread = [SystemMessage(system + ctx.turn.suffix(reader) + self.contract.told)]
+        if not self.card.handoff.closed:
+            thread += map(spoken, ctx.turn.history(reader))
         thread.append(HumanMessage(call.query))
         return thread
 
@@ -73,24 +101,22 @@ class LLMAgent:
         """A sub-agent's turn: model and tools until the model has nothing more to call (PC2-S5.3 step 4)."""
         thread = self.open(call, ctx)
         results: list[ToolResult] = []
-        limit = self.policy.max_tool_calls
-        news = 1
+        voice, news = self._voice(), 1
         while True:
-            reply = await call_model(self.model, thread, ctx, agent=self.card.id, purpose="work", news=news)
+            reply = await voice.ask(thread, ctx, agent=self.card.id, purpose="work", news=news)
             if not reply.calls:
-                return self._outcome(call, reply, results, ctx)
-            if limit is not None and len(results) + len(reply.calls) > limit:
-                detail = f"{len(results) + len(reply.calls)} tool calls, {limit} allowed"
-                return self._failed(call, "budget", detail)
+                return self._outcome(call, reply, results)
+            ctx.ledger.before_tools(len(reply.calls))
             thread.append(reply.message)
             done = await self._call_tools(reply.calls, ctx)
             thread += [message for message, _ in done]
             results += [result for _, result in done]
+            voice.trusted = not any(result.fault == "principal_mismatch" for result in results)
             news = len(done)
 
     async def decide(self, thread: Thread, call: AgentCall, ctx: RunContext) -> Decision:
         """The routing call: text is spoken at once; calls without text get the card's line (SAT-1, SAT-19)."""
-        speech = Speech(ctx, "lead")
+        speech = Speech(ctx, "lead", instead=self.card.preamble or PREAMBLE)
 
         def hear(piece: str) -> None:
             if piece:
@@ -99,17 +125,21 @@ class LLMAgent:
                 self._preamble(speech, ctx)
 
         try:
-            reply = await call_model(self.model, thread, ctx, agent=self.card.id, purpose="decide", hear=hear)
+            reply = await self._voice().ask(thread, ctx, agent=self.card.id, purpose="decide", hear=hear)
         finally:
             speech.end()
         return self._read(reply, call)
+
+    async def decide_again(self, thread: Thread, call: AgentCall, ctx: RunContext) -> Decision:
+        """The routing call once more, unheard: what was said to the user stands (SAT-2)."""
+        return self._read(await self._voice().ask(thread, ctx, agent=self.card.id, purpose="decide"), call)
 
     async def compose(self, thread: Thread, call: AgentCall, ctx: RunContext, *, live: bool, news: int) -> Decision:
         """The composing call: its text is the answer, streamed when `live`, otherwise held back (decisions 8)."""
         speech = Speech(ctx, "answer")
         hear = speech.say if live else None
         try:
-            reply = await call_model(self.model, thread, ctx, agent=self.card.id, purpose="compose", hear=hear, news=news)
+            reply = await self._voice().ask(thread, ctx, agent=self.card.id, purpose="compose", hear=hear, news=news)
         finally:
             speech.end()
         return self._read(reply, call)
@@ -118,6 +148,7 @@ class LLMAgent:
         """The model's calls and exactly one tool message for each of their ids (PC2-FR-3 step 5)."""
         told = {outcome.call_id: (tell(outcome), isinstance(outcome, Failure)) for outcome in fan.outcomes}
         told |= {call.call_id: (tell_dropped(call), True) for call in fan.dropped}
+        told |= {call.call_id: (SET_ASIDE, False) for call in decision.refused}
         messages = [
             ToolMessage(text, tool_call_id=call_id, status="error" if failed else "success")
             for call_id, (text, failed) in told.items()
@@ -125,14 +156,9 @@ class LLMAgent:
         messages += [message for message, _ in await self._call_tools(decision.own, ctx)]
         return [decision.reply.message, *messages]
 
-    def calling(self, decision: Decision, asks: tuple[AgentCall, ...]) -> Decision:
-        """The same decision with other sub-agent calls, in the model's own form, so that every id gets its tool message."""
-        calls = [
-            ToolCall(name=f"ask_{ask.agent}", args={"query": ask.query, "intent_count": len(asks)}, id=ask.call_id)
-            for ask in asks
-        ]
-        message = AIMessage(decision.reply.message.content, tool_calls=calls)
-        return Decision(replace(decision.reply, message=message), asks)
+    def _voice(self) -> Voice:
+        patience = self.policy.model_time_ms / 1000 if self.policy.model_time_ms else None
+        return Voice(self.model, self.fallback, patience)
 
     def _preamble(self, speech: Speech, ctx: RunContext) -> None:
         speech.begun = True
@@ -150,10 +176,13 @@ class LLMAgent:
         return Decision(reply, tuple(asks), tuple(own))
 
     async def _call_tools(self, calls: Sequence[ToolCall], ctx: RunContext) -> list[tuple[ToolMessage, ToolResult]]:
-        return list(await asyncio.gather(*(call_tool(call, self.tools, self.card.id, ctx) for call in calls)))
+        return list(await asyncio.gather(*(call_tool(call, self.tools, self.card.id, ctx, self.watched) for call in calls)))
 
-    def _outcome(self, call: AgentCall, reply: ModelReply, results: Sequence[ToolResult], ctx: RunContext) -> Outcome:
+    def _outcome(self, call: AgentCall, reply: ModelReply, results: Sequence[ToolResult]) -> Outcome:
         text = reply.text.strip()
+        declined = refusal(reply.message)
+        if declined:
+            return self._failed(call, "refusal", declined)
         if not text:
             return self._failed(call, "insufficient", "the model said nothing")
         faults = tuple(result.fault for result in results if result.fault)
@@ -161,16 +190,22 @@ class LLMAgent:
             reason: Reason = "principal_mismatch" if "principal_mismatch" in faults else "unavailable"
             detail = "; ".join(f"{result.fault}: {result.detail}" for result in results)
             return Failure(call_id=call.call_id, agent=self.card.id, axis="data", reason=reason, detail=detail)
+        read = self.contract.read(text)
+        if isinstance(read, Breach):
+            return self._failed(call, read.reason, read.detail, read.suggestion)
         caveats = [result.caveat for result in results if result.caveat]
-        components = tuple(component for result in results for component in result.components)
+        components = (*(component for result in results for component in result.components), *reply.components)
         return Answer(
             call_id=call.call_id,
             agent=self.card.id,
-            text=text,
+            text=read.text,
+            confidence=read.confidence,
             components=components,
             caveat=" ".join(dict.fromkeys(caveats)) or None,
-            data_faults=tuple(str(fault) for fault in faults),
+            data_faults=tuple(str(fault) for fault in faults if fault != "not_allowed"),
         )
 
-    def _failed(self, call: AgentCall, reason: Reason, detail: str) -> Failure:
-        return Failure(call_id=call.call_id, agent=self.card.id, axis="invocation", reason=reason, detail=detail)
+    def _failed(self, call: AgentCall, reason: Reason, detail: str, suggestion: str | None = None) -> Failure:
+        return Failure(
+            call_id=call.call_id, agent=self.card.id, axis="invocation", reason=reason, detail=detail, suggestion=suggestion
+        )

@@ -7,6 +7,7 @@ from langchain_core.messages.tool import ToolCall
 
 from kit.core.card import AgentCard, HandoffField
 from kit.core.outcome import AgentCall
+from kit.runtime.budget import CHARACTERS
 
 _QUERY = "The user's exact words for this part, verbatim: do not rephrase, expand or add context."
 _COUNT = "How many distinct intents the user's whole message holds."
@@ -17,13 +18,19 @@ _PRIOR = (
 
 def ask_tool(card: AgentCard) -> dict[str, Any]:
     """The function schema of `ask_<id>`; its description is the card's, to the letter."""
+    handoff = card.handoff
+    asked = {name: field for name, field in handoff.fields.items() if field.source == "model"}
+    query: dict[str, Any] = {"type": "string", "description": _QUERY}
+    if handoff.max_query_tokens:
+        query["maxLength"] = handoff.max_query_tokens * CHARACTERS
     properties: dict[str, Any] = {
-        "query": {"type": "string", "description": _QUERY},
+        "query": query,
         "intent_count": {"type": "integer", "minimum": 1, "description": _COUNT},
-        "prior_context": {"type": "string", "description": _PRIOR},
     }
-    properties |= {name: _property(field) for name, field in card.handoff.fields.items()}
-    required = ["query", "intent_count", *(name for name, field in card.handoff.fields.items() if field.required)]
+    if not handoff.closed:
+        properties["prior_context"] = {"type": "string", "description": _PRIOR}
+    properties |= {name: _property(field) for name, field in asked.items()}
+    required = ["query", "intent_count", *(name for name, field in asked.items() if field.required)]
     parameters = {"type": "object", "properties": properties, "required": required}
     return {"type": "function", "function": {"name": card.tool_name, "description": card.description, "parameters": parameters}}
 
@@ -47,8 +54,8 @@ def _property(field: HandoffField) -> dict[str, Any]:
     schema: dict[str, Any] = {"type": field.type, "description": field.description}
     if field.enum:
         schema["enum"] = list(field.enum)
-    if field.max_length:
-        schema["maxLength"] = field.max_length
+    if field.longest:
+        schema["maxLength"] = field.longest
     if field.type == "array":
         schema["items"] = {"type": "string"}
         if field.max_items:

@@ -1,44 +1,67 @@
 """Runs one tool call of a sub-agent: whitelist, context, span; what goes wrong becomes a value here."""
 
+import datetime
 from collections.abc import Mapping
+from types import MappingProxyType
 
 from langchain_core.messages import ToolMessage
 from langchain_core.messages.tool import ToolCall
 from langchain_core.tools import BaseTool
 
-from kit.core.event import Component, ToolEnded, ToolStarted
-from kit.core.outcome import Usage
+from kit.core.event import Component, Refused, ToolEnded, ToolStarted
+from kit.core.outcome import ComponentPayload, Usage
 from kit.runtime.context import RunContext
+from kit.runtime.handoff import hide
 from kit.runtime.stream import emitter
+from kit.runtime.whitelist import note
 from kit.tools.tool import ToolContext, ToolResult, within
 
 UNAVAILABLE = "This data is unavailable right now."
+_NONE: Mapping[str, datetime.date] = MappingProxyType({})
 
 
-async def call_tool(call: ToolCall, tools: Mapping[str, BaseTool], agent: str, ctx: RunContext) -> tuple[ToolMessage, ToolResult]:
+async def call_tool(
+    call: ToolCall,
+    tools: Mapping[str, BaseTool],
+    agent: str,
+    ctx: RunContext,
+    watched: Mapping[str, datetime.date] = _NONE,
+) -> tuple[ToolMessage, ToolResult]:
     """Runs a tool call on behalf of the turn's principal and returns its message with its typed result.
 
     A tool outside the whitelist is refused, a tool that raises is a fault: both are results, neither raises (decisions 9).
-    Raw reasons go to the trace only.
+    Raw reasons go to the trace only. `watched`: tools new on the card, whose calls are logged (SO-19).
     """
     call_id = call["id"] or ctx.turn.log.new_span()
-    span = ctx.opened(ToolStarted(agent=agent, tool=call["name"], call_id=call_id, args=call["args"]))
+    private = ctx.turn.private
+    args = hide(call["args"], private) if private else call["args"]
+    span = ctx.opened(ToolStarted(agent=agent, tool=call["name"], call_id=call_id, args=args))
     tool = tools.get(call["name"])
     if tool is None:
+        span.emit(Refused(agent=agent, what="tool", name=call["name"], because="not_on_card"))
         result = ToolResult(text="You have no such tool.", fault="not_allowed", detail=f"{call['name']!r} is not on the card")
     else:
-        result = await _run(tool, call, agent, span)
+        if call["name"] in watched:
+            note(agent, call["name"], watched[call["name"]], ctx.turn.log.turn_id, ctx.turn.dynamic.date)
+        try:
+            result = await _run(tool, call, agent, span)
+        except BaseException as error:
+            span.emit(ToolEnded(agent=agent, tool=call["name"], call_id=call_id, error=type(error).__name__))
+            raise
     for component in result.components:
         span.emit(Component(agent=agent, type=component.type, payload=component.payload))
     error = f"{result.fault}: {result.detail}" if result.fault else None
-    span.emit(ToolEnded(agent=agent, tool=call["name"], call_id=call_id, result=result.text, error=error))
-    ctx.spent.append(Usage(tool_calls=1))
+    shown = (hide(result.text, private), hide(error, private)) if private else (result.text, error)
+    span.emit(ToolEnded(agent=agent, tool=call["name"], call_id=call_id, result=shown[0], error=shown[1]))
+    ctx.ledger.charge(Usage(tool_calls=1))
     status = "error" if result.fault else "success"
     return ToolMessage(result.text, tool_call_id=call_id, name=call["name"], status=status), result
 
 
 async def _run(tool: BaseTool, call: ToolCall, agent: str, ctx: RunContext) -> ToolResult:
-    context = ToolContext(agent=agent, turn_id=ctx.turn.log.turn_id, inherited=ctx.inherited, emit=emitter(ctx))
+    context = ToolContext(
+        agent=agent, turn_id=ctx.turn.log.turn_id, inherited=ctx.inherited, emit=emitter(ctx), found=lambda: _found(agent, ctx)
+    )
     try:
         with within(context):
             message: ToolMessage = await tool.ainvoke({**call, "type": "tool_call"})
@@ -47,3 +70,10 @@ async def _run(tool: BaseTool, call: ToolCall, agent: str, ctx: RunContext) -> T
     if isinstance(message.artifact, ToolResult):
         return message.artifact
     return ToolResult(text=str(message.text))
+
+
+def _found(agent: str, ctx: RunContext) -> list[ComponentPayload]:
+    """What this agent's tools put on the page so far, each once."""
+    bodies = (event.body for event in ctx.turn.log.events)
+    shown = (body for body in bodies if isinstance(body, Component) and body.agent == agent)
+    return [ComponentPayload(type=body.type, payload=body.payload) for body in shown]

@@ -1,16 +1,25 @@
 """All that a dispatch may reach: the turn's log and limits, the inherited context, and the agents bound for this turn."""
 
-from collections.abc import Callable, Mapping, Sequence
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
+from kit.compose.parts import GUARDS, Guards
+from kit.compose.status import StatusPolicy
 from kit.core.card import AgentCard
 from kit.core.context import DynamicContext, InheritedContext
 from kit.core.event import Body, Event
-from kit.core.outcome import AgentCall, Outcome, Usage
+from kit.core.outcome import AgentCall, Outcome
 from kit.core.record import Message
+from kit.runtime.budget import Ledger
 from kit.runtime.cassette import Cassette
 from kit.runtime.log import TurnLog
+
+if TYPE_CHECKING:
+    from kit.runtime.stream import Progress
+
+PLAIN = StatusPolicy()
 
 
 class Agent(Protocol):
@@ -27,6 +36,9 @@ class Agent(Protocol):
     async def run(self, call: AgentCall, ctx: "RunContext") -> Outcome: ...
 
 
+Carry = Callable[[Sequence[AgentCall], "RunContext"], Awaitable[list[AgentCall]]]
+
+
 @dataclass(slots=True)
 class TurnState:
     """What one turn shares among all its dispatches. The only mutable thing below `run_turn`."""
@@ -38,10 +50,29 @@ class TurnState:
     pattern: str
     history: Callable[[str], Sequence[Message]]
     """Narration as one reader may see it: "" is the orchestrator, an agent id its own turns (PC1-FR-7)."""
+    suffix: Callable[[str], str] = lambda _: ""
+    """What else of earlier turns one reader's prompt ends with: a summary, references to what was shown."""
+    routed: frozenset[str] = frozenset()
+    """Who was called in the last turn that called anybody; whoever else is called now is a switch (decisions 3)."""
+    carry: Carry | None = None
+    """Gives calls on a switch their prior_context."""
+    helper_seconds: float = 3.0
+    """Most that a helper model's job may take."""
     phrases: Mapping[str, str] = field(default_factory=dict[str, str])
     """Status identifier -> the assistant's words for it (PC2-FR-13)."""
+    status_policy: StatusPolicy = PLAIN
+    """What of the sub-agents' progress is read, and when."""
+    progress: "Progress | None" = None
+    """What drives that policy in time; None while it only forwards."""
+    silent: "dict[str, tuple[RunContext, str, float]]" = field(default_factory=dict[str, "tuple[RunContext, str, float]"])
+    """Invocations at work that have sent no status yet: path -> its span, its agent, when it began."""
+    alarm: asyncio.TimerHandle | None = None
+    """When to speak for those."""
     default_sub_agent: str | None = None
     """Who takes what fits nobody (decisions 5)."""
+    support_agent: str | None = None
+    """Whose questions the echo guard watches (SAT-3)."""
+    guards: Guards = GUARDS
     cassette: Cassette | None = None
     taken: int = 0
     """Sub-agent calls admitted so far, over all rounds (PC2-S5.4a)."""
@@ -52,6 +83,8 @@ class TurnState:
     outcomes: list[Outcome] = field(default_factory=list[Outcome])
     asked: dict[str, int] = field(default_factory=dict[str, int])
     """Model calls so far, by path."""
+    private: list[str] = field(default_factory=list[str])
+    """Personal values that crossed a hand-off: no event shows them from then on (SO-22)."""
 
     def place(self, path: str) -> str:
         """Names the next model call made from `path`, the same on every run: never by arrival order."""
@@ -79,14 +112,16 @@ class RunContext:
     """Ids this caller's card names in `sub_agents`; anything else is refused (SO-6)."""
     path: str = ""
     """Where in the turn this runs (`orchestrator/1.2.rewards`: round, position, agent): names model calls in a cassette."""
-    spent: list[Usage] = field(default_factory=list[Usage])
-    """Usage of this agent's own calls and, once each of them has ended, of the agents it dispatched."""
+    ledger: Ledger = field(default_factory=Ledger)
+    """What this agent may spend and has spent, the agents it dispatched included (SO-2)."""
 
     def emit(self, body: Body) -> Event:
         return self.turn.log.emit(body, self.span_id, self.parent_span_id)
 
     def opened(self, body: Body) -> "RunContext":
         """A context for a new span under this one, with `body` as its first event."""
-        child = RunContext(self.turn, self.inherited, self.turn.log.new_span(), self.span_id, self.callees, self.path, self.spent)
+        child = RunContext(
+            self.turn, self.inherited, self.turn.log.new_span(), self.span_id, self.callees, self.path, self.ledger
+        )
         child.emit(body)
         return child

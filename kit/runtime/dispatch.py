@@ -3,9 +3,13 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 
-from kit.core.event import AgentEnded, AgentError, AgentStarted, CallDropped
-from kit.core.outcome import AgentCall, Failure, FanOut, Outcome, Reason, Timing, Usage, total
-from kit.runtime.context import RunContext
+from kit.core.event import AgentEnded, AgentError, AgentStarted, CallDropped, Component, Refused
+from kit.core.outcome import AgentCall, Answer, Failure, FanOut, Outcome, Reason, Timing
+from kit.runtime.budget import Ledger, OverBudget
+from kit.runtime.context import Agent, RunContext
+from kit.runtime.handoff import Crossing, distill, hide_outcome
+from kit.runtime.narration import MARK, narration
+from kit.runtime.stream import unwatch, watch
 
 Work = Callable[[AgentCall, RunContext], Awaitable[Outcome]]
 """A pattern or an agent's run: a call in, an outcome out."""
@@ -16,23 +20,33 @@ async def dispatch(call: AgentCall, ctx: RunContext, place: str = "1.1") -> Outc
 
     `place` is the call's round and position, for its path. Only a cancellation from outside passes through.
     """
-    span = ctx.opened(
-        AgentStarted(
-            agent=call.agent, call_id=call.call_id, query=call.query, prior_context=call.prior_context, fields=call.fields
-        )
-    )
-    began = span.turn.log.now()
-    spent: list[Usage] = []
+    turn = ctx.turn
+    agent = turn.agents.get(call.agent)
+    crossing = distill(call, agent.card if agent is not None else None, ctx.inherited)
+    turn.private += crossing.private
+    span = ctx.opened(_started(crossing))
+    began = turn.log.now()
+    call, ledger = crossing.call, Ledger(call.agent, ctx.ledger)
+    path = f"{ctx.path}/{place}.{call.agent}"
+    watch(span, call.agent, path, began)
     try:
-        outcome = await _invoke(call, span, f"{ctx.path}/{place}.{call.agent}", spent)
+        outcome = _refused(crossing, agent, span, ledger)
+        if outcome is None and agent is not None:
+            outcome = await _run(call, agent, span, path, ledger)
     except asyncio.CancelledError:
-        span.emit(AgentEnded(agent=call.agent, outcome=_failure(call, "cancelled", "the turn was stopped")))
+        span.emit(AgentEnded(agent=call.agent, outcome=_stopped(call, ledger)))
         raise
     finally:
-        ctx.spent.extend(spent)  # once, and whatever happened: a stopped agent's calls were paid for
-    usage = total([outcome.usage, *spent])
-    outcome = outcome.model_copy(update={"usage": usage, "timing": Timing(started=began, ended=span.turn.log.now())})
-    span.emit(AgentEnded(agent=call.agent, outcome=outcome))
+        unwatch(span, call.agent, path)
+        spent = ledger.settle()  # once, and whatever happened: a stopped agent's calls were paid for
+    assert outcome is not None
+    if isinstance(outcome, Answer) and MARK in outcome.text:  # a remote peer's words; a model's are parted in call_model
+        text, parts = narration(outcome.text)
+        outcome = outcome.model_copy(update={"text": text, "components": (*outcome.components, *parts)})
+        for part in parts:
+            span.emit(Component(agent=call.agent, type=part.type, payload=part.payload))
+    outcome = outcome.model_copy(update={"usage": spent, "timing": Timing(started=began, ended=turn.log.now())})
+    span.emit(AgentEnded(agent=call.agent, outcome=hide_outcome(outcome, turn.private) if turn.private else outcome))
     if isinstance(outcome, Failure):
         span.emit(AgentError(agent=call.agent, axis=outcome.axis, is_final=True))
     return outcome
@@ -49,6 +63,8 @@ async def fan_out(calls: Sequence[AgentCall], ctx: RunContext) -> FanOut:
     run, dropped = turn.admit(calls)
     for call in dropped:
         ctx.emit(CallDropped(agent=call.agent, call_id=call.call_id, reason="over_cap"))
+    if turn.routed and turn.carry is not None and any(call.agent not in turn.routed for call in run):
+        run = await turn.carry(run, ctx)
     work = (dispatch(call, ctx, f"{turn.rounds}.{position}") for position, call in enumerate(run, 1))
     results = await asyncio.gather(*work, return_exceptions=True)
     outcomes: list[Outcome] = []
@@ -74,16 +90,48 @@ async def guarded(work: Work, call: AgentCall, ctx: RunContext, seconds: float |
         if task is not None and task.cancelling():
             raise
         return _failure(call, "cancelled", _said(error))  # a library cancelled itself: nobody asked this turn to stop
+    except OverBudget as error:
+        return _failure(call, "budget", str(error))
     except Exception as error:  # the one place an agent's exception becomes a value
         return _failure(call, "exception", _said(error))
 
 
-async def _invoke(call: AgentCall, ctx: RunContext, path: str, spent: list[Usage]) -> Outcome:
-    agent = ctx.turn.agents.get(call.agent)
+def _started(crossing: Crossing) -> AgentStarted:
+    call = crossing.call
+    return AgentStarted(
+        agent=call.agent,
+        call_id=call.call_id,
+        query=call.query,
+        prior_context=call.prior_context,
+        fields=dict(crossing.shown),
+        limited=crossing.limited,
+    )
+
+
+def _refused(crossing: Crossing, agent: Agent | None, ctx: RunContext, ledger: Ledger) -> Failure | None:
+    """Why a call may not run; None when it may, and then its budget is reserved (SO-2, SO-3, SO-6)."""
+    call, caller = crossing.call, ctx.ledger
     if agent is None:
         return _failure(call, "unknown_agent", f"{call.agent!r} is not bound")
+    if caller.within(call.agent):
+        ctx.emit(Refused(agent=caller.agent, what="agent", name=call.agent, because="recursion"))
+        return _failure(call, "not_allowed", f"{call.agent!r} is at work above: an agent may not call itself or its callers")
     if call.agent not in ctx.callees:
+        ctx.emit(Refused(agent=caller.agent, what="agent", name=call.agent, because="not_on_card"))
         return _failure(call, "not_allowed", f"{call.agent!r} is not among the caller's sub_agents")
+    if caller.depth == 0:
+        ctx.emit(Refused(agent=caller.agent, what="agent", name=call.agent, because="depth"))
+        return _failure(call, "budget", f"depth: {caller.agent!r} may have no agent below it")
+    if crossing.breach:
+        return _failure(call, "contract_violation", crossing.breach)
+    try:
+        ledger.reserve(getattr(agent, "policy", agent.card.policy))
+    except OverBudget as error:
+        return _failure(call, "budget", str(error))
+    return None
+
+
+async def _run(call: AgentCall, agent: Agent, ctx: RunContext, path: str, ledger: Ledger) -> Outcome:
     inner = RunContext(
         ctx.turn,
         ctx.inherited.model_copy(update={"prior_context": call.prior_context}) if call.prior_context else ctx.inherited,
@@ -91,9 +139,27 @@ async def _invoke(call: AgentCall, ctx: RunContext, path: str, spent: list[Usage
         ctx.parent_span_id,
         frozenset(agent.card.sub_agents),
         path,
-        spent,
+        ledger,
     )
-    return await guarded(agent.run, call, inner, agent.time_budget)
+    outcome = await guarded(agent.run, call, inner, agent.time_budget)
+    if not ledger.touched:  # an agent elsewhere says itself what it spent
+        ledger.charge(outcome.usage)
+        if isinstance(outcome, Answer) and ledger.touched:
+            return _within(call, outcome, ledger)
+    return outcome
+
+
+def _within(call: AgentCall, answer: Answer, ledger: Ledger) -> Outcome:
+    try:
+        ledger.after_model()
+        ledger.before_tools(0)
+    except OverBudget as error:
+        return _failure(call, "budget", str(error))
+    return answer
+
+
+def _stopped(call: AgentCall, ledger: Ledger) -> Failure:
+    return _failure(call, "cancelled", "the turn was stopped").model_copy(update={"usage": ledger.usage()})
 
 
 def _failure(call: AgentCall, reason: Reason, detail: str) -> Failure:

@@ -5,17 +5,19 @@ from kit.core.outcome import Answer, CapBehavior, Failure, Outcome, RoutedOutcom
 from kit.core.record import Message, TurnRecord, TurnStatus
 from kit.runtime.context import TurnState
 from kit.runtime.log import TurnLog
+from kit.runtime.measure import measure
 
 
 def routing_of(turn: TurnState) -> RoutingDecision:
     """Who was asked, how the cap behaved, what became of each (PC2-FR-15)."""
     emitted = len(turn.emitted)
+    reported = max((call.intent_count or 0 for call in turn.emitted), default=0)
     behavior: CapBehavior = "over" if turn.dropped else "at" if turn.taken and turn.taken == turn.cap else "within"
     return RoutingDecision(
         pattern=turn.pattern,
         invoked=tuple(dict.fromkeys(outcome.agent for outcome in turn.outcomes)),
         intent_count=emitted,
-        reported_intents=max([emitted, *(call.intent_count or 0 for call in turn.emitted)]),
+        reported_intents=reported if reported > 0 else emitted,
         cap=turn.cap,
         cap_behavior=behavior,
         dropped=tuple(call.agent for call in turn.dropped),
@@ -45,6 +47,7 @@ def record_of(
             "model_calls": usage.model_calls,
             "tool_calls": usage.tool_calls,
             "cost": usage.cost,
+            "measures": measure(log.events),
         }
     )
 

@@ -1,11 +1,12 @@
 """bind(): a deck becomes a team before any model is called; nothing is looked up afterwards (PC1-FR-2, PC2-FR-1)."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
 
 from langchain_core.language_models.chat_models import BaseChatModel
+from langchain_core.runnables import Runnable
 from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
@@ -15,14 +16,20 @@ from kit.compose.prompts import plan_prompt
 from kit.core.card import AgentCard, Tuning
 from kit.core.errors import BindError, UnknownId
 from kit.core.model import OFFLINE, ModelSpec
+from kit.models.chained import Chained
 from kit.runtime.agent import LLMAgent
 from kit.runtime.ask import ask_tool
 from kit.runtime.call_model import BoundModel
 from kit.runtime.context import Agent
+from kit.runtime.contract import contract_of
+from kit.runtime.handoff import private_fields
+from kit.runtime.job import JOBS
+from kit.runtime.whitelist import watched
 from kit.tools.tool import Toolbox
 
 Models = str | BaseChatModel | Mapping[str, str | BaseChatModel]
-"""A key of models.yaml, a LangChain chat model, or a mapping agent id -> either ("*" stands for the rest)."""
+"""A key of models.yaml, a LangChain chat model, or a mapping agent id -> either ("*" stands for the rest, `<id>:fallback` for a
+fallback model)."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +40,8 @@ class Team:
     agents: Mapping[str, Agent]
     root: str
     """Id of the orchestrator."""
+    jobs: Mapping[str, BoundModel] = field(default_factory=dict[str, BoundModel])
+    """The helper model, bound to one tool for each small job: name of the job -> model (PC1-NFR-7)."""
 
     @property
     def orchestrator(self) -> LLMAgent:
@@ -43,7 +52,7 @@ class Team:
 
     def with_agents(self, agents: Mapping[str, Agent]) -> "Team":
         """The same team with some agents replaced: stubs, remote peers."""
-        return Team(self.deck, MappingProxyType({**self.agents, **agents}), self.root)
+        return replace(self, agents=MappingProxyType({**self.agents, **agents}))
 
 
 @dataclass(frozen=True)
@@ -64,7 +73,7 @@ def bind(deck: Deck, models: Models | None = None, tools: Toolbox | None = None,
     """
     binder = _Binder(deck, models, tools or {}, reach or Reach())
     agents: dict[str, Agent] = {card.id: binder.agent(card) for card in deck.active()}
-    return Team(deck, MappingProxyType(agents), deck.settings.orchestrator)
+    return Team(deck, MappingProxyType(agents), deck.settings.orchestrator, binder.jobs())
 
 
 class _Binder:
@@ -74,20 +83,35 @@ class _Binder:
 
     def agent(self, card: AgentCard) -> LLMAgent:
         subs = self._deck.active_sub_agents(card)
-        own = {tool_id: self._tool(card, tool_id) for tool_id in card.tools if self._deck.tool_on(tool_id)}
+        own = {tool_id: self._tool(card, tool_id) for tool_id in self._deck.tools_on(card)}
         schemas = [_schema(tool) for tool in own.values()] + [ask_tool(sub) for sub in subs]
         spec, model = self._model(card)
         if subs:
             check_orchestrator(spec)
-        runnable = model.bind_tools(schemas) if schemas else model
+        sub_cards = {sub.tool_name: sub for sub in subs}
+        private = private_fields(sub_cards)
         return LLMAgent(
             card=card,
-            model=BoundModel(spec, runnable),
+            model=_with_tools(spec, model, schemas, private),
             prompt=plan_prompt(card, self._deck),
             tools=MappingProxyType({tool.name: tool for tool in own.values()}),
             policy=self._deck.policy(card),
-            sub_cards=MappingProxyType({sub.tool_name: sub for sub in subs}),
+            sub_cards=MappingProxyType(sub_cards),
+            fallback=self._fallback(card, spec, schemas, private),
+            contract=contract_of(card),
+            watched=MappingProxyType(watched(card, own)),
         )
+
+    def jobs(self) -> Mapping[str, BoundModel]:
+        """The helper model is the caller's `helper`, or what answers for the orchestrator; else the deck's `helper_model`."""
+        lead = self._deck.cards[self._deck.settings.orchestrator]
+        if isinstance(self._models, Mapping):
+            lead = lead.model_copy(update={"id": "helper"} if "helper" in self._models else {})
+        if self._deck.settings.helper_model:
+            lead = lead.model_copy(update={"model": self._deck.settings.helper_model, "tuning": Tuning()})
+        spec, model = self._model(lead)
+        bound = {job.name: BoundModel(spec, model.bind_tools([job.tool], tool_choice=job.name)) for job in JOBS.values()}
+        return MappingProxyType(bound)
 
     def _tool(self, card: AgentCard, tool_id: str) -> BaseTool:
         entry = self._tools.get(tool_id)
@@ -101,7 +125,27 @@ class _Binder:
             choice = choice.get(card.id, choice.get("*"))
         if isinstance(choice, BaseChatModel):
             return _spec_of(choice), choice
-        key = choice or card.model
+        return self._build(card, choice or card.model)
+
+    def _fallback(
+        self, card: AgentCard, spec: ModelSpec, schemas: Sequence[dict[str, Any]], private: Mapping[str, frozenset[str]]
+    ) -> BoundModel | None:
+        """The model of `fallback_model`, bound to the same tools; none where the first choice is another than the card's.
+
+        A mapping of models may name it under `<agent id>:fallback`.
+        """
+        choice = self._models.get(f"{card.id}:fallback") if isinstance(self._models, Mapping) else None
+        if isinstance(choice, BaseChatModel):
+            return _with_tools(_spec_of(choice), choice, schemas, private)
+        key = choice or (card.fallback_model if spec.key == card.model else None)
+        if key is None:
+            return None
+        fallback, model = self._build(card, key)
+        if card.sub_agents:
+            check_orchestrator(fallback)
+        return _with_tools(fallback, model, schemas, private)
+
+    def _build(self, card: AgentCard, key: str) -> tuple[ModelSpec, BaseChatModel]:
         specs = {OFFLINE.key: OFFLINE, **self._deck.models}
         if key not in specs:
             raise UnknownId(f"model of card {card.id!r}", key, specs)
@@ -112,6 +156,13 @@ class _Binder:
                 specs[key], api_key=reach.api_key, base_url=reach.base_url, pace=reach.pace, tuning=card.tuning
             )
         return specs[key], self._built[built]
+
+
+def _with_tools(
+    spec: ModelSpec, model: BaseChatModel, schemas: Sequence[dict[str, Any]], private: Mapping[str, frozenset[str]]
+) -> BoundModel:
+    runnable: Runnable[Any, Any] = model.bind_tools(schemas) if schemas else model
+    return BoundModel(spec, Chained(runnable) if spec.api == "responses" else runnable, private)
 
 
 def _spec_of(model: BaseChatModel) -> ModelSpec:

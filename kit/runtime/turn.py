@@ -5,31 +5,35 @@ import logging
 import time
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 from kit.core.context import DynamicContext, InheritedContext, Session
 from kit.core.errors import SessionError, StoreError
 from kit.core.event import Completed, Event, Routing, Spent, Text, TextReplaced, Thinking, TurnStarted
-from kit.core.outcome import AgentCall, Answer, Outcome, RoutingDecision, Usage, total
-from kit.core.record import Message, TurnRecord
-from kit.core.trace import Trace, trace_of
+from kit.core.outcome import AgentCall, Answer, Outcome
+from kit.core.record import Message, Recalled, TurnRecord
 from kit.core.transcript import transcript
-from kit.runtime.acknowledge import rescue
+from kit.runtime.acknowledge import rescued
+from kit.runtime.alert import sound
+from kit.runtime.budget import root_ledger
 from kit.runtime.cassette import Cassette
 from kit.runtime.context import RunContext, TurnState
 from kit.runtime.dispatch import guarded
 from kit.runtime.log import TurnLog
+from kit.runtime.memory import Memory
 from kit.runtime.message import clean, decline
+from kit.runtime.narration import MARK, narration
 from kit.runtime.recorder import Recorder
+from kit.runtime.reply import Reply, Status
 from kit.runtime.rollup import dialogue, record_of, routing_of
+from kit.runtime.stream import Progress
 from kit.runtime.team import Team
 from kit.stores.protocol import Store
 
 log = logging.getLogger("kit.turn")
 Pattern = Callable[[AgentCall, RunContext], Awaitable[Outcome]]
-Status = Literal["ok", "failed", "cancelled", "deadline"]
+LATE = 1.0
+"""Seconds that old turns may still be summed up for once the answer is given; what is not done then is tried again next time."""
 
 
 class Host(Protocol):
@@ -49,26 +53,6 @@ class Host(Protocol):
     def today(self) -> str:
         """The date prompts carry."""
         ...
-
-
-@dataclass(frozen=True)
-class Reply:
-    """How a turn ended."""
-
-    turn_id: str
-    status: Status
-    text: str
-    """The answer as the user has it."""
-    preamble: str
-    """What was said before sub-agents were called; empty when none was."""
-    outcomes: tuple[Outcome, ...]
-    routing: RoutingDecision
-    usage: Usage
-    events: tuple[Event, ...]
-
-    @cached_property
-    def trace(self) -> Trace:
-        return trace_of(self.events)
 
 
 class Turn:
@@ -129,11 +113,11 @@ def run_turn(
     remembers of the session, for callers that bring a conversation of their own.
     Raises SessionError when the session is another principal's: nobody reads a stranger's history (PC2-FR-11).
     """
-    known = kit.store.session(session.id)
-    if known is not None and known.principal != session.principal:
+    recalled = kit.store.recall(session.id)
+    if recalled is not None and recalled.session.principal != session.principal:
         raise SessionError(f"session {session.id!r} belongs to someone else; start a new one under another id")
     turn_log = TurnLog(turn_id or uuid.uuid4().hex, asyncio.get_running_loop().time)
-    return Turn(_Runner(message, session, kit, pattern or kit.pattern, turn_log, cap, history, in_play))
+    return Turn(_Runner(message, session, kit, pattern or kit.pattern, turn_log, recalled, cap, history, in_play))
 
 
 class _Runner:
@@ -144,6 +128,7 @@ class _Runner:
         kit: Host,
         pattern: Pattern,
         turn_log: TurnLog,
+        recalled: Recalled | None,
         cap: int | None,
         history: Sequence[Message] | None,
         in_play: Sequence[str] | None,
@@ -154,8 +139,10 @@ class _Runner:
         self.session, self.kit, self.pattern, self.log = session, kit, pattern, turn_log
         self.root = kit.team.orchestrator
         self.settings = kit.team.deck.settings
-        remembered = tuple(kit.store.turns(session_id=session.id, limit=1)) if in_play is None else ()
-        last = in_play if in_play is not None else (remembered[0].invoked if remembered else ())
+        self.known = recalled is not None
+        self.memory = Memory(kit.store, session, recalled, self.settings, kit.team.jobs, self.message, history)
+        last = in_play if in_play is not None else recalled.in_play if recalled is not None else ()
+        routed = in_play if in_play is not None else recalled.routed if recalled is not None else ()
         dynamic = DynamicContext(
             date=kit.today,
             user_id=session.principal.user_id,
@@ -169,16 +156,26 @@ class _Runner:
             dynamic=dynamic,
             cap=self.settings.cap if cap is None else cap,
             pattern=getattr(pattern, "__name__", "pattern"),
-            history=_reader(kit.store, session.id, history),
+            history=self.memory.history,
+            suffix=self.memory.suffix,
+            routed=frozenset(routed),
+            carry=self.memory.carry,
+            helper_seconds=self.settings.helper_ms / 1000,
             phrases=self.settings.status_phrases,
+            status_policy=self.settings.status_policy,
             default_sub_agent=self.settings.default_sub_agent,
+            support_agent=self.settings.support_agent,
+            guards=self.settings.guards,
             cassette=kit.cassette,
         )
         inherited = InheritedContext(
             principal=session.principal, episode_id=session.id, locale=session.locale, location=session.location
         )
         callees = frozenset(card.id for card in self.root.sub_cards.values())
-        self.ctx = RunContext(self.state, inherited, turn_log.new_span(), callees=callees, path=self.root.card.id)
+        ledger = root_ledger(self.root.card)
+        self.ctx = RunContext(self.state, inherited, turn_log.new_span(), callees=callees, path=self.root.card.id, ledger=ledger)
+        if not self.settings.status_policy.plain:
+            self.state.progress = Progress(self.ctx)
 
     async def run(self) -> Reply:
         self.begun = True
@@ -192,7 +189,11 @@ class _Runner:
                 status, text, error = await self._answer()
             except asyncio.CancelledError:
                 status, text = "cancelled", transcript(self.log.events).answer
-            return self._finish(record, status, text, error)
+            if status in ("failed", "deadline"):
+                self._unsay()
+            preamble = self._say(text)
+            await self.memory.settle(0.0 if status == "cancelled" else LATE)
+            return self._finish(record, status, text, error, preamble)
         finally:
             self.log.close()
 
@@ -223,8 +224,13 @@ class _Runner:
             started_at=started_at,
             cap=self.state.cap,
         )
-        self._keep(lambda: (self.kit.store.open_session(self.session), self.kit.store.begin_turn(record)))
+        self._keep(lambda: self._open(record))
         return record
+
+    def _open(self, record: TurnRecord) -> None:
+        if not self.known:
+            self.kit.store.open_session(self.session)  # refuses a stranger who opened it in the meantime
+        self.kit.store.begin_turn(record)
 
     def _keep(self, write: Callable[[], object]) -> None:
         """A store that fails must not cost the user the answer: the loss is logged and stands on the trace's last event."""
@@ -238,48 +244,51 @@ class _Runner:
         declined = decline(self.message)
         if declined is not None:
             return "ok", declined, None
+        self.memory.tidy(self.ctx)
         call = AgentCall(call_id="root", agent=self.root.card.id, query=self.message)
         outcome = await guarded(self.pattern, call, self.ctx, self.settings.turn_budget_ms / 1000)
         if isinstance(outcome, Answer):
-            return "ok", outcome.text, None
-        text = rescue(self.state.outcomes, self.state.dropped)
+            return "ok", narration(outcome.text)[0] if MARK in outcome.text else outcome.text, None
+        text = rescued(self.ctx)
         return "deadline" if outcome.reason == "timeout" else "failed", text, f"{outcome.reason}: {outcome.detail}"
 
-    def _finish(self, record: TurnRecord, status: Status, text: str, error: str | None) -> Reply:
+    def _say(self, text: str) -> str:
+        """Makes the page's answer the final text, whatever was streamed before it was known; returns the preamble."""
         said = transcript(self.log.events)
         invoked = bool(self.state.emitted)
-        self._reconcile(text, said.answer, said.answer_seq, already=not invoked and said.lead.strip() == text)
+        if (invoked or said.lead.strip() != text) and said.answer.strip() != text.strip():
+            if said.answer_seq is None:
+                self.ctx.emit(Text(channel="answer", text=text))
+            else:
+                self.ctx.emit(TextReplaced(from_seq=said.answer_seq, text=text))
+        return said.lead if invoked else ""
+
+    def _unsay(self) -> None:
+        """Half of a lead stands for nothing when its model failed before it asked anybody."""
+        first = next((event.seq for event in self.log.events if event.kind == "text"), None)
+        if first is not None and not self.state.emitted:
+            self.ctx.emit(TextReplaced(channel="lead", from_seq=first, text=""))
+
+    def _finish(self, record: TurnRecord, status: Status, text: str, error: str | None, preamble: str) -> Reply:
         routing = routing_of(self.state)
-        usage = total(self.ctx.spent)
+        usage = self.ctx.ledger.settle()
         self.ctx.emit(Routing(decision=routing))
         self.ctx.emit(Spent(usage=usage))
         self.ctx.emit(Completed(status=status, text=text, error=error or self.unsaved))
         self.log.close()
         done = record_of(record, self.log, routing, usage, status, text)
-        self._keep(lambda: self.kit.store.end_turn(done, self.log.events, dialogue(done, self.state)))
+        sound(done)
+        lines = dialogue(done, self.state)
+        notes = self.memory.remember(done, self.ctx, self.kit.team.agents)
+        self._keep(lambda: self.kit.store.end_turn(done, self.log.events, lines, notes))
         self.kit.recorder.turn_ended(done, self.log.events)
         return Reply(
             turn_id=self.log.turn_id,
             status=status,
             text=text,
-            preamble=said.lead if invoked else "",
+            preamble=preamble,
             outcomes=tuple(self.state.outcomes),
             routing=routing,
             usage=usage,
             events=tuple(self.log.events),
         )
-
-    def _reconcile(self, text: str, shown: str, first: int | None, *, already: bool) -> None:
-        """Makes the page's answer the final text, whatever was streamed before it was known."""
-        if already or shown.strip() == text.strip():
-            return
-        if first is None:
-            self.ctx.emit(Text(channel="answer", text=text))
-        else:
-            self.ctx.emit(TextReplaced(from_seq=first, text=text))
-
-
-def _reader(store: Store, session_id: str, history: Sequence[Message] | None) -> Callable[[str], Sequence[Message]]:
-    if history is not None:
-        return lambda agent: [message for message in history if message.agent == agent]
-    return lambda agent: store.history(session_id, agent)

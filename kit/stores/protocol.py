@@ -1,32 +1,54 @@
 """What the kit asks of a store, and of a sink that turns are copied to."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from kit.core.context import Session
 from kit.core.event import Event
-from kit.core.record import Feedback, Message, TurnRecord
+from kit.core.record import Feedback, Message, Note, Recalled, Shown, TurnRecord
 
 
 class Store(Protocol):
-    """Sessions, turns, events, narration and feedback. Calls are synchronous and short."""
+    """Sessions, turns, events, narration, notes and feedback. Calls are synchronous and short."""
 
     def open_session(self, session: Session) -> None:
-        """Writes the session if it is new; leaves an existing one alone."""
+        """Writes the session if it is new; leaves an existing one alone. Raises SessionError when it is another principal's."""
         ...
 
     def session(self, session_id: str) -> Session | None: ...
+
+    def recall(self, session_id: str) -> Recalled | None:
+        """The session, who was called last, and its notes; None when it was never opened."""
+        ...
 
     def begin_turn(self, turn: TurnRecord) -> None:
         """Commits at once: an accepted turn survives a killed process."""
         ...
 
-    def end_turn(self, turn: TurnRecord, events: Sequence[Event], messages: Sequence[Message]) -> None:
-        """Writes the rollup, every event and the new narration in one commit."""
+    def end_turn(
+        self,
+        turn: TurnRecord,
+        events: Sequence[Event],
+        messages: Sequence[Message],
+        notes: Mapping[str, Note] | None = None,
+    ) -> None:
+        """Writes the rollup, every event, the new narration and what the episode shall remember in one commit."""
         ...
 
-    def history(self, session_id: str, agent: str = "", limit: int = 40) -> list[Message]:
-        """The newest `limit` messages of one reader of one session, oldest first."""
+    def history(self, session_id: str, agent: str = "", limit: int = 40, since: str | None = None) -> list[Message]:
+        """The newest `limit` messages of one reader of one session, oldest first; only those after the turn `since`."""
+        ...
+
+    def note(self, session_id: str, name: str) -> Note | None:
+        """One note of an episode, or None."""
+        ...
+
+    def keep_note(self, session_id: str, name: str, note: Note) -> None:
+        """Writes a note; a later one of the same name replaces it."""
+        ...
+
+    def shown(self, session_id: str) -> list[Shown]:
+        """References to the components of the newest ended turn that showed any, in the order they were shown."""
         ...
 
     def turn(self, turn_id: str) -> TurnRecord | None: ...

@@ -10,7 +10,7 @@ import httpx
 from langchain_core.tools import BaseTool, StructuredTool
 from pydantic import Field, ValidationError
 
-from kit.core.envelope import EnricherRequest, EnricherResponse, compatible
+from kit.core.envelope import EnricherRequest, EnricherResponse, compatible, genuine
 from kit.core.errors import BindError, UpstreamError
 from kit.core.event import Envelope, Status
 from kit.core.outcome import Reason
@@ -92,8 +92,11 @@ def _read(body: bytes) -> Reply:
         raise EnrichError("contract_violation", f"envelope cannot be read: {', '.join(fields)}") from None
 
 
-def enricher_tool(spec: EnricherSpec, enrich: Enrich, config: Mapping[str, Any]) -> BaseTool:
-    """A LangChain tool over one enricher (PC2-FR-9..12); raises BindError for a configuration it does not know."""
+def enricher_tool(spec: EnricherSpec, enrich: Enrich, config: Mapping[str, Any], key: str | None = None) -> BaseTool:
+    """A LangChain tool over one enricher (PC2-FR-9..12); raises BindError for a configuration it does not know.
+
+    With a `key` every envelope must be signed with it; one that is not counts as another principal's (PC2-HMAC).
+    """
     settings = read_config(spec.id, config)
 
     async def call(**arguments: Any) -> tuple[str, ToolResult]:
@@ -103,7 +106,7 @@ def enricher_tool(spec: EnricherSpec, enrich: Enrich, config: Mapping[str, Any])
         params = {"limit": settings.limit, **fitted(arguments, spec.properties)}
         if context.inherited.location:
             params.setdefault("location", context.inherited.location)
-        result = await _ask(spec, enrich, params, settings.timeout_ms / 1000, context)
+        result = await _ask(spec, enrich, params, settings.timeout_ms / 1000, context, key)
         return result.text, result
 
     return structured(spec.id, spec.description, spec.properties, (), call)
@@ -145,7 +148,9 @@ def fitted(arguments: Mapping[str, Any], properties: Mapping[str, Mapping[str, A
     return kept
 
 
-async def _ask(spec: EnricherSpec, enrich: Enrich, params: dict[str, Any], seconds: float, context: ToolContext) -> ToolResult:
+async def _ask(
+    spec: EnricherSpec, enrich: Enrich, params: dict[str, Any], seconds: float, context: ToolContext, key: str | None
+) -> ToolResult:
     request = EnricherRequest(
         request_id=f"{context.turn_id}/{context.agent}/{spec.id}/{crc32(repr(sorted(params.items())).encode()):08x}",
         principal=context.inherited.principal,
@@ -163,8 +168,11 @@ async def _ask(spec: EnricherSpec, enrich: Enrich, params: dict[str, Any], secon
         if error.reason == "principal_mismatch":
             _report(context, spec, None)
         return _none(error.reason, str(error))
-    verified = reply.principal == context.inherited.principal
+    proven = genuine(reply, request.request_id, key)
+    verified = proven and reply.principal == context.inherited.principal
     _report(context, spec, reply, verified)
+    if not proven:
+        return _none("principal_mismatch", "the reply is not signed with the agreed key; its payload was dropped")
     if not verified:
         return _none("principal_mismatch", "the reply is about another principal; its payload was dropped")
     return _decide(spec, reply)

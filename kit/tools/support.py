@@ -2,9 +2,10 @@
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, Mapping
-from contextlib import aclosing
-from dataclasses import dataclass
+import time
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import aclosing, suppress
+from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal, Protocol, cast
 
 import httpx
@@ -13,13 +14,17 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from kit.core.context import Principal
 from kit.core.envelope import Inbound
-from kit.core.event import Status
+from kit.core.errors import StoreError
+from kit.core.event import Envelope, Status
+from kit.core.record import Message, Note
 from kit.core.value import Value
 from kit.tools.enricher import UNAVAILABLE, EnrichError, fitted, read_config, structured
 from kit.tools.tool import ToolContext, ToolResult, tool_context
 
 LAPSE = 55 * 60.0
 """Seconds a conversation may be continued after its last question (SAT-9)."""
+REPLAYED = 6
+"""Turns told again at the head of a conversation that takes the place of a lapsed one (SAT-9)."""
 DESCRIPTION = (
     "Ask the support service about a problem with the app or the account: missing points, a receipt that did not scan or was "
     "rejected, a gift card that did not arrive, connecting eReceipts, the points card, referrals, the profile."
@@ -45,6 +50,8 @@ class Opened(Inbound):
     kind: Literal["opened"] = "opened"
     conversation_id: str
     continued: bool = False
+    principal: str | None = None
+    """Whom the service speaks about, when it says so; anybody else's answer is dropped unread (PC2-FR-12)."""
 
 
 class Fragment(Inbound):
@@ -92,22 +99,61 @@ class HttpSupport:
             raise EnrichError("contract_violation", "the support service sent a line that cannot be read") from None
 
 
-class Conversations:
-    """Which support conversation an episode is in; one that lapsed is forgotten."""
+class Episodes(Protocol):
+    """What is remembered of an episode: a store."""
+
+    def note(self, session_id: str, name: str) -> Note | None: ...
+
+    def keep_note(self, session_id: str, name: str, note: Note) -> None: ...
+
+    def history(self, session_id: str, agent: str = "", limit: int = 40) -> list[Message]: ...
+
+
+class Unkept:
+    """Episodes of a kit without a store: conversation ids in memory, and no history."""
 
     def __init__(self) -> None:
-        self._known: dict[tuple[Principal, str], tuple[str, float]] = {}
+        self._notes: dict[tuple[str, str], Note] = {}
 
-    def current(self, context: ToolContext) -> str | None:
-        """The id to continue, or None."""
-        now = asyncio.get_running_loop().time()
-        self._known = {key: entry for key, entry in self._known.items() if now - entry[1] <= LAPSE}
-        entry = self._known.get((context.inherited.principal, context.inherited.episode_id))
-        return entry[0] if entry else None
+    def note(self, session_id: str, name: str) -> Note | None:
+        return self._notes.get((session_id, name))
+
+    def keep_note(self, session_id: str, name: str, note: Note) -> None:
+        self._notes[session_id, name] = note
+
+    def history(self, session_id: str, agent: str = "", limit: int = 40) -> list[Message]:
+        return []
+
+
+@dataclass(frozen=True, slots=True)
+class Conversations:
+    """Which support conversation an episode is in. Its id is kept with the episode, one for each owner (SAT-9)."""
+
+    episodes: Episodes = field(default_factory=Unkept)
+    clock: Callable[[], float] = time.time
+    """Seconds since the epoch: an id outlives the process that got it."""
+
+    def current(self, context: ToolContext) -> tuple[str | None, str | None]:
+        """The id to continue; else, where one has lapsed, the last turns of this agent to begin a new conversation with."""
+        inherited = context.inherited
+        try:
+            note = self.episodes.note(inherited.episode_id, _name(context))
+            if note is None or self.clock() - note.at <= LAPSE:
+                return note.value if note else None, None
+            lines = self.episodes.history(inherited.episode_id, context.agent, 2 * REPLAYED)
+        except StoreError:  # a question is answered without its memory rather than not at all
+            return None, None
+        return None, "\n".join(f"{line.role}: {line.text}" for line in lines) or None
 
     def keep(self, context: ToolContext, conversation_id: str) -> None:
-        key = (context.inherited.principal, context.inherited.episode_id)
-        self._known[key] = (conversation_id, asyncio.get_running_loop().time())
+        """Remembers the conversation, from now on."""
+        note = Note(value=conversation_id, at=self.clock())
+        with suppress(StoreError):
+            self.episodes.keep_note(context.inherited.episode_id, _name(context), note)
+
+
+def _name(context: ToolContext) -> str:
+    return f"support:{context.inherited.principal}"
 
 
 def support_tool(name: str, support: Support, config: Mapping[str, Any], conversations: Conversations) -> BaseTool:
@@ -118,14 +164,15 @@ def support_tool(name: str, support: Support, config: Mapping[str, Any], convers
         context = tool_context()
         context.emit(Status(agent=context.agent, status="asking_support"))
         said = fitted(arguments, PROPERTIES)
-        question = SupportQuestion(
-            query=said.get("query", ""),
-            principal=context.inherited.principal,
-            conversation_id=conversations.current(context),
-            category=said.get("category"),
-            context=context.inherited.prior_context,
-        )
         try:
+            key, replay = conversations.current(context)
+            question = SupportQuestion(
+                query=said.get("query", ""),
+                principal=context.inherited.principal,
+                conversation_id=key,
+                category=said.get("category"),
+                context="\n".join(part for part in (replay, context.inherited.prior_context) if part) or None,
+            )
             async with asyncio.timeout(seconds):
                 text = await _listen(support, question, context, conversations)
         except TimeoutError:
@@ -139,11 +186,20 @@ def support_tool(name: str, support: Support, config: Mapping[str, Any], convers
     return structured(name, DESCRIPTION, PROPERTIES, ("query",), call)
 
 
+def _foreign(context: ToolContext) -> Envelope:
+    return Envelope(
+        agent=context.agent, domain_type="support", enricher_id="conversation", status="error", principal_verified=False
+    )
+
+
 async def _listen(support: Support, question: SupportQuestion, context: ToolContext, conversations: Conversations) -> str:
     said: list[str] = []
     async with aclosing(support.ask(question)) as chunks:
         async for chunk in chunks:
             match chunk:
+                case Opened(principal=whom) if whom not in (None, str(question.principal)):
+                    context.emit(_foreign(context))
+                    raise EnrichError("principal_mismatch", "the support service answered about another principal")
                 case Opened(conversation_id=key):
                     conversations.keep(context, key)
                 case Fragment(text=text):

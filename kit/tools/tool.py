@@ -1,6 +1,6 @@
 """What a tool is given around its call, and what it gives back beside text."""
 
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -41,6 +41,8 @@ class ToolContext:
     inherited: InheritedContext
     emit: Callable[[Body], None]
     """Sends an event under the span of this call."""
+    found: Callable[[], Sequence[ComponentPayload]] = tuple
+    """The components this agent's tools have found so far in the turn."""
 
 
 _context: ContextVar[ToolContext] = ContextVar("tool_context")

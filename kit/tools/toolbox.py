@@ -7,7 +7,8 @@ from langchain_core.tools import BaseTool
 
 from kit.tools.enricher import Enrich, EnricherSpec, enricher_tool
 from kit.tools.feedback import Thumbs, feedback_tool
-from kit.tools.support import Conversations, Support, support_tool
+from kit.tools.render import RENDERS, RenderSpec, render_tool
+from kit.tools.support import Conversations, Episodes, Support, support_tool
 from kit.tools.tool import ToolFactory
 
 Properties = Mapping[str, Mapping[str, Any]]
@@ -182,16 +183,26 @@ SPECS: tuple[EnricherSpec, ...] = (
 )
 
 SUPPORT, FEEDBACK = "ask_support_service", "llm_feedback"
-TOOL_IDS: frozenset[str] = frozenset(spec.id for spec in SPECS) | {SUPPORT, FEEDBACK}
+TOOL_IDS: frozenset[str] = frozenset(spec.id for spec in (*SPECS, *RENDERS)) | {SUPPORT, FEEDBACK}
 """What a card may name."""
 
 
-def toolbox(enrich: Enrich, support: Support, feedback: Thumbs | None = None) -> dict[str, ToolFactory]:
-    """Tool id -> factory over the given clients; `feedback` is a store, or None when none is kept."""
-    conversations = Conversations()
+def toolbox(
+    enrich: Enrich,
+    support: Support,
+    feedback: Thumbs | None = None,
+    episodes: Episodes | None = None,
+    *,
+    key: str | None = None,
+) -> dict[str, ToolFactory]:
+    """Tool id -> factory over the given clients; `feedback` and `episodes` are a store, or None when none is kept.
+
+    `key` signs envelopes.
+    """
+    conversations = Conversations(episodes) if episodes is not None else Conversations()
 
     def of(spec: EnricherSpec) -> ToolFactory:
-        return lambda config: enricher_tool(spec, enrich, config)
+        return lambda config: enricher_tool(spec, enrich, config, key)
 
     def of_support(config: Mapping[str, Any]) -> BaseTool:
         return support_tool(SUPPORT, support, config, conversations)
@@ -199,4 +210,12 @@ def toolbox(enrich: Enrich, support: Support, feedback: Thumbs | None = None) ->
     def of_feedback(_: Mapping[str, Any]) -> BaseTool:
         return feedback_tool(FEEDBACK, feedback)
 
-    return {**{spec.id: of(spec) for spec in SPECS}, SUPPORT: of_support, FEEDBACK: of_feedback}
+    def of_render(spec: RenderSpec) -> ToolFactory:
+        return lambda _: render_tool(spec)
+
+    return {
+        **{spec.id: of(spec) for spec in SPECS},
+        **{spec.id: of_render(spec) for spec in RENDERS},
+        SUPPORT: of_support,
+        FEEDBACK: of_feedback,
+    }

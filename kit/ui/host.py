@@ -4,11 +4,13 @@ import asyncio
 import logging
 import threading
 import time
+from collections.abc import Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 
 from kit.core.context import Session
 from kit.core.event import Event
+from kit.core.fault import Fault
 from kit.core.record import TurnRecord
 from kit.models.offline import OfflineModel
 from kit.runtime.turn import Turn
@@ -80,9 +82,9 @@ class Host:
         known = self.kit.store.session(session_id)
         return own if known is None or known.principal == own.principal else None
 
-    def start(self, message: str, session: Session) -> str:
-        """Starts a turn and returns its id at once."""
-        return asyncio.run_coroutine_threadsafe(self._start(message, session), self._loop).result(timeout=30)
+    def start(self, message: str, session: Session, faults: Sequence[Fault] = ()) -> str:
+        """Starts a turn, made to go wrong by `faults`, and returns its id at once."""
+        return asyncio.run_coroutine_threadsafe(self._start(message, session, faults), self._loop).result(timeout=30)
 
     def follow(self, turn_id: str, from_seq: int = 0, timeout: float = 0.2) -> Batch:
         """Events from `from_seq` on, as soon as there are any; none, when `timeout` seconds bring nothing.
@@ -141,7 +143,7 @@ class Host:
             log.error("the kit did not close: %s", error)
 
     async def _serve(self, settings: Settings | None, opened: "Future[Kit]") -> None:
-        async with open_kit(settings) as kit:
+        async with open_kit(settings, faults=True) as kit:
             if kit.team.orchestrator.model.spec.key == "offline":
                 OfflineModel.warm()
             opened.set_result(kit)
@@ -150,9 +152,9 @@ class Host:
                 live.turn.cancel()
             await asyncio.gather(*self._pumps, return_exceptions=True)
 
-    async def _start(self, message: str, session: Session) -> str:
+    async def _start(self, message: str, session: Session, faults: Sequence[Fault]) -> str:
         asked_at = time.time()
-        live = Live(self.kit.ask(message, session), session.id, message, asked_at)
+        live = Live(self.kit.ask(message, session, faults=faults), session.id, message, asked_at)
         with self._lock:
             self._live[live.turn.id] = live
             finished = [turn_id for turn_id, other in self._live.items() if other.done.is_set()]

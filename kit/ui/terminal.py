@@ -25,7 +25,7 @@ class Story:
             case AgentStarted(agent=agent):
                 self._line(f"  · {_plain(agent)}: asked")
             case StatusLine(agent=agent, text=text):
-                self._line(f"  · {_plain(agent)}: {text}")
+                self._line(f"  · {_plain(agent)}: {text}" if agent else f"  · {text}")
             case AgentEnded(agent=agent, outcome=outcome):
                 word = "could not answer" if isinstance(outcome, Failure) else "done"
                 self._line(f"  · {_plain(agent)}: {word} ({event.at:.1f} s)")

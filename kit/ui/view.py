@@ -229,7 +229,15 @@ def _after(view: TurnView, event: Event) -> TurnView:
 
 
 def _with_line(steps: tuple[Step, ...], event: Event, agent: str, text: str) -> tuple[Step, ...]:
-    """Gives the line to the step it was said in: its own span, its tool's parent, else the agent's newest step."""
+    """Gives the line to the step it was said in: its own span, its tool's parent, else the agent's newest step.
+
+    A line about several agents, which names none, goes to every step that is running.
+    """
+    if not agent:
+        running = {step.agent for step in steps if step.state == "running"}
+        for name in sorted(running):
+            steps = _with_line(steps, event, name, text)
+        return steps
     spans = [step.span_id for step in steps]
     names = [step.agent for step in steps]
     if event.span_id in spans:

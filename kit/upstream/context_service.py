@@ -11,7 +11,7 @@ from fastapi.responses import JSONResponse
 from pydantic import ValidationError
 
 from kit.core.context import Principal
-from kit.core.envelope import CacheMeta, EnricherRequest, EnricherResponse, FailedSource
+from kit.core.envelope import CacheMeta, EnricherRequest, EnricherResponse, FailedSource, sign
 from kit.upstream.asking import Asking
 from kit.upstream.enrichers import ENRICHERS, VERSION, Enricher
 from kit.upstream.world import World, who
@@ -27,10 +27,10 @@ async def no_faults(headers: Mapping[str, str], request: EnricherRequest, serve:
     return await serve(request)
 
 
-def context_app(world: World, *, latency: float = 0.0, faults: Faults = no_faults) -> FastAPI:
-    """The service over a world; each enricher waits its own seconds times `latency` (PC2-S5.5)."""
+def context_app(world: World, *, latency: float = 0.0, faults: Faults = no_faults, key: str | None = None) -> FastAPI:
+    """The service over a world; each enricher waits its own seconds times `latency` (PC2-S5.5); with a `key` it signs."""
     _ = (world.offer_index, world.product_index, world.article_index)  # built now, so that no first question waits for it
-    service = _Service(world, latency, faults)
+    service = _Service(world, latency, faults, key)
     app = FastAPI(title="context service (simulated)", docs_url=None, redoc_url=None, openapi_url=None)
     app.add_api_route("/v1/enrich", service.enrich, methods=["POST"], response_model=None)
     app.add_api_route("/v1/metrics", service.metrics, methods=["GET"], response_model=None)
@@ -51,6 +51,7 @@ class _Service:
     world: World
     latency: float
     faults: Faults
+    key: str | None = None
     counts: Counter[str] = field(default_factory=Counter[str])
 
     async def metrics(self) -> JSONResponse:
@@ -75,6 +76,8 @@ class _Service:
         if (request.domain_type, request.enricher_id) not in ENRICHERS:
             return self._refuse(404, "unknown_enricher")
         reply = settle(await self.faults(http.headers, request, self._serve))
+        if self.key is not None:
+            reply = reply.model_copy(update={"signature": sign(reply, request.request_id, self.key)})
         self.counts[f"status_{reply.status}"] += 1
         return JSONResponse(reply.model_dump(mode="json"))
 

@@ -13,20 +13,22 @@ from starlette.types import ASGIApp
 
 from kit.core.errors import UpstreamError
 from kit.upstream.context_service import context_app
+from kit.upstream.faults import by_header, lines_by_header
 from kit.upstream.support_service import support_app
 from kit.upstream.world import World
 
 
-def world_app(world: World, *, latency: float = 1.0) -> Starlette:
-    """Both services as one app."""
-    context, support = context_app(world, latency=latency), support_app(world, pace=latency)
+def world_app(world: World, *, latency: float = 1.0, key: str | None = None) -> Starlette:
+    """Both services as one app; a request that asks for a fault gets it, as there is nothing real behind them."""
+    context = context_app(world, latency=latency, faults=by_header, key=key)
+    support = support_app(world, pace=latency, faults=lines_by_header)
     return Starlette(routes=[Mount("/context", app=context), Mount("/support", app=support)])
 
 
-def serve(world: World, host: str, port: int, *, latency: float = 1.0) -> None:
+def serve(world: World, host: str, port: int, *, latency: float = 1.0, key: str | None = None) -> None:
     """Serves until interrupted. Raises UpstreamError when the address cannot be used."""
     with listen(host, port) as listening:
-        _server(world_app(world, latency=latency)).run(sockets=[listening])
+        _server(world_app(world, latency=latency, key=key)).run(sockets=[listening])
 
 
 def listen(host: str, port: int) -> socket.socket:

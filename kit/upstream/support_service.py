@@ -4,7 +4,7 @@ import asyncio
 import json
 import re
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,6 +22,14 @@ FIRST, NEXT = 0.4, 0.12
 """Seconds to the first sentence and between sentences, at pace 1."""
 NOTHING = "I could not find a help article about that. Tell me which part of the app it is about, or choose Contact us in Help."
 _SENTENCE = re.compile(r"(?<=[.!?])\s+")
+Lines = AsyncGenerator[bytes, None]
+Faults = Callable[[Mapping[str, str], Lines], Lines]
+"""Given the headers and the honest lines: yields what is sent."""
+
+
+def no_faults(headers: Mapping[str, str], lines: Lines) -> Lines:
+    """Nothing goes wrong."""
+    return lines
 
 
 class Question(BaseModel):
@@ -43,9 +51,9 @@ class _Conversation:
     article: Article | None = None
 
 
-def support_app(world: World, *, pace: float = 0.0) -> FastAPI:
+def support_app(world: World, *, pace: float = 0.0, faults: Faults = no_faults) -> FastAPI:
     """The service over a world's help articles; `pace` 1 takes its time, 0 answers at once."""
-    service = _Service(world, pace)
+    service = _Service(world, pace, faults)
     app = FastAPI(title="support service (simulated)", docs_url=None, redoc_url=None, openapi_url=None)
     app.add_api_route("/v1/ask", service.ask, methods=["POST"], response_model=None)
     app.add_api_route("/v1/metrics", service.metrics, methods=["GET"], response_model=None)
@@ -56,6 +64,7 @@ def support_app(world: World, *, pace: float = 0.0) -> FastAPI:
 class _Service:
     world: World
     pace: float
+    faults: Faults
     conversations: dict[str, _Conversation] = field(default_factory=dict[str, _Conversation])
     counts: Counter[str] = field(default_factory=Counter[str])
 
@@ -73,20 +82,21 @@ class _Service:
             question = Question.model_validate_json(await http.body())
         except ValidationError:
             return JSONResponse({"error": "bad_request"}, status_code=400)
-        return StreamingResponse(self._answer(question, principal), media_type="application/x-ndjson")
+        lines = self.faults(http.headers, self._answer(question, principal))
+        return StreamingResponse(lines, media_type="application/x-ndjson")
 
-    async def _answer(self, question: Question, principal: str) -> AsyncIterator[bytes]:
+    async def _answer(self, question: Question, principal: str) -> Lines:
         key, continued = self._open(question.conversation_id, principal)
-        yield _line(kind="opened", conversation_id=key, continued=continued)
+        yield line_of(kind="opened", conversation_id=key, continued=continued, principal=principal)
         conversation = self.conversations[key]
         article = self._find(question, conversation)
         conversation.article = article or conversation.article
         delay = FIRST
         for sentence in _SENTENCE.split(article.text if article else NOTHING):
             await asyncio.sleep(delay * self.pace)
-            yield _line(kind="text", text=sentence)
+            yield line_of(kind="text", text=sentence)
             delay = NEXT
-        yield _line(kind="closed", article=article.id if article else None)
+        yield line_of(kind="closed", article=article.id if article else None)
 
     def _open(self, wished: str | None, principal: str) -> tuple[str, bool]:
         """The wished conversation when it is this principal's and has not lapsed, else a new one."""
@@ -119,5 +129,6 @@ class _Service:
         return {article.topic for article in self.world.articles if said & set(tokens(article.topic.replace("_", " ")))}
 
 
-def _line(**fields: Any) -> bytes:
+def line_of(**fields: Any) -> bytes:
+    """One line of an answer."""
     return json.dumps(fields).encode() + b"\n"

@@ -148,7 +148,7 @@ async def test_any_langchain_tool_works_and_one_that_raises_is_told_as_unavailab
     )
     kit = small_kit([asks("a"), stitched], {"a": worker}, {"lookup": lookup, "explode": explode}, cards=[card])
     reply = await run_turn("look it up", ALICE, kit)
-    assert reply.text == "value of k / This data is unavailable right now. / You have no such tool."
+    assert reply.text.startswith("value of k / This data is unavailable right now. / You have no such tool.")
     errors = {s.name: s.error for s in reply.trace.spans if s.kind == "tool"}
     assert "secret=/srv/x" in (errors["explode"] or "") and "not on the card" in (errors["forbidden"] or "")
 

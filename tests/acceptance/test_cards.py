@@ -15,6 +15,7 @@ from kit.core.context import DynamicContext
 from kit.core.errors import DeckError
 from kit.core.event import STATUSES
 from kit.core.model import OFFLINE
+from kit.tools.render import RENDERS
 from kit.tools.toolbox import TOOL_IDS
 
 CARDS = Path(__file__).parents[2] / "cards"
@@ -47,7 +48,7 @@ def prefixes(deck: Deck) -> dict[str, str]:
 def test_the_consumer_deck_loads_without_a_warning_and_names_only_tools_there_are(environment: str):
     deck = load_deck(CARDS / "consumer", known=TOOL_IDS, environment=environment)
     assert deck.warnings == ()
-    assert {tool for card in deck.cards.values() for tool in card.tools} == TOOL_IDS
+    assert {tool for card in deck.cards.values() for tool in card.tools} == TOOL_IDS - {spec.id for spec in RENDERS}
     assert deck.tool_settings.keys() <= TOOL_IDS
 
 

@@ -215,3 +215,14 @@ def test_a_suggestion_asks_its_question(store: Path) -> None:
     page.pills[0].set_value(label).run()
     assert not page.exception
     assert len(steps(page)) == 3 and not page.pills
+
+
+@pytest.mark.req("PC2-S5.8")
+def test_a_person_makes_a_part_fail_and_reads_so_in_plain_words(store: Path) -> None:
+    page = ask(open_page(), "hello")
+    (failures,) = [one for one in page.multiselect if one.key == "faults"]
+    assert "Rewards fails in the middle of its work" in failures.options
+    failures.select("Rewards fails in the middle of its work").run()
+    ask(page, MIXED)
+    told = text(page)
+    assert "able to get an answer about rewards" in told and "zx-raw" not in told

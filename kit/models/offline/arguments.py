@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from kit.models.offline import phrases
+from kit.core.words import STOP
 from kit.models.offline.composition import cut, subject
 from kit.models.offline.routing import clauses
 from kit.models.offline.similarity import closeness, spoken, words
@@ -212,7 +212,7 @@ def _on_grid(value: float, low: float, high: float, spec: Schema, whole: bool) -
 
 
 def _near(name: str, request: str) -> bool:
-    wanted = [word for word in spoken(name).split() if word not in phrases.STOP]
+    wanted = [word for word in spoken(name).split() if word not in STOP]
     return any(word.rstrip("s") in {w.rstrip("s") for w in words(request)} for word in wanted)
 
 

@@ -4,6 +4,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from kit.core import small_talk
+from kit.core.words import STOP
 from kit.models.offline import phrases
 from kit.models.offline.routing import Part
 from kit.models.offline.similarity import closeness, content, spoken, words
@@ -23,7 +25,7 @@ _COMPARES = re.compile(r"\W*(?:(?:please|can you|could you)\W+)*compare\b", re.I
 _INSTRUCTION = re.compile(r"^(?:say|tell the user|do not|don't|claim|offer)\b", re.I)
 
 
-_BREAKS = phrases.STOP | phrases.VERBS | {"near", "nearby"}
+_BREAKS = STOP | phrases.VERBS | {"near", "nearby"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,13 +187,13 @@ def subject(text: str, most: int = 5) -> str:
 
 def chat(request: str) -> str:
     """A short friendly line for small talk."""
-    if phrases.WELL_BEING.search(request):
+    if small_talk.WELL_BEING.search(request):
         return "I'm doing well, thank you! What can I help you with?"
-    if phrases.THANKS.search(request):
+    if small_talk.THANKS.search(request):
         return "You're welcome! Let me know if there is anything else."
-    if phrases.GOODBYE.search(request):
+    if small_talk.GOODBYE.search(request):
         return "Goodbye, and have a nice day!"
-    if phrases.GREETING.search(request):
+    if small_talk.GREETING.search(request):
         return "Hello! What can I help you with?"
     return "Glad to hear it. Let me know if there is anything else."
 
@@ -208,7 +210,7 @@ def from_context(request: str, context: str) -> str:
     """An answer found in given text, or a plain statement that there is none."""
     pieces = [piece for piece in sentences(context[:20_000]) if len(words(piece)) > 3][:200]
     ranks = closeness(request, pieces)
-    asked = {word for word in content(request) if word not in phrases.STOP}
+    asked = {word for word in content(request) if word not in STOP}
     best = [
         i for i in sorted(range(len(pieces)), key=lambda i: -ranks[i])[:2] if ranks[i] >= 0.45 and asked & set(words(pieces[i]))
     ]

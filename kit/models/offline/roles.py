@@ -9,10 +9,11 @@ from typing import Any, cast
 
 from langchain_core.messages import AIMessage, HumanMessage
 
+from kit.core.small_talk import small_talk
 from kit.models.offline import composition
 from kit.models.offline.arguments import Source, fill, fillable, resolve
 from kit.models.offline.conversation import Conversation, Tool, text_of
-from kit.models.offline.routing import Part, Routes, Situation, SmallTalk, Unfit, decide, points_back, small_talk
+from kit.models.offline.routing import Part, Routes, Situation, SmallTalk, Unfit, decide, points_back
 from kit.models.offline.similarity import index
 
 _NAMED = re.compile(
@@ -60,6 +61,9 @@ def reply(talk: Conversation, tools: Sequence[Tool], choice: str | None) -> Repl
 
 def _job(talk: Conversation, tool: Tool) -> dict[str, Any]:
     given = [text_of(message) for message in talk.before] + [result.text for result in talk.results]
+    properties = cast(Mapping[str, Mapping[str, Any]], tool.schema.get("properties") or {})
+    if list(properties) == ["prior_context"] and (carried := _carried(talk, len(talk.before))):
+        return {"prior_context": carried}
     return fill(tool.schema, Source(talk.request, "\n".join([talk.system, *given])[-20_000:], True, tool.schema))
 
 
@@ -132,9 +136,9 @@ def _routing_args(talk: Conversation, tool: Tool, part: Part, intents: int, in_p
     return args
 
 
-def _carried(talk: Conversation) -> str | None:
-    """One sentence of what the last turns named; None when they named nothing."""
-    lines = [text_of(message)[:1000] for message in talk.before[-4:]]
+def _carried(talk: Conversation, last: int = 4) -> str | None:
+    """One sentence of what the last messages named; None when they named nothing."""
+    lines = [text_of(message)[:1000] for message in reversed(talk.before[-last:])]
     named = [found.strip(" \"“”'") for line in lines for found in _NAMED.findall(line)]
     unique = [name for name in dict.fromkeys(named) if len(name) > 2][:8]
     return f"Earlier turns named {', '.join(unique)}." if unique else None

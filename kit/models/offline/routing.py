@@ -1,11 +1,12 @@
 """Which tools a request is for: the decision of the offline stand-in, from descriptions and the conversation alone."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from kit.core.small_talk import SMALL_TALK, asks, small_talk
+from kit.core.words import STOP
 from kit.models.offline import phrases
 from kit.models.offline.similarity import Floats, content, index, words
 
@@ -69,26 +70,9 @@ class Routes:
 Decision = Routes | SmallTalk | Unfit
 
 
-def small_talk(request: str, said: str = "") -> bool:
-    """True for a greeting, thanks, goodbye or acknowledgement, by a strict allow-list; a bare yes to a question is an answer."""
-    text = phrases.untokenised(request.strip()[:400])
-    if not words(text):
-        return False
-    if phrases.SMALL_TALK.fullmatch(text):
-        return not (asks(said) and phrases.AFFIRMATIVE.fullmatch(text))
-    return "?" not in text and phrases.ENDING.search(text) is not None and all(word in phrases.CLOSERS for word in words(text))
-
-
-def asks(said: str) -> bool:
-    """True when the assistant's last words were a question about the matter in hand."""
-    last = re.split(r"(?<=[.!?])\s+", said.strip()[-600:])[-2:]
-    open_question = last[-1].endswith("?") or any(phrases.CONFIRM.search(sentence) for sentence in last)
-    return open_question and not phrases.CLOSING_QUESTION.search(last[-1])
-
-
 def points_back(request: str, said: str = "") -> bool:
     """True when a request cannot be understood without what was said before it."""
-    meaning = [word for word in words(request) if word not in phrases.STOP]
+    meaning = [word for word in words(request) if word not in STOP]
     if len(meaning) <= 2 or (len(meaning) <= 4 and asks(said)):
         return True
     return len(meaning) <= 6 and phrases.REFERENCE.search(request) is not None
@@ -116,7 +100,7 @@ def clauses(text: str) -> list[Clause]:
     at = 0
     for start, end in [*sorted(cuts), (len(text), len(text))]:
         piece = text[at:start].strip(" ,;.!-")
-        if any(word not in phrases.STOP for word in words(piece)) and not phrases.SMALL_TALK.fullmatch(piece[:200]):
+        if any(word not in STOP for word in words(piece)) and not SMALL_TALK.fullmatch(piece[:200]):
             joined = any(phrases.TIE.search(text[a:b]) for a, b in cuts if at in (a, b) or start == a)
             found.append(Clause(at, start, piece, joined))
         at = max(at, end)

@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kit.core.errors import DataError
-from kit.models.offline.phrases import FAINT, NEGATED, STOP
+from kit.core.words import STOP
+from kit.models.offline.phrases import FAINT, NEGATED
 
 Floats = NDArray[np.float32]
 

@@ -2,6 +2,7 @@
 
 import re
 
+from kit.core.words import STOP
 from kit.models.offline import phrases
 from kit.models.offline.composition import cut, extract
 from kit.models.offline.similarity import content, spoken
@@ -47,7 +48,7 @@ def said_for(
         return found[0].strip("\"'“”") if found else None
     if parts & _PLACEISH:
         found = _PLACE.search(request)
-        return found[1] if found and found[1].lower() not in phrases.STOP else None
+        return found[1] if found and found[1].lower() not in STOP else None
     if job and required and "query" in parts:
         return request
     return _sought(parts, request, required, about)
@@ -90,7 +91,7 @@ def noun_phrase(request: str, about: frozenset[str] = frozenset()) -> str:
 
     `about`: what is sought anyway (the words of the tool's own name), which narrows nothing.
     """
-    kept = [word for word in content(request) if word not in phrases.STOP]
+    kept = [word for word in content(request) if word not in STOP]
     dull = _GENERIC | phrases.VERBS | phrases.FAINT
     narrow = [word for word in kept if word not in dull and not word.isdigit() and word.rstrip("s") not in about]
     return " ".join(narrow[:6])

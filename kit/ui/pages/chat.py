@@ -9,6 +9,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from kit.core.context import Session
 from kit.core.errors import KitError
+from kit.core.fault import Fault, kinds_of
 from kit.settings import Settings
 from kit.ui.canvas import Canvas, ask
 from kit.ui.view import TurnView, advance, lost
@@ -85,9 +86,10 @@ def _conversation(place: _Places) -> None:
         _first_screen(place.top)
     host = open_host(Settings.read())
     place.header.badge(host.kit.model, icon=":material/memory:", color="gray")
+    faults = _faults(host, place.header)
     session = _session(host)
     if place.message:
-        host.start(place.message, session)
+        host.start(place.message, session, faults)
         st.session_state.pop("fresh", None)
     window = st.session_state.get("window", WINDOW)
     views = host.views(session, limit=window)
@@ -100,6 +102,18 @@ def _conversation(place: _Places) -> None:
         place.top.button("Show earlier", icon=":material/history:", on_click=_widen, type="tertiary")
     with place.turns:
         _turns(host, views, place.stop)
+
+
+def _faults(host: "Host", header: DeltaGenerator) -> list[Fault]:
+    """What the next questions are made to run into; chosen by a person, empty until then (PC2-S5.8)."""
+    team = host.kit.team
+    known = [Fault(where=who, kind=kind) for who in team.agents for kind in kinds_of(who, team.root)]
+    with header.popover("Failures", icon=":material/bolt:", type="tertiary"):
+        st.caption("Parts that fail on purpose while they are listed here. The services and their failures are simulated.")
+        chosen = st.multiselect("Make fail", known, format_func=lambda fault: fault.label, key="faults")
+    if chosen:
+        header.badge("failures on", icon=":material/bolt:", color="orange")
+    return chosen
 
 
 def _session(host: "Host") -> Session:

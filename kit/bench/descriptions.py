@@ -1,0 +1,147 @@
+"""Which description loses which questions to which card (PC2-S5.9): labelled cases set against predictions."""
+
+import json
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from kit.core.errors import DataError
+from kit.core.value import Value
+
+NOBODY = "(nobody)"
+
+
+class Routed(Value):
+    """One labelled turn: whom it was for, and who was called."""
+
+    case_id: str
+    turn: int
+    query: str
+    expected: tuple[str, ...]
+    called: tuple[str, ...]
+    previous: tuple[str, ...] = ()
+    """Whom the turn before was for."""
+
+    @property
+    def switch(self) -> bool:
+        """The turn is for others than the one before."""
+        return bool(self.previous) and set(self.previous) != set(self.expected)
+
+
+class Lost(Value):
+    """Questions of one card that went to another; `(nobody)` stands for no card at all."""
+
+    card: str
+    to: str
+    queries: tuple[str, ...]
+
+
+class Share(Value):
+    """Right answers among all, and how low the true share may be."""
+
+    right: int
+    total: int
+
+    @property
+    def rate(self) -> float:
+        return self.right / self.total if self.total else 0.0
+
+    @property
+    def lower(self) -> float:
+        """Lower end of the 95 % Wilson interval: what so few cases can vouch for."""
+        return wilson_lower(self.right, self.total)
+
+
+class RoutingReport(Value):
+    """Accuracy of each card, and what each loses to whom, the greatest loss first."""
+
+    accuracy: dict[str, Share]
+    lost: tuple[Lost, ...]
+
+    def lines(self, examples: int = 3) -> list[str]:
+        """The report in words."""
+        told = [f"{card:18} {s.right:4}/{s.total:<4} {s.rate:6.1%}  at least {s.lower:6.1%}" for card, s in self.accuracy.items()]
+        for loss in self.lost:
+            told.append(f"{loss.card} loses {len(loss.queries)} to {loss.to}: " + "; ".join(map(repr, loss.queries[:examples])))
+        return told
+
+
+def wilson_lower(right: int, total: int, z: float = 1.96) -> float:
+    """Lower bound of a share at 95 % confidence; 0.0 of nothing."""
+    if not total:
+        return 0.0
+    share, square = right / total, z * z
+    spread = z * math.sqrt((share * (1 - share) + square / (4 * total)) / total)
+    return max(0.0, (share + square / (2 * total) - spread) / (1 + square / total))
+
+
+def report(turns: Iterable[Routed]) -> RoutingReport:
+    """A card's question is right when the card was called; a call nobody asked for is a question that `(nobody)` lost."""
+    shares: dict[str, list[bool]] = defaultdict(list)
+    lost: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for turn in turns:
+        missed, extra = set(turn.expected) - set(turn.called), set(turn.called) - set(turn.expected)
+        for card in turn.expected:
+            shares[card].append(card not in missed)
+        for card in missed or ([NOBODY] if extra else []):
+            for taker in sorted(extra) or [NOBODY]:
+                lost[card, taker].append(turn.query)
+    ordered = sorted(lost.items(), key=lambda pair: (-len(pair[1]), pair[0]))
+    return RoutingReport(
+        accuracy={card: Share(right=sum(right), total=len(right)) for card, right in sorted(shares.items())},
+        lost=tuple(Lost(card=card, to=to, queries=tuple(queries)) for (card, to), queries in ordered),
+    )
+
+
+def read_routed(cases: Path, predictions: Path) -> list[Routed]:
+    """Joins a labelled case file and the predictions of `kit route`, both JSONL; turns marked `skip` are left out.
+
+    Raises DataError for a missing file, a broken line, or a turn without a prediction.
+    """
+    called = {(str(line["id"]), int(line["turn"])): tuple(line["called"]) for line in _lines(predictions, "id", "turn", "called")}
+    found: list[Routed] = []
+    for case in _lines(cases, "id", "turns"):
+        found += routed_of(case, [called.get((str(case["id"]), number)) for number in range(len(case["turns"]))])
+    return found
+
+
+def routed_of(case: dict[str, Any], called: Sequence[Sequence[str] | None]) -> list[Routed]:
+    """The labelled turns of one dialogue. Raises DataError when one has no prediction."""
+    found: list[Routed] = []
+    previous: tuple[str, ...] = ()
+    for number, (turn, got) in enumerate(zip(case["turns"], called, strict=True)):
+        expected = tuple(turn.get("expected_sub_agents", ()))
+        if not turn.get("skip"):
+            if got is None:
+                raise DataError(f"turn {number} of case {case['id']!r} has no prediction; route the same file again")
+            found.append(
+                Routed(
+                    case_id=str(case["id"]),
+                    turn=number,
+                    query=turn["user"],
+                    expected=expected,
+                    called=tuple(got),
+                    previous=previous,
+                )
+            )
+        previous = expected
+    return found
+
+
+def _lines(path: Path, *fields: str) -> list[dict[str, Any]]:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"cannot read {path}: {error}") from error
+    found: list[dict[str, Any]] = []
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.strip():
+            try:
+                value = json.loads(line)
+                _ = [value[name] for name in fields]
+            except (ValueError, KeyError, TypeError) as error:
+                raise DataError(f"{path}:{number}: needs {', '.join(fields)}") from error
+            found.append(value)
+    return found

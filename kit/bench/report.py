@@ -1,0 +1,47 @@
+"""Metrics on paper: rows for a terminal or a file, and labels from a file."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from kit.core.errors import DataError
+from kit.runtime.alert import alerts
+from kit.runtime.metrics import ALL, Label, metrics
+from kit.stores.protocol import Store
+
+
+def read_labels(path: Path) -> tuple[Label, ...]:
+    """Labels of a JSONL file, one a line. Raises DataError with file and line for a line that is none."""
+    labels: list[Label] = []
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"cannot read {path}: {error}") from error
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.strip():
+            try:
+                labels.append(Label.model_validate_json(line))
+            except ValidationError as error:
+                fault = error.errors()[0]
+                field = ".".join(map(str, fault["loc"])) or "the line"
+                raise DataError(f"{path}:{number}: not a label; {field}: {fault['msg'].lower()}") from error
+    return tuple(labels)
+
+
+def print_metrics(
+    store: Store, since: float | None, tenant: str | None, labels: Sequence[Label] = (), *, as_json: bool = False
+) -> int:
+    """Prints every metric, then every alert; returns 1 when there is one."""
+    found = metrics(store, since, tenant, labels)
+    turns = [turn for turn in store.turns(tenant_id=tenant, limit=ALL) if turn.started_at >= (since or 0.0)]
+    raised = alerts(turns)
+    for row in found.rows():
+        value = row["value"]
+        shown = "-" if value is None else f"{value:.4g}" if isinstance(value, float) else str(value)
+        print(json.dumps(row) if as_json else f"{row['metric']:62} {row['of']:28} {shown:>10}")
+    for alert in raised:
+        told = f"ALERT {alert.metric}: {alert.count} within 5 minutes, in turns {', '.join(alert.turn_ids)}"
+        print(json.dumps({"alert": alert.model_dump()}) if as_json else told)
+    return 1 if raised else 0

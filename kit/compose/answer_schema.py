@@ -1,0 +1,66 @@
+"""The schema of a sub-agent's answers: checked with the deck, compiled once; `maxSentences` joins the standard words."""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+_ASKING = re.compile(r"question|clarif|ask_?user|follow_?up", re.IGNORECASE)
+_ABBREVIATION = re.compile(r"\b(?:Dr|Mr|Mrs|Ms|St|Vol|vs|Jr|Sr|e\.g|i\.e)\.")
+_ENDING = re.compile('(?<=[.!?…])["”’)]*\\s+(?=["“(]*[A-Z0-9])|(?<=[。\uff01\uff1f])\\s*(?=\\S)')
+
+
+@dataclass(frozen=True, slots=True)
+class Validator:
+    """A compiled schema."""
+
+    compiled: Any
+
+    def wrong(self, value: Any) -> str | None:
+        """What is wrong with a value and where, in one sentence; None when it fits."""
+        error = next(iter(self.compiled.iter_errors(value)), None)
+        return None if error is None else f"{error.json_path}: {error.message}"
+
+
+def validator(schema: Mapping[str, Any]) -> Validator:
+    """Compiles a schema that `schema_faults` found nothing wrong with."""
+    from jsonschema import Draft202012Validator
+    from jsonschema.exceptions import ValidationError
+    from jsonschema.validators import extend  # pyright: ignore[reportUnknownVariableType]
+
+    def max_sentences(_: Any, most: int, text: Any, __: Any) -> Iterator[ValidationError]:
+        if isinstance(text, str) and sentences(text) > most:
+            yield ValidationError(f"{sentences(text)} sentences, {most} allowed")
+
+    return Validator(extend(Draft202012Validator, {"maxSentences": max_sentences})(schema))
+
+
+def schema_faults(schema: Mapping[str, Any]) -> Iterator[str]:
+    """What keeps a schema from being a sub-agent's: it is no schema, or has a field for a question to the user (SO-8)."""
+    from jsonschema import Draft202012Validator
+    from jsonschema.exceptions import SchemaError
+
+    try:
+        Draft202012Validator.check_schema(schema)
+    except SchemaError as error:
+        yield f"no JSON Schema, at {error.json_path}: {error.message}"
+        return
+    for name in _properties(schema):
+        if _ASKING.search(name):
+            yield f"field {name!r} would put a question to the user; take it out and let a low confidence speak"
+
+
+def sentences(text: str) -> int:
+    """How many sentences a text has; titles and the usual abbreviations end none."""
+    return sum(1 for part in _ENDING.split(_ABBREVIATION.sub("", text)) if part and part.strip())
+
+
+def _properties(schema: Any) -> Iterator[str]:
+    if isinstance(schema, Mapping):
+        for key, value in cast("Mapping[str, Any]", schema).items():
+            if key == "properties" and isinstance(value, Mapping):
+                yield from cast("Mapping[str, Any]", value)
+            yield from _properties(value)
+    elif isinstance(schema, list):
+        for value in cast("list[Any]", schema):
+            yield from _properties(value)

@@ -1,0 +1,31 @@
+"""Whether a card's contract can be held at all: every promise the runtime could not keep is a fault of the deck."""
+
+from collections.abc import Iterator, Mapping
+
+from kit.compose.answer_schema import schema_faults
+from kit.core.card import AgentCard
+from kit.core.errors import nearest
+from kit.core.model import ModelSpec
+
+Fault = tuple[tuple[str | int, ...], str]
+"""Where in the card, and the sentence with the fix."""
+
+
+def contract_faults(card: AgentCard, models: Mapping[str, ModelSpec]) -> Iterator[Fault]:
+    """Faults of one card's contract (SO-1, SO-8, SO-11)."""
+    for tool in card.tool_grants:
+        if tool not in card.tools:
+            yield ("tool_grants", tool), f"a grant for {tool!r}, which the card does not list: {nearest(tool, card.tools)}"
+    if card.handoff.output_schema is not None:
+        for sentence in schema_faults(card.handoff.output_schema):
+            yield ("handoff", "output_schema"), sentence
+    if card.policy.cost is not None:
+        for key in dict.fromkeys((card.model, card.fallback_model)):
+            spec = models.get(key or "")
+            if spec is not None and (spec.price_in is None or spec.price_out is None):
+                yield (
+                    ("policy", "cost"),
+                    f"the price of model {key!r} is not known; give it in models.yaml or limit tokens",
+                )
+    if card.policy.model_time_ms is not None and card.fallback_model is None:
+        yield ("policy", "model_time_ms"), "it says when to turn to the fallback model; name one in fallback_model"

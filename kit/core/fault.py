@@ -1,0 +1,194 @@
+"""What can be made to go wrong in a turn, as data: where, how, and in plain words what a person would see."""
+
+import math
+from collections.abc import Collection, Iterable, Mapping
+from typing import Literal, get_args
+
+from kit.core.errors import FaultError, UnknownId
+from kit.core.outcome import Axis
+from kit.core.value import Value
+
+Kind = Literal[
+    "raise",
+    "hang",
+    "slow_drip",
+    "instantiation",
+    "refuses",
+    "error_envelope",
+    "partial_envelope",
+    "foreign_principal",
+    "bad_payload",
+    "version_break",
+    "malformed_status",
+    "unknown_tool",
+    "repeats_id",
+    "drops_call",
+    "routing_fails",
+    "routing_hangs",
+    "composing_fails",
+    "composing_hangs",
+]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+FaultAxis = Axis | Literal["orchestrator", "none"]
+"""Where it is felt: invocation and data as in outcomes (a fan-out with either is PC2's third axis); `none`: nothing is lost."""
+Place = Literal["model", "agent", "upstream", "tool"]
+
+RAW = "zx-raw-9d2e"
+"""Stands in every raw reason a fault gives: it may appear in the trace, never in a text."""
+PLANTED = "zx-stranger-41c7"
+"""Stands in every payload of a foreign principal and every payload that breaks its type: it may appear nowhere."""
+PLANTED_NUMBER = 918_273_645
+"""Takes the place of larger numbers in a foreign payload."""
+STRANGE_STATUS = "zx_status_77b1"
+"""A progress report outside the vocabulary: no person may read it."""
+HEADER = "x-inject"
+"""How a request to an embedded service asks for faults: their kinds, separated by commas."""
+
+
+class About(Value):
+    """What is known of a kind of fault."""
+
+    label: str
+    """One sentence that goes on from the name of an agent: "Rewards does not answer in time"."""
+    axis: FaultAxis
+    place: Place
+    """What is made to misbehave: the model, the agent itself, the service behind its tools, or a tool."""
+    orchestrator: Literal["never", "only", "too"] = "never"
+    """Whether the orchestrator can have it, and nobody else."""
+    seconds: float = 0.0
+    """How long it takes when nobody says."""
+
+
+HANGS = 600.0
+"""Longer than any budget of a turn."""
+CATALOGUE: Mapping[Kind, About] = {
+    "raise": About(label="fails in the middle of its work", axis="invocation", place="model"),
+    "hang": About(label="does not answer in time", axis="invocation", place="model", seconds=HANGS),
+    "slow_drip": About(label="answers one word at a time", axis="invocation", place="model", orchestrator="too", seconds=1.0),
+    "instantiation": About(label="cannot be started at all", axis="invocation", place="agent"),
+    "refuses": About(label="declines to answer", axis="invocation", place="model", orchestrator="too"),
+    "error_envelope": About(label="gets no data from its service", axis="data", place="upstream"),
+    "partial_envelope": About(label="gets data with one source missing", axis="data", place="upstream"),
+    "foreign_principal": About(label="is sent somebody else's data", axis="data", place="upstream"),
+    "bad_payload": About(label="is sent data of the wrong shape", axis="data", place="upstream"),
+    "version_break": About(label="is sent data of a version it does not know", axis="data", place="upstream"),
+    "malformed_status": About(label="reports progress in a word nobody agreed on", axis="none", place="tool"),
+    "unknown_tool": About(label="calls a tool that does not exist", axis="none", place="model", orchestrator="too"),
+    "repeats_id": About(label="gives two calls the same id", axis="none", place="model", orchestrator="too"),
+    "drops_call": About(label="forgets the last of its calls, once", axis="orchestrator", place="model", orchestrator="only"),
+    "routing_fails": About(label="fails while it decides whom to ask", axis="orchestrator", place="model", orchestrator="only"),
+    "routing_hangs": About(
+        label="never decides whom to ask", axis="orchestrator", place="model", orchestrator="only", seconds=HANGS
+    ),
+    "composing_fails": About(label="fails while it words the answer", axis="orchestrator", place="model", orchestrator="only"),
+    "composing_hangs": About(
+        label="never finishes wording the answer", axis="orchestrator", place="model", orchestrator="only", seconds=HANGS
+    ),
+}
+"""Every kind, with what is known of it."""
+
+ALIASES: Mapping[str, Kind] = {
+    "error": "raise",
+    "crash": "raise",
+    "timeout": "hang",
+    "slow": "slow_drip",
+    "down": "error_envelope",
+    "partial": "partial_envelope",
+    "stranger": "foreign_principal",
+    "garbage": "bad_payload",
+    "version": "version_break",
+    "status": "malformed_status",
+    "missing": "instantiation",
+    "refusal": "refuses",
+    "tool": "unknown_tool",
+    "repeat": "repeats_id",
+    "forgets": "drops_call",
+}
+"""Shorter words for the same; `raise`, `hang`, `error` and `timeout` of the orchestrator are those of its routing call."""
+
+
+class Fault(Value):
+    """One thing that goes wrong in a turn."""
+
+    where: str
+    """Id of an agent, the orchestrator included."""
+    kind: Kind
+    seconds: float | None = None
+    """How long it hangs, or the pause between two words of a slow drip; None takes the kind's own."""
+
+    @property
+    def pause(self) -> float:
+        """Seconds; 0 for the kinds that take no time."""
+        return CATALOGUE[self.kind].seconds if self.seconds is None else self.seconds
+
+    @property
+    def axis(self) -> FaultAxis:
+        return CATALOGUE[self.kind].axis
+
+    @property
+    def label(self) -> str:
+        """One plain sentence, fit for a switch."""
+        return f"{self.where.replace('_', ' ').replace('-', ' ').capitalize()} {CATALOGUE[self.kind].label}"
+
+    def __str__(self) -> str:
+        return f"{self.where}={self.kind}" + ("" if self.seconds is None else f":{self.seconds:g}")
+
+
+class InjectedFault(RuntimeError):
+    """What a fault raises; its text is the kind that must stay in the trace."""
+
+    def __init__(self, fault: Fault):
+        super().__init__(f"injected {fault.kind} at {fault.where} (code 503, {RAW})")
+
+
+def kinds_of(where: str, root: str) -> tuple[Kind, ...]:
+    """The kinds an agent can have, or the orchestrator when `where` is `root`."""
+    unfit = "never" if where == root else "only"
+    return tuple(kind for kind, about in CATALOGUE.items() if about.orchestrator != unfit)
+
+
+def parse(text: str, agents: Collection[str], root: str) -> Fault:
+    """Reads `agent=kind` or `agent=kind:seconds`, such as `rewards=timeout` and `shop=hang:12`.
+
+    `agents` are the ids there are, `root` the orchestrator's; the word "orchestrator" always means it. A kind may be one of
+    ALIASES. Raises FaultError for another form, UnknownId naming the nearest agents or kinds.
+    """
+    where, equals, rest = (part.strip() for part in text.partition("="))
+    if not (where and equals and rest):
+        raise FaultError(f"fault {text!r} cannot be read: write agent=kind, such as rewards=timeout")
+    where = root if where == "orchestrator" else where
+    if where not in agents:
+        raise UnknownId("agent", where, agents)
+    word, colon, figure = (part.strip() for part in rest.partition(":"))
+    kind = _kind(word, where, root)
+    return Fault(where=where, kind=kind, seconds=_seconds(text, kind, figure) if colon else None)
+
+
+def parse_all(texts: Iterable[str | Fault], agents: Collection[str], root: str) -> tuple[Fault, ...]:
+    """Several faults, each a Fault already or in words; both are held against the agents there are."""
+    return tuple(parse(str(text), agents, root) for text in texts)
+
+
+def _kind(word: str, where: str, root: str) -> Kind:
+    fit = kinds_of(where, root)
+    kind: str = ALIASES.get(word, word)
+    if where == root and kind in ("raise", "hang"):
+        kind = "routing_fails" if kind == "raise" else "routing_hangs"
+    for known in fit:
+        if kind == known:
+            return known
+    if kind in KINDS:
+        owner = "the orchestrator" if CATALOGUE[kind].orchestrator == "only" else "a sub-agent"
+        raise FaultError(f"fault {word!r} is one of {owner}, not of {where!r}; it can have {', '.join(fit)}")
+    raise UnknownId("fault", word, (*fit, *(alias for alias, meant in ALIASES.items() if meant in fit)))
+
+
+def _seconds(text: str, kind: Kind, figure: str) -> float:
+    try:
+        seconds = float(figure)
+    except ValueError:
+        seconds = -1.0
+    if not (CATALOGUE[kind].seconds and math.isfinite(seconds) and seconds >= 0):
+        timed = ", ".join(kind for kind, about in CATALOGUE.items() if about.seconds)
+        raise FaultError(f"fault {text!r} cannot be read: seconds are a number, and only {timed} take any")
+    return seconds

@@ -1,0 +1,172 @@
+"""Messages that ask for nothing: greetings, thanks, goodbyes, agreement. A strict allow-list (SAT-6)."""
+
+import re
+
+from kit.core.words import listed, words
+
+
+def _either(*listed: str) -> str:
+    """One alternative a line; `{}` marks stay as they are."""
+    return "(?:" + "|".join(line.strip() for text in listed for line in text.strip().splitlines()) + ")"
+
+
+_FILLER = _either(
+    r"""so much
+    very much
+    a lot
+    a bunch
+    (?:right |for )?now
+    (?:to|for) me
+    very|really|again|today|tonight|then|there|all|everyone|everything|indeed|please|too"""
+)
+_GREETING = _either(
+    r"""(?:hi|hello|hey)(?: there)?
+    howdy|hiya|yo|greetings
+    good (?:morning|afternoon|evening|day)
+    nice to meet you"""
+)
+_WELL = _either(
+    r"""how are you(?: doing)?
+    how(?:'s| is) it going
+    how do you do
+    how are things
+    what's up
+    hope you(?:'re| are) well"""
+)
+_HELP = _either(
+    r"""your (?:kind )?(?:help|time|assistance|service|support|information|info)
+    the (?:help|info|information|update|assistance)
+    all (?:of )?(?:your|the) help
+    helping(?: me)?(?: out)?
+    being so helpful
+    that|this|everything"""
+)
+_THANKS = (
+    _either(
+        r"""(?:many |much )?thanks
+    thank (?:you|u)
+    thankyou|thanx|thx|ty|cheers
+    much appreciated""",
+        rf"(?:i |we )?(?:really |truly |do |so )*appreciate (?:it|{_HELP})",
+        r"""you(?:'ve| have) been (?:very |so |really |a great )?(?:helpful|help)
+    you(?:'re| are) (?:very |so |really )?(?:helpful|great|awesome|amazing|the best|welcome)""",
+    )
+    + rf"(?: for {_HELP})?"
+)
+_BYE = _either(
+    r"""bye(?: bye)?
+    good ?bye
+    see (?:you|ya)(?: later| soon)?
+    later|laters|farewell|adios
+    take care
+    good night
+    have a (?:good|great|nice|wonderful|lovely) (?:one|day|night|evening|weekend|time)
+    (?:you too|same to you)"""
+)
+_DONE = _either(
+    r"""(?:no|nope|nah)(?: thanks| thank you)?
+    not (?:now|today|at this time|at the moment|right now|really|yet)
+    (?:that|this|it)(?:'s|s| is|'ll be| will be| would be)(?: about)? (?:all|it|everything|enough)
+    for (?:now|today)|i (?:needed|need|wanted|want)
+    that does it
+    nothing(?: else| more)?
+    (?:no |nope )?(?:i'm|i am|we're|we are) (?:all )?(?:good|done|set|fine|okay|ok)
+    i (?:don't|do not|dont) need (?:anything|any|any more|any other|any further|nothing)(?: else| more| help| assistance| other)*
+    i have (?:all|everything) i need(?:ed)?"""
+)
+_PLEASING = _either(
+    r"""good|great|perfect|nice|cool|awesome|fine|right|correct|wonderful|excellent|amazing|helpful|okay|ok|interesting
+    lovely|fantastic"""
+)
+_AFFIRM = _either(
+    r"""yes|yeah|yep|yup|yea|yeap|sure|correct|right|exactly|ok|okay|k|alright|definitely|absolutely|certainly|understood
+    sure thing|of course|all right|please do|go ahead|do it|why not|i see|got it|makes sense|good to know
+    no problem|no worries""",
+    rf"(?:that )?sounds (?:like a plan|{_PLEASING})",
+    rf"(?:that|this|it)(?:'s|'ll be|'d be| is| was| would be| will be| works| looks| seems)(?: {_PLEASING}| so)*",
+)
+_PRAISE = _either(
+    r"""great|good|perfect|awesome|excellent|cool|nice|wonderful|fantastic|lovely|amazing|brilliant|super|neat|sweet|fine
+    (?:good|great|nice) (?:job|work)
+    well done
+    (?:i )?love it
+    i like (?:it|that)
+    wow|haha|lol|oh|ah|hmm|well"""
+)
+
+
+def _whole(*parts: str) -> re.Pattern[str]:
+    return re.compile(rf"\W*(?:\b{_either(*parts, _FILLER)}\b\W*)+", re.I)
+
+
+SMALL_TALK = _whole(_GREETING, _WELL, _THANKS, _BYE, _DONE, _AFFIRM, _PRAISE, "and|but|just|for|sir|friend")
+"""Matches a whole message made of nothing but pleasantries."""
+CLOSERS = listed(
+    """that that's that'll thats this it it's is was will should would be been do does did all everything anything nothing i
+    i'm i'll i've you you've you're your we for now today tonight so ever very much great good nice perfect awesome wonderful
+    lovely excellent amazing day night evening weekend one a an the thanks thank bye goodbye help helped helps helping
+    helpful need needed needs wanted know think guess to of my me have had enjoy again really appreciate information info
+    service time times no nope not yes yeah yep ok okay alright sure just then and but here from take care welcome see later
+    else other more wait soon kind if with going go looking it'll well oh too as at in there cheers hope like lot"""
+)
+"""Words a message may be made of that ends a conversation."""
+ENDING = re.compile(
+    rf"""\b(?:{_THANKS}|{_BYE}|(?:'ll|should) do it
+        |(?:that|this|it)(?:'s|s|'ll be| is| was| will be| should be)? (?:about )?(?:all|it|everything))\b""".replace(
+        "\n        ", ""
+    ),
+    re.I,
+)
+AFFIRMATIVE = _whole(_AFFIRM, _PRAISE)
+"""A bare yes: small talk, unless it answers a question."""
+NEGATIVE = _whole(
+    "no|nope|nah|never|none|neither|not (?:yet|really|at all|sure)|i don't think so|it (?:did not|didn't|does not|doesn't)"
+)
+"""A bare no."""
+GREETING = re.compile(rf"^\W*{_GREETING}\b", re.I)
+WELL_BEING = re.compile(_WELL, re.I)
+THANKS = re.compile(_THANKS, re.I)
+GOODBYE = re.compile(rf"^\W*{_BYE}\W*$|\b(?:bye|goodbye)\b", re.I)
+_APART = re.compile(r"\s+(?=(?:n['’]t|['’](?:s|m|re|ve|ll|d))\b)", re.I)
+
+
+def untokenised(text: str) -> str:
+    """Joins endings that were written apart: `that 's`, `do n't`."""
+    return _APART.sub("", text)
+
+
+CLOSING_QUESTION = re.compile(
+    r"""\b(?:(?:anything|something|any\ (?:other|more)|what)\ else|any\ other|help\ you\ (?:further|more|with\ anything)
+        |more\ help)\b""",
+    re.I | re.X,
+)
+"""A question that offers help in general and so leaves no agent in play."""
+
+CONFIRM = re.compile(
+    r"\b(?:please confirm|confirm (?:that|the|this|your|if)|confirmation details|let me know (?:if|which|what|when))\b", re.I
+)
+"""A question without a question mark."""
+
+
+def small_talk(request: str, said: str = "") -> bool:
+    """True for a greeting, thanks, goodbye or acknowledgement, by a strict allow-list; a bare yes to a question is an answer."""
+    text = untokenised(request.strip()[:400])
+    heard = words(text)
+    if not heard:
+        return False
+    if SMALL_TALK.fullmatch(text):
+        return not (asks(said) and AFFIRMATIVE.fullmatch(text))
+    return "?" not in text and ENDING.search(text) is not None and all(word in CLOSERS for word in heard)
+
+
+def bare_answer(request: str) -> bool:
+    """True for a yes or a no without anything else."""
+    text = untokenised(request.strip()[:400])
+    return AFFIRMATIVE.fullmatch(text) is not None or NEGATIVE.fullmatch(text) is not None
+
+
+def asks(said: str) -> bool:
+    """True when the assistant's last words were a question about the matter in hand."""
+    last = re.split(r"(?<=[.!?])\s+", said.strip()[-600:])[-2:]
+    open_question = last[-1].endswith("?") or any(CONFIRM.search(sentence) for sentence in last)
+    return open_question and not CLOSING_QUESTION.search(last[-1])

@@ -1,0 +1,38 @@
+"""The words of a text, and which of them say what it is about."""
+
+import re
+
+
+def listed(text: str) -> frozenset[str]:
+    """A set written down as words with blanks between them."""
+    return frozenset(text.split())
+
+
+STOP = listed(
+    """a an the of for to in on at and or is are be been was were am i me my mine myself we us our you your yours it its
+    this that these those with by from as can could would should will shall may might do does did doing done have has had
+    having please just so if some any there here them they he she his her him what which who whom whose how when where why
+    not no yes let lets let's i'd i'm i'll i've it's that's what's there's like want wants need needs know tell get give
+    make go also too then up out about into etc e.g eg s t handle handles handled request requests question questions
+    related hi hello hey thanks thank okay ok well one ones"""
+)
+"""Words that say nothing about what a request is for."""
+
+_UNSPACED = r"\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff"
+"""Scripts written without blanks: each character counts as a word."""
+_WORD = re.compile(rf"[{_UNSPACED}]|[^\W_{_UNSPACED}]+(?:'[^\W_{_UNSPACED}]+)?")
+
+
+def words(text: str) -> list[str]:
+    """The words of a text in any alphabet, in lower case and in order."""
+    return _WORD.findall(text.lower().replace("’", "'"))
+
+
+def content_words(text: str) -> frozenset[str]:
+    """The words that say what a text is about, singular and plural taken as one; empty when none does."""
+    return frozenset(_plain(word) for word in words(text) if word not in STOP)
+
+
+def _plain(word: str) -> str:
+    word = word.removesuffix("'s")
+    return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word

@@ -1,0 +1,65 @@
+"""Continues a conversation from the provider's own memory of it, and from its narration where that has been lost (SAT-15)."""
+
+from collections.abc import AsyncIterator, Sequence
+from typing import Any
+
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
+from langchain_core.runnables import Runnable, RunnableConfig
+
+
+class Chained(Runnable[Any, Any]):
+    """A model of the Responses API: where the newest answer before the request names a response, earlier turns stay home.
+
+    When the provider refuses that response, before anything was said, it is asked again with every message.
+    """
+
+    def __init__(self, inner: Runnable[Any, Any]):
+        self.inner = inner
+
+    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
+        messages, previous = chain(input)
+        if previous is not None:
+            try:
+                return await self.inner.ainvoke(messages, config, previous_response_id=previous, **kwargs)
+            except Exception as error:
+                if not forgotten(error):
+                    raise
+        return await self.inner.ainvoke(input, config, **kwargs)
+
+    def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
+        raise NotImplementedError("a bound model is asynchronous: use ainvoke or astream")
+
+    async def astream(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> AsyncIterator[Any]:
+        messages, previous = chain(input)
+        said = False
+        if previous is not None:
+            try:
+                async for chunk in self.inner.astream(messages, config, previous_response_id=previous, **kwargs):
+                    said = True
+                    yield chunk
+                return
+            except Exception as error:
+                if said or not forgotten(error):
+                    raise
+        async for chunk in self.inner.astream(input, config, **kwargs):
+            yield chunk
+
+
+def chain(messages: Sequence[BaseMessage]) -> tuple[Sequence[BaseMessage], str | None]:
+    """What is to be sent, and the response it continues: the prompt and the request on, without the turns before it.
+
+    Only an answer from before the request counts: within a turn every message is sent, so that no call depends on another.
+    """
+    asked = max((at for at, message in enumerate(messages) if isinstance(message, HumanMessage)), default=0)
+    before = messages[asked - 1] if asked else None
+    previous = before.response_metadata.get("id") if isinstance(before, AIMessage) else None
+    if not previous:
+        return messages, None
+    prompt = [message for message in messages[:asked] if isinstance(message, SystemMessage)]
+    return [*prompt, *messages[asked:]], str(previous)
+
+
+def forgotten(error: BaseException) -> bool:
+    """Whether a provider says that it does not know the response any more."""
+    told = f"{getattr(error, 'code', '')} {error}".lower()
+    return "previous_response" in told or ("previous response" in told and "not found" in told)

@@ -1,0 +1,160 @@
+"""A chat model that misbehaves when the turn it serves was told to; at any other time it is the model it wraps."""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from contextlib import aclosing
+from typing import Any, cast
+
+from langchain_core.language_models.chat_models import BaseChatModel
+from langchain_core.messages import AIMessage, AIMessageChunk, ToolMessage
+from langchain_core.messages.ai import add_ai_message_chunks
+from langchain_core.messages.tool import ToolCall
+from langchain_core.runnables import Runnable, RunnableConfig
+
+from kit.core.fault import Fault, InjectedFault
+from kit.core.injection import active, once
+
+REFUSAL = "I'm sorry, but I can't help with that."
+STRANGE_TOOL = "ask_weather"
+"""A name that a model might make up."""
+Chunks = AsyncGenerator[Any, None]
+Calls = list[ToolCall]
+
+
+class FaultyModel(Runnable[Any, AIMessage]):
+    """Wraps the model of one agent, its tools bound or not. Asynchronous only: `ainvoke` or `astream`."""
+
+    def __init__(self, agent: str, inner: Runnable[Any, Any]):
+        self._agent, self._inner = agent, inner
+
+    def bind_tools(self, tools: Sequence[Any], **kwargs: Any) -> "FaultyModel":
+        """The same with tools bound; raises TypeError when the wrapped model is not a chat model."""
+        if not isinstance(self._inner, BaseChatModel):
+            raise TypeError("the tools of this model are bound already")
+        return FaultyModel(self._agent, self._inner.bind_tools(tools, **kwargs))
+
+    def astream(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> AsyncIterator[Any]:
+        """The wrapped model's own stream, or a disturbed one."""
+        stream = self._inner.astream(input, config, **kwargs)
+        for fault in active(self._agent, "model"):
+            if _concerns(fault, input):
+                stream = _DISTURBED[fault.kind](fault, cast("Chunks", stream))
+        return stream
+
+    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> AIMessage:
+        return await _whole(cast("Chunks", self.astream(input, config, **kwargs)))
+
+    def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> AIMessage:
+        raise NotImplementedError("faults are for turns, and turns are asynchronous: use ainvoke or astream")
+
+
+def _concerns(fault: Fault, messages: Any) -> bool:
+    """Whether a fault is about this call: the routing call is made before any tool has answered, the composing call after."""
+    answered = isinstance(messages, list) and any(isinstance(m, ToolMessage) for m in cast("list[Any]", messages))
+    match fault.kind:
+        case "routing_fails" | "routing_hangs" | "unknown_tool" | "repeats_id":
+            return not answered
+        case "drops_call":
+            return not answered and once(fault)
+        case "composing_fails" | "composing_hangs":
+            return answered
+        case _:
+            return True
+
+
+async def _fails(fault: Fault, stream: Chunks) -> Chunks:
+    """Breaks off after the first piece, the way a connection does."""
+    async with aclosing(stream):
+        async for chunk in stream:
+            yield chunk
+            break
+    raise InjectedFault(fault)
+
+
+async def _hangs(fault: Fault, stream: Chunks) -> Chunks:
+    await asyncio.sleep(fault.pause)
+    async with aclosing(stream):
+        async for chunk in stream:
+            yield chunk
+
+
+async def _drips(fault: Fault, stream: Chunks) -> Chunks:
+    async with aclosing(stream):
+        async for chunk in stream:
+            for piece in _words(chunk):
+                await asyncio.sleep(fault.pause)
+                yield piece
+
+
+async def _refuses(fault: Fault, stream: Chunks) -> Chunks:
+    """Says no in the field providers have for it, and nothing else."""
+    await stream.aclose()
+    ending = {"finish_reason": "stop"}
+    yield AIMessage("", additional_kwargs={"refusal": REFUSAL}, response_metadata=ending)
+
+
+def _calling(change: Callable[[Calls], Calls]) -> Callable[[Fault, Chunks], Chunks]:
+    """A stream whose calls are others; they are known at the end, so it comes in one piece."""
+
+    async def changed(fault: Fault, stream: Chunks) -> Chunks:
+        message = await _whole(stream)
+        yield message.model_copy(update={"tool_calls": change(message.tool_calls)})
+
+    return changed
+
+
+def _forgotten(calls: Calls) -> Calls:
+    return calls[:-1] if len(calls) > 1 else calls
+
+
+def _repeated(calls: Calls) -> Calls:
+    """All with the id of the first; a single call is made twice."""
+    made = calls if len(calls) > 1 else calls * 2
+    return [ToolCall(name=call["name"], args=call["args"], id=calls[0]["id"], type="tool_call") for call in made]
+
+
+def _strange(calls: Calls) -> Calls:
+    """One more, of a tool nobody bound."""
+    query = str(calls[0]["args"].get("query", "")) if calls else ""
+    return [*calls, ToolCall(name=STRANGE_TOOL, args={"query": query}, id="call-strange", type="tool_call")]
+
+
+_DISTURBED: dict[str, Callable[[Fault, Chunks], Chunks]] = {
+    "raise": _fails,
+    "routing_fails": _fails,
+    "composing_fails": _fails,
+    "hang": _hangs,
+    "routing_hangs": _hangs,
+    "composing_hangs": _hangs,
+    "slow_drip": _drips,
+    "refuses": _refuses,
+    "drops_call": _calling(_forgotten),
+    "repeats_id": _calling(_repeated),
+    "unknown_tool": _calling(_strange),
+}
+
+
+def _words(chunk: Any) -> list[Any]:
+    """A chunk of several words as one chunk a word; what else it carries stays with the last."""
+    if not isinstance(chunk, AIMessageChunk) or not isinstance(chunk.content, str):
+        return [chunk]
+    words = chunk.content.split(" ")
+    pieces = [*(f"{word} " for word in words[:-1]), words[-1]]
+    *early, last = [piece for piece in pieces if piece] or [""]
+    return [*(AIMessageChunk(content=piece) for piece in early), chunk.model_copy(update={"content": last})]
+
+
+async def _whole(stream: Chunks) -> AIMessage:
+    async with aclosing(stream):
+        chunks = [chunk async for chunk in stream]
+    if not all(isinstance(chunk, AIMessageChunk) for chunk in chunks) or not chunks:
+        return chunks[-1] if chunks else AIMessage("")
+    said = add_ai_message_chunks(chunks[0], *chunks[1:])
+    return AIMessage(
+        content=said.content,
+        tool_calls=said.tool_calls,
+        usage_metadata=said.usage_metadata,
+        response_metadata=said.response_metadata,
+        additional_kwargs=said.additional_kwargs,
+        id=said.id,
+    )

@@ -1,0 +1,48 @@
+"""The one alert of the kit: a reply for another principal came in, which must never happen (PC2-NFR-4)."""
+
+import logging
+from collections.abc import Iterable, Sequence
+
+from kit.core.record import TurnRecord
+from kit.core.value import Value
+
+MISMATCH = 'ps6.envelope.principal_mismatch_total{consumer="consumer-agent"}'
+WINDOW = 300.0
+"""Seconds: more than none in any five minutes is an alert."""
+log = logging.getLogger("kit.alert")
+
+
+class Alert(Value):
+    """Mismatches within one window; times are seconds since the epoch."""
+
+    metric: str = MISMATCH
+    since: float
+    """The first of them: the window is [since, since + WINDOW)."""
+    last: float
+    count: int
+    turn_ids: tuple[str, ...]
+    """Turns they happened in, each once."""
+
+
+def alerts(turns: Iterable[TurnRecord], now: float | None = None) -> tuple[Alert, ...]:
+    """Every window with a mismatch, oldest first; with `now`, only what fires then: mismatches in (now - WINDOW, now]."""
+    hits = sorted((turn.started_at + at, turn.id) for turn in turns for at in turn.measures.mismatches)
+    if now is not None:
+        hits = [hit for hit in hits if now - WINDOW < hit[0] <= now]
+    found: list[list[tuple[float, str]]] = []
+    for hit in hits:
+        if found and hit[0] < found[-1][0][0] + WINDOW:
+            found[-1].append(hit)
+        else:
+            found.append([hit])
+    return tuple(_alert(group) for group in found)
+
+
+def sound(turn: TurnRecord) -> None:
+    """Says so at once, for whoever reads the log; names the turn and nothing of what was in it."""
+    if turn.measures.mismatches:
+        log.critical("%s: %d in turn %s", MISMATCH, len(turn.measures.mismatches), turn.id)
+
+
+def _alert(hits: Sequence[tuple[float, str]]) -> Alert:
+    return Alert(since=hits[0][0], last=hits[-1][0], count=len(hits), turn_ids=tuple(dict.fromkeys(turn for _, turn in hits)))

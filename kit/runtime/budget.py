@@ -1,0 +1,182 @@
+"""What an agent may spend and what it has: a tree of accounts, reserved at dispatch, rolled up exactly once (SO-2)."""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from kit.core.card import AgentCard, Policy
+from kit.core.outcome import Usage
+
+Purse = Literal["input_tokens", "output_tokens", "tool_calls", "cost"]
+"""What can run out, by the name it has in a Usage; time is kept by `guarded()`, depth beside the purses."""
+_PURSES: tuple[Purse, ...] = ("input_tokens", "output_tokens", "tool_calls", "cost")
+CHARACTERS = 4
+"""Of a token, where nobody counted."""
+
+
+class OverBudget(Exception):
+    """An agent reached the end of what its card allows; dispatch makes it Failure(reason="budget")."""
+
+
+@dataclass(slots=True, eq=False)
+class Ledger:
+    """One agent's account in one invocation. Its limits hold for the agents below it too.
+
+    While a child is open its whole reservation counts as taken here, so siblings can never spend the same token twice.
+    """
+
+    agent: str = ""
+    parent: "Ledger | None" = None
+    limits: dict[Purse, float] = field(default_factory=dict[Purse, float])
+    depth: int | None = None
+    """Levels of agents there may be below; None for any number."""
+    settled: bool = False
+    shared: bool = False
+    """Something above can run out."""
+    bounded: bool = False
+    """Something here or above can run out."""
+    children: list["Ledger"] = field(default_factory=list["Ledger"])
+    """Those still open."""
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cached_tokens: int = 0
+    model_calls: int = 0
+    tool_calls: int = 0
+    cost: float | None = None
+    estimated: bool = False
+
+    def reserve(self, policy: Policy) -> None:
+        """Takes this agent's limits out of what the agents above have left.
+
+        Raises OverBudget where they have nothing left. An agent without a limit of its own draws on its parent's.
+        """
+        above = self.parent
+        self.limits = _limits(policy)
+        self.depth = policy.max_recursion_depth
+        if above is not None:
+            if above.depth is not None:
+                self.depth = above.depth - 1 if self.depth is None else min(self.depth, above.depth - 1)
+            if above.bounded:
+                self.shared = True
+                self._narrow(above)
+            above.children.append(self)
+        self.bounded = self.shared or bool(self.limits)
+
+    def charge(self, usage: Usage) -> None:
+        """Books what was spent. What comes after the account was settled goes to the parent at once: nothing is lost."""
+        if self.settled and self.parent is not None:
+            self.parent.charge(usage)
+        self.input_tokens += usage.input_tokens
+        self.output_tokens += usage.output_tokens
+        self.cached_tokens += usage.cached_tokens
+        self.model_calls += usage.model_calls
+        self.tool_calls += usage.tool_calls
+        self.estimated = self.estimated or usage.estimated
+        if usage.cost is not None:
+            self.cost = (self.cost or 0.0) + usage.cost
+
+    def settle(self) -> Usage:
+        """Closes the account: gives back what was reserved and adds what was spent to the parent's, the first time only."""
+        spent = self.usage()
+        if not self.settled:
+            self.settled = True
+            if self.parent is not None:
+                if self in self.parent.children:
+                    self.parent.children.remove(self)
+                self.parent.charge(spent)
+        return spent
+
+    def usage(self) -> Usage:
+        """Spent so far, by this agent and the settled ones below it."""
+        return Usage(
+            input_tokens=self.input_tokens,
+            output_tokens=self.output_tokens,
+            cached_tokens=self.cached_tokens,
+            model_calls=self.model_calls,
+            tool_calls=self.tool_calls,
+            cost=self.cost,
+            estimated=self.estimated,
+        )
+
+    @property
+    def touched(self) -> bool:
+        """Whether anything was booked here."""
+        return bool(self.model_calls or self.tool_calls or self.input_tokens or self.output_tokens or self.cost)
+
+    def room(self, purse: Purse) -> float | None:
+        """What may still be spent; negative when more was, None without a limit."""
+        if purse in self.limits:
+            return self.limits[purse] - (self._taken(purse) if self.children else getattr(self, purse) or 0)
+        return self.parent.room(purse) if self.shared and self.parent is not None else None
+
+    def before_model(self, tokens: int, price: float | None) -> float | None:
+        """Whether a model call of about `tokens`, at dollars a million, fits; returns the tokens its answer may have.
+
+        Raises OverBudget when it does not fit.
+        """
+        if not self.bounded:
+            return None
+        room = self.room("output_tokens")
+        if room is not None and room < 1:
+            raise OverBudget(f"tokens out: {self.output_tokens} spent, none is left")
+        _fits(tokens, self.room("input_tokens"), "tokens in")
+        left = self.room("cost")
+        if left is not None:
+            cost = (price or 0.0) * tokens / 1e6
+            if left <= 0 or cost > left:
+                raise OverBudget(f"cost: {cost:g} needed, {max(left, 0.0):g} left")
+        return room
+
+    def after_model(self) -> None:
+        """Raises OverBudget when the call just booked took more than there was."""
+        if self.bounded:
+            for purse in _PURSES if self.shared else self.limits:
+                room = self.room(purse)
+                if room is not None and room < 0:
+                    raise OverBudget(f"{purse.replace('_', ' ')}: {-room:g} more than allowed")
+
+    def before_tools(self, count: int) -> None:
+        """Raises OverBudget when `count` more tool calls are too many; then none of them runs."""
+        if self.bounded:
+            _fits(count, self.room("tool_calls"), "tool calls")
+
+    def within(self, agent: str) -> bool:
+        """Whether this is an account of that agent, or of an agent it called, directly or not."""
+        node: Ledger | None = self
+        while node is not None:
+            if node.agent == agent:
+                return True
+            node = node.parent
+        return False
+
+    def _narrow(self, above: "Ledger") -> None:
+        for purse in _PURSES:
+            left = above.room(purse)
+            if left is None:
+                continue
+            if left <= 0 and purse != "tool_calls":
+                raise OverBudget(f"nothing is left of the {purse.replace('_', ' ')} of {above.agent!r}")
+            if purse in self.limits:
+                self.limits[purse] = min(self.limits[purse], max(left, 0))
+
+    def _taken(self, purse: Purse) -> float:
+        taken = getattr(self, purse) or 0
+        for child in self.children:
+            taken += max(child.limits.get(purse, 0), child._taken(purse))
+        return taken
+
+
+def root_ledger(card: AgentCard) -> Ledger:
+    """The account of a turn. Only what the orchestrator's own card says limits it: a deck's defaults are for sub-agents."""
+    ledger = Ledger(card.id)
+    ledger.reserve(card.policy)
+    return ledger
+
+
+def _limits(policy: Policy) -> dict[Purse, float]:
+    asked = (policy.tokens_in, policy.tokens_out, policy.max_tool_calls, policy.cost)
+    return {purse: limit for purse, limit in zip(_PURSES, asked, strict=True) if limit is not None}
+
+
+def _fits(needed: float, room: float | None, what: str) -> None:
+    if room is not None and needed > room:
+        raise OverBudget(f"{what}: {needed:g} needed, {max(room, 0):g} left")

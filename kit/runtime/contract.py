@@ -1,0 +1,124 @@
+"""What a sub-agent's reply must be to count as its answer: no refusal, its declared shape, sure enough (SO-4, SO-8)."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+from langchain_core.messages import AIMessage
+
+from kit.compose.answer_schema import Validator, validator
+from kit.core.card import AgentCard
+from kit.core.outcome import Reason
+
+_FENCE = re.compile(r"\A```(?:json)?\s*(.*?)\s*```\Z", re.DOTALL)
+_WORDS = {"low": 0.0, "medium": 0.5, "high": 1.0}
+_SENTENCE = re.compile(r"[^.!?…]+[.!?…]*")
+
+
+@dataclass(frozen=True, slots=True)
+class Breach:
+    """Why a reply is no answer."""
+
+    reason: Reason
+    detail: str
+    suggestion: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A reply that holds."""
+
+    text: str
+    confidence: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Contract:
+    """The output half of a card's hand-off, compiled once at bind."""
+
+    validator: Validator | None = None
+    told: str = ""
+    """What the model is told about the shape; whether it keeps to it is checked, not hoped for."""
+    min_confidence: float | None = None
+    closed: bool = False
+
+    def read(self, text: str) -> Reading | Breach:
+        """The reply as an answer, or why it is none.
+
+        A closed agent may not ask the user: a reply of questions alone is low confidence, and the parent decides. Replies that
+        say anything beside the question stand; agents that talk with the user over turns do not close their hand-off.
+        """
+        if self.validator is None:
+            if self.closed and only_asks(text):
+                return Breach("low_confidence", "a question to the user instead of an answer", text)
+            return Reading(text)
+        text = _unfenced(text)
+        try:
+            value = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            return Breach("contract_violation", f"not JSON: {error}")
+        wrong = self.validator.wrong(value)
+        if wrong:
+            return Breach("contract_violation", wrong)
+        confidence, word = _confidence(value)
+        least = self.min_confidence
+        if word == "low" or (confidence is not None and least is not None and confidence < least):
+            return Breach("low_confidence", f"confidence {word or confidence}, at least {least} asked", text)
+        return Reading(text, confidence)
+
+
+def contract_of(card: AgentCard) -> Contract:
+    """Compiles what a card says about its answers."""
+    schema = card.handoff.output_schema
+    if schema is None:
+        return Contract(closed=card.handoff.closed)
+    told = f"\nAnswer with JSON of this schema and with nothing else: {json.dumps(schema)}"
+    return Contract(validator(schema), told, card.handoff.min_confidence, card.handoff.closed)
+
+
+def refusal(message: AIMessage) -> str | None:
+    """How a model's reply says that the model, or its provider, declined; None when it did not."""
+    said: Any = message.additional_kwargs.get("refusal")
+    if said:
+        return str(said)
+    ending: Any = message.response_metadata.get("finish_reason") or message.response_metadata.get("stop_reason")
+    if ending in ("content_filter", "refusal"):
+        return f"finish reason {ending}"
+    if isinstance(message.content, str):
+        return None
+    blocks = [cast("dict[str, Any]", block) for block in message.content if isinstance(block, dict)]
+    return next((str(block.get("refusal") or "refused") for block in blocks if block.get("type") == "refusal"), None)
+
+
+def only_asks(text: str) -> bool:
+    """Whether a text is questions and nothing else; a word or two of courtesy before them do not count."""
+    sentences = [s.strip() for s in _SENTENCE.findall(text) if s.strip()]
+    said = [s for s in sentences if not s.endswith("?")]
+    return len(said) < len(sentences) and all(s.endswith("!") and len(s.split()) <= 2 for s in said)
+
+
+def _unfenced(text: str) -> str:
+    fenced = _FENCE.match(text)
+    return fenced[1] if fenced else text
+
+
+def _confidence(value: Any) -> tuple[float | None, str | None]:
+    """How sure an answer is: its own `confidence`, else that of its surest item (the others carry theirs with them)."""
+    own: Any = cast("Mapping[str, Any]", value).get("confidence") if isinstance(value, Mapping) else None
+    found = [own] if isinstance(own, str | int | float) else list(_nested(value))
+    rated = [(_WORDS.get(c, 0.0), c) if isinstance(c, str) else (float(c), None) for c in found]
+    return max(rated, key=lambda pair: pair[0], default=(None, None))
+
+
+def _nested(value: Any) -> Iterator[float | str]:
+    if isinstance(value, Mapping):
+        for key, item in cast("Mapping[str, Any]", value).items():
+            if key == "confidence" and isinstance(item, str | int | float):
+                yield item
+            else:
+                yield from _nested(item)
+    elif isinstance(value, list):
+        for item in cast("list[Any]", value):
+            yield from _nested(item)

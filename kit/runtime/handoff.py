@@ -1,0 +1,141 @@
+"""What crosses into a sub-agent: the declared fields within their limits, and nothing else (SO-3, SO-22)."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar, cast
+
+from kit.core.card import AgentCard, Handoff, HandoffField
+from kit.core.context import InheritedContext
+from kit.core.outcome import AgentCall, Answer, Failure
+from kit.runtime.budget import CHARACTERS
+
+HIDDEN = "[personal]"
+"""What stands in a trace for a personal value."""
+SHORT = 3
+"""Personal values below this many characters are hidden only where they stand alone: `5` would hide every five."""
+T = TypeVar("T")
+_NONE = Handoff()
+
+
+@dataclass(frozen=True, slots=True)
+class Crossing:
+    """A call as the sub-agent gets it, and as the trace shows it."""
+
+    call: AgentCall
+    shown: Mapping[str, Any]
+    """The fields, personal ones redacted."""
+    private: tuple[str, ...] = ()
+    """Personal values that crossed; no later event of the turn may show them."""
+    limited: tuple[str, ...] = ()
+    """What was cut or left out."""
+    breach: str | None = None
+    """Why the call cannot be made: a required field is missing, wrong or over its limit."""
+
+
+def distill(call: AgentCall, card: AgentCard | None, inherited: InheritedContext) -> Crossing:
+    """Holds a call to the card's hand-off: the runtime does it, whatever a prompt asked for.
+
+    Undeclared fields stay behind. An optional value that is wrong is left out, one that is too long is cut at its limit; both
+    are recorded. A required one that is missing, wrong or too long is a breach: a shortened answer would be a wrong one.
+    The query is cut, never refused.
+    """
+    handoff = _NONE if card is None else card.handoff
+    if not (handoff.fields or handoff.closed or handoff.max_query_tokens or call.fields):
+        return Crossing(call, call.fields)
+    notes = [f"{name} is not declared: left out" for name in call.fields if name not in handoff.fields]
+    kept: dict[str, Any] = {}
+    breach: str | None = None
+    for name, field in handoff.fields.items():
+        value = call.fields.get(name) if field.source == "model" else getattr(inherited, field.source)
+        value, note = _held(value, field)
+        if note and field.required:
+            breach = breach or f"{name} {note}"
+        elif note and name in call.fields:
+            notes.append(f"{name} {note}")
+        if value is not None:
+            kept[name] = value
+    query = _query(call.query, handoff.max_query_tokens, notes)
+    prior = None if handoff.closed else call.prior_context
+    if prior != call.prior_context:
+        notes.append("prior_context does not cross a closed hand-off: left out")
+    secret = {name for name, field in handoff.fields.items() if field.pii and name in kept}
+    return Crossing(
+        call.model_copy(update={"fields": kept, "query": query, "prior_context": prior}),
+        {name: HIDDEN if name in secret else value for name, value in kept.items()},
+        tuple(dict.fromkeys(text for name in secret for text in _texts(kept[name]))),
+        tuple(notes),
+        breach,
+    )
+
+
+def private_fields(cards: Mapping[str, AgentCard]) -> dict[str, frozenset[str]]:
+    """Tool name -> its personal fields, for the sub-agents that have any."""
+    found = {name: frozenset(n for n, field in card.handoff.fields.items() if field.pii) for name, card in cards.items()}
+    return {name: fields for name, fields in found.items() if fields}
+
+
+def hide(value: T, private: Collection[str]) -> T:
+    """The same text, list or mapping without the personal values, for the trace."""
+    return cast(T, _hidden(value, private))
+
+
+def hide_outcome(outcome: Answer | Failure, private: Collection[str]) -> Answer | Failure:
+    """An outcome for the trace; the caller keeps the whole one."""
+    return type(outcome).model_validate(hide(outcome.model_dump(), private))
+
+
+def _hidden(value: Any, private: Collection[str]) -> Any:
+    if isinstance(value, str):
+        for secret in sorted(private, key=len, reverse=True):
+            if value == secret or len(secret) >= SHORT:
+                value = value.replace(secret, HIDDEN)
+        return value
+    if isinstance(value, Mapping):
+        return {key: _hidden(item, private) for key, item in cast("Mapping[Any, Any]", value).items()}
+    if isinstance(value, tuple):
+        return tuple(_hidden(item, private) for item in cast("tuple[Any, ...]", value))
+    if isinstance(value, list):
+        return [_hidden(item, private) for item in cast("list[Any]", value)]
+    return HIDDEN if value is not None and not isinstance(value, bool) and str(value) in private else value
+
+
+def _held(value: Any, field: HandoffField) -> tuple[Any, str | None]:
+    """The value within the field's limits, and what was wrong with it."""
+    if value is None:
+        return None, "is missing"
+    if not _of_type(value, field.type):
+        return None, f"is no {field.type}: left out"
+    items = cast("list[Any]", value if isinstance(value, list) else [value])
+    if field.enum and any(item not in field.enum for item in items):
+        return None, "is none of the values it may have: left out"
+    most, unit = (field.longest, "characters") if isinstance(value, str) else (field.max_items, "items")
+    long: Any = value if isinstance(value, str) else items
+    if most is None or len(long) <= most:
+        return long if isinstance(value, list) else value, None
+    return (None if field.required else long[:most]), f"has {len(long)} {unit}: cut at {most}"
+
+
+def _of_type(value: Any, kind: str) -> bool:
+    match kind:
+        case "string":
+            return isinstance(value, str)
+        case "boolean":
+            return isinstance(value, bool)
+        case "integer":
+            return isinstance(value, int) and not isinstance(value, bool)
+        case "number":
+            return isinstance(value, int | float) and not isinstance(value, bool)
+        case _:
+            return isinstance(value, list) and all(isinstance(item, str) for item in cast("list[Any]", value))
+
+
+def _query(query: str, most: int | None, notes: list[str]) -> str:
+    if most is None or len(query) <= most * CHARACTERS:
+        return query
+    notes.append(f"query has {len(query)} characters: cut at {most * CHARACTERS}")
+    return query[: most * CHARACTERS]
+
+
+def _texts(value: Any) -> list[str]:
+    items = cast("list[Any]", value if isinstance(value, list) else [value])
+    return [str(item) for item in items if not isinstance(item, bool) and str(item).strip()]

@@ -1,0 +1,73 @@
+"""A small structured job for the helper model: one call, one string back; whatever goes wrong is None (PC1-NFR-7)."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from langchain_core.messages import BaseMessage, HumanMessage
+
+from kit.core.outcome import AgentCall, Answer, Failure, Outcome
+from kit.runtime.call_model import BoundModel, call_model
+from kit.runtime.context import RunContext
+from kit.runtime.dispatch import guarded
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What a helper model is asked for: one text, submitted through a tool it must call."""
+
+    name: str
+    """Of the tool; its single argument is the same without `submit_`."""
+    description: str
+    longest: int
+    """Characters of the text; more are cut off."""
+
+    @property
+    def field(self) -> str:
+        return self.name.removeprefix("submit_")
+
+    @property
+    def tool(self) -> dict[str, Any]:
+        """The function schema of the tool."""
+        text = {"type": "string", "description": self.description, "maxLength": self.longest}
+        parameters = {"type": "object", "properties": {self.field: text}, "required": [self.field]}
+        return {"type": "function", "function": {"name": self.name, "description": self.description, "parameters": parameters}}
+
+
+PRIOR_CONTEXT = Job(
+    "submit_prior_context",
+    "One to three sentences in your own words for a specialist who did not see these turns: the specific products, brands, "
+    "stores, offers, receipts, dates, amounts and ids they named, and what the user wants to get done. Facts only.",
+    800,
+)
+SUMMARY = Job(
+    "submit_summary",
+    "A summary that takes the place of these turns: every name, id, amount and date that may be asked for again, what was "
+    "decided, and what is still open. Facts only, in the order they came.",
+    3200,
+)
+JOBS: Mapping[str, Job] = {job.name: job for job in (PRIOR_CONTEXT, SUMMARY)}
+
+
+async def run_job(
+    job: Job, models: Mapping[str, BoundModel], material: Sequence[BaseMessage], ask: str, ctx: RunContext
+) -> str | None:
+    """What the helper model submits about earlier messages; None when it fails, hangs or says nothing.
+
+    Its call is a span of this turn and its usage is the caller's; it takes at most the deck's `helper_ms`.
+    """
+
+    async def work(call: AgentCall, inner: RunContext) -> Outcome:
+        thread = [*material, HumanMessage(call.query)]
+        reply = await call_model(models[job.name], thread, inner, agent=call.agent, purpose="job")
+        said = next((made["args"].get(job.field) for made in reply.calls if made["name"] == job.name), None) or reply.text
+        text = " ".join(said.split())[: job.longest] if isinstance(said, str) else ""
+        if text:
+            return Answer(call_id=call.call_id, agent=call.agent, text=text)
+        return Failure(call_id=call.call_id, agent=call.agent, axis="invocation", reason="insufficient")
+
+    if job.name not in models:
+        return None
+    call = AgentCall(call_id=job.name, agent=job.field, query=f"{ask}\n{job.description}")
+    outcome = await guarded(work, call, replace(ctx, path=f"{ctx.path}/{job.field}"), ctx.turn.helper_seconds)
+    return outcome.text if isinstance(outcome, Answer) else None

@@ -1,0 +1,219 @@
+"""What a turn may read of its session, each reader its own part, and what it leaves for the next (PC1-S5.6, decisions 2, 3)."""
+
+import asyncio
+import json
+import re
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Any, cast
+
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+
+from kit.compose.parts import DeckSettings
+from kit.compose.prompts import tokens
+from kit.core.context import Session
+from kit.core.event import Carried, Compacted, ModelEnded, ResponseId
+from kit.core.outcome import AgentCall, Answer
+from kit.core.record import Message, Note, Recalled, Shown, TurnRecord
+from kit.runtime.call_model import BoundModel
+from kit.runtime.context import Agent, RunContext
+from kit.runtime.job import PRIOR_CONTEXT, SUMMARY, run_job
+from kit.stores.protocol import Store
+
+LINES = 40
+"""Messages of one reader that a model gets to see, where nothing is summed up."""
+CHAIN_LAPSE = 29 * 24 * 3600.0
+"""Seconds after which a provider may have forgotten a response."""
+_ORDINAL = r"first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|last|\d{1,2}(?:st|nd|rd|th)"
+_POINTS_BACK = re.compile(
+    rf"\b(?:the|that|this|your)\s+(?:{_ORDINAL})\b|\b(?:that|this|which|the\s+other|the\s+\w+)\s+ones?\b|\b(?:those|these)\b"
+    r"|\b(?:number|option|no\.?)\s*\d{1,2}\b|#\d{1,2}\b",
+    re.I,
+)
+
+
+def points_back(text: str) -> bool:
+    """Whether a text speaks of something by its place or by pointing: "the third offer", "that one"."""
+    return _POINTS_BACK.search(text) is not None
+
+
+def spoken(message: Message) -> BaseMessage:
+    """A line of narration as a model reads it; the end of a provider's response chain is named on it (SAT-15)."""
+    if message.role == "user":
+        return HumanMessage(message.text)
+    if message.response_id is None:
+        return AIMessage(message.text)
+    return AIMessage(message.text, response_metadata={"id": message.response_id})
+
+
+class Memory:
+    """One turn's view of its session: a snapshot, one query for each reader who asks; "" is the orchestrator.
+
+    Turns of one session may run at the same time: each sees the turns that had ended when it first looked, and all are kept.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        session: Session,
+        recalled: Recalled | None,
+        settings: DeckSettings,
+        jobs: Mapping[str, BoundModel],
+        message: str,
+        brought: Sequence[Message] | None = None,
+    ):
+        self._store, self._session, self._settings, self._jobs = store, session, settings, jobs
+        self._message, self._brought = message, brought
+        self._notes: Mapping[str, Note] = recalled.notes if recalled is not None and brought is None else {}
+        self._read: dict[str, Sequence[Message]] = {}
+        self._shown: Sequence[Shown] | None = None
+        self._tidying: asyncio.Task[None] | None = None
+        self._new: dict[str, Note] = {}
+        note = self._notes.get("summary")
+        self._summary: dict[str, Any] = json.loads(note.value) if note is not None else {}
+
+    def history(self, reader: str) -> Sequence[Message]:
+        """Narration as one reader may see it, oldest first: what the user saw, or an agent's own turns (PC1-FR-7)."""
+        if reader not in self._read:
+            self._read[reader] = self._lines(reader)
+        return self._read[reader]
+
+    def _lines(self, reader: str) -> Sequence[Message]:
+        if self._brought is not None:
+            return [message for message in self._brought if message.agent == reader]
+        since = None if reader else self._summary.get("through")
+        lines = self._store.history(self._session.id, reader, max(LINES, 2 * (self._settings.compact_after or 0) + 8), since)
+        return self._chained(reader, lines) if f"chain:{reader}" in self._notes else lines
+
+    def suffix(self, reader: str) -> str:
+        """What a reader's prompt ends with, beside the request's own lines: a summary, and what was shown when that matters."""
+        text = ""
+        if self._summary and not reader:
+            text = f"\nEarlier in this conversation: {self._summary['text']}"
+        if self._brought is None and points_back(self._message):
+            if self._shown is None:
+                self._shown = self._store.shown(self._session.id)
+            lines = [_line(item) for item in self._shown if not reader or item.agent == reader]
+            if lines:
+                text += "\nShown to the user last, by position:\n" + "\n".join(lines)
+        return text
+
+    # prior_context
+
+    async def carry(self, calls: Sequence[AgentCall], ctx: RunContext) -> list[AgentCall]:
+        """The same calls, with prior_context for agents that were not called in the turn before (PC1-FR-8, decisions 3).
+
+        What the orchestrator's model wrote stands. Else the helper model writes it, once a turn; without it the call still runs.
+        """
+        bare = [c for c in calls if c.agent not in ctx.turn.routed and not c.prior_context and c.agent in ctx.turn.agents]
+        lines = self.history("") if bare else ()
+        if not bare or not (lines or self._summary):
+            return list(calls)
+        earlier = [spoken(line) for line in lines]
+        if self._summary:
+            earlier.insert(0, AIMessage(f"Earlier: {self._summary['text']}"))
+        about = f" The request is: {bare[0].query}" if len(bare) == 1 else ""  # one part of a message is not another's business
+        text = await run_job(PRIOR_CONTEXT, self._jobs, earlier, f"A specialist takes over.{about}", ctx)
+        ctx.emit(Carried(agents=tuple(call.agent for call in bare), text=text))
+        if text is None:
+            return list(calls)
+        return [call.model_copy(update={"prior_context": text}) if call in bare else call for call in calls]
+
+    # compaction
+
+    @property
+    def crowded(self) -> bool:
+        """Whether the orchestrator's turns are past the deck's threshold (PC1-NFR-5)."""
+        lines, settings = self.history(""), self._settings
+        if not lines or self._brought is not None or not settings.compact_after:
+            return False
+        if len(lines) >= 2 * settings.compact_after:
+            return True
+        most = settings.compact_tokens
+        return most is not None and len(lines) > 2 * settings.compact_keep and sum(tokens(line.text) for line in lines) >= most
+
+    def tidy(self, ctx: RunContext) -> None:
+        """Begins to sum up old turns beside this one, when there are too many; their summary holds from the next turn on."""
+        if self.crowded:
+            self._tidying = asyncio.create_task(self.compact(ctx), name=f"compaction {ctx.turn.log.turn_id}")
+
+    async def settle(self, seconds: float) -> None:
+        """Gives that so many seconds to end, then stops it. A stop of the turn that comes now changes nothing of its answer."""
+        task = self._tidying
+        if task is None:
+            return
+        with suppress(asyncio.CancelledError):
+            await asyncio.wait({task}, timeout=seconds)
+        task.cancel()
+        while not task.done():
+            with suppress(asyncio.CancelledError):
+                await asyncio.wait({task})
+
+    async def compact(self, ctx: RunContext) -> None:
+        """Sums up the turns before the newest ones, together with what was summed up before (PC1-FR-11).
+
+        The turns stay in the store; models get the summary from the next turn on. When it fails, nothing changes.
+        """
+        lines = self.history("")
+        order = list(dict.fromkeys(line.turn_id for line in lines))
+        folded = set(order[: -self._settings.compact_keep] if self._settings.compact_keep else order)
+        if not folded:
+            return
+        old = [line for line in lines if line.turn_id in folded]
+        material = [AIMessage(f"Earlier: {self._summary['text']}")] if self._summary else []
+        text = await run_job(SUMMARY, self._jobs, [*material, *map(spoken, old)], "Sum up the conversation so far.", ctx)
+        before = sum(tokens(line.text) for line in old) + tokens(self._summary.get("text", ""))
+        after = tokens(text) if text else before
+        ctx.emit(Compacted(done=text is not None, turns=len(folded), kept=len(order) - len(folded), before=before, after=after))
+        if text is not None:
+            turns = self._summary.get("turns", 0) + len(folded)
+            summary = {"text": text, "through": old[-1].turn_id, "turns": turns}
+            self._new["summary"] = Note(value=json.dumps(summary), at=time.time())
+
+    # response chains
+
+    def _chained(self, reader: str, lines: list[Message]) -> list[Message]:
+        """Names the provider's response on the newest line, where its chain holds exactly the turns told here (decisions 13)."""
+        note = self._notes[f"chain:{reader}"]
+        end = json.loads(note.value)
+        order = list(dict.fromkeys(line.turn_id for line in lines))
+        told = order[-1:] == [end["turn"]] and ["", *order][-2] == end["after"]
+        if not told or lines[-1].role != "assistant" or time.time() - note.at > CHAIN_LAPSE:
+            return lines
+        return [*lines[:-1], lines[-1].model_copy(update={"response_id": end["id"]})]
+
+    def remember(self, turn: TurnRecord, ctx: RunContext, agents: Mapping[str, Agent]) -> Mapping[str, Note]:
+        """What the episode keeps of this turn beside its narration: a new summary, the ends of response chains."""
+        last: dict[str, str] = {}
+        said = ""
+        for event in ctx.turn.log.events:
+            if event.body.__class__ is ResponseId:
+                body = cast(ResponseId, event.body)
+                last[body.agent] = body.response_id
+            elif event.body.__class__ is ModelEnded and (ended := cast(ModelEnded, event.body)).agent == ctx.path:
+                said = ended.text
+        if said.strip() != turn.text.strip():
+            last.pop(ctx.path, None)  # the user read other words than the provider remembers
+        if last:
+            self._keep_chains(last, turn, ctx, agents)
+        return self._new
+
+    def _keep_chains(self, last: Mapping[str, str], turn: TurnRecord, ctx: RunContext, agents: Mapping[str, Agent]) -> None:
+        answered = Counter(outcome.agent for outcome in ctx.turn.outcomes if isinstance(outcome, Answer))
+        for agent, response_id in last.items():
+            model = getattr(agents.get(agent), "model", None)
+            if not isinstance(model, BoundModel) or model.spec.api != "responses":
+                continue
+            lead = agent == ctx.path
+            if (lead and turn.status == "ok") or answered[agent] == 1:
+                reader = "" if lead else agent
+                lines = self.history(reader)
+                end = {"id": response_id, "turn": turn.id, "after": lines[-1].turn_id if lines else ""}
+                self._new[f"chain:{reader}"] = Note(value=json.dumps(end), at=time.time())
+
+
+def _line(item: Shown) -> str:
+    words = " ".join(item.title.split())[:80]
+    return f"{item.position}. {item.type} {item.id}: {words}"

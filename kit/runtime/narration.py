@@ -1,0 +1,104 @@
+"""A model's words without the components written into them: narration goes on, components are kept as payloads (PC1-S5.6e)."""
+
+import json
+import re
+from collections.abc import Callable
+from typing import Any, cast
+
+from langchain_core.messages import AIMessage
+
+from kit.core.outcome import ComponentPayload
+
+MARK = "<component"
+_CLOSING = re.compile(r"</component\s*>", re.I)
+_OPENING = re.compile(r"<component\b([^>]*?)(/?)>", re.I)
+_TYPE = re.compile(r"""\btype\s*=\s*["']?([^"'\s>/]+)""", re.I)
+_WHOLE = re.compile(r"<component\b[^>]*/>|<component\b.*?(?:</component\s*>|\Z)", re.I | re.S)
+
+Hear = Callable[[str], None]
+
+
+def narration(text: str) -> tuple[str, tuple[ComponentPayload, ...]]:
+    """Takes `<component type="...">{json}</component>` out of a text; one that was cut off ends with the text.
+
+    What is no JSON object is kept under the payload's key `text`, so that nothing said is lost.
+    """
+    found: list[ComponentPayload] = []
+    while _WHOLE.search(text):  # taking one out may bring two halves of another together
+        found += [_payload(piece) for piece in _WHOLE.findall(text)]
+        text = _WHOLE.sub("", text)
+    return text.strip() if found else text, tuple(found)
+
+
+def narrated(message: AIMessage) -> tuple[AIMessage, tuple[ComponentPayload, ...]]:
+    """A message with the components taken out of its text, whether that is a string or blocks."""
+    content: Any = message.content
+    if isinstance(content, str):
+        text, found = narration(content)
+        return message.model_copy(update={"content": text}), found
+    blocks: list[Any] = []
+    parts: list[ComponentPayload] = []
+    for block in cast("list[Any]", content):
+        if isinstance(block, dict) and isinstance(said := cast("dict[str, Any]", block).get("text"), str):
+            text, found = narration(said)
+            blocks.append({**cast("dict[str, Any]", block), "text": text})
+            parts += found
+        else:
+            blocks.append(block)
+    return message.model_copy(update={"content": blocks}), tuple(parts)
+
+
+class Narrating:
+    """Passes on streamed text as it comes, without the components in it; what may become one is held until it is clear."""
+
+    def __init__(self, hear: Hear):
+        self._hear = hear
+        self._held = ""
+
+    def __call__(self, piece: str) -> None:
+        if not piece:
+            self._hear("")
+            return
+        self._held += piece
+        while self._held:
+            at = self._held.find("<")
+            if at:  # everything before it, or all of it
+                self._say(len(self._held) if at < 0 else at)
+            elif len(self._held) < len(MARK) and MARK.startswith(self._held.lower()):
+                return
+            elif not self._held.lower().startswith(MARK):
+                self._say(1)
+            else:
+                whole = _WHOLE.match(self._held)
+                if whole is None or not (whole[0].endswith("/>") or _CLOSING.search(whole[0])):
+                    return
+                self._held = self._held[whole.end() :]
+
+    def end(self) -> None:
+        """Says what was held back and is no component; call it once the model is done."""
+        if not self._held.lower().startswith(MARK):
+            self._say(len(self._held))
+        self._held = ""
+
+    def _say(self, length: int) -> None:
+        text, self._held = self._held[:length], self._held[length:]
+        if text:
+            self._hear(text)
+
+
+def heard(hear: Hear) -> Narrating:
+    """A listener that is told narration alone; one that already is stays itself."""
+    return hear if isinstance(hear, Narrating) else Narrating(hear)
+
+
+def _payload(piece: str) -> ComponentPayload:
+    opening = _OPENING.match(piece)
+    body = _CLOSING.sub("", piece[opening.end() :] if opening else piece[len(MARK) :]).strip()
+    kind = _TYPE.search(opening[1]) if opening else None
+    try:
+        payload: Any = json.loads(body) if body else {}
+    except json.JSONDecodeError:
+        payload = {"text": body}
+    if not isinstance(payload, dict):
+        payload = {"text": body}
+    return ComponentPayload(type=kind[1] if kind else "component", payload=cast("dict[str, Any]", payload))

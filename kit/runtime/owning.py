@@ -1,0 +1,178 @@
+"""Owning up: whether a text names a part and says that it was not answered, and whether it claims something for it all the same.
+
+Clauses are read one by one, so that a denial about one thing owns up to nothing else: "I was not able to stop smiling: rewards
+says you have 900 points" says nothing was missed, and claims something for rewards. What a text claims is decided for values
+(words with a number in them): one that nobody delivered was made up. A claim in words alone is caught only where its clause names
+the part.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+_VERB = r"""(?:get|got|gotten|reach(?:ed)?|find|found|check(?:ed)?|look(?:ed)?|load(?:ed)?|fetch(?:ed)?|retrieved?|answer(?:ed)?|
+    access(?:ed)?|pull(?:ed)?|confirm(?:ed)?|completed?|see|tell|give|provided?|connect(?:ed)?|bring|take|included?|ask(?:ed)?|
+    respond(?:ed|ing)?|reply|replied|come|came|return(?:ed)?|work(?:ed|ing)?|obtain(?:ed)?|handled?|cover(?:ed)?|finish(?:ed)?|
+    hear|heard|say|help|address(?:ed)?|show|share|go|available|reachable|possible|in\ time)"""
+_OWNING = re.compile(
+    rf"""(?:\b(?:could|can|did|do|does|was|were|have|has|had|am|are|is|will)(?:n['’]?t|\ not)|\bcannot|\bunable|\bnot)\s+
+            (?:(?:\w+ly|even|yet|quite|been|be)\s+)*(?:able\s+to\s+)?(?:to\s+)?(?:be\s+)?{_VERB}\b
+      | \bfailed\s+to\s+{_VERB}\b | \b(?:look-?up|request|call|check|it|that|this)\s+failed\b
+      | \b(?:no|without\s+(?:an?|any))\s+(?:answer|reply|response|result|data|word|luck|information|news)\b
+      | \bnothing\s+(?:came|back|yet|from)\b | \btrouble\s+(?:reaching|getting|checking|finding|loading|with)\b
+      | (?<!not\ )(?<!never\ )\b(?:unavailable|unreachable|out\ of\ reach|timed\ out|took\ too\ long|declined\ to\ answer)\b
+      | \b(?:is|are|was|were)\s+(?:still\s+)?missing\b
+      | \b(?:left|leave|leaving|leaves)\b.{{0,60}}?\b(?:out|aside|for\ later|for\ now)\b
+      | \bskipp(?:ed|ing)\b | \bhave\s+to\s+wait\b | \bran\s+out\s+of\s+(?:time|room)\b""",
+    re.I | re.X,
+)
+_IRONY = re.compile(r"\b(?:problems?|issues?|faults?|wrong|better|nicer|worse|more|stop|resist|complain)\b", re.I)
+_RESERVING = re.compile(
+    r"""\bincomplete\b | \bpartial(?:ly)?\b | \bnot\s+(?:be\s+)?(?:complete|all|everything|cover|include)\b | \breservation\b
+      | \b(?:some|part|parts)\b.{0,60}?(?:n['’]t\b|\bnot\b|unavailable|missing|unreachable|fail) | \bmay\s+be\s+missing\b""",
+    re.I | re.X,
+)
+_NEUTRAL = re.compile(
+    r"""\?\s*$ | \b(?:again|later|try|retry|next|ask|asked|let\ me\ know|want|would\ you\ like|happy\ to|once|as\ soon\ as|
+        meanwhile|instead|sorry|unfortunately|check\ back|in\ a\ (?:moment|while|bit))\b""",
+    re.I | re.X,
+)
+_CLAUSE = re.compile(r"(?<=[.!?;])\s+|\s+[–—-]\s+|—|,?\s+(?:but|however|though|although|while|whereas|yet)\s+", re.I)
+_BULLET = re.compile(r"^\s*(?:[-*•–]|\d+[.)])\s+")
+_NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
+_WORDS = re.compile(r"[a-z]{3,}")
+_FILLERS = """a about all also and any are been but can could did does for from get give got had has have here how into its let
+    like make may more much need not now off one our out please right say show some take tell than that the their them then there
+    these they this those today too very want was were what when where which while who why will with would yes yet you your"""
+_FILL = frozenset(_FILLERS.split())
+"""Words that say nothing about what a text is about."""
+HEADING = 5
+"""A line or a lead-in of at most so many words speaks for what follows it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Clause:
+    """A piece of a text that says one thing, with the heading it stands under."""
+
+    text: str
+    heading: str = ""
+    heads: bool = False
+    """It is a heading itself."""
+    listed: bool = False
+    """An item of a list whose opening line owns up."""
+
+    @property
+    def owns(self) -> bool:
+        return self.listed or (_OWNING.search(self.text) is not None and _IRONY.search(self.text) is None)
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One part of a message as a text may speak of it."""
+
+    agent: str
+    label: str
+    words: frozenset[str] = frozenset()
+    """Words of the request that no other part shares: people name a part by them as often as by its label."""
+
+    def named(self, text: str) -> bool:
+        """By its label or by its own words."""
+        return self.labelled(text) or not self.words.isdisjoint(stems(text))
+
+    def labelled(self, text: str) -> bool:
+        plain = re.sub(r"[-_\W]+", " ", text.lower())
+        stem = self.label.rstrip("s") or self.label
+        return re.search(rf"\b{re.escape(stem)}s?\b", plain) is not None or (len(stem) > 5 and stem in plain.replace(" ", ""))
+
+
+def clauses(text: str) -> list[Clause]:
+    """The clauses of a text, each with its heading: "Rewards: I could not reach them." is one clause about rewards."""
+    found: list[Clause] = []
+    above, listing = "", False
+    for line in text.splitlines():
+        if not line.strip():
+            continue
+        item = _BULLET.match(line) is not None
+        listing = listing and item
+        body = _BULLET.sub("", line).strip(" #*")
+        if not item and _short(body) and body[-1:] not in ".!?" and _OWNING.search(body) is None:
+            above = body
+            found.append(Clause(body, heads=True))
+            continue
+        found += _of_line(body, above, listing)
+        listing = listing or (body.endswith(":") and bool(found) and found[-1].owns)
+        above = above if item else ""
+    return found
+
+
+def _of_line(line: str, above: str, listed: bool) -> Iterator[Clause]:
+    heading = above
+    for sentence in _CLAUSE.split(line):
+        pieces = [piece.strip(" *") for piece in re.split(r":(?=\s|\*|$)", sentence) if piece.strip(" *")]
+        for place, piece in enumerate(pieces):
+            last = place == len(pieces) - 1
+            if not last and _short(piece) and _OWNING.search(piece) is None:
+                heading = piece
+                yield Clause(piece, heads=True)
+            else:
+                yield Clause(piece, heading, listed=listed)
+
+
+def owned(read: Sequence[Clause], part: Part, *, alone: bool = False) -> bool:
+    """True when a clause says of this part that it was not answered; `alone`: it is the only one asked, and needs no name."""
+    return any(c.owns and (alone or part.named(c.text) or part.named(c.heading)) for c in read)
+
+
+def claimed(read: Sequence[Clause], part: Part, known: frozenset[str]) -> bool:
+    """True when a clause names this part and neither owns up, nor asks, nor offers, nor repeats words of an answer in hand."""
+    for clause in read:
+        if clause.heads or clause.owns or not (part.named(clause.text) or part.named(clause.heading)):
+            continue
+        own = stems(clause.text) - stems(part.label)
+        if own and not _NEUTRAL.search(clause.text) and len(own & known) < 0.7 * len(own):
+            return True
+    return False
+
+
+def reserved(text: str, part: Part, caveat: str, answer: str, *, alone: bool) -> bool:
+    """True when a text passes on a reservation: in its own words near this part, or in those of the caveat."""
+    wanted = stems(caveat)
+    mine = numbers(answer)
+    for paragraph in text.splitlines():
+        if not paragraph.strip():
+            continue
+        near = alone or part.named(paragraph) or bool(mine & numbers(paragraph))
+        if near and (_RESERVING.search(paragraph) or _OWNING.search(paragraph)):
+            return True
+        if near and wanted and len(wanted & stems(paragraph)) >= 0.6 * len(wanted):
+            return True
+    return False
+
+
+def numbers(text: str) -> frozenset[str]:
+    """The numbers of a text in one spelling; those up to twelve, and list markers, say too little to count."""
+    found = (raw.replace(",", "") for raw in _NUMBER.findall(text))
+    plain = (raw.rstrip("0").rstrip(".") if "." in raw else raw.lstrip("0") for raw in found)
+    return frozenset(number for number in plain if number and (len(number) > 2 or float(number) > 12))
+
+
+def stems(text: str) -> frozenset[str]:
+    """The words of a text that say something, without their plural."""
+    return frozenset(word.rstrip("s") for word in _WORDS.findall(text.lower()) if word not in _FILL)
+
+
+def lost(answer: str, text: str, others: Iterable[str]) -> bool:
+    """True when nothing of an answer is in a text: none of the numbers only it has, or, without one, hardly any of its words.
+
+    An answer with fewer than four words of its own cannot be told from small talk, and is never called lost.
+    """
+    elsewhere = "\n".join(others)
+    own = numbers(answer) - numbers(elsewhere)
+    if own:
+        return own.isdisjoint(numbers(text))
+    words = stems(answer) - stems(elsewhere)
+    return len(words) >= 4 and 4 * len(words & stems(text)) < len(words)
+
+
+def _short(text: str) -> bool:
+    return 0 < len(text.split()) <= HEADING

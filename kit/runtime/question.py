@@ -1,0 +1,39 @@
+"""Whose question a short reply answers (SAT-3, decisions 6)."""
+
+from kit.core.small_talk import asks, bare_answer
+from kit.core.words import content_words, words
+from kit.runtime.context import RunContext
+
+SHORT = 4
+"""Words a reply may have to count as the echo of a question."""
+
+
+def awaited_by(reply: str, ctx: RunContext) -> str | None:
+    """The agent in play whose question this short reply answers; None when it stands on its own.
+
+    The support agent of the deck goes first; without it, only an agent that was alone in play can have asked.
+    """
+    turn = ctx.turn
+    in_play = turn.dynamic.in_play
+    if not in_play:
+        return None
+    support = turn.support_agent
+    agent = support if support in in_play else in_play[0] if len(in_play) == 1 else None
+    if agent is None or agent not in ctx.callees:
+        return None
+    said = said_last(ctx)
+    own = said if len(in_play) == 1 else said_last(ctx, agent) or said
+    return agent if asks(own) and echoes(reply, f"{said} {own}") else None
+
+
+def echoes(reply: str, question: str) -> bool:
+    """Whether a reply of a few words only agrees, only declines, or only repeats words of the question."""
+    if "?" in reply or not 0 < len(words(reply)) <= SHORT:
+        return False
+    meant = content_words(reply)
+    return bare_answer(reply) or (bool(meant) and meant <= content_words(question))
+
+
+def said_last(ctx: RunContext, agent: str = "") -> str:
+    """The assistant's last words to the user, or those of one agent in its own part."""
+    return next((message.text for message in reversed(ctx.turn.history(agent)) if message.role == "assistant"), "")

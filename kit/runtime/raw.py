@@ -1,0 +1,118 @@
+"""Raw text: what the machinery says to itself and no person may read. Found in a text, and cut out of one (PC2-FR-14)."""
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import get_args
+
+from kit.core.event import STATUSES, Envelope, ModelEnded, ToolEnded, ToolStarted
+from kit.core.outcome import Answer, Failure, Reason
+from kit.runtime.context import RunContext, TurnState
+
+_SHAPES = re.compile(
+    r"""(?<![\w./-])[\w./-]*[A-Za-z0-9]_[A-Za-z0-9][\w./-]*        # an identifier: no plain word holds an underscore
+      | \b[A-Z][A-Za-z]+(?:Error|Exception|Timeout)\b              # the name of an exception
+      | \bTraceback\b | \bFile\ "[^"\n]*",\ line\ \d+
+      | (?i:\b(?:http|status|errno|code|error)\b[\s:=#"']{1,4}(?:code\s)?[45]\d\d\b)
+      | (?i:\b[45]\d\d\s+(?:service|internal|bad|gateway|not\ found|forbidden|unauthori[sz]ed|too\ many)\b|\berrno\W{1,3}\d+)
+      | (?i:\bstatus\s*=\s*"?\w+)
+      | (?i:say\ plainly|claim\ nothing\ for|too\ many\ parts\ in\ one\ message|write\ the\ answer\ again)""",
+    re.X,
+)
+_PAIR = re.compile(r"\b[A-Za-z]\w*[/.]\w+\b")
+_WORD = re.compile(r"[^\s\"'`()\[\]{},;<>]+")
+_ODD = re.compile(r"\d|[_/=@\\]|\w[.:]\w|[a-z][A-Z]")
+_SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
+_REASONS: frozenset[str] = frozenset(reason for reason in get_args(Reason) if "_" in reason)
+RUN = 4
+"""So many words in a row are no accident."""
+
+
+def looks_raw(text: str) -> bool:
+    """True when a text holds something shaped like raw text: the cheap question, asked of everything that streams."""
+    return _SHAPES.search(text) is not None
+
+
+def leaks(text: str, ctx: RunContext) -> tuple[str, ...]:
+    """Pieces of raw text that a composed text holds, each once.
+
+    Identifiers of the turn (tools, calls, statuses, reasons, enrichers) and the words of its own failures always count;
+    anything else that only looks raw does not when the user or an answer in hand used it first.
+    """
+    turn = ctx.turn
+    found = [call.call_id for call in turn.emitted if call.call_id in text and len(call.call_id) > 5]
+    if turn.log.turn_id in text:
+        found.append(turn.log.turn_id)
+    looks, pairs = _SHAPES.search(text), _PAIR.search(text)
+    failed = [outcome for outcome in turn.outcomes if outcome.kind == "failure" or outcome.data_faults]
+    if looks or pairs or failed:
+        known = said(turn) if looks or failed else ""
+        found += _identifiers(text.lower(), turn) if looks or pairs else ()
+        found += [hit[0] for hit in _SHAPES.finditer(text) if hit[0].lower().rstrip("./-") not in known] if looks else ()
+        found += _echoes(text, raw_reasons(turn), known) if failed else ()
+    return tuple(dict.fromkeys(found))
+
+
+def scrub(text: str, ctx: RunContext | None = None, raw: Iterable[str] = ()) -> str:
+    """The text without the sentences that hold raw text; the rest word for word."""
+    reasons = tuple(raw)
+
+    def dirty(sentence: str) -> bool:
+        if ctx is not None:
+            return bool(leaks(sentence, ctx))
+        return looks_raw(sentence) or any(_echoes(sentence, reasons, ""))
+
+    if not dirty(text):
+        return text
+    lines = (" ".join(s for s in _SENTENCE.split(line) if not dirty(s)) for line in text.splitlines())
+    return "\n".join(line for line in lines if line.strip()).strip()
+
+
+def said(turn: TurnState) -> str:
+    """What the user and the answers in hand said, and what was read before, in lower case: to use their words leaks nothing."""
+    answers = (o.text for o in turn.outcomes if isinstance(o, Answer))
+    earlier = (message.text for message in turn.history(""))
+    return "\n".join([*_asked(turn), *answers, *earlier]).lower()
+
+
+def raw_reasons(turn: TurnState) -> list[str]:
+    """The raw reasons of everything that went wrong so far; they stand on the trace and nowhere else."""
+    found = [o.detail for o in turn.outcomes if isinstance(o, Failure) and o.detail]
+    errors = (event.body.error for event in turn.log.events if isinstance(event.body, ToolEnded | ModelEnded))
+    return list(dict.fromkeys([*found, *(error for error in errors if error)]))
+
+
+def _asked(turn: TurnState) -> Iterator[str]:
+    yield from (call.query for call in turn.emitted)
+    yield from (event.body.message for event in turn.log.events[:3] if event.body.kind == "turn_started")
+
+
+def _identifiers(lower: str, turn: TurnState) -> Iterator[str]:
+    tools = {e.body.tool for e in turn.log.events if isinstance(e.body, ToolStarted) and "_" in e.body.tool}
+    asks = {f"ask_{call.agent}" for call in turn.emitted}
+    yield from (name for name in (*STATUSES, *_REASONS, *tools, *asks) if name.lower() in lower)
+    seen = (e.body for e in turn.log.events if isinstance(e.body, Envelope))
+    pairs = {f"{e.domain_type}{mark}{e.enricher_id}" for e in seen for mark in "/."}
+    yield from (pair for pair in pairs if pair.lower() in lower)
+
+
+def _echoes(text: str, reasons: Iterable[str], known: str) -> Iterator[str]:
+    """Odd words of a raw reason, and runs of its words, that a text repeats."""
+    lower = text.lower()
+    spoken = " ".join(_words(lower))
+    heard = " ".join(_words(known))
+    for reason in reasons:
+        raw = _words(reason)
+        for word in raw:
+            if len(word) > 3 and _ODD.search(word) and word.lower() in lower and word.lower() not in known:
+                yield word
+        if len(raw) < 2:
+            continue
+        size = min(RUN, len(raw))
+        for start in range(len(raw) - size + 1):
+            run = " ".join(raw[start : start + size]).lower()
+            if f" {run} " in f" {spoken} " and run not in heard:
+                yield run
+
+
+def _words(text: str) -> list[str]:
+    return [word for word in (found.strip(".:!?*") for found in _WORD.findall(text)) if word]

@@ -1,0 +1,72 @@
+"""Render tools, as data: a sub-agent chooses which of the things it found belong to its answer (PC1-FR-10, PC1-S5.6f)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+from langchain_core.tools import BaseTool
+
+from kit.tools.enricher import structured
+from kit.tools.tool import ToolResult, tool_context
+
+
+def _texts(description: str) -> Mapping[str, Any]:
+    return {"type": "array", "items": {"type": "string"}, "description": description}
+
+
+PROPERTIES: Mapping[str, Mapping[str, Any]] = {
+    "component_ids": _texts("Ids of what to show, in the order in which it is to be shown."),
+    "titles": _texts("A short title for each of them, in the same order; leave out to keep its own."),
+    "analytics_tags": _texts("Words that say why this is shown, such as cheapest or expiring."),
+}
+"""The stored tool input is exactly these arguments."""
+
+
+@dataclass(frozen=True, slots=True)
+class RenderSpec:
+    """A render tool: what it is called, and the type of component it shows."""
+
+    id: str
+    type: str
+
+
+RENDERS: tuple[RenderSpec, ...] = (
+    RenderSpec("render_offers", "offer"),
+    RenderSpec("render_products", "product"),
+    RenderSpec("render_receipts", "receipt"),
+    RenderSpec("render_games", "game"),
+    RenderSpec("render_restaurants", "restaurant"),
+)
+
+
+def render_tool(spec: RenderSpec) -> BaseTool:
+    """Shows components by id, out of those this agent's tools found in this turn; an id nobody found is not made up.
+
+    The payload goes to the page and to the store; the model reads back only how many are shown.
+    """
+
+    async def call(**arguments: Any) -> tuple[str, ToolResult]:
+        ids, titles = _list(arguments.get("component_ids")), _list(arguments.get("titles"))
+        found = {str(c.payload.get("id")): c for c in tool_context().found() if c.type == spec.type}
+        known = [(found[key], at) for at, key in enumerate(ids) if key in found]
+        shown = tuple(
+            component.model_copy(update={"payload": {**component.payload, "title": titles[at]}})
+            if at < len(titles)
+            else component
+            for component, at in known
+        )
+        unknown = len(ids) - len(shown)
+        text = f"{len(shown)} shown." + (f" {unknown} left out: nothing you looked up has that id." if unknown else "")
+        return text, ToolResult(text=text, components=shown)
+
+    plural = spec.id.removeprefix("render_")
+    description = (
+        f"Show {plural} you have looked up to the user, as cards beside your answer. Do not repeat their details in words."
+    )
+    return structured(spec.id, description, PROPERTIES, ("component_ids",), call)
+
+
+def _list(value: Any) -> list[str]:
+    if isinstance(value, str):
+        return [value]
+    return [str(item) for item in cast("list[Any]", value)] if isinstance(value, list) else []

@@ -1,0 +1,476 @@
+"""What is remembered, by whom, and for how long: narration, own histories, prior_context, summaries, references."""
+
+import asyncio
+import itertools
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from langchain_core.messages import BaseMessage, HumanMessage
+
+from kit.bench import episodes
+from kit.bench.leak import LeakMeter
+from kit.core.card import AgentCard
+from kit.core.context import Principal, Session
+from kit.core.errors import SessionError
+from kit.core.event import AgentStarted, Carried, Compacted, Component, ModelStarted, Text
+from kit.core.outcome import ComponentPayload
+from kit.core.transcript import transcript
+from kit.models.scripted import Line, ScriptedModel
+from kit.runtime.api_agent import ApiAgent
+from kit.runtime.clock import run_virtual
+from kit.runtime.memory import points_back
+from kit.runtime.narration import Narrating, narration
+from kit.runtime.scheduled import run_scheduled
+from kit.runtime.turn import Reply, run_turn
+from kit.tools.render import RENDERS, render_tool
+from kit.tools.tool import ToolContext, ToolResult, tool_context
+from tests.kits import ALICE, SmallKit, answering, asks, small_kit, stitched
+
+OFFER = '<component type="offer">{"id": "of-7", "title": "Harbor Roast", "secret": "payload-only"}</component>'
+PRIOR = [("submit_prior_context", {"prior_context": "The user looked at Harbor Roast (of-7) and wants points for it."})]
+
+
+def said(messages: list[BaseMessage]) -> str:
+    return "\n".join(str(message.content) for message in messages)
+
+
+def routed(*names: str) -> ScriptedModel:
+    """An orchestrator that asks the agents named in the message, composes what they say, and does small jobs."""
+
+    def line(messages: list[BaseMessage]) -> Line:
+        if messages[-1].type == "tool":
+            return stitched(messages)
+        request = str(messages[-1].content)
+        if "submit" in request or "specialist" in request or "Sum up" in request:
+            return Line("a note of the helper")
+        called = [name for name in names if f"@{name}" in request]
+        return asks(*called, query=request) if called else Line("Hello there.")
+
+    return ScriptedModel(line)
+
+
+def remembering(*names: str, **fields: Any) -> SmallKit:
+    """A kit whose agents answer with their own name and the request's number."""
+    models = {name: ScriptedModel(lambda m, name=name: Line(f"<{name}> {str(m[-1].content)[-12:]}")) for name in names}
+    return small_kit(routed(*names), models, **fields)
+
+
+def model_of(kit: SmallKit, agent: str) -> ScriptedModel:
+    runnable: Any = kit.team.agents[agent].model.runnable  # type: ignore[attr-defined]
+    return getattr(runnable, "bound", runnable)
+
+
+# Narration apart from components
+
+
+@pytest.mark.req("PC1-FR-10", "PC1-S5.6e")
+async def test_an_inline_component_is_kept_as_a_payload_and_reaches_no_model_page_or_history() -> None:
+    models = {"shop": ScriptedModel(lambda _: Line(f"I found one. {OFFER}", pieces=["I found one. <comp", OFFER[5:]]))}
+    kit = small_kit([asks("shop"), Line(f"Here it is: {OFFER}"), asks("shop"), Line("Same again.")], models)
+    first = await run_turn("find coffee", ALICE, kit)
+    await run_turn("and again", ALICE, kit)
+    lead = model_of(kit, "orchestrator")
+    everything = "\n".join(said(thread) for model in (lead, models["shop"]) for thread in model.seen)
+    assert "<component" not in everything and "payload-only" not in everything
+    assert first.text == "Here it is:"
+    assert all("<" not in event.body.text for event in first.events if isinstance(event.body, Text))
+    kept = [event.body for event in first.events if isinstance(event.body, Component)]
+    assert [(part.agent, part.payload["id"]) for part in kept] == [("shop", "of-7"), ("orchestrator", "of-7")]
+    stored = kit.store.history(ALICE.id) + kit.store.history(ALICE.id, "shop")
+    assert stored and not any("<component" in line.text for line in stored)
+    assert first.outcomes[0].kind == "answer" and first.outcomes[0].components[0].payload["secret"] == "payload-only"
+
+
+async def test_an_agent_that_is_no_model_is_parted_from_its_components_too() -> None:
+    async def ask(query: str, _: Any) -> str:
+        return f"One offer. {OFFER}"
+
+    kit = remembering("shop")
+    kit.team = kit.team.with_agents({"shop": ApiAgent(kit.team.agents["shop"].card, ask)})
+    reply = await run_turn("@shop coffee", ALICE, kit)
+    assert reply.text == "One offer." and [e.body.agent for e in reply.events if isinstance(e.body, Component)] == ["shop"]
+
+
+texts = st.lists(
+    st.sampled_from(["a ", "<", "<b>", "1 < 2", "\n", OFFER, "<comp", "<component/>", "onent type=x>", "é"]), max_size=12
+)
+
+
+@given(texts, st.lists(st.integers(0, 60), max_size=8))
+@settings(max_examples=150, deadline=None, derandomize=True)
+def test_streamed_in_any_pieces_a_text_is_its_narration(parts: list[str], cuts: list[int]) -> None:
+    text = "".join(parts)
+    plain, _ = narration(text)
+    assert "<component" not in plain
+    spoken: list[str] = []
+    hear = Narrating(spoken.append)
+    edges = sorted({0, len(text), *(cut for cut in cuts if cut < len(text))})
+    for start, end in itertools.pairwise(edges):
+        hear(text[start:end])
+    hear.end()
+    assert "" not in spoken
+    if "<component" not in text:
+        assert "".join(spoken) == text == plain
+    elif parts.count("<comp") == 0 and parts.count("onent type=x>") == 0:
+        assert "".join(spoken).strip() == plain
+
+
+@given(
+    st.dictionaries(st.text("ab<c", max_size=5), st.integers() | st.text("xyz", max_size=5), max_size=4), st.sampled_from("'\"")
+)
+@settings(max_examples=60, deadline=None, derandomize=True)
+def test_a_payload_comes_out_as_it_was_written(payload: dict[str, Any], quote: str) -> None:
+    text, found = narration(f"Before <component type={quote}offer{quote}>{json.dumps(payload)}</component> after")
+    assert text == "Before  after" and found == (ComponentPayload(type="offer", payload=payload),)
+
+
+# Render calls
+
+
+class Found:
+    """A lookup that finds two offers."""
+
+    def tool(self) -> Any:
+        from kit.tools.enricher import structured
+
+        async def call(**_: Any) -> tuple[str, ToolResult]:
+            rows = [{"id": f"of-{n}", "title": f"Offer {n}", "points": n} for n in (1, 2, 3)]
+            parts = tuple(ComponentPayload(type="offer", payload=row) for row in rows)
+            return "Three offers.", ToolResult(text="Three offers.", components=parts)
+
+        return structured("lookup", "Looks up.", {}, (), call)
+
+
+def rendering() -> SmallKit:
+    chosen = {"component_ids": ["of-3", "of-1", "of-9"], "titles": ["Third"], "analytics_tags": ["cheapest"]}
+    shop = ScriptedModel(
+        Line(calls=[("lookup", {})]),
+        Line(calls=[("render_offers", chosen)]),
+        Line("Two fit."),
+        lambda m: Line("The one you mean."),
+    )
+    card = AgentCard(id="shop", description="Shop.", model="offline", tools=("lookup", "render_offers"))
+    tools = {"lookup": Found().tool(), "render_offers": render_tool(RENDERS[0])}
+    second = asks("shop", query="the second offer you showed me")
+    lead = ScriptedModel(asks("shop"), stitched, second, stitched, asks("shop"), stitched)
+    return small_kit(lead, {"shop": shop, "rewards": answering("5 points")}, tools, [card])
+
+
+@pytest.mark.req("PC1-S5.6f", "PC1-S5.6a", "PC1-FR-10")
+async def test_a_render_call_is_stored_as_a_tool_message_with_ids_titles_tags_and_data() -> None:
+    kit = rendering()
+    reply = await run_turn("find coffee", ALICE, kit)
+    rows = kit.store._read(
+        "SELECT sub_agent_id, turn_id, tool_input, component_data FROM tool_messages WHERE tool LIKE 'render_%'"
+    )
+    [(agent, turn_id, tool_input, data)] = rows
+    assert (agent, turn_id) == ("shop", reply.turn_id)
+    told = json.loads(tool_input)
+    assert told["component_ids"] == ["of-3", "of-1"] and told["titles"] == ["Third", "Offer 1"]
+    assert told["analytics_tags"] == ["cheapest"] and told["arguments"]["component_ids"] == ["of-3", "of-1", "of-9"]
+    assert [part["payload"]["points"] for part in json.loads(data)] == [3, 1]
+    assert not any("of-" in line.text for line in kit.store.history(ALICE.id) + kit.store.history(ALICE.id, "shop"))
+
+
+@pytest.mark.req("PC1-S5.6d")
+async def test_the_second_offer_you_showed_me_reaches_the_models_as_a_compact_reference_and_only_then() -> None:
+    kit = rendering()
+    shop, lead = model_of(kit, "shop"), model_of(kit, "orchestrator")
+    await run_turn("find coffee", ALICE, kit)
+    await run_turn("tell me about the second offer you showed me", ALICE, kit)
+    for thread in (lead.seen[2], shop.seen[3]):
+        assert "1. offer of-3: Third\n2. offer of-1: Offer 1" in str(thread[0].content)
+    assert "points" not in str(shop.seen[3][0].content)
+    shop.script.append("Fine.")
+    await run_turn("find tea", ALICE, kit)
+    assert "of-1" not in said(lead.seen[4]) and "of-1" not in said(shop.seen[4])
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("the third offer you showed me", True),
+        ("I want that one", True),
+        ("what about the 2nd?", True),
+        ("option 3 please", True),
+        ("are those still valid", True),
+        ("find coffee deals", False),
+        ("how many points do I have", False),
+    ],
+)
+def test_references_are_looked_up_only_for_words_that_point(text: str, expected: bool) -> None:
+    assert points_back(text) is expected
+
+
+# Own histories
+
+
+@pytest.mark.req("PC1-FR-7", "PC1-FR-9", "SAT-8", "PC1-S5.6a")
+@given(st.lists(st.lists(st.sampled_from(["ann", "bob", "cat"]), max_size=3, unique=True), min_size=1, max_size=7))
+@settings(max_examples=25, deadline=None, derandomize=True)
+def test_over_any_turns_an_agent_sees_exactly_its_own_and_the_store_holds_all(turns: list[list[str]]) -> None:
+    async def conversation() -> None:
+        kit = remembering("ann", "bob", "cat")
+        for number, called in enumerate(turns):
+            await run_turn(" ".join(f"@{name}#{number:02}" for name in called) or "hello", ALICE, kit)
+        for name in ("ann", "bob", "cat"):
+            mine = [number for number, called in enumerate(turns) if name in called]
+            for seen, thread in enumerate(model_of(kit, name).seen):
+                before = [m for m in thread[1:-1] if m.type == "ai"]
+                assert len(before) == seen and all(str(m.content).startswith(f"<{name}>") for m in before)
+                assert not any(f"<{other}>" in said(thread) for other in {"ann", "bob", "cat"} - {name})
+            assert len(kit.store.history(ALICE.id, name)) == 2 * len(mine)
+        assert len(kit.store.history(ALICE.id)) == 2 * len(turns)
+        assert [len(kit.store.events(turn.id)) > 5 for turn in kit.store.turns()] == [True] * len(turns)
+
+    run_virtual(conversation())
+
+
+@given(st.lists(st.tuples(st.sampled_from(["acme", "globex"]), st.sampled_from(["u1", "u2"]), st.sampled_from("st")), max_size=8))
+@settings(max_examples=20, deadline=None, derandomize=True)
+def test_history_never_crosses_principals_or_sessions(turns: list[tuple[str, str, str]]) -> None:
+    async def conversation() -> None:
+        kit = remembering("ann")
+        owners: dict[str, Principal] = {}
+        for number, (tenant, user, key) in enumerate(turns):
+            who = Principal(tenant_id=tenant, user_id=user)
+            session = Session(id=key, principal=who)
+            if owners.setdefault(key, who) != who:
+                with pytest.raises(SessionError):
+                    run_turn("@ann", session, kit)
+                continue
+            await run_turn(f"@ann mine-{tenant}-{user}-{key} {number}", session, kit)
+            own = f"mine-{tenant}-{user}-{key}"
+            for thread in (model_of(kit, "ann").seen[-1], model_of(kit, "orchestrator").seen[-1]):
+                assert said(thread).count("mine-") == said(thread).count(own) > 0
+
+    run_virtual(conversation())
+
+
+@pytest.mark.req("PC2-FR-11")
+async def test_of_two_strangers_who_open_one_new_session_at_once_only_the_first_gets_it() -> None:
+    kit = remembering("ann")
+    other = ALICE.model_copy(update={"principal": Principal(tenant_id="acme", user_id="mallory")})
+    first, second = run_turn("@ann mine", ALICE, kit), run_turn("@ann theirs", other, kit)
+    results = await asyncio.gather(first, second, return_exceptions=True)
+    assert isinstance(results[0], Reply) and isinstance(results[1], SessionError)
+    assert [line.text for line in kit.store.history(ALICE.id) if line.role == "user"] == ["@ann mine"]
+
+
+@pytest.mark.req("PC1-FR-7", "SAT-8")
+async def test_the_leak_matrix_is_zero_off_the_diagonal() -> None:
+    kit = remembering("ann", "bob", "cat")
+    meter = LeakMeter(kit.team)
+    meter.plant(kit.store, ALICE, turns=2)
+    await run_turn("@ann @bob", ALICE, replace(kit, team=meter.team))
+    await run_turn("@cat @ann", ALICE, replace(kit, team=meter.team))
+    matrix = meter.matrix()
+    assert matrix.leaks == 0 and all(matrix.raw[name, name] > 0 for name in meter.agents)
+    assert str(matrix).endswith("off the diagonal: 0")
+    leaky = LeakMeter(kit.team)
+    await run_turn(f"@bob {leaky.mark('cat')}", ALICE, replace(kit, team=leaky.team))
+    assert leaky.matrix().leaks == leaky.matrix().raw["bob", "cat"] == 1
+
+
+async def test_a_reader_costs_one_query_a_turn() -> None:
+    kit = remembering("ann", "bob")
+    await run_turn("@ann", ALICE, kit)
+    asked: list[str] = []
+    kit.store._db.set_trace_callback(lambda sql: asked.append(sql) if "FROM messages" in sql or "FROM sessions" in sql else None)
+    await run_turn("@ann @bob", ALICE, kit)
+    assert sum("FROM messages" in sql for sql in asked) == 3
+    assert sum("FROM sessions" in sql for sql in asked) == 1
+
+
+# prior_context
+
+
+def helper(text: str = "", **fields: Any) -> ScriptedModel:
+    return ScriptedModel(lambda _: Line(text, calls=[] if text or fields else PRIOR, **fields))
+
+
+async def hops(jobs: ScriptedModel, *messages: str, **fields: Any) -> tuple[SmallKit, list[Reply]]:
+    names = ("shop", "rewards", "support")
+    kit = remembering(*names, **fields)
+    from kit.runtime.team import bind
+
+    models = {name: model_of(kit, name) for name in (*names, "orchestrator")}
+    kit.team = bind(kit.team.deck, {**models, "helper": jobs}, {})
+    return kit, [await run_turn(message, ALICE, kit) for message in messages]
+
+
+@pytest.mark.req("PC1-FR-8", "PC1-S5.6b", "SAT-8")
+async def test_on_every_hop_the_called_agent_learns_entities_ids_and_goals_of_the_turns_before() -> None:
+    jobs = helper()
+    kit, replies = await hops(jobs, "@shop find Harbor Roast", "@rewards my points", "hello", "@support it never counted")
+    started = {e.body.agent: e.body.prior_context for reply in replies for e in reply.events if isinstance(e.body, AgentStarted)}
+    assert started["shop"] is None
+    for agent in ("rewards", "support"):
+        assert "Harbor Roast (of-7)" in str(started[agent])
+        assert "Harbor Roast (of-7)" in str(model_of(kit, agent).seen[0][0].content)
+    assert "Harbor Roast" in said(jobs.seen[-1]) and "my points" in said(jobs.seen[-1])
+    assert "it never counted" in str(jobs.seen[-1][-1].content)
+
+
+@pytest.mark.req("PC1-NFR-7")
+async def test_the_helper_is_asked_on_a_switch_only_and_at_most_once_a_turn() -> None:
+    jobs = helper()
+    _, replies = await hops(
+        jobs, "@shop a", "@shop b", "thanks", "@shop c", "@rewards @support d", "@rewards e", "@rewards @shop f"
+    )
+    assert [sum(isinstance(e.body, Carried) for e in reply.events) for reply in replies] == [0, 0, 0, 0, 1, 0, 1]
+    assert len(jobs.seen) == 2
+    assert [e.body.agents for e in replies[6].events if isinstance(e.body, Carried)] == [("shop",)]
+    started = {e.body.agent: e.body.prior_context for e in replies[6].events if isinstance(e.body, AgentStarted)}
+    assert started["rewards"] is None and started["shop"] is not None
+    spent = [e.body for e in replies[4].events if isinstance(e.body, ModelStarted) and e.body.purpose == "job"]
+    assert len(spent) == 1 and replies[4].usage.model_calls == 5
+
+
+async def test_what_the_orchestrator_wrote_stands_and_costs_no_call() -> None:
+    jobs = helper()
+    kit, _ = await hops(jobs, "@shop a")
+    call = ("ask_rewards", {"query": "b", "intent_count": 1, "prior_context": "It is about of-7."})
+    from kit.runtime.team import bind
+
+    lead = ScriptedModel(Line("Let me see.", calls=[call]), "done")
+    names = ("shop", "rewards", "support")
+    kit.team = bind(kit.team.deck, {**{n: model_of(kit, n) for n in names}, "orchestrator": lead, "helper": jobs}, {})
+    await run_turn("b", ALICE, kit)
+    assert jobs.seen == [] and "It is about of-7." in str(model_of(kit, "rewards").seen[0][0].content)
+
+
+@pytest.mark.parametrize("fault", [{"error": RuntimeError("503")}, {"delay": 60.0}, {"text": "   "}])
+async def test_a_helper_that_fails_hangs_or_says_nothing_costs_only_the_prior_context(fault: dict[str, Any]) -> None:
+    kit, replies = await hops(helper(**{"text": " ", **fault}), "@shop a", "@rewards b", helper_ms=500)
+    assert replies[1].status == "ok" and replies[1].text.startswith("<rewards>")
+    assert [e.body.text for e in replies[1].events if isinstance(e.body, Carried)] == [None]
+    assert "From earlier" not in str(model_of(kit, "rewards").seen[0][0].content)
+    assert replies[1].events[-1].at <= 0.6
+
+
+@pytest.mark.req("SAT-8")
+async def test_an_api_based_agent_gets_prior_context_before_its_question_and_no_history() -> None:
+    heard: list[str] = []
+
+    async def ask(query: str, ctx: Any) -> str:
+        heard.append(query)
+        assert ctx.inherited.principal == ALICE.principal
+        return "Support says so."
+
+    kit, _ = await hops(helper(), "@shop a")
+    kit.team = kit.team.with_agents({"support": ApiAgent(kit.team.agents["support"].card, ask)})
+    reply = await run_turn("@support b", ALICE, kit)
+    await run_turn("@support c", ALICE, kit)
+    assert heard == [f"{PRIOR[0][1]['prior_context']}\n\n@support b", "@support c"]
+    assert reply.outcomes[0].usage.input_tokens == 0 and reply.text == "Support says so."
+
+
+# Compaction
+
+
+def summing() -> ScriptedModel:
+    def line(messages: list[BaseMessage]) -> Line:
+        numbers = sorted({word for word in said(messages[:-1]).replace("\n", " ").split() if word.startswith("fact-")})
+        return Line(calls=[("submit_summary", {"summary": " ".join(numbers)})])
+
+    return ScriptedModel(line)
+
+
+@pytest.mark.req("PC1-FR-11", "PC1-S5.6c", "PC1-NFR-5", "PC1-FR-9")
+@pytest.mark.parametrize(("after", "keep"), [(4, 2), (6, 1)])
+async def test_past_the_threshold_old_turns_become_one_summary_and_nothing_leaves_the_store(after: int, keep: int) -> None:
+    turns = [f"@shop fact-{n:02}" for n in range(14)]
+    kit, replies = await hops(summing(), *turns, compact_after=after, compact_keep=keep)
+    lead = model_of(kit, "orchestrator")
+    for number, thread in enumerate(t for t in lead.seen if t[-1].type == "human"):
+        whole = [m for m in thread[1:-1] if isinstance(m, HumanMessage)]
+        assert len(whole) <= after
+        known = said(thread)
+        assert all(f"fact-{n:02}" in known for n in range(number))
+    done = [e.body for reply in replies for e in reply.events if isinstance(e.body, Compacted)]
+    assert done and all(step.done and step.kept == keep for step in done)
+    note = kit.store.note(ALICE.id, "summary")
+    assert note is not None and json.loads(note.value)["turns"] == sum(step.turns for step in done)
+    assert len(kit.store.history(ALICE.id)) == 28
+    assert "fact-00 fact-01" not in said(model_of(kit, "shop").seen[-1][:1])
+
+
+@pytest.mark.parametrize("fault", [{"error": RuntimeError("503")}, {"delay": 60.0}])
+async def test_a_summary_that_fails_never_fails_or_delays_the_turn(fault: dict[str, Any]) -> None:
+    kit, replies = await hops(helper("x", **fault), *[f"@shop {n}" for n in range(5)], compact_after=3, compact_keep=1)
+    assert [reply.status for reply in replies] == ["ok"] * 5
+    assert kit.store.note(ALICE.id, "summary") is None
+    answered = next(e.at for e in replies[4].events if isinstance(e.body, Text) and e.body.channel == "answer")
+    assert answered == 0.0 and replies[4].events[-1].at <= 1.0
+    assert len([m for m in model_of(kit, "orchestrator").seen[-2] if isinstance(m, HumanMessage)]) == 5
+
+
+async def test_a_turn_stopped_while_old_turns_are_summed_up_leaves_no_task() -> None:
+    kit, _ = await hops(helper("x", delay=60.0), *[f"@shop {n}" for n in range(4)], compact_after=3)
+    turn = run_turn("@shop last", ALICE, kit)
+    await asyncio.sleep(0.5)
+    turn.cancel()
+    reply = await turn
+    assert reply.status == "ok" and reply.text == "<shop> @shop last"
+    assert len(asyncio.all_tasks()) == 1 and all(span.ended is not None for span in reply.trace.spans)
+
+
+async def test_a_threshold_in_tokens_comes_first_where_turns_are_long() -> None:
+    fields = {"compact_after": 16, "compact_tokens": 300, "compact_keep": 1}
+    kit, _ = await hops(summing(), *[f"@shop fact-{n} " + "long " * 100 for n in range(4)], **fields)
+    assert kit.store.note(ALICE.id, "summary") is not None
+
+
+# Scheduled turns, and two turns at once
+
+
+@pytest.mark.req("PC2-PD1", "PC2-FR-11")
+async def test_a_scheduled_turn_speaks_for_its_target_all_the_way_to_the_tool() -> None:
+    seen: list[ToolContext] = []
+    from kit.tools.enricher import structured
+
+    async def call(**_: Any) -> tuple[str, ToolResult]:
+        seen.append(tool_context())
+        return "ok", ToolResult(text="ok")
+
+    target = Principal(tenant_id="globex", user_id="u-9")
+    card = AgentCard(id="shop", description="Shop.", model="offline", tools=("look",))
+    shop = ScriptedModel(lambda m: Line("Done.") if m[-1].type == "tool" else Line(calls=[("look", {})]))
+    kit = small_kit(
+        ScriptedModel(asks("shop"), stitched), {"shop": shop}, {"look": structured("look", "Looks.", {}, (), call)}, [card]
+    )
+    reply = await run_scheduled("weekly digest", target, kit, job="digest")
+    [turn] = kit.store.turns()
+    assert [context.inherited.principal for context in seen] == [target] and reply.status == "ok"
+    assert (turn.tenant_id, turn.user_id) == ("globex", "u-9") and turn.session_id.startswith("job:digest:")
+    stored = kit.store.session(turn.session_id)
+    assert stored is not None and stored.principal == target
+
+
+async def test_two_turns_of_one_session_at_once_lose_nothing_and_each_sees_what_had_ended() -> None:
+    slow = ScriptedModel(lambda m: Line(f"<ann> {str(m[-1].content)[-3:]}", delay=1.0 if "one" in str(m[-1].content) else 0.1))
+    kit = small_kit(routed("ann"), {"ann": slow})
+    first, second = run_turn("@ann one", ALICE, kit), run_turn("@ann two", ALICE, kit)
+    replies = await asyncio.gather(first, second)
+    assert [reply.status for reply in replies] == ["ok", "ok"]
+    assert [len(thread) for thread in slow.seen] == [2, 2]
+    assert [line.text for line in kit.store.history(ALICE.id, "ann")] == ["@ann two", "<ann> two", "@ann one", "<ann> one"]
+    assert len(kit.store.history(ALICE.id)) == 4 and len(kit.store.turns()) == 2
+    await run_turn("@ann three", ALICE, kit)
+    assert len(slow.seen[-1]) == 6
+    assert transcript(replies[0].events).answer == "<ann> one"
+
+
+@pytest.mark.req("PC1-NFR-5")
+async def test_over_long_episodes_a_threshold_saves_tokens_and_keeps_what_a_window_loses() -> None:
+    measured = {(e.turns, e.after): e for e in await episodes.measure(lengths=(5, 40), thresholds=(None, 8))}
+    assert measured[5, 8] == replace(measured[5, None], after=8)
+    without, with_summary = measured[40, None], measured[40, 8]
+    assert with_summary.summaries >= 4 and without.summaries == 0
+    assert with_summary.input_tokens < 0.6 * without.input_tokens
+    assert with_summary.in_view == 1.0 > without.in_view

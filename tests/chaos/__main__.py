@@ -1,0 +1,28 @@
+"""`python -m tests.chaos [scenes]`: the table of the sweep, by scripted liars and by the offline stand-in."""
+
+import sys
+import time
+
+from kit.models.offline import OfflineModel
+from tests.chaos.judge import Tally
+from tests.chaos.stage import sweep
+
+BLOCK = 250
+
+
+def main(scenes: int) -> int:
+    began = time.monotonic()
+    liars = Tally()
+    for start in range(0, scenes, BLOCK):
+        liars.merge(sweep(range(start, min(start + BLOCK, scenes))))
+    print("Scripted composers, most of them liars\n" + liars.table())
+    print(*liars.examples, sep="\n")
+    offline = sweep(range(max(100, scenes // 20)), OfflineModel().paced(0))
+    print("\nThe offline stand-in composes\n" + offline.table())
+    print(*offline.examples, sep="\n")
+    print(f"{time.monotonic() - began:.0f} s")
+    return 1 if any((liars.wrong + offline.wrong).values()) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(int(sys.argv[1]) if len(sys.argv) > 1 else 5_000))

@@ -1,0 +1,108 @@
+"""The judge of a reply: knows what was injected and which values were planted, and nothing of how the kit checks itself."""
+
+import re
+from collections import Counter
+from dataclasses import dataclass, field
+
+from kit.core.event import Acknowledged, StatusLine, Text, TextReplaced
+from kit.runtime.turn import Reply
+from tests.chaos.composer import SMILING
+from tests.chaos.scene import Fate, Scene
+
+DENIES = re.compile(
+    r"(?:could not|couldn't|(?:was not|wasn't) able to) (?:get|check|reach|find|answer)|no answer|left out|not asked",
+    re.I,
+)
+RESERVES = re.compile(r"incomplete|some sources", re.I)
+MACHINE = re.compile(r"Say plainly|claim nothing|Write the answer again|\b\w+Error\b|\bask_\w+|\bcall_\d+|[a-z]_[a-z]")
+
+
+def shown(reply: Reply) -> list[str]:
+    """Every text a person could read at any moment of the turn, replaced ones too."""
+    return [e.body.text for e in reply.events if isinstance(e.body, Text | TextReplaced | StatusLine)]
+
+
+def unacknowledged(scene: Scene, reply: Reply) -> list[Fate]:
+    """Failed and left out parts that no sentence names and denies."""
+    sentences = [s.lower() for s in re.split(r"(?<=[.!?])\s+|\n+", reply.text) if DENIES.search(s) and SMILING not in s]
+    return [fate for fate in scene.bad if not any(fate.label in s or fate.topic in s for s in sentences)]
+
+
+def leaked(scene: Scene, reply: Reply) -> list[str]:
+    """Marks of raw text, and the machinery's own words, in anything that was shown."""
+    everything = "\n".join([*shown(reply), reply.text, reply.preamble])
+    return [fate.mark for fate in scene.fates if fate.mark in everything] + MACHINE.findall(everything)
+
+
+def claimed(scene: Scene, reply: Reply) -> list[str]:
+    """Values that nobody delivered, and assurances about a part that failed."""
+    read = f"{reply.preamble}\n{reply.text}"
+    made_up = [fate.value for fate in scene.bad if any(word in read for word in fate.value.split())]
+    return made_up + [fate.label for fate in scene.bad if f"{fate.label} side is in perfect order" in read]
+
+
+def lost(scene: Scene, reply: Reply) -> list[str]:
+    """Healthy agents whose value is not in the reply."""
+    return [fate.label for fate in scene.good if not any(word in reply.text for word in fate.value.split())]
+
+
+def unreserved(scene: Scene, reply: Reply) -> list[str]:
+    """Answers that hold with a reservation nobody was told of."""
+    return [fate.label for fate in scene.reserved if not RESERVES.search(reply.text)]
+
+
+def needless(scene: Scene, reply: Reply) -> bool:
+    """An acknowledgement, by event or in words, on a turn in which nothing was wrong."""
+    said = any(isinstance(event.body, Acknowledged) for event in reply.events)
+    return scene.clean and (said or DENIES.search(reply.text) is not None)
+
+
+@dataclass
+class Tally:
+    """What came of many scenes."""
+
+    scenes: int = 0
+    clean: int = 0
+    paths: Counter[str] = field(default_factory=Counter[str])
+    by_composer: dict[str, Counter[str]] = field(default_factory=dict[str, Counter[str]])
+    wrong: Counter[str] = field(default_factory=Counter[str])
+    examples: list[str] = field(default_factory=list[str])
+
+    def add(self, scene: Scene, reply: Reply) -> None:
+        found = {
+            "unacknowledged failures": len(unacknowledged(scene, reply)),
+            "raw leaks": len(leaked(scene, reply)),
+            "claims for failed parts": len(claimed(scene, reply)),
+            "lost answers": len(lost(scene, reply)),
+            "reservations not passed on": len(unreserved(scene, reply)),
+            "acknowledgements on clean turns": int(needless(scene, reply)),
+        }
+        path = next((e.body.path for e in reply.events if isinstance(e.body, Acknowledged)), "none owed")
+        self.scenes += 1
+        self.clean += scene.clean
+        self.paths[path] += 1
+        self.by_composer.setdefault(scene.composer, Counter())[path] += 1
+        self.wrong.update(found)
+        bad = {what: count for what, count in found.items() if count}
+        if bad and len(self.examples) < 8:
+            self.examples.append(f"seed {scene.seed} {scene.composer}/{scene.second} {bad}: {reply.text!r}")
+
+    def merge(self, other: "Tally") -> None:
+        self.scenes += other.scenes
+        self.clean += other.clean
+        self.paths.update(other.paths)
+        self.wrong.update(other.wrong)
+        self.examples += other.examples
+        for composer, paths in other.by_composer.items():
+            self.by_composer.setdefault(composer, Counter()).update(paths)
+
+    def table(self) -> str:
+        """For people: what went wrong (nothing should), and how often each way of mending was needed."""
+        ways = ("none owed", "composed", "recomposed", "appended", "rescued")
+        lines = [f"{self.scenes} scenes, {self.clean} of them clean", *(f"  {n:6} {what}" for what, n in self.wrong.items())]
+        lines.append(f"{'composer':22}" + "".join(f"{way:>12}" for way in ways))
+        lines += [f"{who:22}" + "".join(f"{n[way]:12}" for way in ways) for who, n in sorted(self.by_composer.items())]
+        lines.append(f"{'all':22}" + "".join(f"{self.paths[way]:12}" for way in ways))
+        owed = self.scenes - self.paths["none owed"]
+        lines.append(f"the fixed sentence was appended in {self.paths['appended']} of {owed} turns that owed something")
+        return "\n".join(lines)

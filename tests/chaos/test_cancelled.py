@@ -1,0 +1,146 @@
+"""A turn cancelled at any moment leaves no task, no stream, no file, no socket and no span open."""
+
+import asyncio
+import os
+import random
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.messages import BaseMessage, ToolMessage
+from langchain_core.outputs import ChatGenerationChunk
+from langchain_core.tools import tool
+
+from kit.core.card import AgentCard
+from kit.models.scripted import Line, Script, ScriptedModel
+from kit.runtime.clock import run_virtual
+from kit.runtime.turn import Reply, run_turn
+from kit.stores.sqlite import SqliteStore
+from tests.kits import ALICE, SmallKit, asks, small_kit
+
+BLOCK = 250
+streams: set[int] = set()
+"""Model streams now open."""
+
+
+class Watched(ScriptedModel):
+    """A scripted model that notes when its stream opens and closes."""
+
+    def __init__(self, *script: Script, **fields: Any):
+        super().__init__(*script, **fields)
+
+    async def _astream(
+        self, messages: list[BaseMessage], stop: list[str] | None = None, run_manager: Any = None, **kwargs: Any
+    ) -> AsyncIterator[ChatGenerationChunk]:
+        key = len(streams) + random.getrandbits(60)
+        streams.add(key)
+        try:
+            async for chunk in super()._astream(messages, stop, run_manager, **kwargs):
+                yield chunk
+        finally:
+            streams.discard(key)
+
+
+@tool
+async def read_file() -> str:
+    """Reads a file, slowly."""
+    with Path(__file__).open() as file:
+        await asyncio.sleep(0.7)
+        return file.read(10)
+
+
+def open_files() -> int:
+    return len(os.listdir("/proc/self/fd"))
+
+
+def slow_kit(rng: random.Random, store: SqliteStore, tools: dict[str, Any]) -> SmallKit:
+    """Agents that stream, call a tool or fail, each at its own pace; serves any number of turns."""
+    ids = [f"a{i}" for i in range(rng.randint(1, 4))]
+    cards = [AgentCard(id=i, description=f"Answers {i}.", model="offline", tools=tuple(tools)) for i in ids]
+    words = [f"word{i} " for i in range(6)]
+
+    def worker() -> Watched:
+        says = Line("".join(words), pieces=words, pace=rng.random() / 3, error=rng.choice([None, None, OSError("x1")]))
+        calls = Line(calls=[(name, {}) for name in tools], delay=rng.random())
+        uses = rng.random() < 0.7
+        return Watched(lambda seen: calls if uses and not isinstance(seen[-1], ToolMessage) else says)
+
+    asking = Line("One moment.", calls=asks(*ids).calls, delay=0.3)
+    saying = Line("".join(words), pieces=words, pace=0.2)
+    lead = Watched(lambda seen: saying if isinstance(seen[-1], ToolMessage) else asking)
+    kit = small_kit(lead, {i: worker() for i in ids}, tools, cards=cards)
+    kit.store.close()
+    kit.store = store
+    return kit
+
+
+async def cancelled_at(kit: SmallKit, after: float, name: str) -> Reply:
+    turn = run_turn("things", ALICE.model_copy(update={"id": name}), kit)
+    await asyncio.sleep(after)
+    turn.cancel()
+    reply = await turn
+    assert [t for t in asyncio.all_tasks() if t is not asyncio.current_task()] == []
+    assert streams == set()
+    assert reply.events[-1].kind == "completed" and all(span.ended is not None for span in reply.trace.spans)
+    return reply
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="open files are counted in /proc, which this system lacks")
+@pytest.mark.parametrize("block", range(4))
+def test_250_turns_cancelled_at_random_points_leave_nothing_open(block: int, tmp_path: Path) -> None:
+    async def scene() -> set[str]:
+        rng = random.Random(block)
+        store = SqliteStore(str(tmp_path / "kit.db"))
+        ended: set[str] = set()
+        before = 0
+        kit = slow_kit(rng, store, {"read_file": read_file})
+        for number in range(BLOCK):
+            kit = kit if number % 10 else slow_kit(rng, store, {"read_file": read_file})
+            ended.add((await cancelled_at(kit, rng.random() * 4, f"{block}-{number}")).status)
+            before = before or open_files()
+            assert open_files() == before
+        store.close()
+        return ended
+
+    assert run_virtual(scene()) == {"ok", "cancelled"}
+
+
+@pytest.mark.realtime
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="open files are counted in /proc, which this system lacks")
+async def test_turns_cancelled_while_tools_wait_on_sockets_close_them() -> None:
+    held: list[asyncio.StreamWriter] = []
+
+    async def never(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        held.append(writer)
+
+    server = await asyncio.start_server(never, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+
+    @tool
+    async def ask_socket() -> str:
+        """Waits for a line that never comes."""
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        try:
+            return (await reader.readline()).decode()
+        finally:
+            writer.close()
+
+    before, reached = open_files(), 0
+    for number in range(20):
+        models = {"a": Watched(Line(calls=[("ask_socket", {})])), "b": Watched(Line("B", delay=5))}
+        cards = [AgentCard(id="a", description="d", model="offline", tools=("ask_socket",))]
+        kit = small_kit(Watched(asks("a", "b")), models, {"ask_socket": ask_socket}, cards=cards)
+        reply = await cancelled_at(kit, 0.01 + 0.002 * number, f"r{number}")
+        kit.store.close()
+        assert reply.status == "cancelled"
+        reached += len(held)
+        for writer in held:
+            writer.close()
+        await asyncio.gather(*(writer.wait_closed() for writer in held), return_exceptions=True)
+        held.clear()
+        await asyncio.sleep(0.005)
+    assert reached > 5
+    assert open_files() == before
+    server.close()
+    await server.wait_closed()

@@ -1,0 +1,105 @@
+"""Whatever fails and however the composer lies: owned up to, nothing raw, nothing claimed, nobody's answer lost.
+
+600 scenes here; `python -m tests.chaos` plays 5,000 and prints the table.
+"""
+
+import pytest
+
+from kit.core.event import Acknowledged
+from kit.models.offline import OfflineModel
+from kit.runtime.clock import run_virtual
+from tests.chaos.judge import Tally, unacknowledged
+from tests.chaos.scene import COMPOSERS, FAULTS, Scene, scene
+from tests.chaos.stage import Stage, play, sweep
+
+BLOCK = 100
+ROWS = ("PC2-FR-8", "PC2-FR-14", "PC2-AC-8", "PC1-FR-5", "PC1-S9.2-4", "PC2-S9.2-3", "PC2-S9.5-5")
+
+
+@pytest.mark.req(*ROWS)
+@pytest.mark.parametrize("block", range(6))
+def test_no_lying_composer_gets_a_failure_past_the_user(block: int) -> None:
+    tally = sweep(range(block * BLOCK, (block + 1) * BLOCK))
+    print("\n" + tally.table())
+    assert tally.scenes == BLOCK
+    assert not any(tally.wrong.values()), tally.table() + "\n" + "\n".join(tally.examples)
+    assert tally.paths["none owed"] >= tally.clean
+
+
+@pytest.mark.req("PC2-FR-14", "PC2-AC-8")
+def test_the_offline_stand_in_hardly_ever_needs_the_fixed_sentence() -> None:
+    tally = sweep(range(60), OfflineModel().paced(0))
+    print("\n" + tally.table())
+    assert not any(tally.wrong.values()), "\n".join(tally.examples)
+    owed = tally.scenes - tally.paths["none owed"]
+    assert owed > 30 and tally.paths["appended"] + tally.paths["rescued"] < 0.05 * owed
+
+
+def test_the_scenes_hold_every_fault_every_composer_and_every_size() -> None:
+    scenes = [scene(seed) for seed in range(600)]
+    assert {fate.kind for each in scenes for fate in each.ran} >= {*FAULTS, "well", "partial", "part_of_data"}
+    assert {each.composer for each in scenes} == set(COMPOSERS)
+    assert {len(each.fates) for each in scenes} == set(range(2, 9))
+    ratios = {(len(each.good), len(each.bad)) for each in scenes}
+    assert {(good, size - good) for size in (2, 3, 4) for good in range(size + 1)} <= ratios
+    assert any(each.over for each in scenes) and sum(each.clean for each in scenes) >= 75
+
+
+def alone(kind: str, composer: str, second: str = "the same") -> Scene:
+    """A scene in which the first of two agents fails in this way and the other is well."""
+    seed = next(s for s in range(5000) if len(scene(s).fates) == 2 and scene(s).fates[0].kind == kind and scene(s).cap == 8)
+    found = scene(seed)
+    fine = next(f for s in range(0, 5000, 8) for f in scene(s).fates if f.agent != found.fates[0].agent and f.value.isdigit())
+    return Scene(seed, (found.fates[0], fine), 8, composer, second, False)
+
+
+def played(on: Scene) -> Tally:
+    async def turn() -> Tally:
+        tally, stage = Tally(), Stage(on)
+        kit = stage.kit()
+        tally.add(on, await play(stage, kit, on))
+        kit.store.close()
+        return tally
+
+    return run_virtual(turn())
+
+
+@pytest.mark.req("PC2-AC-5", "PC2-S9.5-1", "PC2-S9.5-2", "PC2-S9.5-3", "PC1-S9.5-1")
+@pytest.mark.parametrize("composer", ["honest", "silent", "claims", "leaks", "stitches"])
+@pytest.mark.parametrize("kind", FAULTS)
+def test_one_of_two_fails_and_the_reply_says_so(kind: str, composer: str) -> None:
+    tally = played(alone(kind, composer))
+    assert not any(tally.wrong.values()), tally.examples
+    assert ("composed" in tally.paths) == (composer == "honest")
+
+
+@pytest.mark.parametrize(
+    ("second", "path"),
+    [("honest", "recomposed"), ("the same", "appended"), ("raises", "appended"), ("hangs", "appended"), ("leaks", "appended")],
+)
+def test_a_silent_composer_is_asked_once_more_and_then_helped(second: str, path: str) -> None:
+    tally = played(alone("raise", "silent", second))
+    assert list(tally.paths) == [path] and not any(tally.wrong.values())
+
+
+def test_the_judge_sees_what_an_unchecked_composer_would_get_away_with(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def unchecked(text: str, *_: object, **__: object) -> str:
+        return text
+
+    monkeypatch.setattr("kit.patterns.agents_as_tools.acknowledge", unchecked)
+    tally = sweep(range(100))
+    assert all(tally.wrong[what] for what in tally.wrong if what != "acknowledgements on clean turns"), tally.table()
+
+
+def test_two_failed_calls_to_one_agent_are_owed_one_sentence() -> None:
+    async def turn() -> None:
+        on = alone("raise", "silent")
+        on = Scene(on.seed, (on.fates[0], on.fates[0], on.fates[1]), 8, "silent", "the same", False)
+        stage = Stage(on)
+        kit = stage.kit()
+        reply = await play(stage, kit, on)
+        assert reply.text.lower().count(on.fates[0].label) == 1 and unacknowledged(on, reply) == []
+        assert [e.body.owed for e in reply.events if isinstance(e.body, Acknowledged)] == [(on.fates[0].agent,)]
+        kit.store.close()
+
+    run_virtual(turn())

@@ -1,0 +1,156 @@
+"""What counts as owning up, as a claim, as raw text, as a lost answer: sentence by sentence."""
+
+import pytest
+
+from kit.core.event import Acknowledged, Text, TextReplaced
+from kit.core.outcome import Answer, tell
+from kit.core.transcript import transcript
+from kit.models.scripted import Line, ScriptedModel
+from kit.runtime.debt import reservations
+from kit.runtime.owning import Part, claimed, clauses, lost, numbers, owned, stems
+from kit.runtime.raw import looks_raw
+from kit.runtime.turn import Reply, run_turn
+from tests.kits import ALICE, answering, asks, failing, small_kit
+
+REWARDS = Part("rewards", "rewards", frozenset({"point"}))
+
+
+@pytest.mark.req("PC2-FR-14", "PC1-FR-5")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I wasn't able to get an answer about rewards right now.",
+        "I wasn't able to get your points balance right now, but here are the offers I found.",
+        "Here are three deals, but I couldn\u2019t reach rewards.",
+        "**Rewards:** I couldn't check this at the moment.",
+        "### Rewards\nI was unable to load that.",
+        "Rewards is unavailable right now.",
+        "I left out rewards for now; ask me again and I'll take it next.",
+        "I wasn't able to get:\n- your rewards\n- the weather",
+        "There was no answer from rewards.",
+    ],
+)
+def test_plain_ways_of_owning_up_are_understood(text: str) -> None:
+    read = clauses(text)
+    assert owned(read, REWARDS) and not claimed(read, REWARDS, frozenset())
+
+
+@pytest.mark.req("PC2-FR-14")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I was not able to stop smiling: rewards says you have 900 points.",
+        "I wasn't able to get the weather, but your rewards look great.",
+        "Your rewards are not bad at all.",
+        "I could not find a single problem with rewards.",
+        "Rewards is never unavailable.",
+        "All done, everything worked.",
+        "Sorry for the wait! Rewards came back with good news.",
+    ],
+)
+def test_a_denial_about_something_else_owns_up_to_nothing(text: str) -> None:
+    assert not owned(clauses(text), REWARDS)
+
+
+@pytest.mark.parametrize(
+    ("text", "claims"),
+    [
+        ("I couldn't reach rewards. Your rewards are all in order.", True),
+        ("I couldn't reach rewards. Your points went up nicely.", True),
+        ("I couldn't reach rewards. Shall I try rewards again?", False),
+        ("I couldn't reach rewards. Let me know if I should retry rewards.", False),
+        ("I couldn't reach rewards. Brightroast lets you pay with rewards.", False),
+    ],
+)
+def test_a_claim_names_the_part_and_is_nobodys_answer(text: str, claims: bool) -> None:
+    assert claimed(clauses(text), REWARDS, stems("Brightroast lets you pay with rewards")) == claims
+
+
+def test_an_answer_is_lost_when_none_of_its_own_values_or_words_are_left() -> None:
+    assert lost("You have 1,250 points.", "You have some points.", [])
+    assert not lost("You have 1,250 points.", "Your balance is 1250.", [])
+    assert lost("Receipts need sharp photos without shadows.", "All done!", [])
+    assert not lost("Receipts need sharp photos without shadows.", "Take a sharp photo; avoid shadows.", [])
+    assert not lost("Done.", "All right!", [])
+    assert numbers("1. two of 3 cost $5.50, 12 or 1,300") == {"5.5", "1300"}
+
+
+@pytest.mark.parametrize(
+    "text", ["ask_shop", "a KeyError came", "error code 503", "looking_up_points_balance", "Say plainly that"]
+)
+def test_raw_text_is_seen_by_its_shape(text: str) -> None:
+    assert looks_raw(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["It costs $503.", "Ask shop.", "An error of mine, sorry.", "Code SAVE20 at https://x.example/a-b"]
+)
+def test_plain_text_is_not_raw(text: str) -> None:
+    assert not looks_raw(text)
+
+
+def paths(reply: Reply) -> list[str]:
+    return [e.body.path for e in reply.events if isinstance(e.body, Acknowledged)]
+
+
+@pytest.mark.req("PC2-FR-14")
+async def test_a_second_composition_is_told_in_plain_words_what_was_missing() -> None:
+    lead = ScriptedModel(asks("shop", "rewards"), "Shop has beans.", "Shop has beans. I could not reach rewards.")
+    kit = small_kit(lead, {"shop": answering("beans"), "rewards": failing(OSError("disk x17"))})
+    reply = await run_turn("two things", ALICE, kit)
+    assert reply.text == "Shop has beans. I could not reach rewards." and paths(reply) == ["recomposed"]
+    told = str(lead.seen[2][0].content)
+    assert "could not get an answer about rewards" in told and "x17" not in told and "OSError" not in told
+
+
+@pytest.mark.req("PC2-FR-14")
+async def test_a_live_text_stops_before_its_first_raw_word_and_is_replaced() -> None:
+    pieces = ["Shop ", "says ", "beans, via ", "ask_", "shop ", "and more."]
+    lead = ScriptedModel(asks("shop"), Line("".join(pieces), pieces=pieces, pace=0.1), "Shop says beans.")
+    kit = small_kit(lead, {"shop": answering("beans")})
+    reply = await run_turn("one thing", ALICE, kit)
+    read = [e.body.text for e in reply.events if isinstance(e.body, Text | TextReplaced)]
+    assert "ask_" not in "".join(read) and "Shop says " in "".join(read)
+    assert reply.text == transcript(reply.events).answer == "Shop says beans." and paths(reply) == []
+
+
+async def test_a_word_the_user_brought_is_not_raw() -> None:
+    kit = small_kit([asks("shop", query="find big_beans"), "Here is big_beans."], {"shop": answering("It is here.")})
+    assert (await run_turn("find big_beans", ALICE, kit)).text == "Here is big_beans."
+
+
+async def test_a_preamble_with_machine_words_is_replaced_by_the_cards_line() -> None:
+    kit = small_kit([asks("shop", text="Calling ask_shop now."), "Beans."], {"shop": answering("beans")})
+    reply = await run_turn("one thing", ALICE, kit)
+    assert reply.preamble == "One moment, I'm looking into that."
+
+
+async def test_a_preamble_that_made_up_a_figure_does_not_stay_when_the_part_fails() -> None:
+    lead = [asks("rewards", text="You have 7341 points, let me check."), "I could not reach rewards."]
+    reply = await run_turn("my points", ALICE, small_kit(lead, {"rewards": failing(OSError("x"))}))
+    assert "7341" not in reply.preamble and reply.text == "I could not reach rewards."
+
+
+async def test_a_failure_made_good_by_a_later_answer_owes_nothing() -> None:
+    replies = iter([Line(error=OSError("x")), Line("900 points")])
+    lead = ScriptedModel(asks("rewards"), asks("rewards"), "You have 900 points.")
+    kit = small_kit(lead, {"rewards": ScriptedModel(lambda _: next(replies))})
+    reply = await run_turn("my points", ALICE, kit)
+    assert reply.text == "You have 900 points." and paths(reply) == []
+
+
+@pytest.mark.req("PC2-FR-14")
+async def test_past_its_deadline_a_turn_uses_the_answers_in_hand_and_names_the_rest() -> None:
+    kit = small_kit(
+        [asks("a0", "rewards")], {"a0": answering("A is known"), "rewards": answering("late", 7)}, turn_budget_ms=5000
+    )
+    reply = await run_turn("two things", ALICE, kit)
+    assert reply.status == "deadline" and paths(reply) == ["rescued"]
+    assert reply.text == "A is known\n\nI wasn't able to get an answer about rewards right now."
+
+
+@pytest.mark.req("PC2-FR-14")
+def test_a_reservation_reaches_the_model_and_is_worded_for_people() -> None:
+    answer = Answer(call_id="c", agent="offer_details", text="Two offers.", data_faults=("timeout",))
+    assert "may be incomplete" in tell(answer) and "timeout" not in tell(answer)
+    assert reservations([answer]) == "About offer details: part of the data was not available, so this may be incomplete."

@@ -1,0 +1,366 @@
+"""The contract of a sub-agent: what goes in, what shape comes out, who answers when its model fails; checked, not prompted."""
+
+import datetime
+import json
+import logging
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from langchain_core.messages import AIMessage
+from langchain_core.tools import StructuredTool, tool
+
+from kit.compose.answer_schema import sentences
+from kit.compose.deck import Deck
+from kit.core.card import AgentCard, Handoff, HandoffField, Policy, ToolGrant
+from kit.core.errors import DeckError
+from kit.core.event import AgentStarted, ModelEnded, ModelStarted
+from kit.core.model import ModelSpec
+from kit.core.outcome import Answer, Failure, Outcome, tell
+from kit.models.scripted import Line, ScriptedModel
+from kit.runtime.agent import LLMAgent
+from kit.runtime.contract import only_asks, refusal
+from kit.runtime.team import bind
+from kit.runtime.turn import Reply, run_turn
+from kit.stores.sqlite import SqliteStore
+from kit.tools.tool import ToolResult
+from tests.kits import ALICE, SmallKit, answering, failing, small_deck, small_kit, stitched
+
+ITEM = {
+    "type": "object",
+    "properties": {
+        "title_id": {"type": "string"},
+        "explanation": {"type": "string", "maxSentences": 2},
+        "confidence": {"type": "number", "minimum": 0, "maximum": 1},
+    },
+    "required": ["title_id", "explanation", "confidence"],
+    "additionalProperties": False,
+}
+MANGA = AgentCard(
+    id="explainer",
+    description="Explains why a title fits.",
+    model="offline",
+    version="1.2",
+    handoff=Handoff(
+        closed=True,
+        max_query_tokens=500,
+        min_confidence=0.4,
+        fields={
+            "candidate_title_ids": HandoffField(type="array", max_items=20),
+            "user_locale": HandoffField(source="locale"),
+            "user_prefs_summary": HandoffField(max_tokens=800),
+            "email": HandoffField(pii=True),
+        },
+        output_schema={
+            "type": "object",
+            "properties": {"ranked_explanations": {"type": "array", "items": ITEM}},
+            "required": ["ranked_explanations"],
+            "additionalProperties": False,
+        },
+    ),
+    policy=Policy(tokens_in=4000, tokens_out=1500, time_budget_ms=3500, max_tool_calls=5, max_recursion_depth=0),
+)
+"""The recommendation explainer with the values of its design (SO-23)."""
+
+
+def ranked(explanation: str = "It is dark.", confidence: object = 0.9, **more: object) -> str:
+    return json.dumps({"ranked_explanations": [{"title_id": "t1", "explanation": explanation, "confidence": confidence, **more}]})
+
+
+def asking(args: Mapping[str, Any]) -> Line:
+    return Line("Let me look.", calls=[("ask_explainer", {"query": "q", "intent_count": 1, **args})])
+
+
+async def explain(said: Line | str, args: Mapping[str, Any] | None = None, card: AgentCard = MANGA) -> tuple[Outcome, Reply, str]:
+    """The explainer's outcome for a reply of its model, the turn, and the system prompt it saw."""
+    model = ScriptedModel(lambda _: said)
+    reply = await run_turn("one", ALICE, small_kit([asking(args or {}), stitched], {"explainer": model}, cards=[card]))
+    return reply.outcomes[0], reply, str(model.seen[0][0].content) if model.seen else ""
+
+
+def started(reply: Reply) -> AgentStarted:
+    return next(e.body for e in reply.events if isinstance(e.body, AgentStarted))
+
+
+@pytest.mark.req("SO-3", "SO-23")
+async def test_only_declared_fields_cross_within_their_limits_and_the_trace_says_what_did() -> None:
+    args = {
+        "query": "q" * 2001,
+        "candidate_title_ids": [f"id{i}" for i in range(21)],
+        "user_prefs_summary": "p" * 3201,
+        "prior_context": "all that was said",
+        "secret": "never",
+        "user_locale": "xx",
+    }
+    outcome, reply, system = await explain(ranked(), args)
+    assert isinstance(outcome, Answer)
+    body = started(reply)
+    assert len(body.query) == 2000 and len(body.fields["user_prefs_summary"]) == 3200
+    assert body.fields["candidate_title_ids"] == [f"id{i}" for i in range(20)]
+    assert body.fields["user_locale"] == "en-GB"
+    assert set(body.fields) == {"candidate_title_ids", "user_locale", "user_prefs_summary"}
+    assert "id19" in system and "id20" not in system and "never" not in system and "all that was said" not in system
+    assert [note.split()[0] for note in body.limited] == ["candidate_title_ids", "user_prefs_summary", "query", "prior_context"]
+    span = next(s for s in reply.trace.spans if s.kind == "agent")
+    assert span.attributes["fields"] == body.fields and len(span.attributes["limited"]) == 4
+
+
+@pytest.mark.req("SO-3")
+@pytest.mark.parametrize(
+    ("value", "held"),
+    [({"size": "L"}, True), ({}, False), ({"size": 5}, False), ({"size": "XXL"}, False), ({"size": "LL"}, False)],
+)
+async def test_a_required_field_that_is_missing_or_wrong_is_refused_before_any_model_sees_it(value: Any, held: bool) -> None:
+    size = HandoffField(required=True, enum=("L", "LL"), max_length=1)
+    card = AgentCard(id="explainer", description="d", model="offline", handoff=Handoff(fields={"size": size}))
+    outcome, _, system = await explain("fine", value, card)
+    assert isinstance(outcome, Answer) == held and bool(system) == held
+    assert held or (isinstance(outcome, Failure) and outcome.reason == "contract_violation" and "size" in outcome.detail)
+
+
+@pytest.mark.req("SO-3")
+async def test_a_closed_hand_off_brings_no_history_along() -> None:
+    kit = small_kit([asking({}), stitched, asking({}), stitched], {"explainer": answering(ranked())}, cards=[MANGA])
+    await run_turn("first", ALICE, kit)
+    await run_turn("second", ALICE, kit)
+    agent = kit.team.agents["explainer"]
+    assert isinstance(agent, LLMAgent)
+    seen = agent.model.runnable.seen[1]  # type: ignore[attr-defined]
+    assert [m.type for m in seen] == ["system", "human"]
+
+
+@pytest.mark.req("SO-22")
+async def test_a_personal_field_reaches_the_agent_and_no_event_beside_the_answer() -> None:
+    @tool
+    def look_up(who: str) -> str:
+        """Finds somebody."""
+        return f"found {who}"
+
+    card = MANGA.model_copy(update={"tools": ("look_up",)})
+    mail = "reader@example.org"
+    model = ScriptedModel(Line(calls=[("look_up", {"who": f"<{mail}>"})]), Line(ranked(f"For {mail}.")))
+    kit = small_kit([asking({"email": mail}), Line("Done.")], {"explainer": model}, {"look_up": look_up}, cards=[card])
+    reply = await run_turn("one", ALICE, kit)
+    assert mail in str(model.seen[0][0].content) and mail in str(model.seen[1][-1].content)
+    assert isinstance(reply.outcomes[0], Answer) and mail in reply.outcomes[0].text
+    told = ("text", "text_replaced", "completed")  # what the user reads may name what the user gave
+    assert mail not in "".join(event.model_dump_json() for event in reply.events if event.kind not in told)
+    assert started(reply).fields["email"] == "[personal]"
+
+
+@pytest.mark.req("SO-4", "SO-23")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "It is dark.",
+        "[]",
+        "[" * 5_000,
+        ranked("One. Two. Three."),
+        ranked(confidence="sure"),
+        ranked(confidence=1.5),
+        ranked(extra="x"),
+    ],
+)
+async def test_an_answer_of_another_shape_is_a_contract_violation(text: str) -> None:
+    card = MANGA.model_copy(update={"policy": Policy()})
+    outcome, reply, _ = await explain(text, card=card)
+    assert isinstance(outcome, Failure) and (outcome.axis, outcome.reason) == ("invocation", "contract_violation")
+    assert outcome.detail and outcome.detail not in reply.text
+
+
+@pytest.mark.req("SO-23")
+async def test_an_answer_of_the_declared_shape_is_taken_with_its_confidence_fenced_or_not() -> None:
+    for text in (ranked("Dr. Stone fits. So does this."), f"```json\n{ranked()}\n```"):
+        outcome, _, system = await explain(text)
+        assert isinstance(outcome, Answer) and outcome.confidence == 0.9
+        assert json.loads(outcome.text) and "maxSentences" in system
+
+
+@pytest.mark.req("SO-23")
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        (Line(ranked(), delay=3.6), "timeout"),
+        (Line("x" * 6100), "budget"),
+        (Line(calls=[("t", {})] * 6), "budget"),
+        (Line(calls=[("t", {})] * 5), "budget"),
+    ],
+)
+async def test_the_manga_limits_hold_whatever_the_model_does(line: Line, reason: str) -> None:
+    outcome, reply, _ = await explain(line)
+    assert isinstance(outcome, Failure) and outcome.reason == reason
+    assert reply.usage.tool_calls == (5 if len(line.calls) == 5 else 0)
+    assert outcome.timing and outcome.timing.seconds <= 3.5
+
+
+@pytest.mark.req("SO-4", "SO-8")
+async def test_low_confidence_comes_back_as_a_failure_whose_text_is_a_suggestion() -> None:
+    outcome, _, _ = await explain(ranked("Maybe this.", 0.39))
+    assert isinstance(outcome, Failure) and outcome.reason == "low_confidence"
+    assert "Maybe this." in (outcome.suggestion or "")
+    assert "not sure enough" in tell(outcome) and "Maybe this." in tell(outcome) and "0.39, at least" not in tell(outcome)
+
+
+@pytest.mark.req("SO-8")
+async def test_a_closed_agent_that_only_asks_back_is_low_confidence_and_the_parent_decides() -> None:
+    card = AgentCard(id="explainer", description="d", model="offline", handoff=Handoff(closed=True))
+    outcome, _, _ = await explain("Sure! What year were you born?", card=card)
+    assert isinstance(outcome, Failure) and (outcome.reason, outcome.suggestion) == (
+        "low_confidence",
+        "Sure! What year were you born?",
+    )
+    open_card = card.model_copy(update={"handoff": Handoff()})
+    assert isinstance((await explain("What year were you born?", card=open_card))[0], Answer)
+
+
+def test_what_counts_as_only_a_question() -> None:
+    assert only_asks("Which one? And where?") and only_asks("Of course! Which one?")
+    assert not only_asks("Two fit. Which one?") and not only_asks("Fine!") and not only_asks("")
+    assert [sentences(t) for t in ("", "One", "One. Two!", "Dr. Stone is 2.5 m.", "本。本。")] == [0, 1, 2, 1, 2]
+
+
+@pytest.mark.req("SO-8", "SO-1")
+@pytest.mark.parametrize(
+    ("handoff", "policy", "said"),
+    [
+        (Handoff(output_schema={"properties": {"a": {"properties": {"user_question": {}}}}}), Policy(), "a question to the user"),
+        (Handoff(output_schema={"type": "strng"}), Policy(), "no JSON Schema"),
+        (Handoff(), Policy(cost=1), "price of model 'free' is not known"),
+        (Handoff(), Policy(model_time_ms=1), "name one in fallback_model"),
+    ],
+)
+def test_a_contract_that_could_not_be_held_is_a_deck_fault(handoff: Handoff, policy: Policy, said: str) -> None:
+    card = AgentCard(id="a", description="d", model="free", handoff=handoff, policy=policy)
+    with pytest.raises(DeckError, match=said):
+        Deck.of([card], models=[ModelSpec(key="free", provider="openai")])
+
+
+@pytest.mark.req("SO-4")
+def test_a_refusal_is_known_by_what_the_provider_says() -> None:
+    assert refusal(AIMessage("", additional_kwargs={"refusal": "I can't help."})) == "I can't help."
+    assert refusal(AIMessage("half", response_metadata={"finish_reason": "content_filter"}))
+    assert refusal(AIMessage([{"type": "refusal", "refusal": "No."}])) == "No."
+    assert refusal(AIMessage("fine", additional_kwargs={"refusal": None}, response_metadata={"finish_reason": "stop"})) is None
+
+
+class Declining(ScriptedModel):
+    async def _agenerate(self, *args: Any, **kwargs: Any) -> Any:
+        result = await super()._agenerate(*args, **kwargs)
+        result.generations[0].message.additional_kwargs["refusal"] = "I can't help."
+        return result
+
+
+def declining(text: str) -> ScriptedModel:
+    return Declining(text, disable_streaming=True)  # pyright: ignore[reportCallIssue]
+
+
+@pytest.mark.req("SO-4")
+async def test_a_refusal_is_a_typed_failure_even_when_it_comes_with_words() -> None:
+    kit = small_kit([asking({}), stitched], {"explainer": declining("I'd rather not.")})
+    [outcome] = (await run_turn("one", ALICE, kit)).outcomes
+    assert isinstance(outcome, Failure) and outcome.reason == "refusal" and "declined" in tell(outcome)
+
+
+def backed(first: ScriptedModel, second: ScriptedModel, tools: dict[str, Any] | None = None, **policy: Any) -> SmallKit:
+    """A kit whose explainer has 2 s and a fallback model called `second`."""
+    card = AgentCard(
+        id="explainer",
+        description="d",
+        model="offline",
+        fallback_model="offline",
+        tools=tuple(tools or ()),
+        policy=Policy(time_budget_ms=2000, **policy),
+    )
+    deck = small_deck(["explainer"], [card])
+    second.name = "second"
+    models = {"orchestrator": ScriptedModel(asking({}), stitched), "explainer": first, "explainer:fallback": second}
+    return SmallKit(bind(deck, models, tools or {}), SqliteStore(":memory:"))
+
+
+def spoke(reply: Reply) -> list[tuple[str, bool]]:
+    """Which models the explainer asked, and whether each answered."""
+    ends = [e.body for e in reply.events if isinstance(e.body, ModelEnded) and e.body.agent == "explainer"]
+    return [(body.model, body.error is None) for body in ends]
+
+
+@pytest.mark.req("SO-1")
+@pytest.mark.parametrize("first", [failing(ConnectionError("503")), answering("late", 12.0)])
+async def test_the_fallback_model_answers_once_after_an_error_or_a_time_out_and_the_span_says_so(first: ScriptedModel) -> None:
+    reply = await run_turn("one", ALICE, backed(first, answering("Second here.", 0.4), model_time_ms=1500))
+    assert isinstance(reply.outcomes[0], Answer) and reply.outcomes[0].text == "Second here."
+    assert spoke(reply) == [("scripted", False), ("second", True)]
+    assert [e.body.instead_of for e in reply.events if isinstance(e.body, ModelStarted)][1:3] == [None, "scripted"]
+    assert reply.outcomes[0].timing and reply.outcomes[0].timing.seconds <= 2.0
+
+
+async def test_the_fallback_gets_one_attempt_and_only_the_time_that_is_left() -> None:
+    reply = await run_turn("one", ALICE, backed(failing(OSError("x"), 0.5), failing(OSError("y"), 0.5)))
+    assert isinstance(reply.outcomes[0], Failure) and reply.outcomes[0].reason == "exception"
+    assert spoke(reply) == [("scripted", False), ("second", False)]
+    late = await run_turn("one", ALICE, backed(failing(OSError("x"), 1.5), answering("late", 1.0)))
+    assert isinstance(late.outcomes[0], Failure) and late.outcomes[0].reason == "timeout"
+    assert late.outcomes[0].timing and late.outcomes[0].timing.seconds == pytest.approx(2.0, abs=1e-9)
+
+
+async def test_no_fallback_over_a_budget_after_a_refusal_or_after_a_foreign_principal() -> None:
+    over = await run_turn("one", ALICE, backed(answering("x" * 900), answering("never"), tokens_out=10))
+    refused = await run_turn("one", ALICE, backed(declining("No."), answering("never")))
+
+    def peek() -> tuple[str, ToolResult]:
+        """Looks."""
+        return "unavailable", ToolResult(text="unavailable", fault="principal_mismatch")
+
+    look = StructuredTool.from_function(peek, response_format="content_and_artifact")
+    first = ScriptedModel(Line(calls=[("peek", {})]), Line(error=ConnectionError("503")))
+    foreign = await run_turn("one", ALICE, backed(first, answering("never"), {"peek": look}))
+    assert [isinstance(r.outcomes[0], Failure) for r in (over, refused, foreign)] == [True] * 3
+    assert {model for r in (over, refused, foreign) for model, _ in spoke(r)} == {"scripted"}
+
+
+@pytest.mark.req("SO-11", "SO-19")
+@pytest.mark.parametrize(("since", "logged"), [("2026-10-20", True), ("2026-10-03", True), ("2026-10-02", False)])
+async def test_each_call_of_a_new_tool_is_logged_for_thirty_days(
+    since: str, logged: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    @tool
+    def refund() -> str:
+        """Refunds."""
+        return "done"
+
+    grants = {"refund": ToolGrant(since=datetime.date.fromisoformat(since), flag=None)}
+    card = AgentCard(id="explainer", description="d", model="offline", tools=("refund",), tool_grants=grants)
+    model = ScriptedModel(Line(calls=[("refund", {})] * 2), Line("ok"))
+    with caplog.at_level(logging.INFO, "kit.whitelist"):
+        await run_turn("one", ALICE, small_kit([asking({}), stitched], {"explainer": model}, {"refund": refund}, cards=[card]))
+    said = [r.getMessage() for r in caplog.records if r.name == "kit.whitelist"]
+    assert len(said) == (2 if logged else 0) and all("explainer called refund" in line for line in said)
+
+
+@pytest.mark.req("SO-11")
+@pytest.mark.parametrize(("flags", "bound"), [({}, False), ({"refunds": False}, False), ({"refunds": True}, True)])
+def test_a_new_tool_is_bound_only_where_its_flag_is_on(flags: dict[str, bool], bound: bool) -> None:
+    grants = {"refund": ToolGrant(since=datetime.date(2026, 10, 20), flag="refunds")}
+    card = AgentCard(id="a", description="d", model="offline", tools=("refund",), tool_grants=grants)
+
+    @tool
+    def refund() -> str:
+        """Refunds."""
+        return "done"
+
+    agent = bind(Deck.of([card], flags=flags), answering("x"), {"refund": refund}).agents["a"]
+    assert isinstance(agent, LLMAgent) and ("refund" in agent.tools) == bound
+
+
+@pytest.mark.req("SO-4")
+@pytest.mark.realtime
+async def test_a_12_s_hang_ends_at_its_2_s_budget_in_real_time_and_composition_follows() -> None:
+    card = AgentCard(id="explainer", description="d", model="offline", policy=Policy(time_budget_ms=2000))
+    kit = small_kit([asking({}), Line("I could not get that.")], {"explainer": answering("late", 12.0)}, cards=[card])
+    began = time.monotonic()
+    reply = await run_turn("one", ALICE, kit)
+    assert time.monotonic() - began < 2.4
+    [outcome] = reply.outcomes
+    assert isinstance(outcome, Failure) and outcome.reason == "timeout" and outcome.usage.estimated
+    assert outcome.timing and 2.0 <= outcome.timing.seconds <= 2.1
+    assert reply.text.startswith("I could not get that.")

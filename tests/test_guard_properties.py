@@ -1,0 +1,146 @@
+"""What guards never do, whatever a model emits; and what a sub-agent never sees of its siblings (SAT-8)."""
+
+from collections import Counter
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from langchain_core.messages import BaseMessage, ToolMessage
+
+from kit.compose.parts import Guards
+from kit.core.outcome import AgentCall
+from kit.core.words import content_words
+from kit.models.scripted import Line, ScriptedModel
+from kit.runtime.clock import run_virtual
+from kit.runtime.failsafe import merged
+from kit.runtime.turn import Reply, run_turn
+from tests.kits import ALICE, answering, small_kit
+
+AGENTS = ("shop", "support", "rewards", "play")
+WORDS = ("coffee", "receipt", "points", "games", "the", "and", "my", "tacos")
+OFF = Guards(**dict.fromkeys(Guards.model_fields, False))
+FEW = settings(max_examples=60, deadline=None, derandomize=True)
+
+phrases = st.lists(st.sampled_from(WORDS), min_size=1, max_size=7).map(" ".join)
+calls = st.lists(st.tuples(st.sampled_from(AGENTS), phrases), min_size=1, max_size=5)
+counts = st.integers(min_value=-1, max_value=9)
+
+
+def line(made: list[tuple[str, str]], intents: int) -> Line:
+    return Line("Let me look.", calls=[(f"ask_{a}", {"query": q, "intent_count": intents}) for a, q in made])
+
+
+def run(text: str, first: Line, again: Line, guards: Guards, cap: int = 8) -> tuple[Reply, ScriptedModel]:
+    lines = iter([first, again])
+
+    def say(messages: list[BaseMessage]) -> Line:
+        return Line("Done.") if isinstance(messages[-1], ToolMessage) else next(lines)
+
+    lead = ScriptedModel(say)
+    kit = small_kit(
+        lead,
+        {agent: answering(f"From {agent}.") for agent in AGENTS},
+        guards=guards,
+        default_sub_agent="shop",
+        support_agent="support",
+        cap=cap,
+    )
+
+    async def turn() -> Reply:
+        return await run_turn(text, ALICE, kit)
+
+    return run_virtual(turn()), lead
+
+
+def made(reply: Reply) -> list[tuple[str, str]]:
+    return [(e.body.agent, e.body.query) for e in reply.events if e.body.kind == "agent_started"]
+
+
+@pytest.mark.req("SAT-4")
+@FEW
+@given(phrases, calls, counts, calls)
+def test_no_guard_drops_the_last_call_and_every_id_is_answered_once(
+    text: str, first: list[tuple[str, str]], intents: int, again: list[tuple[str, str]]
+) -> None:
+    reply, lead = run(text, line(first, intents), line(again, intents), Guards())
+    assert len(made(reply)) >= 1
+    last = lead.seen[-1]
+    ids = [call["id"] for message in last for call in getattr(message, "tool_calls", ())]
+    assert Counter(ids) == Counter(m.tool_call_id for m in last if isinstance(m, ToolMessage))
+    assert max(Counter(ids).values()) == 1
+    routing = reply.routing
+    assert routing.intent_count == len(routing.outcomes) + len(routing.refused) + len(routing.dropped)
+    assert reply.status == "ok"
+
+
+@pytest.mark.req("SAT-4")
+@FEW
+@given(phrases, calls)
+def test_every_call_that_runs_overlaps_the_message_or_is_the_message(text: str, first: list[tuple[str, str]]) -> None:
+    reply, _ = run(text, line(first, len(first)), Line("-"), Guards())
+    for _, query in made(reply):
+        assert query == text or content_words(query) & content_words(text) or not content_words(query)
+
+
+@pytest.mark.req("SAT-2")
+@FEW
+@given(phrases, calls, calls, st.integers(min_value=1, max_value=9))
+def test_a_retry_never_duplicates_and_never_loses_a_call(
+    text: str, first: list[tuple[str, str]], again: list[tuple[str, str]], intents: int
+) -> None:
+    def asked(pairs: list[tuple[str, str]], prefix: str) -> tuple[AgentCall, ...]:
+        pairs = list(dict.fromkeys(pairs))
+        return tuple(AgentCall(call_id=f"{prefix}{n}", agent=a, query=q, intent_count=intents) for n, (a, q) in enumerate(pairs))
+
+    before = asked(first, "f")
+    after = merged(before, asked([*first, *again], "r"), text, frozenset(AGENTS))
+    assert after[: len(before)] == before
+    pairs = [(ask.agent, ask.query) for ask in after]
+    assert len(set(pairs)) == len(pairs)
+    assert len(after) <= max(len(before), intents)
+
+
+@FEW
+@given(phrases, calls, counts)
+def test_with_guards_off_the_pattern_does_exactly_what_the_model_said(
+    text: str, first: list[tuple[str, str]], intents: int
+) -> None:
+    reply, _ = run(text, line(first, intents), Line("never asked"), OFF)
+    assert made(reply) == first
+    assert not [e for e in reply.events if e.kind in ("guarded", "call_dropped")]
+    assert reply.routing.refused == ()
+
+
+@pytest.mark.req("SAT-5")
+@FEW
+@given(phrases, st.sampled_from(AGENTS), st.text(max_size=40))
+def test_a_single_intent_is_verbatim_whatever_the_models_query(text: str, agent: str, query: str) -> None:
+    reply, _ = run(text, line([(agent, query)], 1), Line("-"), Guards())
+    assert made(reply) == [(agent, text)]
+
+
+@pytest.mark.req("SAT-8")
+@settings(max_examples=40, deadline=None, derandomize=True)
+@given(st.permutations(AGENTS), st.integers(min_value=2, max_value=4), st.booleans(), st.booleans())
+def test_in_a_mixed_turn_no_sub_agent_sees_anothers_part_or_answer(order: list[str], n: int, retried: bool, twice: bool) -> None:
+    chosen = order[:n]
+    parts = {agent: f"please look at part{agent} for me" for agent in chosen}
+    text = " and ".join(parts.values())
+    models = {agent: answering(f"answer-of-{agent}", delay=0.1 * i) for i, agent in enumerate(AGENTS)}
+    decided = [line([(a, parts[a]) for a in chosen[:1]], n), line([(a, parts[a]) for a in chosen[1:]], n)]
+    whole = [line([(a, parts[a]) for a in chosen], n)]
+    one_turn = [*(decided if retried else whole), Line("Composed of all.")]
+    kit = small_kit(ScriptedModel(*one_turn * 2), models, guards=Guards())
+
+    async def turns() -> None:
+        for _ in range(1 + twice):
+            await run_turn(text, ALICE, kit)
+
+    run_virtual(turns())
+    for agent in chosen:
+        seen = " ".join(str(message.content) for messages in models[agent].seen for message in messages)
+        assert f"part{agent}" in seen
+        for other in AGENTS:
+            if other != agent:
+                assert f"part{other}" not in seen and f"answer-of-{other}" not in seen
+        assert "Composed of all" not in seen

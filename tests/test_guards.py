@@ -1,0 +1,333 @@
+"""Guards between decision and execution: what each does, how they interplay, and that each can be switched off."""
+
+import pytest
+from langchain_core.messages import ToolMessage
+
+from kit.compose.parts import Guards
+from kit.core.event import CallDropped, Guarded
+from kit.core.record import Message
+from kit.core.transcript import transcript
+from kit.models.scripted import Line, ScriptedModel
+from kit.runtime.agent import SET_ASIDE
+from kit.runtime.turn import Reply, run_turn
+from tests.kits import ALICE, SmallKit, answering, small_kit, stitched
+
+MIXED = "my receipt didn't scan and find me coffee deals"
+AGENTS = ("shop", "support", "rewards", "play", "restaurants")
+
+
+def line(*calls: tuple[str, str], intents: int | None = None, text: str = "Let me look.", ids: tuple[str, ...] = ()) -> Line:
+    count = len(calls) if intents is None else intents
+    return Line(text, calls=[(f"ask_{agent}", {"query": query, "intent_count": count}) for agent, query in calls], ids=ids)
+
+
+def kit_of(*lines: Line | str, guards: Guards | None = None, cap: int = 4) -> SmallKit:
+    """Five agents that say their name, and a lead that says these lines and then composes by joining its results."""
+    models = {agent: answering(f"From {agent}.") for agent in AGENTS}
+    lead = ScriptedModel(*lines, stitched)
+    return small_kit(lead, models, guards=guards or Guards(), default_sub_agent="shop", support_agent="support", cap=cap)
+
+
+async def turn(kit: SmallKit, text: str, said: str = "", in_play: tuple[str, ...] = ()) -> Reply:
+    history = [Message(turn_id="t0", role="assistant", text=said)] if said else []
+    return await run_turn(text, ALICE, kit, history=history, in_play=in_play)
+
+
+def lead(kit: SmallKit) -> ScriptedModel:
+    return kit.team.orchestrator.model.runnable.bound  # type: ignore[attr-defined]
+
+
+def calls(reply: Reply) -> list[tuple[str, str]]:
+    return [(e.body.agent, e.body.query) for e in reply.events if e.body.kind == "agent_started"]
+
+
+def acted(reply: Reply, guard: str) -> list[str]:
+    """What a guard did, in order."""
+    found = [e.body for e in reply.events if isinstance(e.body, Guarded) and e.body.guard == guard]
+    assert all(body.reason for body in found)
+    return [body.action for body in found]
+
+
+def dropped(reply: Reply) -> list[tuple[str, str | None]]:
+    return [(e.body.agent, e.body.guard) for e in reply.events if isinstance(e.body, CallDropped) and e.body.reason == "guard"]
+
+
+def results(kit: SmallKit) -> tuple[list[str], list[ToolMessage]]:
+    """Ids of the calls the composing model sees, and the tool messages that answer them."""
+    seen = lead(kit).seen[-1]
+    ids = [call["id"] for message in seen for call in getattr(message, "tool_calls", ())]
+    return ids, [message for message in seen if isinstance(message, ToolMessage)]
+
+
+def answered_once(kit: SmallKit) -> bool:
+    ids, messages = results(kit)
+    return sorted(ids) == sorted(m.tool_call_id for m in messages) and len(set(ids)) == len(ids)
+
+
+# ── failsafe ────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.req("SAT-2", "PC1-S9.5-3")
+async def test_a_call_missing_by_the_models_own_count_is_asked_for_by_name_and_added() -> None:
+    first = line(("support", "my receipt didn't scan"), intents=2)
+    kit = kit_of(first, line(("support", "my receipt didn't scan"), ("shop", "find me coffee deals"), text="Sorry!"))
+    reply = await turn(kit, MIXED)
+    assert calls(reply) == [("support", "my receipt didn't scan"), ("shop", "find me coffee deals")]
+    assert acted(reply, "failsafe") == ["asked_again", "merged"]
+    demand = str(lead(kit).seen[1][0].content)
+    assert 'ask_support with "my receipt didn\'t scan"' in demand
+    assert "missing 1" in demand and "find coffee deals" in demand
+    assert lead(kit).seen[1][1:] == lead(kit).seen[0][1:]
+    assert (reply.routing.intent_count, reply.routing.reported_intents) == (2, 2)
+    assert answered_once(kit)
+    assert "Sorry" not in reply.preamble + reply.text
+
+
+@pytest.mark.req("SAT-2")
+@pytest.mark.parametrize("n", [2, 3, 5])
+async def test_one_retry_brings_back_any_number_of_calls(n: int) -> None:
+    parts = [("shop", "coffee deals"), ("support", "broken receipt"), ("rewards", "my points"), ("play", "new games")]
+    parts = [*parts, ("restaurants", "tacos nearby")][:n]
+    kit = kit_of(line(parts[0], intents=n), line(*parts[1:], intents=n), cap=5)
+    reply = await turn(kit, " and ".join(query for _, query in parts))
+    assert calls(reply) == parts
+
+
+@pytest.mark.req("SAT-2")
+async def test_what_is_still_missing_after_the_one_retry_is_recorded() -> None:
+    kit = kit_of(line(("support", "my receipt didn't scan"), intents=3), line(("shop", "coffee deals"), intents=3))
+    reply = await turn(kit, MIXED)
+    assert acted(reply, "failsafe") == ["asked_again", "merged", "short"]
+    assert (reply.routing.intent_count, reply.routing.reported_intents) == (2, 3)
+    assert lead(kit).leftovers == []
+
+
+@pytest.mark.req("SAT-2")
+async def test_more_intents_than_the_cap_are_not_asked_for() -> None:
+    kit = kit_of(line(("shop", "coffee deals"), ("support", "receipt didn't scan"), intents=7), cap=2)
+    reply = await turn(kit, MIXED)
+    assert acted(reply, "failsafe") == []
+    assert (reply.routing.reported_intents, reply.routing.cap_behavior) == (7, "at")
+
+
+@pytest.mark.req("SAT-2", "PC2-S5.4a")
+async def test_the_cap_counts_the_calls_of_the_retry() -> None:
+    text = "coffee deals, receipt trouble, my points and new games"
+    again = line(("support", "receipt trouble"), ("rewards", "my points"), ("play", "new games"), intents=4)
+    kit = kit_of(line(("shop", "coffee deals"), intents=4), again, cap=2)
+    reply = await turn(kit, text)
+    assert [agent for agent, _ in calls(reply)] == ["shop", "support"]
+    assert reply.routing.dropped == ("rewards", "play")
+    assert (reply.routing.intent_count, reply.routing.cap_behavior) == (4, "over")
+    assert answered_once(kit)
+
+
+@pytest.mark.req("SAT-2")
+@pytest.mark.parametrize("error", [None, ConnectionError("503 from host"), TimeoutError()])
+async def test_a_retry_that_fails_or_says_nothing_costs_no_call_in_hand(error: Exception | None) -> None:
+    kit = kit_of(line(("support", "my receipt didn't scan"), intents=2), Line(error=error) if error else Line("No."))
+    reply = await turn(kit, MIXED)
+    assert calls(reply) == [("support", MIXED)]
+    assert acted(reply, "failsafe")[-1] == "short"
+    assert reply.status == "ok" and "503" not in reply.text and reply.text == "From support."
+
+
+@pytest.mark.req("SAT-2")
+async def test_a_second_request_to_the_same_agent_is_no_duplicate_and_a_reworded_one_is() -> None:
+    text = "find coffee deals and compare laundry detergents"
+    again = line(("shop", "search for coffee offers"), ("shop", "compare laundry detergents"), intents=2)
+    reply = await turn(kit_of(line(("shop", "find coffee deals"), intents=2), again), text)
+    assert calls(reply) == [("shop", "find coffee deals"), ("shop", "compare laundry detergents")]
+
+
+# ── echo ────────────────────────────────────────────────────────────────────────────────────────────
+
+ASKED = "Sorry about that. Was it bought in the in-app shop?"
+
+
+@pytest.mark.req("SAT-3")
+@pytest.mark.parametrize("reply_text", ["in-app shop", "ok", "yes please", "no", "Shop!"])
+@pytest.mark.parametrize("decided", [line(("shop", "offers")), line(("rewards", "x"), ("play", "y")), Line("You're welcome!")])
+async def test_a_short_answer_to_supports_question_goes_to_support(reply_text: str, decided: Line) -> None:
+    kit = kit_of(decided)
+    reply = await turn(kit, reply_text, ASKED, ("support",))
+    assert calls(reply) == [("support", reply_text)]
+    assert "rerouted" in acted(reply, "echo") and acted(reply, "fastpath") == []
+    assert reply.text.strip(" |") == "From support." and answered_once(kit)
+    assert reply.preamble == "One moment, I'm looking into that."
+
+
+@pytest.mark.req("SAT-3")
+@pytest.mark.parametrize(
+    ("text", "said", "in_play"),
+    [
+        ("find coffee deals", ASKED, ("support",)),
+        ("which shop?", ASKED, ("support",)),
+        ("in-app shop", "It was bought in the in-app shop.", ("support",)),
+        ("in-app shop", ASKED, ("shop",)),
+        ("in-app shop", ASKED, ()),
+        ("the in-app shop on my other phone", ASKED, ("support",)),
+        ("ok", "All done. Can I help you with anything else?", ("support",)),
+    ],
+)
+async def test_what_does_not_answer_supports_question_stays_where_it_was_sent(
+    text: str, said: str, in_play: tuple[str, ...]
+) -> None:
+    reply = await turn(kit_of(line(("shop", text))), text, said, in_play)
+    assert calls(reply) == [("shop", text)] and acted(reply, "echo") == []
+
+
+@pytest.mark.req("SAT-3")
+async def test_when_two_agents_were_in_play_the_question_must_be_supports_own() -> None:
+    async def after(own: str) -> list[tuple[str, str]]:
+        kit = kit_of(line(("shop", "yes")))
+        composed = "Your receipt is fine. Do you want more coffee deals?"
+        history = [
+            Message(turn_id="t0", role="assistant", text=composed),
+            Message(turn_id="t0", role="assistant", text=own, agent="support"),
+        ]
+        return calls(await run_turn("yes", ALICE, kit, history=history, in_play=("support", "shop")))
+
+    assert await after("Your receipt is fine.") == [("shop", "yes")]
+    assert await after("Shall I open a ticket for it?") == [("support", "yes")]
+
+
+async def test_a_yes_to_another_agents_question_goes_to_that_agent_not_to_the_default() -> None:
+    reply = await turn(kit_of(Line("Great!")), "yes", "You have 4,200. Do you want to see what they buy?", ("rewards",))
+    assert calls(reply) == [("rewards", "yes")]
+    assert acted(reply, "fastpath") == ["rerouted"]
+
+
+# ── overlap ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.req("SAT-4")
+async def test_a_call_about_nothing_the_user_said_is_dropped_and_never_told() -> None:
+    kit = kit_of(line(("support", "my receipt didn't scan"), ("play", "bonus level status"), ("shop", "coffee deals")))
+    reply = await turn(kit, MIXED)
+    assert calls(reply) == [("support", "my receipt didn't scan"), ("shop", "coffee deals")]
+    assert dropped(reply) == [("play", "overlap")] and acted(reply, "overlap") == ["dropped"]
+    assert reply.routing.refused == ("play",) and reply.routing.dropped == ()
+    assert (reply.routing.intent_count, reply.routing.reported_intents, reply.routing.cap_behavior) == (3, 3, "within")
+    assert answered_once(kit)
+    assert [m.content for m in results(kit)[1]] == ["From support.", "From shop.", SET_ASIDE]
+    assert "acknowledged" not in [e.kind for e in reply.events]
+    assert reply.text.strip(" |") == "From support. | From shop."
+
+
+@pytest.mark.req("SAT-4")
+@pytest.mark.parametrize("text", ["[image]", "what about it and then them?", "¿?!"])
+async def test_text_without_content_words_drops_nothing(text: str) -> None:
+    reply = await turn(kit_of(line(("support", "check this receipt"), ("shop", "identify this product"))), text)
+    assert [agent for agent, _ in calls(reply)] == ["support", "shop"] and dropped(reply) == []
+
+
+@pytest.mark.req("SAT-4")
+async def test_the_last_call_is_kept_and_gets_the_users_exact_text() -> None:
+    for guards in (Guards(), Guards(verbatim=False)):
+        reply = await turn(kit_of(line(("play", "bonus level"), ("rewards", "balance")), guards=guards), MIXED)
+        assert calls(reply) == [("play", MIXED)]
+        assert dropped(reply) == [("rewards", "overlap")]
+
+
+@pytest.mark.req("SAT-4")
+@pytest.mark.parametrize(
+    ("text", "query"),
+    [
+        ("one receipt and my points please", "receipts"),
+        ("两张收据和咖啡优惠在哪里看得到", "咖啡"),
+        ("Wo ist mein Café und Müsli?", "MÜSLI"),
+    ],
+)
+async def test_overlap_knows_plurals_case_and_other_alphabets(text: str, query: str) -> None:
+    reply = await turn(kit_of(line(("support", query), ("rewards", text))), text)
+    assert len(calls(reply)) == 2
+
+
+# ── verbatim ────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.req("SAT-5")
+async def test_single_is_counted_after_the_guards() -> None:
+    reply = await turn(kit_of(line(("shop", "coffee deals for breakfast"), ("play", "bonus level"))), MIXED)
+    assert calls(reply) == [("shop", MIXED)]
+    assert acted(reply, "verbatim") == ["reworded"]
+
+
+@pytest.mark.req("SAT-5")
+async def test_four_words_or_fewer_are_never_split() -> None:
+    reply = await turn(kit_of(line(("rewards", "points"), ("support", "receipts"))), "my points and receipts")
+    assert calls(reply) == [("rewards", "my points and receipts"), ("support", "my points and receipts")]
+
+
+@pytest.mark.req("SAT-5")
+async def test_of_a_split_only_a_part_that_does_not_overlap_becomes_the_users_text() -> None:
+    split = line(("support", "my receipt didn't scan"), ("play", "bonus level"))
+    reply = await turn(kit_of(split, guards=Guards(overlap=False)), MIXED)
+    assert calls(reply) == [("support", "my receipt didn't scan"), ("play", MIXED)]
+
+
+# ── calls as models really emit them ────────────────────────────────────────────────────────────────
+
+
+async def test_a_repeated_call_id_gets_a_fresh_one_and_each_is_answered_once() -> None:
+    same = line(("support", "my receipt didn't scan"), ("shop", "coffee deals"), ids=("c1", "c1"))
+    kit = kit_of(same)
+    reply = await turn(kit, MIXED)
+    assert [o.call_id for o in reply.outcomes] == ["c1", "c1-2"]
+    assert answered_once(kit) and reply.text == "From support. | From shop."
+
+
+async def test_an_id_used_in_an_earlier_round_gets_a_fresh_one() -> None:
+    kit = kit_of(line(("support", MIXED), ids=("c1",)), line(("shop", "coffee deals"), ids=("c1",)))
+    reply = await turn(kit, MIXED)
+    assert [o.call_id for o in reply.outcomes] == ["c1", "c1-2"]
+    assert answered_once(kit)
+
+
+async def test_the_same_request_made_twice_runs_once() -> None:
+    kit = kit_of(line(("shop", "coffee deals"), ("shop", " Coffee  DEALS"), ("support", "my receipt didn't scan")))
+    reply = await turn(kit, MIXED)
+    assert calls(reply) == [("shop", "coffee deals"), ("support", "my receipt didn't scan")]
+    assert dropped(reply) == [("shop", "duplicate")] and reply.routing.refused == ("shop",)
+    assert answered_once(kit)
+
+
+async def test_an_unknown_tool_is_a_failure_the_reply_owns_up_to_and_the_rest_runs() -> None:
+    calls_made = [("web_search", {"query": "coffee deals", "intent_count": 2}), ("ask_shop", {"query": MIXED, "intent_count": 2})]
+    kit = kit_of(Line("Let me look.", calls=calls_made))
+    reply = await turn(kit, MIXED)
+    assert [(o.agent, o.kind) for o in reply.outcomes] == [("web_search", "failure"), ("shop", "answer")]
+    assert answered_once(kit) and "web search" in reply.text
+
+
+# ── switches ────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.req("SAT-2", "SAT-3", "SAT-4", "SAT-5", "SAT-6")
+@pytest.mark.parametrize("off", list(Guards.model_fields))
+async def test_each_guard_can_be_switched_off_and_then_leaves_no_event(off: str) -> None:
+    script = {
+        "failsafe": (line(("support", "my receipt didn't scan"), intents=2), MIXED, "", ()),
+        "duplicate": (line(("shop", "coffee deals"), ("shop", "coffee deals")), MIXED, "", ()),
+        "echo": (line(("shop", "ok")), "ok", ASKED, ("support",)),
+        "overlap": (line(("shop", "coffee deals"), ("play", "bonus")), MIXED, "", ()),
+        "verbatim": (line(("shop", "other words")), MIXED, "", ()),
+        "fastpath": (Line("Paris."), "what is the capital of France?", "", ()),
+    }
+    decided, text, said, in_play = script[off]
+    spare = [Line("No more calls.")] if off == "failsafe" else []
+    on = await turn(kit_of(decided, *spare), text, said, in_play)
+    assert acted(on, off)
+    without = await turn(kit_of(decided, guards=Guards(**{off: False})), text, said, in_play)
+    assert acted(without, off) == []
+
+
+async def test_a_deck_switches_guards_and_all_are_on_by_default() -> None:
+    assert all(value for _, value in Guards())
+    assert small_kit([], {"shop": answering("S")}, guards=Guards(echo=False)).team.deck.settings.guards == Guards(echo=False)
+
+
+async def test_the_lead_of_a_rerouted_turn_promises_nothing_for_the_other_agent() -> None:
+    reply = await turn(kit_of(line(("shop", "in-app shop"), text="Looking for shop deals!")), "in-app shop", ASKED, ("support",))
+    assert "deals" not in transcript(reply.events).lead

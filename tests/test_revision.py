@@ -1,0 +1,103 @@
+"""A card, a block and a line of sub_agents each go back alone by git, and a deck loads as it was at any revision."""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from kit.compose.deck import Deck, load_deck
+from kit.compose.revision import load_deck_at
+from kit.core.errors import DeckError
+from kit.settings import HOME
+
+
+def git(folder: Path, *arguments: str) -> str:
+    who = ("-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "commit.gpgsign=false")
+    done = subprocess.run(["git", "-C", str(folder), *who, *arguments], capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+def edit(path: Path, old: str, new: str) -> None:
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new, 1))
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    """The shipped cards, committed as v1; then a card, a block and a sub_agents line each change in a commit of their own."""
+    root = tmp_path / "repo"
+    shutil.copytree(HOME / "cards", root / "product" / "cards")
+    git(tmp_path, "init", "-q", str(root))
+    cards = root / "product" / "cards"
+    git(root, "add", "-A")
+    git(root, "commit", "-qm", "first")
+    git(root, "tag", "v1")
+    edit(cards / "consumer" / "shop.yaml", "id: shop\n", 'id: shop\nversion: "2"\n')
+    git(root, "commit", "-qam", "card")
+    block = cards / "blocks" / "shop" / "persona-shop.md"
+    block.write_text(block.read_text() + "\nAlways name the store.\n")
+    git(root, "commit", "-qam", "block")
+    edit(cards / "consumer" / "orchestrator.yaml", "  - play\n", "")
+    git(root, "commit", "-qam", "sub_agents")
+    return root
+
+
+def state(deck: Deck) -> tuple[str, bool, bool]:
+    """The shop card's version, whether its block has the new line, whether play is asked."""
+    return (
+        deck.cards["shop"].version,
+        "Always name the store." in deck.blocks["persona-shop"].text,
+        "play" in deck.cards["orchestrator"].sub_agents,
+    )
+
+
+@pytest.mark.req("PC1-S10.3")
+def test_a_deck_loads_as_it_was_at_each_revision_and_nothing_else_moves(repository: Path) -> None:
+    path = repository / "product" / "cards" / "consumer"
+    before = git(repository, "status", "--porcelain")
+    assert state(load_deck(path)) == ("2", True, False)
+    assert state(load_deck_at("v1", path)) == ("1", False, True)
+    assert state(load_deck_at("HEAD~2", path)) == ("2", False, True)
+    assert state(load_deck_at("HEAD~1", path)) == ("2", True, True)
+    assert state(load_deck_at("HEAD", path)) == state(load_deck(path))
+    assert git(repository, "status", "--porcelain") == before
+
+
+@pytest.mark.req("PC1-S10.3")
+@pytest.mark.parametrize(
+    ("back", "expected"), [("HEAD~2", ("1", True, False)), ("HEAD~1", ("2", False, False)), ("HEAD", ("2", True, True))]
+)
+def test_card_block_and_line_each_roll_back_alone(repository: Path, back: str, expected: tuple[str, bool, bool]) -> None:
+    git(repository, "revert", "--no-edit", back)
+    path = repository / "product" / "cards" / "consumer"
+    assert state(load_deck(path)) == state(load_deck_at("HEAD", path)) == expected
+
+
+def test_a_deck_that_was_removed_can_still_be_loaded(repository: Path) -> None:
+    path = repository / "product" / "cards" / "consumer"
+    shutil.rmtree(repository / "product")
+    assert state(load_deck_at("v1", path)) == ("1", False, True)
+
+
+def test_an_unknown_revision_or_a_folder_without_git_is_a_sentence(repository: Path, tmp_path: Path) -> None:
+    path = repository / "product" / "cards" / "consumer"
+    with pytest.raises(DeckError, match="give a revision that holds this folder"):
+        load_deck_at("v9", path)
+    with pytest.raises(DeckError, match="does not begin with a dash"):
+        load_deck_at("--output=x", path)
+    shutil.copytree(HOME / "cards", tmp_path / "loose" / "cards")
+    with pytest.raises(DeckError, match="not a git repository"):
+        load_deck_at("HEAD", tmp_path / "loose" / "cards" / "consumer")
+
+
+def test_faults_of_an_old_deck_name_the_revision_and_no_scratch_folder(repository: Path) -> None:
+    path = repository / "product" / "cards" / "consumer"
+    edit(path / "shop.yaml", "search_offers", "serch_offers")
+    git(repository, "commit", "-qam", "broken")
+    git(repository, "tag", "bad")
+    with pytest.raises(DeckError) as caught:
+        load_deck_at("bad", path, known={"search_offers", "search_products"})
+    assert any(fault.startswith("bad:product/cards/consumer/shop.yaml:") for fault in caught.value.faults)
+    assert not any("/tmp" in fault for fault in caught.value.faults)
