@@ -139,12 +139,13 @@ def test_two_event_loops_in_a_row_can_use_one_model(server: Loopback):
 
 
 async def test_concurrent_calls_share_one_model(server: Loopback):
-    server.plays(*[Say(["fine"], drip=0.4)] * 8)
+    server.plays(Say(["warm"]), *[Say(["fine"], drip=1.0)] * 8)
     model = model_at(server)
+    await model.ainvoke("hi")  # so that loading the client is not measured
     began = time.perf_counter()
     replies = await asyncio.gather(*[model.ainvoke("hi") for _ in range(8)])
     assert [reply.text for reply in replies] == ["fine"] * 8
-    assert time.perf_counter() - began < 2.0
+    assert time.perf_counter() - began < 6.0, "one after another takes 8 s"
 
 
 async def test_leaving_a_stream_hangs_up_on_the_server(server: Loopback):
