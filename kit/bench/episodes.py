@@ -1,21 +1,18 @@
 """What compaction is worth over the length of an episode: tokens read, calls made, facts still in view (PC1-NFR-5)."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from langchain_core.messages import BaseMessage
 
+from kit.bench.routing import RoutingKit
 from kit.compose.deck import Deck, DeckSettings
 from kit.core.card import AgentCard
 from kit.core.context import Principal, Session
 from kit.core.event import Compacted, Event
 from kit.models.scripted import Line, ScriptedModel
-from kit.patterns.agents_as_tools import mediated
-from kit.runtime.cassette import Cassette
-from kit.runtime.recorder import Recorder
-from kit.runtime.team import Team, bind
-from kit.runtime.turn import Pattern, run_turn
-from kit.stores.sqlite import SqliteStore
+from kit.runtime.team import bind
+from kit.runtime.turn import run_turn
 
 WORDS = 40
 """Words of each answer."""
@@ -34,23 +31,13 @@ class Episode:
     """Share of the facts of earlier turns that the last turn's routing call was shown."""
 
 
-@dataclass
-class _Kit:
-    team: Team
-    store: SqliteStore
-    recorder: Recorder = field(default_factory=Recorder)
-    cassette: Cassette | None = None
-    pattern: Pattern = mediated
-    today: str = "2026-11-01"
-
-
 async def measure(lengths: Sequence[int] = (5, 10, 20, 40), thresholds: Sequence[int | None] = (None, 8, 16)) -> list[Episode]:
     """Every threshold over every length; each turn states one fact, and a summary is as long as a summary is."""
     return [await _episode(turns, after) for turns in lengths for after in thresholds]
 
 
 async def _episode(turns: int, after: int | None) -> Episode:
-    lead, store = ScriptedModel(_answer), SqliteStore(":memory:")
+    lead = ScriptedModel(_answer)
     cards = [
         AgentCard(id="orchestrator", description="Routes.", model="offline", sub_agents=("shop",)),
         AgentCard(id="shop", description="Shop.", model="offline"),
@@ -58,10 +45,10 @@ async def _episode(turns: int, after: int | None) -> Episode:
     keep = max(1, (after or 2) // 3)
     deck = Deck.of(cards, settings=DeckSettings(orchestrator="orchestrator", compact_after=after, compact_keep=keep))
     models = {"orchestrator": lead, "shop": ScriptedModel(_answer), "helper": ScriptedModel(_sum)}
-    kit = _Kit(bind(deck, models, {}), store)
+    kit = RoutingKit(bind(deck, models, {}))
     session = Session(id="episode", principal=Principal(tenant_id="bench", user_id="bench"))
     replies = [await run_turn(f"fact-{number:03}", session, kit) for number in range(turns)]
-    store.close()
+    kit.store.close()
     events: list[Event] = [event for reply in replies for event in reply.events]
     shown = " ".join(str(message.content) for message in lead.seen[-1][:-1])
     return Episode(
