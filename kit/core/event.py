@@ -106,6 +106,8 @@ class AgentStarted(Value):
     """What crossed the hand-off; personal fields redacted (SO-3, SO-22)."""
     limited: tuple[str, ...] = ()
     """What the hand-off cut or left out to keep the card's limits."""
+    principal: Principal | None = None
+    """For whom it works: inherited from the turn (PC2-FR-11)."""
 
 
 class AgentEnded(Value):
@@ -201,6 +203,8 @@ class Envelope(Value):
     version: str = ""
     version_ok: bool = True
     cached: bool = False
+    principal: Principal | None = None
+    """For whom it was asked; whose it was, where that is somebody else, is never kept."""
 
 
 class AgentError(Value):

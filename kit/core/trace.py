@@ -85,6 +85,7 @@ def _opened(event: Event) -> dict[str, Any] | None:
                 "call_id": body.call_id,
                 "prior_context": body.prior_context,
                 "fields": body.fields,
+                "principal": body.principal and body.principal.model_dump(),
             }
             if body.limited:
                 attributes["limited"] = body.limited

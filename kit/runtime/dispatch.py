@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 
+from kit.core.context import Principal
 from kit.core.event import AgentEnded, AgentError, AgentStarted, CallDropped, Component, Refused
 from kit.core.outcome import AgentCall, Answer, Failure, FanOut, Outcome, Reason, Timing
 from kit.runtime.budget import Ledger, OverBudget
@@ -24,7 +25,7 @@ async def dispatch(call: AgentCall, ctx: RunContext, place: str = "1.1") -> Outc
     agent = turn.agents.get(call.agent)
     crossing = distill(call, agent.card if agent is not None else None, ctx.inherited)
     turn.private += crossing.private
-    span = ctx.opened(_started(crossing))
+    span = ctx.opened(_started(crossing, ctx.inherited.principal))
     began = turn.log.now()
     call, ledger = crossing.call, Ledger(call.agent, ctx.ledger)
     path = f"{ctx.path}/{place}.{call.agent}"
@@ -96,7 +97,7 @@ async def guarded(work: Work, call: AgentCall, ctx: RunContext, seconds: float |
         return _failure(call, "exception", _said(error))
 
 
-def _started(crossing: Crossing) -> AgentStarted:
+def _started(crossing: Crossing, principal: Principal) -> AgentStarted:
     call = crossing.call
     return AgentStarted(
         agent=call.agent,
@@ -105,6 +106,7 @@ def _started(crossing: Crossing) -> AgentStarted:
         prior_context=call.prior_context,
         fields=dict(crossing.shown),
         limited=crossing.limited,
+        principal=principal,
     )
 
 

@@ -214,6 +214,7 @@ def _report(context: ToolContext, spec: EnricherSpec, reply: Reply | None, verif
             version=reply.version if reply else "",
             version_ok=compatible(reply.version, UNDERSTOOD) if reply else True,
             cached=reply.cache_meta.cached if reply else False,
+            principal=context.inherited.principal,
         )
     )
 

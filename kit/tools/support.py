@@ -188,7 +188,12 @@ def support_tool(name: str, support: Support, config: Mapping[str, Any], convers
 
 def _foreign(context: ToolContext) -> Envelope:
     return Envelope(
-        agent=context.agent, domain_type="support", enricher_id="conversation", status="error", principal_verified=False
+        agent=context.agent,
+        domain_type="support",
+        enricher_id="conversation",
+        status="error",
+        principal_verified=False,
+        principal=context.inherited.principal,
     )
 
 
