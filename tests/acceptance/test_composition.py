@@ -1,0 +1,250 @@
+"""The composition design's own tests that no other file has (PC1 9.1, 9.2, 9.4): from card to agent, and whole dialogues."""
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from langchain_core.messages import BaseMessage, ToolMessage
+from langchain_core.tools import BaseTool, tool
+
+from kit.compose.deck import load_deck
+from kit.core.card import AgentCard
+from kit.core.errors import DeckError
+from kit.core.event import AgentStarted
+from kit.core.outcome import Answer, Failure
+from kit.models.scripted import Line, ScriptedModel
+from kit.runtime.turn import Reply, run_turn
+from kit.settings import HOME, Settings
+from kit.tools.enricher import structured
+from kit.tools.tool import ToolResult
+from kit.tools.toolbox import TOOL_IDS, toolbox
+from kit.wire import open_kit
+from tests.kits import ALICE, answering, asks, small_kit, stitched
+
+EMBEDDED = Settings(store=":memory:", pace=0.0, today="2026-11-01")
+CARDS = HOME / "cards"
+QUESTIONS: Mapping[str, tuple[str, ...]] = {
+    "shop": ("find coffee deals", "compare laundry detergents for me"),
+    "support": ("my receipt didn't scan", "I can't log in any more"),
+    "rewards": ("how many points do I have?", "can I afford a ten dollar gift card?"),
+    "ereceipts": ("show me my latest e-receipts", "what was the total on my last grocery receipt?"),
+    "play": ("which games can I play for points?", "what level am I on?"),
+    "offer_details": ("which offers end soon?", "what are the terms of the Brightroast offer?"),
+    "restaurants": ("find a pizza place nearby", "somewhere cheap to eat sushi?"),
+    "retailer_context": ("when does Harvest Market open?", "is there a pharmacy near me?"),
+}
+MIXED: Mapping[str, tuple[str, ...]] = {
+    "find coffee deals and tell me how many points I have": ("shop", "rewards"),
+    "my receipt didn't scan, and which games can I play for points?": ("support", "play"),
+    "show me my latest e-receipts and find a pizza place nearby": ("ereceipts", "restaurants"),
+    "which offers end soon, and when does Harvest Market open?": ("offer_details", "retailer_context"),
+    "my receipt didn't scan, show me my latest e-receipts, and find coffee deals": ("support", "ereceipts", "shop"),
+    "find a pizza place nearby, when does Harvest Market open, and which games can I play for points?": (
+        "restaurants",
+        "retailer_context",
+        "play",
+    ),
+}
+
+
+def started(reply: Reply) -> dict[str, AgentStarted]:
+    return {event.body.agent: event.body for event in reply.events if isinstance(event.body, AgentStarted)}
+
+
+def lead_asking(*names: str, own: tuple[str, ...] = ()) -> ScriptedModel:
+    """An orchestrator that hands the whole message to each of these at once, calls its own tools, and joins what comes back."""
+
+    def say(messages: list[BaseMessage]) -> Line:
+        if isinstance(messages[-1], ToolMessage):
+            return stitched(messages)
+        asked = asks(*names, query=str(messages[-1].content))
+        return Line(asked.text, calls=[*asked.calls, *((name, {}) for name in own)])
+
+    return ScriptedModel(say)
+
+
+# From card to agent
+
+
+@pytest.mark.req("PC1-S9.1-3")
+async def test_each_tool_id_of_each_card_is_made_at_bind_and_runs_its_own_implementation() -> None:
+    deck = load_deck(CARDS / "consumer", TOOL_IDS)
+    listed = {card.id: card.tools for card in deck.active()}
+    made: list[str] = []
+
+    def factory(tool_id: str) -> Any:
+        async def call(**_: Any) -> tuple[str, ToolResult]:
+            return f"{tool_id} ran", ToolResult(text=f"{tool_id} ran")
+
+        def make(_: Mapping[str, Any]) -> BaseTool:
+            made.append(tool_id)
+            return structured(tool_id, f"The tool {tool_id}.", {}, (), call)
+
+        return make
+
+    models = {
+        name: ScriptedModel(Line(calls=[(tool_id, {}) for tool_id in tools]), lambda _: Line("Done."))
+        for name, tools in listed.items()
+    }
+    subs = deck.cards["orchestrator"].sub_agents
+    models["orchestrator"] = lead_asking(*subs, own=listed["orchestrator"])
+    async with open_kit(EMBEDDED, deck=deck, models=models, tools={name: factory(name) for name in TOOL_IDS}) as kit:
+        assert Counter(made) == Counter(tool_id for tools in listed.values() for tool_id in tools)
+        assert not any(model.seen for model in models.values())
+        before = len(made)
+        await kit.ask("tell me everything", kit.session("s"), cap=len(subs))
+    assert len(made) == before, "nothing is made for a turn"
+    for name, tools in listed.items():
+        results = [str(m.content) for m in models[name].seen[-1] if isinstance(m, ToolMessage)]
+        assert [text for text in results if text.endswith(" ran")] == [f"{tool_id} ran" for tool_id in tools], name
+
+
+def block_texts() -> dict[str, str]:
+    """Every block of the shipped registry, read without the kit."""
+    parts = [path.read_text().split("---\n", 2) for path in (CARDS / "blocks").rglob("*.md")]
+    return {yaml.safe_load(front)["id"]: text.strip() for _, front, text in parts}
+
+
+@pytest.mark.req("PC1-S9.1-2", "PC1-S9.1-4", "PC1-S9.1-5")
+async def test_what_each_shipped_agents_model_reads_is_platform_blocks_own_blocks_and_last_the_request() -> None:
+    deck, texts = load_deck(CARDS / "consumer", TOOL_IDS), block_texts()
+    required = yaml.safe_load((CARDS / "consumer" / "deck.yaml").read_text())["required_blocks"]
+    models = {card.id: answering("Done.") for card in deck.active()}
+    subs = deck.cards["orchestrator"].sub_agents
+    models["orchestrator"] = lead_asking(*subs)
+    async with open_kit(EMBEDDED, deck=deck, models=models) as kit:
+        await kit.ask("tell me everything", kit.session("s"), cap=len(subs))
+    assert required == ["persona-fetch-assistant", "format-conversational", "safety-base"]
+    routing = "Call at most 4 tools in one turn; when the message has more parts, choose the 4 most relevant."
+    request = "Date: 2026-11-01\nUser: u-001\nLocale: en-US\nLocation: Rivermont"
+    for name, model in models.items():
+        card = yaml.safe_load((CARDS / "consumer" / f"{name}.yaml").read_text())
+        blocks = [texts[block] for block in (*required, *card["prompt_blocks"])]
+        if name == "orchestrator":
+            blocks.append(f"{routing}\nWhen no tool fits: ask_shop")
+        assert len(blocks) >= 6 and str(model.seen[0][0].content) == "\n\n".join([*blocks, request]), name
+
+
+# What can be discovered
+
+
+@pytest.mark.req("PC1-S9.4-1")
+@pytest.mark.parametrize("listed", [("b",), ("c", "a"), ("a", "b", "c"), ()], ids=",".join)
+async def test_a_card_can_be_asked_exactly_when_sub_agents_lists_it(listed: tuple[str, ...]) -> None:
+    card = AgentCard(id="orchestrator", role="orchestrator", description="Routes.", model="offline", sub_agents=listed)
+    models = {name: answering(f"from {name}") for name in "abc"}
+    kit = small_kit(lead_asking(*models), models, cards=[card])
+    bound = kit.team.orchestrator.model.runnable
+    seen = [schema["function"]["name"] for schema in getattr(bound, "kwargs", {}).get("tools", ())]
+    assert seen == [f"ask_{name}" for name in listed]
+    reply = await run_turn("one thing", ALICE, kit)
+    assert {outcome.agent for outcome in reply.outcomes if isinstance(outcome, Answer)} == set(listed)
+    refused = {outcome.agent: outcome.reason for outcome in reply.outcomes if isinstance(outcome, Failure)}
+    assert refused == {name: "not_allowed" for name in set(models) - set(listed)}
+    assert {name for name, model in models.items() if model.seen} == set(listed)
+
+
+@pytest.mark.req("PC1-S9.4-2")
+def test_a_tool_reference_is_the_id_under_which_the_registry_makes_a_tool_of_that_name(tmp_path: Path) -> None:
+    async def nobody(*_: Any) -> Any:
+        raise AssertionError("nothing is called at bind")
+
+    deck, box = load_deck(CARDS / "consumer", TOOL_IDS), toolbox(nobody, nobody)  # type: ignore[arg-type]
+    for card in deck.cards.values():
+        for reference in card.tools:
+            entry = box[reference]
+            made = entry if isinstance(entry, BaseTool) else entry(deck.tool_config(card, reference))
+            assert isinstance(made, BaseTool) and made.name == reference and made.description
+    wrong = "id: a\ndescription: A.\nmodel: offline\ntools:\n  - {name: search_offers}\n"
+    for name, text in {"deck.yaml": "orchestrator: a\n", "a.yaml": wrong}.items():
+        (tmp_path / name).write_text(text)
+    with pytest.raises(DeckError, match=r"a\.yaml:5: .*tools.*string"):
+        load_deck(tmp_path, TOOL_IDS)
+
+
+@pytest.mark.req("PC1-S9.4-2")
+@pytest.mark.parametrize("form", ["a tool", "a factory"])
+async def test_the_registry_takes_a_langchain_tool_or_a_factory_of_one_for_the_same_reference(form: str) -> None:
+    @tool
+    def lookup(key: str) -> str:
+        """Look a key up."""
+        return f"value of {key}"
+
+    card = AgentCard(id="a", description="A.", model="offline", tools=("lookup",))
+    worker = ScriptedModel(Line(calls=[("lookup", {"key": "k"})]), lambda seen: Line(str(seen[-1].content)))
+    entry = lookup if form == "a tool" else lambda _: lookup
+    kit = small_kit(lead_asking("a"), {"a": worker}, {"lookup": entry}, [card])
+    assert (await run_turn("look it up", ALICE, kit)).text == "value of k"
+
+
+# Routing
+
+
+@pytest.mark.req("PC1-S9.2-1")
+async def test_single_and_mixed_questions_of_every_vertical_go_where_they_belong() -> None:
+    verticals = set(load_deck(CARDS / "consumer").cards["orchestrator"].sub_agents)
+    assert set(QUESTIONS) == verticals == {name for names in MIXED.values() for name in names}
+    expected = {question: (name,) for name, questions in QUESTIONS.items() for question in questions} | dict(MIXED)
+    async with open_kit(EMBEDDED) as kit:
+        for question, names in expected.items():
+            reply = await kit.ask(question, kit.session(question))
+            assert set(reply.routing.invoked) == set(names), question
+            asked = {name: body.query for name, body in started(reply).items()}
+            assert all(query.strip(" ?.,") in question for query in asked.values()), "each in the user's own words"
+            assert len(set(asked.values())) == len(names), "and each its own part"
+            assert all(isinstance(outcome, Answer) for outcome in reply.outcomes), question
+
+
+OFFER, STORE = "Ember Hill Ground Coffee", "Fernfield Foods"
+
+
+def told_of(name: str, tool_id: str, argument: str = "query") -> ScriptedModel:
+    """A sub-agent's model that knows what "that" means only if its prompt names it; it says what its tool says."""
+
+    def say(messages: list[BaseMessage]) -> Line:
+        if isinstance(messages[-1], ToolMessage):
+            return Line(str(messages[-1].content))
+        known = name if name in str(messages[0].content) else "whatever it was"
+        return Line(calls=[(tool_id, {argument: known})])
+
+    return ScriptedModel(say)
+
+
+@pytest.mark.req("PC1-S9.2-5", "PC2-S9.2-6")
+async def test_over_a_dialogue_with_switches_routing_stays_right_and_what_others_named_is_understood() -> None:
+    models = {
+        "*": "offline",
+        "offer_details": told_of(OFFER, "get_offer_terms"),
+        "retailer_context": told_of(STORE, "get_retailer"),
+    }
+    dialogue = {
+        "find coffee deals": ("shop",),
+        "how many points do I have?": ("rewards",),
+        "is there a limit on that coffee bonus?": ("offer_details",),
+        "thanks!": (),
+        "when does that store open?": ("retailer_context",),
+        "find tea deals and tell me how many points I have": ("shop", "rewards"),
+        "what about cocoa?": ("shop",),
+    }
+    replies: dict[str, Reply] = {}
+    async with open_kit(EMBEDDED, models=models) as kit:
+        session = kit.session("s")
+        for message, names in dialogue.items():
+            replies[message] = await kit.ask(message, session)
+            assert replies[message].routing.invoked == names, message
+    offers, points, terms, thanks, store, back, more = replies.values()
+    found = [c.payload["title"] for o in offers.outcomes if isinstance(o, Answer) for c in o.components]
+    assert OFFER in found[0] and STORE in offers.text, "another agent named both"
+    assert OFFER not in points.text, "and the turn in between did not"
+    assert started(offers)["shop"].prior_context is None, "at first there is nothing to carry"
+    assert OFFER in str(started(terms)["offer_details"].prior_context)
+    assert re.search(rf"200 points on {OFFER} 12 oz .*Limit 5 per account", terms.text)
+    assert STORE in str(started(store)["retailer_context"].prior_context), "small talk in between is no switch"
+    assert store.text.startswith(f"{STORE} (") and " open " in store.text
+    assert all(body.prior_context for body in started(back).values()), "both come back from elsewhere"
+    assert started(more)["shop"].prior_context is None, "no switch, nothing carried"
+    assert thanks.status == "ok" and not thanks.outcomes
