@@ -77,6 +77,8 @@ FAULTS: dict[str, tuple[Mapping[str, str | None], str]] = {
         {SHOP: "id: shop\ndescription: Finds.\nmodel: offline\nhandoff:\n  fields:\n    topic:\n      typ: string\n"},
         "demo/shop.yaml:7: unknown field 'handoff.fields.topic.typ': did you mean 'type'?",
     ),
+    "no id": ({SHOP: "description: Finds.\nmodel: offline\n"}, "demo/shop.yaml:1: field 'id' is missing; add it"),
+    "no model": ({SHOP: "id: shop\ndescription: Finds.\n"}, "demo/shop.yaml:1: field 'model' is missing; add it"),
     "missing field": ({SHOP: "id: shop\nmodel: offline\n"}, "demo/shop.yaml:1: field 'description' is missing; add it"),
     "wrong type": (card("shop", version="2"), "demo/shop.yaml:8: 'version' must be a string, got 2; put it in quotes"),
     "wrong choice": (
@@ -220,7 +222,7 @@ FAULTS: dict[str, tuple[Mapping[str, str | None], str]] = {
 }
 
 
-@pytest.mark.req("PC1-FR-1", "PC1-S5.2")
+@pytest.mark.req("PC1-FR-1", "PC1-S5.2", "PC1-S9.1-1")
 @pytest.mark.parametrize("name", FAULTS)
 def test_a_fault_is_one_line_with_file_line_and_fix(name: str, tmp_path: Path):
     changes, expected = FAULTS[name]
@@ -328,7 +330,7 @@ def test_an_id_with_capitals_and_digits_passes(tmp_path: Path):
     assert deck.cards["Hotels_4"].tool_name == "ask_Hotels_4"
 
 
-@pytest.mark.req("PC2-S5.2b")
+@pytest.mark.req("PC2-S5.2b", "PC1-S9.1-1", "PC2-S9.1-2")
 @given(st.text(min_size=1, max_size=70) | st.text(string.ascii_letters + string.digits + "_-", min_size=55, max_size=65))
 def test_a_card_id_passes_exactly_when_it_makes_a_legal_tool_name(name: str):
     legal = set(string.ascii_letters + string.digits + "_-")
@@ -352,7 +354,7 @@ def test_letters_digits_underscore_and_hyphen_are_the_only_ascii_a_card_id_may_h
     assert passed == set(string.ascii_letters + string.digits + "_-")
 
 
-@pytest.mark.req("PC2-S5.2b")
+@pytest.mark.req("PC2-S5.2b", "PC2-S9.1-2")
 def test_two_cards_or_a_card_and_a_tool_cannot_share_a_tool_name():
     shop = AgentCard(id="shop", description="x", model="offline")
     with pytest.raises(DeckError, match="card id 'shop' is given twice"):

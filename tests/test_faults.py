@@ -501,7 +501,7 @@ async def test_a_model_that_could_fail_streams_and_binds_like_its_own():
 
 
 @pytest.mark.realtime
-@pytest.mark.req("PC2-AC-7")
+@pytest.mark.req("PC2-AC-7", "PC2-FR-11")
 async def test_every_request_of_every_vertical_carries_the_sessions_principal_and_none_is_refused():
     asked: list[str | None] = []
     app = world_app(load_world(EMBEDDED.data), latency=0.0)

@@ -250,7 +250,7 @@ def test_the_window_is_five_minutes_to_the_instant() -> None:
     assert alerts([first], now=1300.0) == () and alerts([first], now=999.9) == ()
 
 
-@pytest.mark.req("PC2-FR-12", "PC2-AC-6", "PC2-S9.5-4")
+@pytest.mark.req("PC2-FR-12", "PC2-AC-6", "PC2-S9.5-4", "PC2-S9.1-5")
 async def test_a_foreign_envelope_is_suppressed_counted_alerted_and_owned_up_to(caplog: pytest.LogCaptureFixture) -> None:
     def foreign(reply: Any) -> Any:
         payload = {**(reply.payload or {}), "topic": "planted"}

@@ -32,7 +32,7 @@ def deck(blocks: tuple[Block, ...] = BLOCKS, **flags: bool) -> Deck:
     return Deck.of([ROOT, SHOP, REWARDS, JUDGE], blocks, SETTINGS, flags={"rewards": True, **flags})
 
 
-@pytest.mark.req("PC1-FR-12", "PC1-S5.7c")
+@pytest.mark.req("PC1-FR-12", "PC1-S5.7c", "PC1-S9.1-2", "PC1-S9.1-4")
 def test_required_blocks_stand_at_the_head_of_every_prompt_though_no_card_lists_them():
     sound = deck(location_aware=True)
     assert plan_prompt(SHOP, sound).prefix == "Be truthful.\n\nBe plain.\n\nPrefer what is near.\n\nYou find deals."
@@ -88,6 +88,7 @@ def test_an_edit_of_one_block_reaches_every_user_of_it_and_changes_nothing_else(
         assert after[name] == before[name].replace("Prefer what is near.", "Distance first.")
 
 
+@pytest.mark.req("PC2-FR-7")
 def test_the_prefix_of_an_orchestrator_ends_with_the_cap_and_the_default():
     cap = "Call at most 3 tools in one turn; when the message has more parts, choose the 3 most relevant."
     assert plan_prompt(ROOT, deck()).prefix.endswith(f"\n\n{cap}\nWhen no tool fits: ask_rewards")
@@ -95,7 +96,7 @@ def test_the_prefix_of_an_orchestrator_ends_with_the_cap_and_the_default():
     assert cap not in plan_prompt(SHOP, deck()).prefix
 
 
-@pytest.mark.req("PC1-FR-6", "PC1-S5.5")
+@pytest.mark.req("PC1-FR-6", "PC1-S5.5", "PC1-S9.1-5")
 def test_what_belongs_to_the_request_comes_last():
     plan = plan_prompt(ROOT, deck())
     prompt = plan.assemble(TODAY.model_copy(update={"in_play": ("shop", "rewards")}))
@@ -145,6 +146,7 @@ def test_the_shared_prefix_ratio_counts_from_the_start_over_the_longer_prompt():
     assert shared_prefix_ratio(Prompt("a", "b", "c"), Prompt("x", "b", "c")) == 0.0
 
 
+@pytest.mark.req("PC1-S9.1-4")
 def test_a_block_that_is_not_registered_is_named():
     with pytest.raises(UnknownId, match=r"unknown block 'persona-shp': did you mean 'persona-shop'"):
         plan_prompt(SHOP.model_copy(update={"prompt_blocks": ("persona-shp",)}), deck())

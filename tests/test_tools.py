@@ -172,7 +172,7 @@ async def test_a_call_is_one_request_and_one_envelope() -> None:
 # Verified before anything else sees it
 
 
-@pytest.mark.req("PC2-FR-12", "PC2-S9.1-5")
+@pytest.mark.req("PC2-FR-12", "PC2-S9.1-5", "PC2-S9.4-2")
 async def test_a_reply_for_the_same_principal_passes() -> None:
     async with opened() as make:
         run = await call(make("get_user_points"))
@@ -180,7 +180,7 @@ async def test_a_reply_for_the_same_principal_passes() -> None:
     assert f"{truth(world(), ACME).points:,}" in run.result.text
 
 
-@pytest.mark.req("PC2-FR-12", "PC2-S9.1-5")
+@pytest.mark.req("PC2-FR-12", "PC2-S9.1-5", "PC2-S9.4-2")
 @pytest.mark.parametrize("foreign", [GLOBEX, Principal(tenant_id="acme", user_id="u-002")], ids=str)
 @pytest.mark.parametrize("status", ["ok", "partial", "error"])
 @pytest.mark.parametrize("version", ["1.2.0", "9.0.0"])
@@ -210,7 +210,7 @@ async def test_a_refused_principal_counts_as_a_mismatch() -> None:
 # Status alone decides
 
 
-@pytest.mark.req("PC2-FR-10", "PC2-S9.1-6")
+@pytest.mark.req("PC2-FR-10", "PC2-S9.1-6", "PC2-S5.5", "PC2-S9.4-2")
 async def test_ok_gives_the_data_partial_adds_a_caveat_error_gives_none() -> None:
     runs: dict[str, Run] = {}
     for status in ("ok", "partial", "error"):
@@ -224,7 +224,7 @@ async def test_ok_gives_the_data_partial_adds_a_caveat_error_gives_none() -> Non
     assert [run.envelopes[0].status for run in runs.values()] == ["ok", "partial", "error"]
 
 
-@pytest.mark.req("PC2-FR-10")
+@pytest.mark.req("PC2-FR-10", "PC2-S9.4-2")
 async def test_the_list_of_failed_sources_is_not_looked_at_again() -> None:
     critical = FailedSource(source="offers", critical=True)
     async with opened(altered(partial=(critical,))) as make:
@@ -243,7 +243,7 @@ async def test_a_minor_skew_is_tolerated_and_a_breaking_one_is_reported(version:
     assert fault is None or run.result.text == UNAVAILABLE
 
 
-@pytest.mark.req("PC2-S9.1-4")
+@pytest.mark.req("PC2-S9.1-4", "PC2-S5.5", "PC2-S9.4-2")
 @pytest.mark.parametrize(
     "changes",
     [
@@ -367,6 +367,7 @@ async def test_a_mixed_question_is_answered_truly_in_plain_sentences() -> None:
     assert true.receipt_ids["rejected"][0] in rejected.text and "too blurry" in rejected.text
 
 
+@pytest.mark.req("PC2-S9.1-4")
 async def test_every_tool_speaks_in_sentences_and_shows_typed_components() -> None:
     kinds: dict[str, set[str]] = {}
     async with opened() as make:

@@ -64,7 +64,7 @@ async def payload(enricher: tuple[str, str], principal: Principal = ACME, **para
 # Who may ask
 
 
-@pytest.mark.req("PC2-S5.5")
+@pytest.mark.req("PC2-S5.5", "PC2-S5.5b")
 async def test_a_request_without_a_principal_is_refused() -> None:
     async with context() as http:
         bare = await post(http, ("rewards", "balance"), None, "acme/u-001")
@@ -72,7 +72,9 @@ async def test_a_request_without_a_principal_is_refused() -> None:
             "/v1/enrich",
             json={"request_id": "r", "domain_type": "rewards", "enricher_id": "balance", "principal": {"tenant_id": "acme"}},
         )
+        counts = (await http.get("/v1/metrics")).json()
     assert [(r.status_code, r.json()) for r in (bare, half)] == [(400, {"error": "missing_principal"})] * 2
+    assert counts == {"requests": 2, "missing_principal": 2}
 
 
 @pytest.mark.req("PC2-S5.5", "PC2-S5.5b")
@@ -114,7 +116,7 @@ async def test_an_unknown_user_gets_no_invented_figures() -> None:
 # What an envelope says
 
 
-@pytest.mark.req("PC2-S5.5")
+@pytest.mark.req("PC2-S5.5", "PC2-S9.4-2")
 @pytest.mark.parametrize("enricher", sorted(ENRICHERS), ids="/".join)
 async def test_every_envelope_names_its_type_version_and_principal(enricher: tuple[str, str]) -> None:
     async with context() as http:

@@ -45,7 +45,7 @@ def test_every_reference_resolves_before_any_model_is_called() -> None:
     assert models["a"].seen == [] and models["orchestrator"].seen == []
 
 
-@pytest.mark.req("PC1-FR-2")
+@pytest.mark.req("PC1-FR-2", "PC1-S9.1-3")
 def test_a_tool_nobody_registered_is_named_with_its_nearest() -> None:
     card = AgentCard(id="a", description="d", model="offline", tools=("lokup",))
     with pytest.raises(UnknownId, match=r"tool of card 'a' 'lokup': did you mean 'lookup'\?"):
@@ -71,7 +71,7 @@ def test_an_orchestrator_model_without_concurrent_calls_is_refused_unless_it_rou
     assert bind(deck("json_schema")).root == "orchestrator"
 
 
-@pytest.mark.req("PC1-S5.2b")
+@pytest.mark.req("PC1-S5.2b", "PC1-S9.4-1")
 def test_the_orchestrators_tools_are_its_own_plus_one_ask_per_sub_agent() -> None:
     from kit.tools.toolbox import TOOL_IDS, toolbox
 
@@ -134,7 +134,7 @@ def test_a_tool_is_made_from_card_settings_and_flags_resolved_at_bind() -> None:
     assert made == [{"limit": 5, "x": 1, "y": 2}, {"limit": 12, "x": 1, "y": 2}]
 
 
-@pytest.mark.req("PC2-S5.2b")
+@pytest.mark.req("PC2-S5.2b", "PC2-S9.1-2")
 def test_ids_with_capitals_and_digits_become_legal_tool_names() -> None:
     team = bind(small_deck(["Hotels_4", "rent-a-car"]), "offline", {})
     assert names(team, "orchestrator") == ["ask_Hotels_4", "ask_rent-a-car"]

@@ -125,7 +125,7 @@ def test_a_vertical_can_neither_own_nor_shadow_a_platform_block(cards: Path):
             load_deck(cards / "consumer")
 
 
-@pytest.mark.req("PC1-S5.7c", "PC1-FR-12")
+@pytest.mark.req("PC1-S5.7c", "PC1-FR-12", "PC1-S9.1-2", "PC1-S9.5-2")
 def test_a_deck_whose_platform_block_is_gone_is_refused(cards: Path):
     (cards / "blocks" / "platform" / "safety-base.md").unlink()
     with pytest.raises(DeckError, match=r"deck\.yaml:\d+: required block 'safety-base' is not in the registry"):

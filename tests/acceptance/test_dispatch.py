@@ -33,7 +33,7 @@ def started(reply: Reply, agent: str) -> Event:
     return next(e for e in reply.events if isinstance(e.body, AgentStarted) and e.body.agent == agent)
 
 
-@pytest.mark.req("PC2-AC-1", "PC2-FR-1", "PC2-FR-2", "PC1-FR-4")
+@pytest.mark.req("PC2-AC-1", "PC2-FR-1", "PC2-FR-2", "PC1-FR-4", "PC2-S9.1-1")
 def test_orchestrator_sees_exactly_one_ask_tool_per_sub_agent_with_the_cards_description() -> None:
     kit = small_kit([], {"shop": answering("a"), "rewards": answering("b"), "support": answering("c")})
     seen = {tool["name"]: tool["description"] for tool in tools_seen(kit)}
@@ -58,7 +58,7 @@ def test_an_agent_not_bound_is_never_found_at_run_time() -> None:
     assert reply.status == "ok"
 
 
-@pytest.mark.req("PC2-AC-2", "PC2-FR-3", "PC2-FR-4", "PC1-FR-3")
+@pytest.mark.req("PC2-AC-2", "PC2-FR-3", "PC2-FR-4", "PC1-FR-3", "PC1-S9.2-2", "PC2-S9.2-1")
 async def test_single_intent_is_one_call_one_agent_one_result_one_composition() -> None:
     kit = small_kit([asks("shop"), Line("Composed by the orchestrator.")], {"shop": answering("raw words of shop")})
     reply = await run_turn("find coffee", ALICE, kit)
@@ -72,7 +72,7 @@ async def test_single_intent_is_one_call_one_agent_one_result_one_composition() 
     assert "raw words of shop" not in " ".join(said)
 
 
-@pytest.mark.req("PC2-AC-3", "PC2-FR-6")
+@pytest.mark.req("PC2-AC-3", "PC2-FR-6", "PC1-S9.2-3", "PC2-S9.2-2")
 async def test_two_intents_overlap_and_the_turn_waits_for_the_slowest_only() -> None:
     kit = small_kit([asks("shop", "rewards"), stitched], {"shop": answering("A", 0.2), "rewards": answering("B", 3.0)})
     reply = await run_turn("coffee and points", ALICE, kit)
@@ -105,7 +105,7 @@ async def test_eight_agents_of_200_ms_take_little_more_than_200_ms_of_real_time(
     assert min(taken) <= 0.2 * 1.15
 
 
-@pytest.mark.req("PC2-AC-4", "PC2-FR-7", "PC2-S5.4a")
+@pytest.mark.req("PC2-AC-4", "PC2-FR-7", "PC2-S5.4a", "PC2-S9.1-7", "PC2-S9.5-6")
 async def test_over_cap_call_never_runs_and_is_recorded() -> None:
     models = {i: answering(f"text {i}") for i in ("a", "b", "c")}
     kit = small_kit([asks("a", "b", "c"), stitched], models, cap=2)
@@ -117,6 +117,9 @@ async def test_over_cap_call_never_runs_and_is_recorded() -> None:
     assert reply.routing.cap_behavior == "over"
     assert reply.routing.intent_count == 3
     assert reply.routing.dropped == ("c",)
+    assert [span.name for span in reply.trace.spans if span.kind == "agent"] == ["a", "b"]
+    kept = kit.store.turn(reply.turn_id)
+    assert reply.trace.routing == reply.routing and kept is not None and kept.cap_behavior == "over"
 
 
 @pytest.mark.req("PC2-S5.4a")
@@ -195,7 +198,7 @@ async def test_a_failing_composing_call_uses_the_answers_in_hand() -> None:
     assert "wasn't able to get an answer about b" in reply.text
 
 
-@pytest.mark.req("PC2-FR-5")
+@pytest.mark.req("PC2-FR-5", "PC2-S9.1-3")
 async def test_a_sub_agent_inherits_principal_episode_locale_location_and_prior_context() -> None:
     from kit.core.context import InheritedContext
     from kit.core.outcome import AgentCall, Answer, Outcome

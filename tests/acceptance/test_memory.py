@@ -303,7 +303,7 @@ async def hops(jobs: ScriptedModel, *messages: str, **fields: Any) -> tuple[Smal
     return kit, [await run_turn(message, ALICE, kit) for message in messages]
 
 
-@pytest.mark.req("PC1-FR-8", "PC1-S5.6b", "SAT-8")
+@pytest.mark.req("PC1-FR-8", "PC1-S5.6b", "SAT-8", "PC2-S9.2-6")
 async def test_on_every_hop_the_called_agent_learns_entities_ids_and_goals_of_the_turns_before() -> None:
     jobs = helper()
     kit, replies = await hops(jobs, "@shop find Harbor Roast", "@rewards my points", "hello", "@support it never counted")
@@ -331,6 +331,7 @@ async def test_the_helper_is_asked_on_a_switch_only_and_at_most_once_a_turn() ->
     assert len(spent) == 1 and replies[4].usage.model_calls == 5
 
 
+@pytest.mark.req("PC2-S9.2-6")
 async def test_what_the_orchestrator_wrote_stands_and_costs_no_call() -> None:
     jobs = helper()
     kit, _ = await hops(jobs, "@shop a")
