@@ -13,7 +13,7 @@ from langchain_core.tools import StructuredTool, tool
 
 from kit.compose.answer_schema import sentences
 from kit.compose.deck import Deck
-from kit.core.card import AgentCard, Handoff, HandoffField, Policy, ToolGrant
+from kit.core.card import AgentCard, EvalPolicy, Handoff, HandoffField, Policy, ToolCase, ToolGrant
 from kit.core.errors import DeckError
 from kit.core.event import AgentStarted, ModelEnded, ModelStarted
 from kit.core.model import ModelSpec
@@ -62,6 +62,8 @@ MANGA = AgentCard(
     policy=Policy(tokens_in=4000, tokens_out=1500, time_budget_ms=3500, max_tool_calls=5, max_recursion_depth=0),
 )
 """The recommendation explainer with the values of its design (SO-23)."""
+CASES = tuple(ToolCase(tool="refund", mode=mode, ask="refund me", never=("refunded",)) for mode in ("returns_nothing", "fails"))
+EVALUATED = EvalPolicy(judge="rule", rubric="Claims no refund.", tool_cases=CASES)
 
 
 def ranked(explanation: str = "It is dark.", confidence: object = 0.9, **more: object) -> str:
@@ -329,7 +331,7 @@ async def test_each_call_of_a_new_tool_is_logged_for_thirty_days(
         return "done"
 
     grants = {"refund": ToolGrant(since=datetime.date.fromisoformat(since), flag=None)}
-    card = AgentCard(id="explainer", description="d", model="offline", tools=("refund",), tool_grants=grants)
+    card = AgentCard(id="explainer", description="d", model="offline", tools=("refund",), tool_grants=grants, eval=EVALUATED)
     model = ScriptedModel(Line(calls=[("refund", {})] * 2), Line("ok"))
     with caplog.at_level(logging.INFO, "kit.whitelist"):
         await run_turn("one", ALICE, small_kit([asking({}), stitched], {"explainer": model}, {"refund": refund}, cards=[card]))
@@ -341,7 +343,7 @@ async def test_each_call_of_a_new_tool_is_logged_for_thirty_days(
 @pytest.mark.parametrize(("flags", "bound"), [({}, False), ({"refunds": False}, False), ({"refunds": True}, True)])
 def test_a_new_tool_is_bound_only_where_its_flag_is_on(flags: dict[str, bool], bound: bool) -> None:
     grants = {"refund": ToolGrant(since=datetime.date(2026, 10, 20), flag="refunds")}
-    card = AgentCard(id="a", description="d", model="offline", tools=("refund",), tool_grants=grants)
+    card = AgentCard(id="a", description="d", model="offline", tools=("refund",), tool_grants=grants, eval=EVALUATED)
 
     @tool
     def refund() -> str:

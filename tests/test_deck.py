@@ -160,6 +160,26 @@ FAULTS: dict[str, tuple[Mapping[str, str | None], str]] = {
         card("shop", tool_config="{search_offer: {limit: 3}}"),
         "demo/shop.yaml:8: tool_config for 'search_offer', which the card does not list: did you mean 'search_offers'?",
     ),
+    "new tool without cases": (
+        card("shop", tool_grants="{search_offers: {since: 2026-10-20}}"),
+        "demo/shop.yaml:8: 'search_offers' is new and no case in eval.tool_cases has mode returns_nothing or fails for it; add",
+    ),
+    "new tool with half its cases": (
+        card(
+            "shop",
+            tool_grants="{search_offers: {since: 2026-10-20}}",
+            eval="{judge: j, rubric: r, tool_cases: [{tool: search_offers, mode: fails, ask: a, never: [deal]}]}",
+        ),
+        "demo/shop.yaml:8: 'search_offers' is new and no case in eval.tool_cases has mode returns_nothing for it; add one",
+    ),
+    "case for a tool the card lacks": (
+        card("shop", eval="{judge: j, rubric: r, tool_cases: [{tool: search_offer, mode: fails, ask: a, never: [deal]}]}"),
+        "demo/shop.yaml:8: a case for 'search_offer', which the card does not list: did you mean 'search_offers'?",
+    ),
+    "case that any answer passes": (
+        card("shop", eval="{judge: j, rubric: r, tool_cases: [{tool: search_offers, mode: fails, ask: a}]}"),
+        "demo/shop.yaml:8: any answer would pass this case; give says, never or both",
+    ),
     "hand-off field that every call has": (
         card("shop", handoff="{fields: {query: {}}}"),
         "demo/shop.yaml:8: every ask_<id> has an argument 'query' already; give the field another name",

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from kit.bench.descriptions import Routed, Share
+from kit.bench.tool_cases import Played
 from kit.compose.deck import Deck
 from kit.core.card import AgentCard
 from kit.core.errors import DeckError, UnknownId
@@ -28,11 +29,14 @@ class Promotion(Value):
         return not self.faults
 
 
-def promote(deck: Deck, card_id: str, results: Iterable[Routed], threshold: float = THRESHOLD) -> Promotion:
-    """Checks one card of a deck against the schema, the deck and its switches; nothing is written.
+def promote(
+    deck: Deck, card_id: str, results: Iterable[Routed], threshold: float = THRESHOLD, played: Iterable[Played] = ()
+) -> Promotion:
+    """Checks one card of a deck against the schema, the deck, its switches and its tool cases; nothing is written.
 
     `results`: routed turns, as measured with the card bound. Only switches that touch the card count: turns that are for it
     after another, or for another after it. Every ordered pair with the deck's other active sub-agents must be among them.
+    `played`: the card's cases for tools that let it down; each must be there and right (SO-19).
     Raises UnknownId for a card the deck does not hold.
     """
     if card_id not in deck.cards:
@@ -40,7 +44,7 @@ def promote(deck: Deck, card_id: str, results: Iterable[Routed], threshold: floa
     card = deck.cards[card_id]
     turns = [turn for turn in results if turn.switch and card_id in (*turn.expected, *turn.previous)]
     share = Share(right=sum(set(turn.expected) == set(turn.called) for turn in turns), total=len(turns))
-    faults = _unfit(deck, card) + _uncovered(deck, card_id, turns)
+    faults = _unfit(deck, card) + _uncovered(deck, card_id, turns) + _let_down(card, played)
     if share.rate < threshold:
         faults.append(f"{share.right} of {share.total} switches are routed right, {share.rate:.1%}; {threshold:.0%} are needed")
     promoted = card if faults else card.model_copy(update={"status": "active"})
@@ -75,3 +79,10 @@ def _uncovered(deck: Deck, card_id: str, turns: list[Routed]) -> list[str]:
     wanted = [pair for other in others for pair in ((card_id, other), (other, card_id))]
     missing = [f"{before} to {after}" for before, after in wanted if (before, after) not in seen]
     return [f"no switch was measured from {', '.join(missing)}"] if missing else []
+
+
+def _let_down(card: AgentCard, played: Iterable[Played]) -> list[str]:
+    cases = card.eval.tool_cases if card.eval is not None else ()
+    ends = {each.case: each.wrong for each in played}
+    wrong = {case: ends.get(case, "it was not played") for case in cases}
+    return [f"{case.mode} of {case.tool!r}, asked {case.ask!r}: {why}" for case, why in wrong.items() if why is not None]

@@ -8,6 +8,8 @@ from pydantic import Field
 from kit.core.value import Value
 
 Role = Literal["orchestrator", "native", "external-wrapper", "internal-helper"]
+ToolMode = Literal["returns_nothing", "fails"]
+"""How a tool lets an agent down: it answers with nothing, or not at all."""
 
 
 class Tuning(Value):
@@ -69,12 +71,26 @@ class Handoff(Value):
     """Only the query and the fields go in, no history and no prior context; no question to the user comes out (SO-3, SO-8)."""
 
 
+class ToolCase(Value):
+    """What an agent is asked while one of its tools lets it down, and what it may answer (SO-19)."""
+
+    tool: str
+    mode: ToolMode
+    ask: str
+    says: tuple[str, ...] = ()
+    """Of these the answer holds at least one, in upper or lower case; a typed failure is right as well."""
+    never: tuple[str, ...] = ()
+    """And none of these: what it would say if it made something up."""
+
+
 class EvalPolicy(Value):
-    """Which judge looks at this agent's answers, and by which rubric."""
+    """Which judge looks at this agent's answers, by which rubric, and the cases that are its own."""
 
     judge: str
     rubric: str
     threshold: float = 0.95
+    tool_cases: tuple[ToolCase, ...] = ()
+    """A tool with a grant needs one for each mode."""
 
 
 class ToolGrant(Value):
