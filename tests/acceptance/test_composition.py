@@ -228,7 +228,9 @@ async def test_over_a_dialogue_with_switches_routing_stays_right_and_what_others
         "thanks!": (),
         "when does that store open?": ("retailer_context",),
         "find tea deals and tell me how many points I have": ("shop", "rewards"),
-        "what about cocoa?": ("shop",),
+        "somewhere to eat pizza tonight?": ("restaurants",),
+        "what about sushi?": ("restaurants",),
+        "how did I earn my points?": ("rewards",),
     }
     replies: dict[str, Reply] = {}
     async with open_kit(EMBEDDED, models=models) as kit:
@@ -236,7 +238,7 @@ async def test_over_a_dialogue_with_switches_routing_stays_right_and_what_others
         for message, names in dialogue.items():
             replies[message] = await kit.ask(message, session)
             assert replies[message].routing.invoked == names, message
-    offers, points, terms, thanks, store, back, more = replies.values()
+    offers, points, terms, thanks, store, back, _, more, last = replies.values()
     found = [c.payload["title"] for o in offers.outcomes if isinstance(o, Answer) for c in o.components]
     assert OFFER in found[0] and STORE in offers.text, "another agent named both"
     assert OFFER not in points.text, "and the turn in between did not"
@@ -246,5 +248,6 @@ async def test_over_a_dialogue_with_switches_routing_stays_right_and_what_others
     assert STORE in str(started(store)["retailer_context"].prior_context), "small talk in between is no switch"
     assert store.text.startswith(f"{STORE} (") and " open " in store.text
     assert all(body.prior_context for body in started(back).values()), "both come back from elsewhere"
-    assert started(more)["shop"].prior_context is None, "no switch, nothing carried"
+    assert started(more)["restaurants"].prior_context is None, "no switch, nothing carried"
+    assert "Ember Pizza" in str(started(last)["rewards"].prior_context)
     assert thanks.status == "ok" and not thanks.outcomes
