@@ -261,6 +261,24 @@ async def test_a_payload_is_read_by_its_domain_and_enricher_or_not_at_all(change
     assert MARK not in run.everything()
 
 
+@pytest.mark.req("PC2-S9.1-4", "PC2-S5.5")
+@pytest.mark.parametrize(
+    ("tool", "query", "opening", "fields"),
+    [
+        ("search_offers", "coffee", "Coffee offers (", {"retailers", "minimum"}),
+        ("search_products", "coffee", "Coffee products (", {"name", "price_cents"}),
+        ("get_restaurant_offers", "pizza", "Pizza restaurant offers: ", {"restaurant", "cuisine", "minimum_cents"}),
+    ],
+)
+async def test_neither_domain_nor_enricher_alone_says_how_a_payload_is_read(
+    tool: str, query: str, opening: str, fields: set[str]
+) -> None:
+    async with opened() as make:
+        result = (await call(make(tool), query=query)).result
+    assert result.fault is None and result.text.startswith(opening)
+    assert result.components and all(fields <= component.payload.keys() for component in result.components)
+
+
 @pytest.mark.req("PC2-S5.5")
 async def test_cache_metadata_is_recorded_and_changes_nothing() -> None:
     def cached(reply: Reply) -> Reply:
@@ -367,7 +385,6 @@ async def test_a_mixed_question_is_answered_truly_in_plain_sentences() -> None:
     assert true.receipt_ids["rejected"][0] in rejected.text and "too blurry" in rejected.text
 
 
-@pytest.mark.req("PC2-S9.1-4")
 async def test_every_tool_speaks_in_sentences_and_shows_typed_components() -> None:
     kinds: dict[str, set[str]] = {}
     async with opened() as make:
