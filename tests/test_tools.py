@@ -1,5 +1,6 @@
 """The tools of the consumer deck: on behalf of the user, verified, decided by status, worded in plain sentences."""
 
+import asyncio
 import time
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -14,7 +15,7 @@ from langchain_core.messages import ToolMessage
 from langchain_core.tools import BaseTool
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from kit.core.context import InheritedContext, Principal
@@ -167,6 +168,31 @@ async def test_a_call_is_one_request_and_one_envelope() -> None:
         asked: list[EnricherRequest] = (tool.metadata or {})["asked"]
     assert len(asked) == len(run.envelopes) == 1
     assert run.events == [Status(agent="shop", status="searching_offers"), run.envelopes[0]]
+
+
+@pytest.mark.req("PC2-FR-9")
+@pytest.mark.parametrize("whole", [True, False])
+async def test_an_answer_that_comes_in_pieces_is_used_whole_or_not_at_all(whole: bool) -> None:
+    async def answer(request: Request) -> StreamingResponse:
+        headers = {"x-principal": request.headers["x-principal"]}
+        async with client(context_app(world())) as honest:
+            body = (await honest.post("/v1/enrich", content=await request.body(), headers=headers)).content
+
+        async def pieces() -> AsyncGenerator[bytes, None]:
+            yield body[:-40]
+            await asyncio.sleep(1.0)
+            yield body[-40:] if whole else b""
+
+        return StreamingResponse(pieces())
+
+    app = Starlette(routes=[Route("/v1/enrich", answer, methods=["POST"])])
+    async with opened() as make, client(app) as slow:
+        expected = await call(make("get_user_points"))
+        run = await call(toolbox(HttpEnrich(slow), HttpSupport(slow))["get_user_points"]({}))
+    if whole:
+        assert (run.result, run.events) == (expected.result, expected.events)
+    else:
+        assert (run.result.fault, run.result.text, run.result.components) == ("contract_violation", UNAVAILABLE, ())
 
 
 # Verified before anything else sees it
