@@ -125,21 +125,21 @@ class LLMAgent:
                 self._preamble(speech, ctx)
 
         try:
-            reply = await self._voice().ask(thread, ctx, agent=self.card.id, purpose="decide", hear=hear)
+            reply = await self._lead(ctx).ask(thread, ctx, agent=self.card.id, purpose="decide", hear=hear)
         finally:
             speech.end()
         return self._read(reply, call)
 
     async def decide_again(self, thread: Thread, call: AgentCall, ctx: RunContext) -> Decision:
         """The routing call once more, unheard: what was said to the user stands (SAT-2)."""
-        return self._read(await self._voice().ask(thread, ctx, agent=self.card.id, purpose="decide"), call)
+        return self._read(await self._lead(ctx).ask(thread, ctx, agent=self.card.id, purpose="decide"), call)
 
     async def compose(self, thread: Thread, call: AgentCall, ctx: RunContext, *, live: bool, news: int) -> Decision:
         """The composing call: its text is the answer, streamed when `live`, otherwise held back (decisions 8)."""
         speech = Speech(ctx, "answer")
         hear = speech.say if live else None
         try:
-            reply = await self._voice().ask(thread, ctx, agent=self.card.id, purpose="compose", hear=hear, news=news)
+            reply = await self._lead(ctx).ask(thread, ctx, agent=self.card.id, purpose="compose", hear=hear, news=news)
         finally:
             speech.end()
         return self._read(reply, call)
@@ -156,9 +156,16 @@ class LLMAgent:
         messages += [message for message, _ in await self._call_tools(decision.own, ctx)]
         return [decision.reply.message, *messages]
 
-    def _voice(self) -> Voice:
+    def _voice(self, limit: float | None = None) -> Voice:
         patience = self.policy.model_time_ms / 1000 if self.policy.model_time_ms else None
-        return Voice(self.model, self.fallback, patience)
+        return Voice(self.model, self.fallback, patience, limit)
+
+    def _lead(self, ctx: RunContext) -> Voice:
+        """The orchestrator's voice: each call has the deck's limit, and its fallback one attempt in the whole turn."""
+        turn = ctx.turn
+        if turn.voice is None:
+            turn.voice = self._voice(turn.call_seconds)
+        return turn.voice
 
     def _preamble(self, speech: Speech, ctx: RunContext) -> None:
         speech.begun = True

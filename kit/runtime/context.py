@@ -18,6 +18,7 @@ from kit.runtime.cassette import Cassette
 from kit.runtime.log import TurnLog
 
 if TYPE_CHECKING:
+    from kit.runtime.fallback import Voice
     from kit.runtime.stream import Progress
 
 PLAIN = StatusPolicy()
@@ -57,6 +58,10 @@ class TurnState:
     """Who was called in the last turn that called anybody; whoever else is called now is a switch (decisions 3)."""
     seconds: float = math.inf
     """What the turn may take."""
+    call_seconds: float | None = None
+    """What one model call of the orchestrator may take."""
+    voice: "Voice | None" = None
+    """Who speaks for the orchestrator: its model, or since that failed its fallback."""
     carry: Carry | None = None
     """Gives calls on a switch their prior_context."""
     helper_seconds: float = 3.0

@@ -161,6 +161,7 @@ class _Runner:
             routed=frozenset(routed),
             carry=self.memory.carry,
             seconds=self.settings.turn_budget_ms / 1000,
+            call_seconds=self.settings.model_call_budget_ms / 1000,
             helper_seconds=self.settings.helper_ms / 1000,
             phrases=self.settings.status_phrases,
             status_policy=self.settings.status_policy,
