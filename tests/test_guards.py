@@ -5,10 +5,10 @@ from langchain_core.messages import ToolMessage
 
 from kit.compose.parts import Guards
 from kit.core.event import CallDropped, Guarded
+from kit.core.outcome import SET_ASIDE
 from kit.core.record import Message
 from kit.core.transcript import transcript
 from kit.models.scripted import Line, ScriptedModel
-from kit.runtime.agent import SET_ASIDE
 from kit.runtime.turn import Reply, run_turn
 from tests.kits import ALICE, SmallKit, answering, small_kit, stitched
 
@@ -213,6 +213,15 @@ async def test_a_call_about_nothing_the_user_said_is_dropped_and_never_told() ->
     assert [m.content for m in results(kit)[1]] == ["From support.", "From shop.", SET_ASIDE]
     assert "acknowledged" not in [e.kind for e in reply.events]
     assert reply.text.strip(" |") == "From support. | From shop."
+
+
+@pytest.mark.req("SAT-4")
+async def test_a_composer_that_repeats_what_it_was_told_of_a_dropped_call_is_mended() -> None:
+    decided = line(("support", "my receipt didn't scan"), ("play", "bonus level"), ("shop", "coffee deals"))
+    kit = kit_of(decided, f"From support. From shop. {SET_ASIDE}", f"From support. From shop. Also: {SET_ASIDE}")
+    reply = await turn(kit, MIXED)
+    assert acted(reply, "rescue") == ["mended"] and reply.text == "From support.\n\nFrom shop."
+    assert transcript(reply.events).answer == reply.text
 
 
 @pytest.mark.req("SAT-4")

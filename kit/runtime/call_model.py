@@ -14,6 +14,7 @@ from kit.core.event import Component, ModelEnded, ModelStarted, Purpose, Respons
 from kit.core.model import ModelSpec
 from kit.core.outcome import ComponentPayload, Usage
 from kit.runtime.budget import CHARACTERS, OverBudget
+from kit.runtime.calls import told_apart, with_calls
 from kit.runtime.cassette import Cassette, Take, request_key
 from kit.runtime.context import RunContext
 from kit.runtime.handoff import HIDDEN, hide
@@ -199,34 +200,24 @@ def _replay(take: Take, hear: Hear | None) -> AIMessage:
     return message
 
 
-def _told_apart(calls: list[ToolCall]) -> list[ToolCall]:
-    """Results are matched to calls by id, and a model may repeat or forget one: that one gets an id by its position."""
-    ids = {call["id"] for call in calls}
-    if len(ids) == len(calls) and None not in ids:
-        return calls
-    apart: dict[str, ToolCall] = {}
-    for position, call in enumerate(calls, 1):
-        call_id = call["id"]
-        fresh = call_id if call_id and call_id not in apart else f"{call_id or 'call'}-{position}"
-        apart[fresh] = ToolCall({**call, "id": fresh})
-    return list(apart.values())
-
-
 def _merged(chunks: list[Any]) -> AIMessage:
     if len(chunks) == 1 and not isinstance(chunks[0], AIMessageChunk):
-        chunks[0].tool_calls = _told_apart(chunks[0].tool_calls)
-        return chunks[0]
-    if not chunks:
+        message: AIMessage = chunks[0]
+    elif not chunks:
         return AIMessage("")
-    whole = add_ai_message_chunks(chunks[0], *chunks[1:])
-    return AIMessage(
-        content=whole.content,
-        tool_calls=_told_apart(whole.tool_calls),
-        usage_metadata=whole.usage_metadata,
-        response_metadata=whole.response_metadata,
-        additional_kwargs=whole.additional_kwargs,
-        id=whole.id,
-    )
+    else:
+        whole = add_ai_message_chunks(chunks[0], *chunks[1:])
+        message = AIMessage(
+            content=whole.content,
+            tool_calls=whole.tool_calls,
+            usage_metadata=whole.usage_metadata,
+            response_metadata=whole.response_metadata,
+            additional_kwargs=whole.additional_kwargs,
+            id=whole.id,
+        )
+    calls = told_apart(message.tool_calls) if message.tool_calls else message.tool_calls
+    whole_calls = calls is message.tool_calls and not message.invalid_tool_calls
+    return message if whole_calls and type(message.content) is str else with_calls(message, calls)
 
 
 def _text(message: BaseMessage) -> str:
