@@ -310,6 +310,39 @@ async def test_an_unknown_tool_is_a_failure_the_reply_owns_up_to_and_the_rest_ru
     assert answered_once(kit) and "web search" in reply.text
 
 
+# ── later rounds ────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.req("SAT-4", "SAT-5", "SAT-8")
+@pytest.mark.parametrize("later", [(("rewards", "worth of order 4711"),), (("rewards", "order 4711"), ("play", "bonus 88"))])
+async def test_a_call_made_from_a_result_runs_in_the_models_words(later: tuple[tuple[str, str], ...]) -> None:
+    kit = kit_of(line(("support", "my receipt didn't scan"), ("shop", "find me coffee deals")), line(*later, intents=4))
+    reply = await turn(kit, MIXED)
+    assert calls(reply)[2:] == list(later)
+    guards = {e.body.guard for e in reply.events if isinstance(e.body, Guarded)}
+    assert guards == set() and reply.routing.rounds == 2 and answered_once(kit)
+
+
+async def test_an_answered_request_is_not_made_again_in_whatever_words_it_was_sent() -> None:
+    same = line(("shop", "Coffee offers"), intents=1)
+    for words in ("coffee  offers", MIXED):
+        kit = kit_of(same, line(("shop", words), ("support", "my receipt")))
+        reply = await turn(kit, MIXED)
+        assert calls(reply) == [("shop", MIXED), ("support", "my receipt")], "the first was sent in the user's words"
+        assert dropped(reply) == [("shop", "duplicate")] and answered_once(kit)
+        assert reply.text == "From shop. | From support."
+    without = await turn(kit_of(same, same, guards=Guards(duplicate=False)), MIXED)
+    assert len(calls(without)) == 2
+
+
+async def test_a_composer_that_only_asks_again_is_made_to_compose() -> None:
+    same = line(("shop", "find me coffee deals"), text="")
+    forever = await turn(kit_of(same, same, same), MIXED)
+    assert calls(forever) == [("shop", MIXED)] and forever.text == "From shop."
+    beside = await turn(kit_of(same, line(("shop", "find me coffee deals"), text="Here: From shop.")), MIXED)
+    assert calls(beside) == [("shop", MIXED)] and beside.text == "Here: From shop."
+
+
 # ── switches ────────────────────────────────────────────────────────────────────────────────────────
 
 

@@ -175,7 +175,7 @@ class RoutingDecision(Value):
     rounds: int = 0
 
 
-SET_ASIDE = "Not needed: leave this one unmentioned."
+SET_ASIDE = "Not needed: the other results are all there is to say."
 """What a model is told of a call that a guard set aside. Endpoints want every call answered, and not by nothing (decisions 7)."""
 NO_TEXT = "(no text)"
 """Stands for an answer or a result without words."""

@@ -89,6 +89,8 @@ class TurnState:
     dropped: list[AgentCall] = field(default_factory=list[AgentCall])
     refused: list[AgentCall] = field(default_factory=list[AgentCall])
     outcomes: list[Outcome] = field(default_factory=list[Outcome])
+    worded: dict[str, str] = field(default_factory=dict[str, str])
+    """Call id -> the model's own words, whatever a guard made of them."""
     asked: dict[str, int] = field(default_factory=dict[str, int])
     """Model calls so far, by path."""
     private: list[str] = field(default_factory=list[str])

@@ -16,7 +16,7 @@ _SHAPES = re.compile(
       | (?i:\b[45]\d\d\s+(?:service|internal|bad|gateway|not\ found|forbidden|unauthori[sz]ed|too\ many)\b|\berrno\W{1,3}\d+)
       | (?i:\bstatus\s*=\s*"?\w+)
       | (?i:say\ plainly|claim\ nothing\ for|too\ many\ parts\ in\ one\ message|write\ the\ answer\ again
-          |leave\ this\ one\ unmentioned)""",
+          |the\ other\ results\ are\ all\ there\ is)""",
     re.X,
 )
 _PAIR = re.compile(r"\b[A-Za-z]\w*[/.]\w+\b")
