@@ -337,8 +337,11 @@ async def test_an_answered_request_is_not_made_again_in_whatever_words_it_was_se
 
 async def test_a_composer_that_only_asks_again_is_made_to_compose() -> None:
     same = line(("shop", "find me coffee deals"), text="")
-    forever = await turn(kit_of(same, same, same), MIXED)
-    assert calls(forever) == [("shop", MIXED)] and forever.text == "From shop."
+    for times in (1, 3):
+        kit = kit_of(same, *[same] * times)
+        again = await turn(kit, MIXED)
+        assert calls(again) == [("shop", MIXED)] and again.text == "From shop." and answered_once(kit)
+        assert again.routing.intent_count == 1 + times and acted(again, "acknowledge") == []
     beside = await turn(kit_of(same, line(("shop", "find me coffee deals"), text="Here: From shop.")), MIXED)
     assert calls(beside) == [("shop", MIXED)] and beside.text == "Here: From shop."
 

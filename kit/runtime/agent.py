@@ -44,7 +44,8 @@ class Decision:
 
     @property
     def calls(self) -> bool:
-        return bool(self.asks or self.own)
+        """Whether the model waits for results; one that called without a word waits even when a guard set all of it aside."""
+        return bool(self.asks or self.own or (self.refused and not self.text))
 
     def with_asks(self, asks: tuple[AgentCall, ...], refused: tuple[AgentCall, ...] | None = None) -> "Decision":
         """The same decision with other words for its calls, or fewer of them; the model's message stays as it is."""
