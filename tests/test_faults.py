@@ -25,7 +25,7 @@ from kit.compose.deck import Deck, load_deck
 from kit.core.context import Principal
 from kit.core.envelope import EnricherRequest
 from kit.core.errors import FaultError, KitError, UnknownId
-from kit.core.event import AgentError, Envelope, StatusLine
+from kit.core.event import UNKNOWN, AgentError, Envelope, Status, StatusLine
 from kit.core.fault import (
     ALIASES,
     CATALOGUE,
@@ -259,7 +259,8 @@ async def test_a_progress_word_outside_the_vocabulary_reaches_nobody(agent: str)
     assert STRANGE_STATUS not in shown(strange)
     lines = [[e.body.text for e in reply.events if isinstance(e.body, StatusLine)] for reply in (plainly, strange)]
     assert sorted(lines[0]) == sorted(lines[1]) and len(lines[0]) >= 3
-    assert STRANGE_STATUS in stored(strange), "it was sent"
+    sent = [e.body.status for e in strange.events if isinstance(e.body, Status)]
+    assert UNKNOWN in sent and STRANGE_STATUS not in stored(strange), "counted, and kept nowhere"
 
 
 # ── every ratio ────────────────────────────────────────────────────────────────────────────────────
