@@ -5,7 +5,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, messages_from_dict
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from langchain_core.messages.ai import add_ai_message_chunks
 from langchain_core.messages.tool import ToolCall
 from langchain_core.runnables import Runnable
@@ -15,7 +15,7 @@ from kit.core.model import ModelSpec
 from kit.core.outcome import ComponentPayload, Usage
 from kit.runtime.budget import CHARACTERS, OverBudget
 from kit.runtime.calls import told_apart, with_calls
-from kit.runtime.cassette import Cassette, Take, request_key
+from kit.runtime.cassette import replay, request_key
 from kit.runtime.context import RunContext
 from kit.runtime.handoff import HIDDEN, hide
 from kit.runtime.narration import MARK, Narrating, heard, narrated
@@ -43,6 +43,8 @@ class _Stream:
     said: int = 0
     """Characters so far."""
     begun: bool = False
+    pieces: list[str] = field(default_factory=list[str])
+    """Text that was passed on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,26 +127,32 @@ async def _answer(
 ) -> tuple[AIMessage, float | None]:
     cassette = ctx.turn.cassette
     if cassette is None:
-        message, first, _ = await _read(model, messages, ctx, hear, stream)
-        return message, first
+        return await _read(model, messages, ctx, hear, stream)
     key = request_key(ctx.turn.place(ctx.path), model.spec.key, messages)
     request = _line(messages[-1])
     take = cassette.find(key, request)
     if take is not None:
-        return _replay(take, hear), ctx.turn.log.now()
-    return await _record(cassette, key, request, model, messages, ctx, hear, stream)
+        stream.begun, stream.said = take.begun, take.said
+        return await replay(take, hear), ctx.turn.log.now()
+    began = ctx.turn.log.now()
+    try:
+        message, first = await _read(model, messages, ctx, hear, stream)
+    except BaseException as error:
+        cassette.keep_fault(key, request, error, stream.pieces, stream.begun, stream.said)
+        raise
+    cassette.keep(key, request, message, stream.pieces, ctx.turn.log.now() - began)
+    return message, first
 
 
 async def _read(
     model: BoundModel, messages: Sequence[BaseMessage], ctx: RunContext, hear: Hear | None, reading: _Stream
-) -> tuple[AIMessage, float | None, list[str]]:
+) -> tuple[AIMessage, float | None]:
     """Collects chunks and merges them once: merging chunk by chunk costs two to four times as much.
 
     A reply that outgrows the agent's budget is stopped where it is.
     """
     room = None if reading.room is None else reading.room * CHARACTERS
     chunks: list[Any] = []
-    pieces: list[str] = []
     first: float | None = None
     calling = False
     stream = model.runnable.astream(messages)
@@ -156,10 +164,10 @@ async def _read(
             chunks.append(chunk)
             piece = chunk.content if type(chunk.content) is str else _text(chunk)
             if piece:
-                pieces.append(piece)
                 reading.said += len(piece)
                 if room is not None and reading.said > room:
                     raise OverBudget(f"tokens out: the reply was stopped after {reading.said} characters")
+                reading.pieces.append(piece)
                 if hear is not None:
                     if "<" in piece:
                         hear = heard(hear)
@@ -169,35 +177,7 @@ async def _read(
                 hear("")
     if isinstance(hear, Narrating):
         hear.end()
-    return _merged(chunks), first, pieces
-
-
-async def _record(
-    cassette: Cassette,
-    key: str,
-    request: str,
-    model: BoundModel,
-    messages: Sequence[BaseMessage],
-    ctx: RunContext,
-    hear: Hear | None,
-    stream: _Stream,
-) -> tuple[AIMessage, float | None]:
-    began = ctx.turn.log.now()
-    message, first, pieces = await _read(model, messages, ctx, hear, stream)
-    cassette.keep(key, request, message, pieces, ctx.turn.log.now() - began)
-    return message, first
-
-
-def _replay(take: Take, hear: Hear | None) -> AIMessage:
-    message = cast("AIMessage", messages_from_dict([take.message])[0])
-    if hear is not None:
-        hear = heard(hear)
-        for piece in take.pieces:
-            hear(piece)
-        hear.end()
-        if message.tool_calls:
-            hear("")
-    return message
+    return _merged(chunks), first
 
 
 def _merged(chunks: list[Any]) -> AIMessage:
