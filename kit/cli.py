@@ -146,6 +146,9 @@ def _check(arguments: Arguments) -> int:
         print(
             f"{card.id:18} {card.model:20} {len(card.tools)} tools, {len(card.sub_agents)} sub-agents, {policy.time_budget_ms} ms"
         )
+    has = deck.settings
+    print(f"time: {has.turn_budget_ms} ms a turn, {has.model_call_budget_ms} ms a model call of the orchestrator, ", end="")
+    print(f"{has.helper_ms} ms a job of the helper model")
     print(
         f"{deck.name}: {len(deck.cards)} cards, {len(deck.blocks)} blocks, cap {deck.settings.cap}, {len(deck.warnings)} warnings"
     )

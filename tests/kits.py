@@ -11,6 +11,7 @@ from kit.compose.deck import Deck, DeckSettings
 from kit.compose.parts import Guards
 from kit.core.card import AgentCard, Policy
 from kit.core.context import Principal, Session
+from kit.core.outcome import SET_ASIDE
 from kit.models.scripted import Line, Script, ScriptedModel
 from kit.patterns.agents_as_tools import mediated
 from kit.runtime.cassette import Cassette
@@ -54,9 +55,10 @@ def asks(*agents: str, text: str = "Let me look.", query: str | None = None, int
 
 
 def stitched(messages: list[BaseMessage]) -> Line:
-    """Composes by joining every tool result of the turn."""
+    """Composes by joining every tool result of the turn, those it is told to leave out aside."""
     last = max(i for i, m in enumerate(messages) if isinstance(m, HumanMessage))
-    return Line(" | ".join(str(m.content) for m in messages[last:] if isinstance(m, ToolMessage)))
+    results = [str(m.content) for m in messages[last:] if isinstance(m, ToolMessage)]
+    return Line(" | ".join(result for result in results if result != SET_ASIDE))
 
 
 def small_deck(agents: Sequence[str], cards: Sequence[AgentCard] = (), **settings: Any) -> Deck:

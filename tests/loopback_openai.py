@@ -67,7 +67,10 @@ Reply = Say | Refuse | Raw | Hang
 
 @dataclass
 class Loopback:
-    """The script still to be played, and every request seen. With `key` set, any other bearer is answered 401."""
+    """The script still to be played, and every request seen. With `key` set, any other bearer is answered 401.
+
+    With `strict`, a request is answered 400 unless each tool call in it is answered once, at once and not by nothing.
+    """
 
     url: str
     script: list[Reply] = field(default_factory=list[Reply])
@@ -75,6 +78,7 @@ class Loopback:
     paths: list[str] = field(default_factory=list[str])
     bearers: list[str] = field(default_factory=list[str])
     key: str | None = None
+    strict: bool = False
     hung_up: threading.Event = field(default_factory=threading.Event)
     """Set when a client closed its connection before the reply was through."""
     stopping: threading.Event = field(default_factory=threading.Event)
@@ -91,6 +95,8 @@ class Loopback:
             self.requests.append(request)
             if self.key is not None and bearer != self.key:
                 return Refuse(401, f"Incorrect API key provided: {bearer[:3]}****.")
+            if self.strict and (wrong := _unanswered(request)):
+                return Refuse(400, wrong)
             if not self.script:
                 return Refuse(400, "the script is over")
             reply = self.script.pop(0)
@@ -98,6 +104,31 @@ class Loopback:
         if isinstance(reply, Say) and not {call.name for call in reply.calls} <= offered:
             return Refuse(400, "the script calls a tool that was not offered")
         return reply
+
+
+def _unanswered(request: JSON) -> str:
+    """What a strict endpoint finds wrong with the tool calls of a request, in either API; empty when nothing is."""
+    waiting: list[str] = []
+    known: set[str] = set()
+    for item in request.get("messages") or request["input"]:
+        made = [call["id"] for call in item.get("tool_calls") or ()]
+        answered = item.get("role") == "tool" or item.get("type") == "function_call_output"
+        if item.get("type") == "function_call":
+            made = [item["call_id"]]
+        elif not answered and waiting:
+            return f"calls without a result: {waiting}"
+        if known & set(made) or len(set(made)) < len(made) or not all(made):
+            return f"call ids that are missing or not unique: {made}"
+        known |= set(made)
+        waiting += made
+        if answered:
+            call_id = item.get("tool_call_id") or item.get("call_id")
+            if call_id not in waiting:
+                return f"a result for {call_id!r}, which waits for none"
+            if not str(item.get("content") or item.get("output") or "").strip():
+                return f"an empty result for {call_id!r}"
+            waiting.remove(call_id)
+    return f"calls without a result: {waiting}" if waiting else ""
 
 
 class _Server(ThreadingHTTPServer):

@@ -1,14 +1,20 @@
 """Recordings: a turn replays without its models, and a request that changed is told apart."""
 
+import asyncio
 from pathlib import Path
+from typing import Any
 
 import pytest
+from langchain_core.language_models.chat_models import BaseChatModel
 
+from kit.core.card import AgentCard, Policy
 from kit.core.errors import CassetteError
-from kit.models.scripted import ScriptedModel
+from kit.core.event import ModelEnded, ModelStarted
+from kit.models.scripted import Line, Script, ScriptedModel
 from kit.runtime.cassette import Cassette
+from kit.runtime.team import bind
 from kit.runtime.turn import Reply, run_turn
-from tests.kits import ALICE, answering, asks, small_kit, stitched
+from tests.kits import ALICE, SmallKit, answering, asks, small_kit, stitched
 
 
 async def record(path: Path) -> Reply:
@@ -34,6 +40,64 @@ async def test_two_recordings_of_one_turn_are_the_same_file(tmp_path: Path) -> N
     await record(tmp_path / "two.jsonl")
     keys = [[line.split('"')[3] for line in (tmp_path / name).read_text().splitlines()] for name in ("one.jsonl", "two.jsonl")]
     assert keys[0] == keys[1] and len(keys[0]) == 4
+
+
+HANGS = Line("too late", delay=600)
+BROKEN: dict[str, Line] = {
+    "raises": Line(error=ConnectionError("503 from host-x1"), delay=1.0),
+    "times out by itself": Line(error=TimeoutError("no byte for 120 s")),
+    "is cancelled by its library": Line(error=asyncio.CancelledError("pool closed")),
+    "hangs": HANGS,
+    "hangs after a word": Line("Let me see", pieces=["Let me ", "see"], pace=600),
+    "outgrows its budget": Line("on and on " * 200, pieces=["on and on "] * 200),
+}
+
+
+def broken_kit(tape: Cassette, broken: Line, where: str, fallback: bool) -> SmallKit:
+    """Two agents; the routing call, agent a or the composing call is broken, with or without a fallback; silent in a replay."""
+    fine = {"lead": asks("a", "b"), "a": Line("A is known.", delay=2.0), "composes": Line("A is known. B is known.")}
+    lines = {**fine, where: broken}
+    scripts: dict[str, list[Script]] = {
+        "orchestrator": [lines["lead"], lines["composes"], fine["composes"]],
+        "a": [lines["a"]],
+        "b": ["B is known."],
+    }
+    if fallback and where == "a":
+        scripts["a:fallback"] = [fine["a"]]
+    elif fallback:
+        scripts["orchestrator:fallback"] = [fine["lead"], fine["composes"]] if where == "lead" else [fine["composes"]]
+    silent = tape.mode == "replay"
+    models: dict[str, BaseChatModel] = {name: ScriptedModel(*([] if silent else script)) for name, script in scripts.items()}
+    second = "offline" if "a:fallback" in scripts else None
+    policy = Policy(time_budget_ms=6000, tokens_out=300, model_time_ms=3000 if second else None)
+    card = AgentCard(id="a", description="Answers a.", model="offline", policy=policy, fallback_model=second)
+    kit = small_kit(models["orchestrator"], {a: models[a] for a in "ab"}, cards=[card], cassette=tape, model_call_budget_ms=4000)
+    kit.team = bind(kit.team.deck, models)
+    return kit
+
+
+def facts(reply: Reply) -> list[Any]:
+    """All of a reply but its times and the sizes of the portions its text came in."""
+    spans = [(s.kind, s.name, s.agent, s.input, s.output, s.error, s.usage, s.attributes) for s in reply.trace.spans]
+    outcomes = [outcome.model_copy(update={"timing": None}) for outcome in reply.outcomes]
+    plain = [[a for a in span if not isinstance(a, dict) or "started_at" not in a] for span in sorted(map(list, spans), key=str)]
+    return [reply.status, reply.text, reply.preamble, reply.routing, reply.usage, outcomes, plain]
+
+
+@pytest.mark.parametrize("fallback", [True, False])
+@pytest.mark.parametrize("where", ["lead", "a", "composes"])
+@pytest.mark.parametrize("kind", BROKEN)
+async def test_a_turn_in_which_a_model_broke_replays_as_it_was(tmp_path: Path, kind: str, where: str, fallback: bool) -> None:
+    tape = Cassette(tmp_path / "turn.jsonl", "record")
+    first = await run_turn("two things", ALICE, broken_kit(tape, BROKEN[kind], where, fallback))
+    tape.save()
+    again = await run_turn("two things", ALICE, broken_kit(Cassette(tape.path, "replay"), BROKEN[kind], where, fallback))
+    assert facts(again) == facts(first)
+    errors = [e.body.error for e in first.events if isinstance(e.body, ModelEnded) and e.body.error]
+    over = [e.body for e in first.events if isinstance(e.body, ModelStarted) and e.body.instead_of]
+    assert errors or (kind == "outgrows its budget" and where != "a")
+    if kind in ("raises", "times out by itself", "hangs"):
+        assert bool(over) == fallback and (first.text == "A is known. B is known.") == fallback
 
 
 async def test_a_changed_request_fails_and_says_what_was_recorded(tmp_path: Path) -> None:

@@ -87,6 +87,7 @@ def test_a_100_kb_message_gets_a_plain_word() -> None:
 def test_the_shipped_deck_passes_its_check_without_a_warning() -> None:
     result = run("check", str(HOME / "cards" / "consumer"))
     assert result.returncode == 0 and "9 cards" in result.stdout and "0 warnings" in result.stdout
+    assert "30000 ms a turn, 10000 ms a model call of the orchestrator" in result.stdout
 
 
 def test_broken_yaml_and_unknown_ids_are_named_with_file_and_line(tmp_path: Path) -> None:

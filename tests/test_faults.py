@@ -25,7 +25,7 @@ from kit.compose.deck import Deck, load_deck
 from kit.core.context import Principal
 from kit.core.envelope import EnricherRequest
 from kit.core.errors import FaultError, KitError, UnknownId
-from kit.core.event import AgentError, Envelope, StatusLine
+from kit.core.event import UNKNOWN, AgentError, Envelope, Status, StatusLine
 from kit.core.fault import (
     ALIASES,
     CATALOGUE,
@@ -259,7 +259,8 @@ async def test_a_progress_word_outside_the_vocabulary_reaches_nobody(agent: str)
     assert STRANGE_STATUS not in shown(strange)
     lines = [[e.body.text for e in reply.events if isinstance(e.body, StatusLine)] for reply in (plainly, strange)]
     assert sorted(lines[0]) == sorted(lines[1]) and len(lines[0]) >= 3
-    assert STRANGE_STATUS in stored(strange), "it was sent"
+    sent = [e.body.status for e in strange.events if isinstance(e.body, Status)]
+    assert UNKNOWN in sent and STRANGE_STATUS not in stored(strange), "counted, and kept nowhere"
 
 
 # ── every ratio ────────────────────────────────────────────────────────────────────────────────────
@@ -283,7 +284,7 @@ async def test_of_three_any_may_fail_on_any_axis_and_the_others_are_presented():
 
 
 @pytest.mark.req("PC2-S5.8b")
-@pytest.mark.parametrize(("kind", "seconds"), [("composing_fails", 0.0), ("composing_hangs", 30.0)])
+@pytest.mark.parametrize(("kind", "seconds"), [("composing_fails", 0.0), ("composing_hangs", 10.0)])
 async def test_without_a_composer_the_answers_in_hand_are_the_reply(kind: str, seconds: float):
     async with asking() as ask:
         whole, partly = await ask(f"orchestrator={kind}"), await ask(f"orchestrator={kind}", "shop=raise")
@@ -296,7 +297,7 @@ async def test_without_a_composer_the_answers_in_hand_are_the_reply(kind: str, s
 
 
 @pytest.mark.req("PC2-S5.8b")
-@pytest.mark.parametrize(("kind", "seconds"), [("routing_fails", 0.0), ("routing_hangs", 30.0)])
+@pytest.mark.parametrize(("kind", "seconds"), [("routing_fails", 0.0), ("routing_hangs", 10.0)])
 async def test_without_a_router_the_reply_is_one_plain_sentence_and_no_half_of_another(kind: str, seconds: float):
     async with asking() as ask:
         for question in (QUESTION, EVERY_VERTICAL["rewards"]):

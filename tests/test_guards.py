@@ -5,10 +5,10 @@ from langchain_core.messages import ToolMessage
 
 from kit.compose.parts import Guards
 from kit.core.event import CallDropped, Guarded
+from kit.core.outcome import SET_ASIDE
 from kit.core.record import Message
 from kit.core.transcript import transcript
 from kit.models.scripted import Line, ScriptedModel
-from kit.runtime.agent import SET_ASIDE
 from kit.runtime.turn import Reply, run_turn
 from tests.kits import ALICE, SmallKit, answering, small_kit, stitched
 
@@ -216,6 +216,15 @@ async def test_a_call_about_nothing_the_user_said_is_dropped_and_never_told() ->
 
 
 @pytest.mark.req("SAT-4")
+async def test_a_composer_that_repeats_what_it_was_told_of_a_dropped_call_is_mended() -> None:
+    decided = line(("support", "my receipt didn't scan"), ("play", "bonus level"), ("shop", "coffee deals"))
+    kit = kit_of(decided, f"From support. From shop. {SET_ASIDE}", f"From support. From shop. Also: {SET_ASIDE}")
+    reply = await turn(kit, MIXED)
+    assert acted(reply, "rescue") == ["mended"] and reply.text == "From support.\n\nFrom shop."
+    assert transcript(reply.events).answer == reply.text
+
+
+@pytest.mark.req("SAT-4")
 @pytest.mark.parametrize("text", ["[image]", "what about it and then them?", "¿?!"])
 async def test_text_without_content_words_drops_nothing(text: str) -> None:
     reply = await turn(kit_of(line(("support", "check this receipt"), ("shop", "identify this product"))), text)
@@ -299,6 +308,42 @@ async def test_an_unknown_tool_is_a_failure_the_reply_owns_up_to_and_the_rest_ru
     reply = await turn(kit, MIXED)
     assert [(o.agent, o.kind) for o in reply.outcomes] == [("web_search", "failure"), ("shop", "answer")]
     assert answered_once(kit) and "web search" in reply.text
+
+
+# ── later rounds ────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.req("SAT-4", "SAT-5", "SAT-8")
+@pytest.mark.parametrize("later", [(("rewards", "worth of order 4711"),), (("rewards", "order 4711"), ("play", "bonus 88"))])
+async def test_a_call_made_from_a_result_runs_in_the_models_words(later: tuple[tuple[str, str], ...]) -> None:
+    kit = kit_of(line(("support", "my receipt didn't scan"), ("shop", "find me coffee deals")), line(*later, intents=4))
+    reply = await turn(kit, MIXED)
+    assert calls(reply)[2:] == list(later)
+    guards = {e.body.guard for e in reply.events if isinstance(e.body, Guarded)}
+    assert guards == set() and reply.routing.rounds == 2 and answered_once(kit)
+
+
+async def test_an_answered_request_is_not_made_again_in_whatever_words_it_was_sent() -> None:
+    same = line(("shop", "Coffee offers"), intents=1)
+    for words in ("coffee  offers", MIXED):
+        kit = kit_of(same, line(("shop", words), ("support", "my receipt")))
+        reply = await turn(kit, MIXED)
+        assert calls(reply) == [("shop", MIXED), ("support", "my receipt")], "the first was sent in the user's words"
+        assert dropped(reply) == [("shop", "duplicate")] and answered_once(kit)
+        assert reply.text == "From shop. | From support."
+    without = await turn(kit_of(same, same, guards=Guards(duplicate=False)), MIXED)
+    assert len(calls(without)) == 2
+
+
+async def test_a_composer_that_only_asks_again_is_made_to_compose() -> None:
+    same = line(("shop", "find me coffee deals"), text="")
+    for times in (1, 3):
+        kit = kit_of(same, *[same] * times)
+        again = await turn(kit, MIXED)
+        assert calls(again) == [("shop", MIXED)] and again.text == "From shop." and answered_once(kit)
+        assert again.routing.intent_count == 1 + times and acted(again, "acknowledge") == []
+    beside = await turn(kit_of(same, line(("shop", "find me coffee deals"), text="Here: From shop.")), MIXED)
+    assert calls(beside) == [("shop", MIXED)] and beside.text == "Here: From shop."
 
 
 # ── switches ────────────────────────────────────────────────────────────────────────────────────────

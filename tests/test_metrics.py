@@ -15,7 +15,7 @@ from langchain_core.tools import BaseTool, StructuredTool
 
 from kit.core.card import AgentCard
 from kit.core.context import Principal, Session
-from kit.core.event import AgentError, Envelope, Status
+from kit.core.event import UNKNOWN, AgentError, Envelope, Status
 from kit.core.outcome import AgentCall, Answer, Outcome
 from kit.core.record import AgentMeasure, Measures, TurnRecord
 from kit.models.scripted import Line, ScriptedModel
@@ -117,7 +117,7 @@ async def test_metrics_agree_with_a_recount_from_raw_events() -> None:
     assert found.axes["invocation"] == sum(e.outcome.kind == "failure" and e.outcome.axis == "invocation" for e in ended) > 0
     data = sum(len(e.outcome.data_faults) if e.outcome.kind == "answer" else e.outcome.axis == "data" for e in ended)
     assert found.axes["data"] == data > 0
-    assert found.unknown_statuses == sum(s.status == "prose!" for s in kinds("status")) > 0
+    assert found.unknown_statuses == sum(s.status == UNKNOWN for s in kinds("status")) > 0
     owed = Counter(bodies[-1].path for bodies in ([b for b in bodies if b.kind == "acknowledged"] for bodies in raw) if bodies)
     assert {path: rate.hits for path, rate in found.acknowledgements.items()} == owed
     for agent in found.agents:

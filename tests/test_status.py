@@ -211,6 +211,7 @@ async def test_a_status_outside_the_vocabulary_is_counted_and_never_read(policy:
     record = kit.store.turn(reply.turn_id)
     assert record is not None
     assert [agent.unknown_statuses for agent in record.measures.agents] == [1]
+    assert "SELECT" not in "".join(event.model_dump_json() for event in [*reply.events, *kit.store.events(reply.turn_id)])
 
 
 @pytest.mark.req("PC2-NFR-5", "PC2-AC-9")

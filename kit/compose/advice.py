@@ -31,6 +31,7 @@ def advise(parts: Parts, where: Where) -> Faults:
     _flags(parts, where, warnings)
     _unused(parts, where, warnings)
     _statuses(parts, where, warnings)
+    _budgets(parts, where, warnings)
     return warnings
 
 
@@ -103,6 +104,13 @@ def _statuses(parts: Parts, where: Where, warnings: Faults) -> None:
         if term and term.deprecated:
             use = f"; use {term.instead!r}" if term.instead else ""
             warnings.add(where("settings", "deck", ()), f"status {status!r} is deprecated since {term.deprecated}{use}")
+
+
+def _budgets(parts: Parts, where: Where, warnings: Faults) -> None:
+    call, turn = parts.settings.model_call_budget_ms, parts.settings.turn_budget_ms
+    if call >= turn:
+        sentence = f"one model call of the orchestrator may take {call} ms, a whole turn {turn}: one that hangs leaves no answer"
+        warnings.add(where("settings", "deck", ("model_call_budget_ms",)), f"{sentence}; set model_call_budget_ms lower")
 
 
 def _named(parts: Parts) -> set[str]:

@@ -69,10 +69,14 @@ class DeckSettings(Value):
     """Who handles support: a short answer to its question goes back to it (SAT-3)."""
     guards: Guards = GUARDS
     defaults: Policy = LIMITS
-    turn_budget_ms: int = 30_000
+    turn_budget_ms: int = Field(default=30_000, gt=0)
+    """Milliseconds a turn may take; then the answers in hand are used."""
+    model_call_budget_ms: int = Field(default=10_000, gt=0)
+    """Milliseconds one model call of the orchestrator may take, be it to route or to compose. Past it the card's fallback model
+    is asked, once in a turn; without one the answers in hand are used (PC2-S5.8b, decisions 10)."""
     helper_model: str | None = None
     """Key of the cheaper model for small jobs (prior_context, summaries); None takes the orchestrator's (PC1-NFR-7)."""
-    helper_ms: int = 3_000
+    helper_ms: int = Field(default=3_000, gt=0)
     """Milliseconds one such job may take; a turn goes on without it."""
     compact_after: int | None = Field(default=16, gt=0)
     """Turns the orchestrator remembers whole before old ones are summed up; None sums up nothing (PC1-FR-11, PC1-NFR-5)."""

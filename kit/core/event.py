@@ -6,7 +6,7 @@ A body whose kind ends in `_started` opens the span it is stamped with; the matc
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from kit.core.context import Principal
 from kit.core.outcome import Axis, Outcome, RoutingDecision, Usage
@@ -15,6 +15,14 @@ from kit.core.value import Value
 
 STATUSES: frozenset[str] = frozenset(VOCABULARY)
 """The closed status vocabulary (PC2-S5.7): identifiers, never prose. Unknown ones are dropped and counted."""
+
+UNKNOWN = "unknown"
+"""Stands in every event for a status outside the vocabulary: what was sent may be prose, or worse, and is kept nowhere."""
+
+
+def _of_the_vocabulary(status: str) -> str:
+    return status if status in STATUSES else UNKNOWN
+
 
 Purpose = Literal["decide", "compose", "work", "job"]
 GuardAction = Literal["asked_again", "merged", "short", "rerouted", "dropped", "reworded", "mended"]
@@ -135,11 +143,11 @@ class ToolEnded(Value):
 
 
 class Status(Value):
-    """A sub-agent's progress as an identifier of the vocabulary (PC2-FR-13)."""
+    """A sub-agent's progress as an identifier of the vocabulary (PC2-FR-13); any other is UNKNOWN from the moment it is sent."""
 
     kind: Literal["status"] = "status"
     agent: str
-    status: str
+    status: Annotated[str, AfterValidator(_of_the_vocabulary)]
 
 
 class StatusLine(Value):

@@ -175,6 +175,10 @@ class RoutingDecision(Value):
     rounds: int = 0
 
 
+SET_ASIDE = "Not needed: the other results are all there is to say."
+"""What a model is told of a call that a guard set aside. Endpoints want every call answered, and not by nothing (decisions 7)."""
+NO_TEXT = "(no text)"
+"""Stands for an answer or a result without words."""
 _BECAUSE: dict[Reason, str] = {
     "timeout": "it took too long to answer",
     "budget": "it ran out of the room it was given",
@@ -189,8 +193,8 @@ _BECAUSE: dict[Reason, str] = {
 def tell(outcome: Outcome) -> str:
     """Words an outcome for a model: the answer, or one plain sentence without code, id or error text (PC2-FR-14)."""
     if isinstance(outcome, Answer):
-        note = outcome.reservation
-        return f"{outcome.text}\n\n(Note: {note})" if note else outcome.text
+        note, text = outcome.reservation, outcome.text or NO_TEXT
+        return f"{text}\n\n(Note: {note})" if note else text
     because = _BECAUSE.get(outcome.reason, "it is not available right now")
     label = outcome.agent.replace("_", " ").replace("-", " ")
     if outcome.suggestion:

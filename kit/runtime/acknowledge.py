@@ -15,7 +15,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from kit.core.event import Acknowledged, AgentEnded, Guarded, Text, TextReplaced
+from kit.core.event import Acknowledged, Guarded, Text, TextReplaced
 from kit.core.outcome import AgentCall, Answer, Outcome
 from kit.core.transcript import transcript
 from kit.runtime.context import RunContext, TurnState
@@ -144,10 +144,8 @@ def ask_again(verdict: Verdict, owing: Debt) -> str:
 def rescued(ctx: RunContext) -> str:
     """The rescue of a turn whose pattern ended without an answer, agents stopped by the turn's end included."""
     turn = ctx.turn
-    ended = (event for event in turn.log.events if isinstance(event.body, AgentEnded) and event.parent_span_id == ctx.span_id)
-    outcomes = [event.body.outcome for event in ended if isinstance(event.body, AgentEnded)]
-    text = rescue(outcomes, turn.dropped, ctx)
-    _own(ctx, "rescued", debt(outcomes, turn.dropped, turn.emitted))
+    text = rescue(turn.outcomes, turn.dropped, ctx)
+    _own(ctx, "rescued", debt(turn.outcomes, turn.dropped, turn.emitted))
     return text
 
 

@@ -5,17 +5,18 @@ import datetime
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
+from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage, ToolMessage
 from langchain_core.messages.tool import ToolCall
 from langchain_core.tools import BaseTool
 
 from kit.compose.prompts import PromptPlan
 from kit.core.card import AgentCard, Policy
 from kit.core.event import Text
-from kit.core.outcome import AgentCall, Answer, Failure, FanOut, Outcome, Reason, tell, tell_dropped
+from kit.core.outcome import SET_ASIDE, AgentCall, Answer, Failure, FanOut, Outcome, Reason, tell, tell_dropped
 from kit.runtime.ask import read_call
 from kit.runtime.call_model import BoundModel, ModelReply
 from kit.runtime.call_tool import call_tool
+from kit.runtime.calls import with_calls
 from kit.runtime.context import RunContext
 from kit.runtime.contract import Breach, Contract, refusal
 from kit.runtime.fallback import Voice
@@ -24,8 +25,6 @@ from kit.runtime.stream import Speech
 from kit.tools.tool import ToolResult
 
 PREAMBLE = "One moment, I'm looking into that."
-SET_ASIDE = ""
-"""What a model is told of a call a guard set aside: its id is answered, and there is nothing in it that could be repeated."""
 Thread = list[BaseMessage]
 
 
@@ -37,7 +36,7 @@ class Decision:
     asks: tuple[AgentCall, ...] = ()
     own: tuple[ToolCall, ...] = ()
     refused: tuple[AgentCall, ...] = ()
-    """Calls a guard set aside: they are answered with nothing and never run."""
+    """Calls a guard set aside: they never run, and their ids are answered by SET_ASIDE."""
 
     @property
     def text(self) -> str:
@@ -45,21 +44,32 @@ class Decision:
 
     @property
     def calls(self) -> bool:
-        return bool(self.asks or self.own)
+        """Whether the model waits for results; one that called without a word waits even when a guard set all of it aside."""
+        return bool(self.asks or self.own or (self.refused and not self.text))
 
     def with_asks(self, asks: tuple[AgentCall, ...], refused: tuple[AgentCall, ...] | None = None) -> "Decision":
         """The same decision with other words for its calls, or fewer of them; the model's message stays as it is."""
         return replace(self, asks=asks, refused=self.refused if refused is None else refused)
 
     def calling(self, asks: tuple[AgentCall, ...], own: tuple[ToolCall, ...] | None = None) -> "Decision":
-        """The same decision with other calls, in the model's own form, so that every id gets its tool message."""
+        """The same decision with other calls, in the model's own form, so that every id gets its tool message.
+
+        What else the model's message carries stays on it. A call the model made itself stays as it worded it.
+        """
         own = self.own if own is None else own
-        calls = [
-            ToolCall(name=f"ask_{ask.agent}", args={"query": ask.query, "intent_count": ask.intent_count or 1}, id=ask.call_id)
-            for ask in (*asks, *self.refused)
-        ]
-        reply = replace(self.reply, message=AIMessage(self.reply.text, tool_calls=[*calls, *own]))
+        made = {call["id"]: call for call in self.reply.calls}
+        calls = [_call_of(ask, made.get(ask.call_id)) for ask in (*asks, *self.refused)]
+        reply = replace(self.reply, message=with_calls(self.reply.message, [*calls, *own]))
         return Decision(reply, asks, own, self.refused)
+
+
+def _call_of(ask: AgentCall, made: ToolCall | None) -> ToolCall:
+    if made is not None and made["name"].removeprefix("ask_") == ask.agent:
+        return made
+    args = {"query": ask.query, "intent_count": ask.intent_count or 1, **ask.fields}
+    if ask.prior_context:
+        args["prior_context"] = ask.prior_context
+    return ToolCall(name=f"ask_{ask.agent}", args=args, id=ask.call_id)
 
 
 @dataclass(frozen=True)
@@ -125,21 +135,21 @@ class LLMAgent:
                 self._preamble(speech, ctx)
 
         try:
-            reply = await self._voice().ask(thread, ctx, agent=self.card.id, purpose="decide", hear=hear)
+            reply = await self._lead(ctx).ask(thread, ctx, agent=self.card.id, purpose="decide", hear=hear)
         finally:
             speech.end()
         return self._read(reply, call)
 
     async def decide_again(self, thread: Thread, call: AgentCall, ctx: RunContext) -> Decision:
         """The routing call once more, unheard: what was said to the user stands (SAT-2)."""
-        return self._read(await self._voice().ask(thread, ctx, agent=self.card.id, purpose="decide"), call)
+        return self._read(await self._lead(ctx).ask(thread, ctx, agent=self.card.id, purpose="decide"), call)
 
     async def compose(self, thread: Thread, call: AgentCall, ctx: RunContext, *, live: bool, news: int) -> Decision:
         """The composing call: its text is the answer, streamed when `live`, otherwise held back (decisions 8)."""
         speech = Speech(ctx, "answer")
         hear = speech.say if live else None
         try:
-            reply = await self._voice().ask(thread, ctx, agent=self.card.id, purpose="compose", hear=hear, news=news)
+            reply = await self._lead(ctx).ask(thread, ctx, agent=self.card.id, purpose="compose", hear=hear, news=news)
         finally:
             speech.end()
         return self._read(reply, call)
@@ -156,9 +166,16 @@ class LLMAgent:
         messages += [message for message, _ in await self._call_tools(decision.own, ctx)]
         return [decision.reply.message, *messages]
 
-    def _voice(self) -> Voice:
+    def _voice(self, limit: float | None = None) -> Voice:
         patience = self.policy.model_time_ms / 1000 if self.policy.model_time_ms else None
-        return Voice(self.model, self.fallback, patience)
+        return Voice(self.model, self.fallback, patience, limit)
+
+    def _lead(self, ctx: RunContext) -> Voice:
+        """The orchestrator's voice: each call has the deck's limit, and its fallback one attempt in the whole turn."""
+        turn = ctx.turn
+        if turn.voice is None:
+            turn.voice = self._voice(turn.call_seconds)
+        return turn.voice
 
     def _preamble(self, speech: Speech, ctx: RunContext) -> None:
         speech.begun = True

@@ -5,7 +5,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, messages_from_dict
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from langchain_core.messages.ai import add_ai_message_chunks
 from langchain_core.messages.tool import ToolCall
 from langchain_core.runnables import Runnable
@@ -14,7 +14,8 @@ from kit.core.event import Component, ModelEnded, ModelStarted, Purpose, Respons
 from kit.core.model import ModelSpec
 from kit.core.outcome import ComponentPayload, Usage
 from kit.runtime.budget import CHARACTERS, OverBudget
-from kit.runtime.cassette import Cassette, Take, request_key
+from kit.runtime.calls import told_apart, with_calls
+from kit.runtime.cassette import replay, request_key
 from kit.runtime.context import RunContext
 from kit.runtime.handoff import HIDDEN, hide
 from kit.runtime.narration import MARK, Narrating, heard, narrated
@@ -42,6 +43,8 @@ class _Stream:
     said: int = 0
     """Characters so far."""
     begun: bool = False
+    pieces: list[str] = field(default_factory=list[str])
+    """Text that was passed on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,26 +127,32 @@ async def _answer(
 ) -> tuple[AIMessage, float | None]:
     cassette = ctx.turn.cassette
     if cassette is None:
-        message, first, _ = await _read(model, messages, ctx, hear, stream)
-        return message, first
+        return await _read(model, messages, ctx, hear, stream)
     key = request_key(ctx.turn.place(ctx.path), model.spec.key, messages)
     request = _line(messages[-1])
     take = cassette.find(key, request)
     if take is not None:
-        return _replay(take, hear), ctx.turn.log.now()
-    return await _record(cassette, key, request, model, messages, ctx, hear, stream)
+        stream.begun, stream.said = take.begun, take.said
+        return await replay(take, hear), ctx.turn.log.now()
+    began = ctx.turn.log.now()
+    try:
+        message, first = await _read(model, messages, ctx, hear, stream)
+    except BaseException as error:
+        cassette.keep_fault(key, request, error, stream.pieces, stream.begun, stream.said)
+        raise
+    cassette.keep(key, request, message, stream.pieces, ctx.turn.log.now() - began)
+    return message, first
 
 
 async def _read(
     model: BoundModel, messages: Sequence[BaseMessage], ctx: RunContext, hear: Hear | None, reading: _Stream
-) -> tuple[AIMessage, float | None, list[str]]:
+) -> tuple[AIMessage, float | None]:
     """Collects chunks and merges them once: merging chunk by chunk costs two to four times as much.
 
     A reply that outgrows the agent's budget is stopped where it is.
     """
     room = None if reading.room is None else reading.room * CHARACTERS
     chunks: list[Any] = []
-    pieces: list[str] = []
     first: float | None = None
     calling = False
     stream = model.runnable.astream(messages)
@@ -155,10 +164,10 @@ async def _read(
             chunks.append(chunk)
             piece = chunk.content if type(chunk.content) is str else _text(chunk)
             if piece:
-                pieces.append(piece)
                 reading.said += len(piece)
                 if room is not None and reading.said > room:
                     raise OverBudget(f"tokens out: the reply was stopped after {reading.said} characters")
+                reading.pieces.append(piece)
                 if hear is not None:
                     if "<" in piece:
                         hear = heard(hear)
@@ -168,65 +177,27 @@ async def _read(
                 hear("")
     if isinstance(hear, Narrating):
         hear.end()
-    return _merged(chunks), first, pieces
-
-
-async def _record(
-    cassette: Cassette,
-    key: str,
-    request: str,
-    model: BoundModel,
-    messages: Sequence[BaseMessage],
-    ctx: RunContext,
-    hear: Hear | None,
-    stream: _Stream,
-) -> tuple[AIMessage, float | None]:
-    began = ctx.turn.log.now()
-    message, first, pieces = await _read(model, messages, ctx, hear, stream)
-    cassette.keep(key, request, message, pieces, ctx.turn.log.now() - began)
-    return message, first
-
-
-def _replay(take: Take, hear: Hear | None) -> AIMessage:
-    message = cast("AIMessage", messages_from_dict([take.message])[0])
-    if hear is not None:
-        hear = heard(hear)
-        for piece in take.pieces:
-            hear(piece)
-        hear.end()
-        if message.tool_calls:
-            hear("")
-    return message
-
-
-def _told_apart(calls: list[ToolCall]) -> list[ToolCall]:
-    """Results are matched to calls by id, and a model may repeat or forget one: that one gets an id by its position."""
-    ids = {call["id"] for call in calls}
-    if len(ids) == len(calls) and None not in ids:
-        return calls
-    apart: dict[str, ToolCall] = {}
-    for position, call in enumerate(calls, 1):
-        call_id = call["id"]
-        fresh = call_id if call_id and call_id not in apart else f"{call_id or 'call'}-{position}"
-        apart[fresh] = ToolCall({**call, "id": fresh})
-    return list(apart.values())
+    return _merged(chunks), first
 
 
 def _merged(chunks: list[Any]) -> AIMessage:
     if len(chunks) == 1 and not isinstance(chunks[0], AIMessageChunk):
-        chunks[0].tool_calls = _told_apart(chunks[0].tool_calls)
-        return chunks[0]
-    if not chunks:
+        message: AIMessage = chunks[0]
+    elif not chunks:
         return AIMessage("")
-    whole = add_ai_message_chunks(chunks[0], *chunks[1:])
-    return AIMessage(
-        content=whole.content,
-        tool_calls=_told_apart(whole.tool_calls),
-        usage_metadata=whole.usage_metadata,
-        response_metadata=whole.response_metadata,
-        additional_kwargs=whole.additional_kwargs,
-        id=whole.id,
-    )
+    else:
+        whole = add_ai_message_chunks(chunks[0], *chunks[1:])
+        message = AIMessage(
+            content=whole.content,
+            tool_calls=whole.tool_calls,
+            usage_metadata=whole.usage_metadata,
+            response_metadata=whole.response_metadata,
+            additional_kwargs=whole.additional_kwargs,
+            id=whole.id,
+        )
+    calls = told_apart(message.tool_calls) if message.tool_calls else message.tool_calls
+    whole_calls = calls is message.tool_calls and not message.invalid_tool_calls
+    return message if whole_calls and type(message.content) is str else with_calls(message, calls)
 
 
 def _text(message: BaseMessage) -> str:

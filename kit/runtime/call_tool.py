@@ -9,7 +9,7 @@ from langchain_core.messages.tool import ToolCall
 from langchain_core.tools import BaseTool
 
 from kit.core.event import Component, Refused, ToolEnded, ToolStarted
-from kit.core.outcome import ComponentPayload, Usage
+from kit.core.outcome import NO_TEXT, ComponentPayload, Usage
 from kit.runtime.context import RunContext
 from kit.runtime.handoff import hide
 from kit.runtime.stream import emitter
@@ -55,7 +55,7 @@ async def call_tool(
     span.emit(ToolEnded(agent=agent, tool=call["name"], call_id=call_id, result=shown[0], error=shown[1]))
     ctx.ledger.charge(Usage(tool_calls=1))
     status = "error" if result.fault else "success"
-    return ToolMessage(result.text, tool_call_id=call_id, name=call["name"], status=status), result
+    return ToolMessage(result.text or NO_TEXT, tool_call_id=call_id, name=call["name"], status=status), result
 
 
 async def _run(tool: BaseTool, call: ToolCall, agent: str, ctx: RunContext) -> ToolResult:

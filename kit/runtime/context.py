@@ -1,6 +1,7 @@
 """All that a dispatch may reach: the turn's log and limits, the inherited context, and the agents bound for this turn."""
 
 import asyncio
+import math
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
@@ -17,6 +18,7 @@ from kit.runtime.cassette import Cassette
 from kit.runtime.log import TurnLog
 
 if TYPE_CHECKING:
+    from kit.runtime.fallback import Voice
     from kit.runtime.stream import Progress
 
 PLAIN = StatusPolicy()
@@ -54,6 +56,12 @@ class TurnState:
     """What else of earlier turns one reader's prompt ends with: a summary, references to what was shown."""
     routed: frozenset[str] = frozenset()
     """Who was called in the last turn that called anybody; whoever else is called now is a switch (decisions 3)."""
+    seconds: float = math.inf
+    """What the turn may take."""
+    call_seconds: float | None = None
+    """What one model call of the orchestrator may take."""
+    voice: "Voice | None" = None
+    """Who speaks for the orchestrator: its model, or since that failed its fallback."""
     carry: Carry | None = None
     """Gives calls on a switch their prior_context."""
     helper_seconds: float = 3.0
@@ -81,10 +89,17 @@ class TurnState:
     dropped: list[AgentCall] = field(default_factory=list[AgentCall])
     refused: list[AgentCall] = field(default_factory=list[AgentCall])
     outcomes: list[Outcome] = field(default_factory=list[Outcome])
+    worded: dict[str, str] = field(default_factory=dict[str, str])
+    """Call id -> the model's own words, whatever a guard made of them."""
     asked: dict[str, int] = field(default_factory=dict[str, int])
     """Model calls so far, by path."""
     private: list[str] = field(default_factory=list[str])
     """Personal values that crossed a hand-off: no event shows them from then on (SO-22)."""
+
+    @property
+    def out_of_time(self) -> bool:
+        """Whether its time is over; a timer may go off a hair early by the log's clock."""
+        return self.log.now() >= self.seconds - 1e-3
 
     def place(self, path: str) -> str:
         """Names the next model call made from `path`, the same on every run: never by arrival order."""

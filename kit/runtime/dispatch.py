@@ -7,7 +7,7 @@ from kit.core.context import Principal
 from kit.core.event import AgentEnded, AgentError, AgentStarted, CallDropped, Component, Refused
 from kit.core.outcome import AgentCall, Answer, Failure, FanOut, Outcome, Reason, Timing
 from kit.runtime.budget import Ledger, OverBudget
-from kit.runtime.context import Agent, RunContext
+from kit.runtime.context import Agent, RunContext, TurnState
 from kit.runtime.handoff import Crossing, distill, hide_outcome
 from kit.runtime.narration import MARK, narration
 from kit.runtime.stream import unwatch, watch
@@ -16,10 +16,11 @@ Work = Callable[[AgentCall, RunContext], Awaitable[Outcome]]
 """A pattern or an agent's run: a call in, an outcome out."""
 
 
-async def dispatch(call: AgentCall, ctx: RunContext, place: str = "1.1") -> Outcome:
+async def dispatch(call: AgentCall, ctx: RunContext, place: str = "1.1", ended: dict[str, Outcome] | None = None) -> Outcome:
     """Runs one agent and returns its outcome, whatever happens to it (PC2-FR-3, SO-4).
 
-    `place` is the call's round and position, for its path. Only a cancellation from outside passes through.
+    `place` is the call's round and position, for its path. Only a cancellation from outside passes through, and even then
+    `ended[place]` is the outcome: a stopped agent has one too.
     """
     turn = ctx.turn
     agent = turn.agents.get(call.agent)
@@ -35,7 +36,9 @@ async def dispatch(call: AgentCall, ctx: RunContext, place: str = "1.1") -> Outc
         if outcome is None and agent is not None:
             outcome = await _run(call, agent, span, path, ledger)
     except asyncio.CancelledError:
-        span.emit(AgentEnded(agent=call.agent, outcome=_stopped(call, ledger)))
+        timing = Timing(started=began, ended=turn.log.now())
+        stopped = _stopped(call, turn).model_copy(update={"usage": ledger.settle(), "timing": timing})
+        _close(stopped, span, place, ended)
         raise
     finally:
         unwatch(span, call.agent, path)
@@ -47,16 +50,15 @@ async def dispatch(call: AgentCall, ctx: RunContext, place: str = "1.1") -> Outc
         for part in parts:
             span.emit(Component(agent=call.agent, type=part.type, payload=part.payload))
     outcome = outcome.model_copy(update={"usage": spent, "timing": Timing(started=began, ended=turn.log.now())})
-    span.emit(AgentEnded(agent=call.agent, outcome=hide_outcome(outcome, turn.private) if turn.private else outcome))
-    if isinstance(outcome, Failure):
-        span.emit(AgentError(agent=call.agent, axis=outcome.axis, is_final=True))
+    _close(outcome, span, place, ended)
     return outcome
 
 
 async def fan_out(calls: Sequence[AgentCall], ctx: RunContext) -> FanOut:
     """Runs calls at the same time, the first `cap` of the turn only; the rest are recorded and never run (PC2-FR-6, FR-7).
 
-    Takes as long as the slowest. When it is cancelled, every child has ended before it returns.
+    Takes as long as the slowest. When it is cancelled, every child has ended before it returns, and the turn has an outcome for
+    each call: finished agents their own, the others a Failure that says whether time ran out or the turn was stopped.
     """
     turn = ctx.turn
     turn.rounds += 1
@@ -64,16 +66,19 @@ async def fan_out(calls: Sequence[AgentCall], ctx: RunContext) -> FanOut:
     run, dropped = turn.admit(calls)
     for call in dropped:
         ctx.emit(CallDropped(agent=call.agent, call_id=call.call_id, reason="over_cap"))
-    if turn.routed and turn.carry is not None and any(call.agent not in turn.routed for call in run):
-        run = await turn.carry(run, ctx)
-    work = (dispatch(call, ctx, f"{turn.rounds}.{position}") for position, call in enumerate(run, 1))
-    results = await asyncio.gather(*work, return_exceptions=True)
-    outcomes: list[Outcome] = []
+    places = {f"{turn.rounds}.{position}": call for position, call in enumerate(run, 1)}
+    ended: dict[str, Outcome] = {}
+    try:
+        if turn.routed and turn.carry is not None and any(call.agent not in turn.routed for call in run):
+            places = dict(zip(places, await turn.carry(run, ctx), strict=True))
+        work = (dispatch(call, ctx, place, ended) for place, call in places.items())
+        results = await asyncio.gather(*work, return_exceptions=True)
+    finally:
+        outcomes = [ended.get(place) or _stopped(call, turn) for place, call in places.items()]
+        turn.outcomes += outcomes
     for result in results:
         if isinstance(result, BaseException):
             raise result
-        outcomes.append(result)
-    turn.outcomes += outcomes
     return FanOut(outcomes=tuple(outcomes), dropped=tuple(dropped), cap=turn.cap)
 
 
@@ -160,8 +165,20 @@ def _within(call: AgentCall, answer: Answer, ledger: Ledger) -> Outcome:
     return answer
 
 
-def _stopped(call: AgentCall, ledger: Ledger) -> Failure:
-    return _failure(call, "cancelled", "the turn was stopped").model_copy(update={"usage": ledger.usage()})
+def _close(outcome: Outcome, span: RunContext, place: str, ended: dict[str, Outcome] | None) -> None:
+    private = span.turn.private
+    span.emit(AgentEnded(agent=outcome.agent, outcome=hide_outcome(outcome, private) if private else outcome))
+    if isinstance(outcome, Failure):
+        span.emit(AgentError(agent=outcome.agent, axis=outcome.axis, is_final=True))
+    if ended is not None:
+        ended[place] = outcome
+
+
+def _stopped(call: AgentCall, turn: TurnState) -> Failure:
+    """What becomes of a call that the end of its turn interrupts, or never lets begin."""
+    if turn.out_of_time:
+        return _failure(call, "timeout", "the time of the turn was over")
+    return _failure(call, "cancelled", "the turn was stopped")
 
 
 def _failure(call: AgentCall, reason: Reason, detail: str) -> Failure:

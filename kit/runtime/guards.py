@@ -5,17 +5,19 @@ from collections.abc import Iterator, Sequence
 from langchain_core.messages.tool import ToolCall
 
 from kit.core.event import CallDropped, Guarded, TextReplaced
-from kit.core.outcome import AgentCall
+from kit.core.outcome import AgentCall, Answer
 from kit.core.small_talk import small_talk
 from kit.core.transcript import transcript
 from kit.core.words import content_words, words
 from kit.runtime.agent import PREAMBLE, Decision, LLMAgent, Thread
-from kit.runtime.context import RunContext
+from kit.runtime.context import RunContext, TurnState
 from kit.runtime.failsafe import complete, missing
 from kit.runtime.question import awaited_by, said_last
 
 SHORT = 4
 """Words of a message that is never split (SAT-5)."""
+_Request = tuple[str, str]
+"""An agent and what it is asked, spaces and case aside."""
 _PICTURE = "[image]"
 """What stands for a picture in a message's text; it says nothing about what is asked."""
 
@@ -24,6 +26,7 @@ async def checked(decision: Decision, thread: Thread, call: AgentCall, lead: LLM
     """The decision as it is executed: asked again when short, then echo, overlap, verbatim (SAT-2 to 6, decisions 4 to 7).
 
     `thread` is what the model was shown. With every guard off only call ids are put in order. Nothing here is told to the user.
+    This is for a turn's first decision; of what follows, `tidy` says.
     """
     on = ctx.turn.guards
     decision = tidy(decision, ctx)
@@ -42,19 +45,44 @@ async def checked(decision: Decision, thread: Thread, call: AgentCall, lead: LLM
 
 
 def tidy(decision: Decision, ctx: RunContext) -> Decision:
-    """A decision in which every call has an id of its own within the turn and no request is made twice."""
+    """A decision in which every call has an id of its own within the turn, and no request is made twice or was answered before.
+
+    Decisions after the first get this and no other guard. Their calls are made from results, not from the message: held against
+    it, a good one would be dropped (SAT-3, SAT-4) or carry the whole message, parts of other agents included (SAT-5, SAT-8). And
+    the composing call is itself the second look that the failsafe and the fastpath are for (SAT-2, SAT-6). The cap bounds them
+    all (PC2-S5.4a). A request that failed may be made again; when all were answered, the text beside them is the answer.
+    """
     decision = _with_own_ids(decision, ctx)
-    if len(decision.asks) < 2 or not ctx.turn.guards.duplicate:
+    turn, asks = ctx.turn, decision.asks
+    if not asks or not turn.guards.duplicate:
         return decision
-    if len({ask.agent for ask in decision.asks}) == len(decision.asks):
+    for ask in asks:
+        turn.worded.setdefault(ask.call_id, ask.query)
+    done = _answered(turn) if turn.outcomes else frozenset[_Request]()
+    if not done and len({ask.agent for ask in asks}) == len(asks):
         return decision
-    first: dict[tuple[str, str], AgentCall] = {}
-    for ask in decision.asks:
-        first.setdefault((ask.agent, " ".join(ask.query.casefold().split())), ask)
-    kept = tuple(first.values())
-    if len(kept) == len(decision.asks):
-        return decision
-    return set_aside(decision, kept, "duplicate", "the same request to the same sub-agent was made twice", ctx)
+    new = [ask for ask in asks if _request(ask.agent, ask.query) not in done]
+    if len(new) < len(asks):
+        decision = set_aside(decision, new, "duplicate", "the same request was answered in an earlier round", ctx)
+    first: dict[_Request, AgentCall] = {}
+    for ask in new:
+        first.setdefault(_request(ask.agent, ask.query), ask)
+    if len(first) < len(new):
+        reason = "the same request to the same sub-agent was made twice"
+        decision = set_aside(decision, tuple(first.values()), "duplicate", reason, ctx)
+    return decision
+
+
+def _request(agent: str, query: str) -> _Request:
+    return agent, " ".join(query.casefold().split())
+
+
+def _answered(turn: TurnState) -> frozenset[_Request]:
+    """Requests of this turn that have an answer, in the words of the model and in those that were sent."""
+    sent = {call.call_id: call.query for call in turn.emitted}
+    answers = [outcome for outcome in turn.outcomes if isinstance(outcome, Answer)]
+    worded = (_request(a.agent, words[a.call_id]) for words in (sent, turn.worded) for a in answers if a.call_id in words)
+    return frozenset(worded)
 
 
 def echo(decision: Decision, call: AgentCall, lead: LLMAgent, ctx: RunContext) -> Decision:

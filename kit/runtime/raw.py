@@ -15,7 +15,8 @@ _SHAPES = re.compile(
       | (?i:\b(?:http|status|errno|code|error)\b[\s:=#"']{1,4}(?:code\s)?[45]\d\d\b)
       | (?i:\b[45]\d\d\s+(?:service|internal|bad|gateway|not\ found|forbidden|unauthori[sz]ed|too\ many)\b|\berrno\W{1,3}\d+)
       | (?i:\bstatus\s*=\s*"?\w+)
-      | (?i:say\ plainly|claim\ nothing\ for|too\ many\ parts\ in\ one\ message|write\ the\ answer\ again)""",
+      | (?i:say\ plainly|claim\ nothing\ for|too\ many\ parts\ in\ one\ message|write\ the\ answer\ again
+          |the\ other\ results\ are\ all\ there\ is)""",
     re.X,
 )
 _PAIR = re.compile(r"\b[A-Za-z]\w*[/.]\w+\b")

@@ -160,6 +160,8 @@ class _Runner:
             suffix=self.memory.suffix,
             routed=frozenset(routed),
             carry=self.memory.carry,
+            seconds=self.settings.turn_budget_ms / 1000,
+            call_seconds=self.settings.model_call_budget_ms / 1000,
             helper_seconds=self.settings.helper_ms / 1000,
             phrases=self.settings.status_phrases,
             status_policy=self.settings.status_policy,
@@ -246,11 +248,12 @@ class _Runner:
             return "ok", declined, None
         self.memory.tidy(self.ctx)
         call = AgentCall(call_id="root", agent=self.root.card.id, query=self.message)
-        outcome = await guarded(self.pattern, call, self.ctx, self.settings.turn_budget_ms / 1000)
+        outcome = await guarded(self.pattern, call, self.ctx, self.state.seconds)
         if isinstance(outcome, Answer):
             return "ok", narration(outcome.text)[0] if MARK in outcome.text else outcome.text, None
         text = rescued(self.ctx)
-        return "deadline" if outcome.reason == "timeout" else "failed", text, f"{outcome.reason}: {outcome.detail}"
+        late = outcome.reason == "timeout" and self.state.out_of_time
+        return "deadline" if late else "failed", text, f"{outcome.reason}: {outcome.detail}"
 
     def _say(self, text: str) -> str:
         """Makes the page's answer the final text, whatever was streamed before it was known; returns the preamble."""

@@ -8,6 +8,7 @@ from typing import Any, cast
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
+from kit.core.outcome import NO_TEXT, SET_ASIDE
 from kit.models.offline.composition import Result
 from kit.models.offline.similarity import spoken
 
@@ -108,9 +109,10 @@ class Conversation:
         found: list[tuple[int, Result]] = []
         for place in places:
             message = cast(ToolMessage, self.messages[place])
-            if place > last_call:
+            text = text_of(message)
+            if place > last_call and text != SET_ASIDE:
                 order, name = calls.get(message.tool_call_id, (len(calls), message.name or "that"))
-                found.append((order, Result(name, text_of(message), message.status == "error")))
+                found.append((order, Result(name, "" if text == NO_TEXT else text, message.status == "error")))
         return tuple(result for _, result in sorted(found, key=lambda pair: pair[0]))
 
     @cached_property

@@ -1,0 +1,50 @@
+"""A model's tool calls in a form that every endpoint takes back: each id once, and no call named that is not answered."""
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+from langchain_core.messages import AIMessage
+from langchain_core.messages.tool import ToolCall
+
+_BLOCKS = ("function_call", "custom_tool_call", "tool_call", "tool_use")
+"""Kinds of content blocks in which providers repeat a call."""
+_RAW = ("tool_calls", "function_call")
+
+
+def told_apart(calls: list[ToolCall]) -> list[ToolCall]:
+    """The calls, each with an id of its own: a model may repeat or forget one, and results are matched by it.
+
+    A call whose id had to go gets one by its position. The same list when nothing had to change.
+    """
+    ids = {call["id"] for call in calls}
+    if len(ids) == len(calls) and None not in ids:
+        return calls
+    apart: dict[str, ToolCall] = {}
+    for position, call in enumerate(calls, 1):
+        call_id = call["id"]
+        fresh = call_id if call_id and call_id not in apart else f"{call_id or 'call'}-{position}"
+        apart[fresh] = ToolCall({**call, "id": fresh})
+    return list(apart.values())
+
+
+def with_calls(message: AIMessage, calls: Sequence[ToolCall]) -> AIMessage:
+    """The message with exactly these calls and all else that it carries: text, reasoning, usage, the provider's metadata.
+
+    Where its content names a call that is not among them, or one twice, that block goes: an endpoint wants every call it is sent
+    to be answered, in whichever place it finds it.
+    """
+    left: set[tuple[Any, Any]] = {(call["id"], call["name"]) for call in calls}
+    content: Any = message.content
+    if not isinstance(content, str):
+        kept: list[Any] = []
+        for block in cast("list[Any]", content):
+            if isinstance(block, dict) and (said := cast("dict[str, Any]", block)).get("type") in _BLOCKS:
+                named = said.get("call_id") or said.get("id"), said.get("name")
+                if named not in left:
+                    continue
+                left.remove(named)
+            kept.append(block)
+        content = kept
+    extra = {name: value for name, value in message.additional_kwargs.items() if name not in _RAW}
+    update = {"content": content, "tool_calls": list(calls), "invalid_tool_calls": [], "additional_kwargs": extra}
+    return message.model_copy(update=update)

@@ -1,0 +1,125 @@
+"""An orchestrator's own model call that hangs ends at the deck's limit; its fallback, else the answers in hand, take over."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.language_models.chat_models import BaseChatModel
+from langchain_core.messages import BaseMessage, ToolMessage
+
+from kit.compose.deck import load_deck
+from kit.core.errors import DeckError
+from kit.core.event import Acknowledged, ModelStarted
+from kit.core.transcript import transcript
+from kit.models.scripted import Line, Script, ScriptedModel
+from kit.runtime.team import bind
+from kit.runtime.turn import Reply, run_turn
+from kit.tools.toolbox import TOOL_IDS
+from tests.kits import ALICE, answering, asks, failing, small_deck, small_kit
+
+HANGS = Line("never said", delay=600)
+
+
+async def turn(first: Sequence[Script], second: Sequence[Script] | None = None, **settings: Any) -> Reply:
+    """One turn over a healthy and a broken agent, by a lead of these lines and, where given, a fallback of those."""
+    sub_agents: dict[str, BaseChatModel] = {"a": answering("A is known.", 1.0), "b": failing(OSError("x"))}
+    models = {**sub_agents, "orchestrator": ScriptedModel(*first)}
+    if second is not None:
+        models["orchestrator:fallback"] = ScriptedModel(*second)
+    kit = small_kit(models["orchestrator"], sub_agents, **settings)
+    kit.team = bind(kit.team.deck, models)
+    return await run_turn("two things", ALICE, kit)
+
+
+def composed(messages: list[BaseMessage]) -> Line:
+    assert isinstance(messages[-1], ToolMessage)
+    return Line("A is known. I could not get an answer about b.")
+
+
+def voices(reply: Reply) -> list[tuple[str, bool]]:
+    """Purpose of each of the lead's model calls, and whether it was the fallback's."""
+    bodies = (e.body for e in reply.events)
+    return [(b.purpose, b.instead_of is not None) for b in bodies if isinstance(b, ModelStarted) and b.agent == "orchestrator"]
+
+
+@pytest.mark.req("PC2-S5.8b")
+@pytest.mark.parametrize("limit", [1.5, 4.0, 10.0])
+async def test_a_routing_call_that_hangs_ends_at_its_limit_to_the_instant(limit: float) -> None:
+    reply = await turn([HANGS], model_call_budget_ms=round(limit * 1000))
+    assert (reply.status, reply.events[-1].at) == ("failed", limit)
+    assert "wasn't able to look into that" in reply.text and reply.outcomes == ()
+
+
+@pytest.mark.req("PC2-S5.8b")
+@pytest.mark.parametrize("limit", [1.5, 4.0, 10.0])
+@pytest.mark.parametrize("said", ["", "A is kn"])
+async def test_a_composing_call_that_hangs_leaves_the_answers_in_hand(limit: float, said: str) -> None:
+    slow = Line(f"{said} own", pieces=[said, "own"], pace=600) if said else HANGS
+    reply = await turn([asks("a", "b"), slow], model_call_budget_ms=round(limit * 1000))
+    assert (reply.status, reply.events[-1].at) == ("failed", 1.0 + limit)
+    assert reply.text == "A is known.\n\nI wasn't able to get an answer about b right now."
+    assert transcript(reply.events).answer == reply.text
+    assert [(line.agent, line.result) for line in reply.routing.outcomes] == [("a", "success"), ("b", "failure")]
+    assert [e.body.path for e in reply.events if isinstance(e.body, Acknowledged)] == ["rescued"]
+
+
+async def test_every_round_has_the_limit_to_itself_and_the_turn_has_the_last_word() -> None:
+    rounds = [asks("a", query=f"part {number}") for number in range(3)]
+    slow = [Line(line.text, calls=line.calls, delay=3.5) for line in rounds]
+    fine = await turn([*slow, Line("A is known.", delay=3.5)], model_call_budget_ms=4_000)
+    assert fine.status == "ok" and fine.events[-1].at == pytest.approx(4 * 3.5 + 3 * 1.0)
+    over = await turn([*slow, Line("A is known.", delay=3.5)], model_call_budget_ms=4_000, turn_budget_ms=10_000)
+    assert (over.status, over.events[-1].at) == ("deadline", 10.0)
+    assert over.text.startswith("A is known.")
+
+
+@pytest.mark.req("PC2-S5.8b")
+async def test_the_cards_fallback_model_routes_when_the_first_one_hangs_and_stays_for_the_turn() -> None:
+    reply = await turn([HANGS], [asks("a", "b"), composed], model_call_budget_ms=4_000)
+    assert (reply.status, reply.events[-1].at) == ("ok", 4.0 + 1.0)
+    assert reply.text == "A is known. I could not get an answer about b."
+    assert voices(reply) == [("decide", False), ("decide", True), ("compose", True)]
+
+
+@pytest.mark.req("PC2-S5.8b")
+@pytest.mark.parametrize("broken", [HANGS, Line(error=ConnectionError("503"))])
+async def test_the_fallback_model_composes_when_the_first_one_cannot(broken: Line) -> None:
+    reply = await turn([asks("a", "b"), broken], [composed], model_call_budget_ms=4_000)
+    assert reply.status == "ok" and reply.text == "A is known. I could not get an answer about b."
+    assert reply.events[-1].at == (5.0 if broken is HANGS else 1.0)
+
+
+async def test_the_fallback_gets_one_attempt_inside_the_limit_and_what_is_left_of_the_turn() -> None:
+    both = await turn([asks("a", "b"), HANGS], [HANGS], model_call_budget_ms=4_000)
+    assert (both.status, both.events[-1].at) == ("failed", 1.0 + 4.0 + 4.0)
+    late = await turn([asks("a", "b"), HANGS], [HANGS], model_call_budget_ms=4_000, turn_budget_ms=6_000)
+    assert (late.status, late.events[-1].at) == ("deadline", 6.0)
+    again = await turn([HANGS], [asks("a"), HANGS], model_call_budget_ms=4_000)
+    assert voices(again) == [("decide", False), ("decide", True), ("compose", True)], "no third model, no second try"
+    for reply in (both, late, again):
+        assert reply.text.startswith("A is known.")
+
+
+async def test_a_model_that_is_slow_to_say_a_word_after_the_first_is_not_replaced_by_another_voice() -> None:
+    half = Line("Let me see", pieces=["Let me ", "see"], pace=600)
+    reply = await turn([half], [asks("a")], model_call_budget_ms=4_000)
+    assert (reply.status, reply.events[-1].at) == ("failed", 4.0)
+    assert transcript(reply.events).lead == "", "the half of a lead is taken back"
+
+
+@pytest.mark.parametrize("setting", ["model_call_budget_ms", "turn_budget_ms", "helper_ms"])
+@pytest.mark.parametrize("value", [0, -5])
+def test_a_budget_of_nothing_is_a_fault_with_its_line(setting: str, value: int, tmp_path: Path) -> None:
+    folder = tmp_path / "deck"
+    folder.mkdir()
+    (folder / "deck.yaml").write_text(f"orchestrator: lead\n{setting}: {value}\n")
+    (folder / "lead.yaml").write_text("id: lead\ndescription: Routes.\nmodel: offline\n")
+    with pytest.raises(DeckError, match=rf"deck\.yaml:2: .*{setting}"):
+        load_deck(folder, TOOL_IDS)
+
+
+def test_a_call_that_may_take_the_whole_turn_is_worth_a_warning() -> None:
+    [warning] = [w for w in small_deck(["a"], turn_budget_ms=8_000, model_call_budget_ms=8_000).warnings if "a whole turn" in w]
+    assert "8000" in warning and "model_call_budget_ms" in warning
+    assert not [w for w in small_deck(["a"]).warnings if "a whole turn" in w]
