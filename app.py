@@ -2,9 +2,15 @@
 
 import streamlit as st
 
-from kit.ui.pages import chat
+from kit.ui.frame import new_session
+from kit.ui.pages import cards, chat, traces
 
 st.set_page_config(page_title="dispatch-kit", page_icon="🧭", layout="centered")
 if "session" not in st.query_params:
-    chat.new_session()
-st.navigation([st.Page(chat.page, title="Chat", icon=":material/chat:", default=True)], position="top").run()
+    new_session()
+pages = [
+    st.Page(chat.page, title="Chat", icon=":material/chat:", default=True),
+    st.Page(traces.page, title="Traces", icon=":material/account_tree:", url_path="traces"),
+    st.Page(cards.page, title="Cards", icon=":material/style:", url_path="cards"),
+]
+st.navigation(pages, position="top").run()

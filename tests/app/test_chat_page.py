@@ -12,7 +12,7 @@ from kit.core.context import Principal, Session
 from kit.core.record import TurnRecord
 from kit.settings import HOME
 from kit.stores.sqlite import SqliteStore
-from kit.ui.pages import chat
+from kit.ui import frame
 
 MIXED = "My receipt didn't scan, how many points do I have, and find coffee deals"
 MINE = Principal(tenant_id="acme", user_id="u-001")
@@ -27,7 +27,7 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     for name in ("KIT_DECK", "KIT_TENANT", "KIT_USER", "OPIK_URL_OVERRIDE", "OPIK_API_KEY", "OTEL_EXPORTER_OTLP_ENDPOINT"):
         monkeypatch.delenv(name, raising=False)
     yield tmp_path / "kit.db"
-    chat.open_host.clear()
+    frame.open_host.clear()
 
 
 def open_page(session: str | None = None) -> AppTest:
@@ -106,7 +106,7 @@ def test_a_mixed_question_shows_its_sub_agents_and_the_stored_routing(store: Pat
 
 def test_a_stored_session_comes_back_as_it_was_shown_live(store: Path) -> None:
     live = ask(open_page(), MIXED)
-    chat.open_host.clear()  # as if the process had been started anew
+    frame.open_host.clear()  # as if the process had been started anew
     again = open_page(session_of(live))
     assert [one.value for one in again.markdown] == [one.value for one in live.markdown]
     assert steps(again) == steps(live)

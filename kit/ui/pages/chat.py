@@ -1,6 +1,5 @@
 """The chat: a question, its sub-agents at work side by side, one answer, and how it came about."""
 
-import uuid
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -8,10 +7,10 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from kit.core.context import Session
-from kit.core.errors import KitError
 from kit.core.fault import Fault, kinds_of
 from kit.settings import Settings
 from kit.ui.canvas import Canvas, ask
+from kit.ui.frame import STYLE, new_session, open_host, told
 from kit.ui.view import TurnView, advance, lost
 
 if TYPE_CHECKING:
@@ -21,7 +20,6 @@ WINDOW = 10
 """Turns shown at first, and added by each "Show earlier"."""
 DEEP = 3
 """Newest turns that are shown with their steps and their trace: replaying more makes a long session slow."""
-STYLE = "<style>.stMainBlockContainer { padding-top: 3.5rem; }</style>"
 SUGGESTIONS = {
     ":material/stars: My points": "How many points do I have?",
     ":material/hub: Three things at once": "My receipt didn't scan, how many points do I have, and find coffee deals",
@@ -34,25 +32,8 @@ def page() -> None:
     """Draws the page; turns go on in the host whatever becomes of this run."""
     st.html(STYLE)
     place = _Places.lay()
-    try:
+    with told(place.top):
         _conversation(place)
-    except KitError as error:
-        place.top.error(str(error).replace("$", r"\$"), icon=":material/error:")
-    except OSError as error:
-        place.top.error(f"{error.strerror or error}: {error.filename or 'the kit could not be opened'}", icon=":material/error:")
-
-
-@st.cache_resource(show_spinner=False, hash_funcs={Settings: Settings.model_dump_json}, on_release=lambda host: host.close())
-def open_host(settings: Settings) -> "Host":
-    """The process' one host for these settings."""
-    from kit.ui.host import Host  # brings the whole kit: the first screen does not wait for it
-
-    return Host(settings)
-
-
-def new_session() -> None:
-    """Gives the page an address of its own, with nothing asked yet."""
-    st.query_params["session"] = st.session_state["fresh"] = uuid.uuid4().hex
 
 
 @dataclass(frozen=True)
