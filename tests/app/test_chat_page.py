@@ -13,6 +13,7 @@ from kit.core.record import TurnRecord
 from kit.settings import HOME
 from kit.stores.sqlite import SqliteStore
 from kit.ui import frame
+from kit.ui.pages import chat
 
 MIXED = "My receipt didn't scan, how many points do I have, and find coffee deals"
 MINE = Principal(tenant_id="acme", user_id="u-001")
