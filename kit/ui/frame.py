@@ -1,8 +1,8 @@
-"""What every page stands in: the process' one host, who is looking, and how trouble is told."""
+"""What every page stands in: the process' one host, who is looking, how it looks, and how trouble is told."""
 
-import uuid
 from collections.abc import Generator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import streamlit as st
@@ -11,11 +11,13 @@ from streamlit.delta_generator import DeltaGenerator
 from kit.core.context import Principal
 from kit.core.errors import KitError
 from kit.settings import Settings
+from kit.ui import address
 
 if TYPE_CHECKING:
     from kit.ui.host import Host
 
-STYLE = "<style>.stMainBlockContainer { padding-top: 3.5rem; }</style>"
+STYLE = Path(__file__).with_name("style.css")
+"""For `st.html`; every page begins with it."""
 
 
 @st.cache_resource(show_spinner=False, hash_funcs={Settings: Settings.model_dump_json}, on_release=lambda host: host.close())
@@ -27,13 +29,13 @@ def open_host(settings: Settings) -> "Host":
 
 
 def visitor(host: "Host") -> Principal:
-    """Who is looking: every page shows this principal's sessions and traces and nobody else's."""
-    return host.kit.session("").principal
+    """Who is looking: every page shows this principal's sessions and traces and nobody else's.
 
-
-def new_session() -> None:
-    """Gives the page an address of its own, with nothing asked yet."""
-    st.query_params["session"] = st.session_state["fresh"] = uuid.uuid4().hex
+    The address may name anybody of the embedded world; else it is the settings' own.
+    """
+    own = host.kit.session("").principal
+    asked = Principal(tenant_id=address.read("tenant") or own.tenant_id, user_id=address.read("user") or own.user_id)
+    return asked if asked in host.people else own
 
 
 @contextmanager

@@ -52,7 +52,7 @@ def compose(request: str, results: Sequence[Result]) -> str:
     parts: list[str] = []
     owed: list[str] = []
     seen: set[str] = set()
-    answered = 0
+    several = sum(not own_up(result) for result in results) > 1
     for result in results:
         failure = own_up(result)
         if failure:
@@ -61,9 +61,7 @@ def compose(request: str, results: Sequence[Result]) -> str:
         said, note = _apart(result.text)
         kept = _fresh(extract(request, said), seen)
         if kept:
-            opening = "" if answered == 0 else f"On {result.label}: "
-            parts.append(opening + kept)
-            answered += 1
+            parts.append(f"**{result.label.capitalize()}:** {kept}" if several else kept)
         if note:
             parts.append(f"One reservation about {result.label}: {note.rstrip('.')}.")
     unique = list(dict.fromkeys(owed))
@@ -75,8 +73,8 @@ def own_up(result: Result) -> str:
     if left := _NOT_ASKED.match(result.text):
         return f"I left out {left['part']} for now; ask me again and I'll take it next."
     if missing := _NO_ANSWER.match(result.text):
-        because = f": {missing['why']}" if missing["why"] else ""
-        return f"I wasn't able to get an answer about {missing['part']} right now{because}."
+        because = f": {missing['why']}" if missing["why"] else " right now"
+        return f"I wasn't able to get an answer about {missing['part']}{because}."
     return f"I wasn't able to get an answer about {result.label} right now." if result.failed else ""
 
 

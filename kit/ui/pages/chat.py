@@ -7,10 +7,12 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from kit.core.context import Session
-from kit.core.fault import Fault, kinds_of
 from kit.settings import Settings
-from kit.ui.canvas import Canvas, ask
-from kit.ui.frame import STYLE, new_session, open_host, told
+from kit.ui import address, scenario
+from kit.ui.canvas import Canvas, Setting, ask
+from kit.ui.frame import STYLE, open_host, told, visitor
+from kit.ui.panel import Panel
+from kit.ui.scenario import Scenario
 from kit.ui.view import TurnView, advance, lost
 
 if TYPE_CHECKING:
@@ -20,11 +22,24 @@ WINDOW = 10
 """Turns shown at first, and added by each "Show earlier"."""
 DEEP = 3
 """Newest turns that are shown with their steps and their trace: replaying more makes a long session slow."""
+MIXED = "My receipt didn't scan, how many points do I have, and find coffee deals"
+
+
+@dataclass(frozen=True)
+class Suggestion:
+    """A question to begin with, and what goes wrong while it is answered."""
+
+    question: str
+    faults: tuple[str, ...] = ()
+
+
 SUGGESTIONS = {
-    ":material/stars: My points": "How many points do I have?",
-    ":material/hub: Three things at once": "My receipt didn't scan, how many points do I have, and find coffee deals",
-    ":material/restaurant: Dinner and games": "Find thai restaurants nearby, and how far am I in my games?",
-    ":material/waving_hand: Small talk": "Hi there, how are you?",
+    ":material/stars: My points": Suggestion("How many points do I have?"),
+    ":material/hub: Three things at once": Suggestion(MIXED),
+    ":material/timer_off: Three at once, rewards times out": Suggestion(MIXED, ("rewards=hang",)),
+    ":material/gpp_maybe: Someone else's data": Suggestion(
+        "How many points do I have, and find coffee deals", ("rewards=foreign_principal",)
+    ),
 }
 
 
@@ -41,68 +56,78 @@ class _Places:
     """Where things go, laid out in the same order on every run: a page that is drawn in place shows nothing twice."""
 
     header: DeltaGenerator
+    phone: DeltaGenerator
     top: DeltaGenerator
     turns: DeltaGenerator
+    desk: DeltaGenerator
     stop: DeltaGenerator
-    message: str | None
+    asked: Suggestion | None
     """What was just asked."""
 
     @classmethod
     def lay(cls) -> "_Places":
-        header = st.container(horizontal=True, vertical_alignment="center")
-        header.markdown("**dispatch-kit**", width="content")
-        top = st.empty()
-        turns = st.container()
+        chat, side = st.columns([5, 2], gap="large")
+        with chat:
+            header = st.container(horizontal=True, vertical_alignment="center", key="header")
+            header.markdown("**dispatch-kit**", width="content")
+            top = st.empty()
+            turns = st.container()
+        phone = header.container(key="panel-phone", width="content").popover("This turn", icon=":material/info:", type="tertiary")
+        desk = side.container(key="panel-desk")
         with st.bottom:
             stop = st.empty()
         # Not inside st.bottom: only an input that finds its own way down makes the page follow new text.
         typed = st.chat_input("Ask about points, receipts or offers", submit_mode="disable")
-        message = st.session_state.pop("ask", None) or typed
-        return cls(header, top, turns, stop, message if message and message.strip() else None)
+        question, faults = st.session_state.pop("ask", None) or (typed, ())
+        asked = Suggestion(question, faults) if question and question.strip() else None
+        return cls(header, phone, top, turns, desk, stop, asked)
 
 
 def _conversation(place: _Places) -> None:
-    fresh = st.session_state.get("fresh") == st.query_params["session"]
-    if fresh and not place.message:
+    fresh = st.session_state.get("fresh") == address.read("session")
+    if fresh and not place.asked:
         _first_screen(place.top)
     host = open_host(Settings.read())
-    place.header.badge(host.kit.model, icon=":material/memory:", color="gray")
-    faults = _faults(host, place.header)
+    chosen = scenario.panel(host)
+    place.header.badge(host.on(chosen.model).model, icon=":material/memory:", color="gray")
     session = _session(host)
-    if place.message:
-        host.start(place.message, session, faults)
-        st.session_state.pop("fresh", None)
+    if place.asked:
+        _start(host, session, place.asked, chosen)
     window = st.session_state.get("window", WINDOW)
     views = host.views(session, limit=window)
     if views:
         place.header.space("stretch")
-        place.header.button("New chat", icon=":material/add:", type="tertiary", on_click=new_session)
+        place.header.button("New chat", icon=":material/add:", type="tertiary", on_click=address.new_session)
     if not views and not fresh:
         _first_screen(place.top)
     if len(views) == window:
         place.top.button("Show earlier", icon=":material/history:", on_click=_widen, type="tertiary")
+    panel = Panel(place.desk, place.phone, full=chosen.detail == "full")
+    if views:
+        panel.draw(views[-1])
+    else:
+        panel.explain()
+    budgets = {agent_id: agent.time_budget for agent_id, agent in host.kit.team.agents.items()}
+    setting = Setting(host.kit.store, chosen.detail == "full", budgets)
     with place.turns:
-        _turns(host, views, place.stop)
+        _turns(host, views, setting, panel, place.stop)
 
 
-def _faults(host: "Host", header: DeltaGenerator) -> list[Fault]:
-    """What the next questions are made to run into; chosen by a person, empty until then (PC2-S5.8)."""
-    team = host.kit.team
-    known = [Fault(where=who, kind=kind) for who in team.agents for kind in kinds_of(who, team.root)]
-    with header.popover("Failures", icon=":material/bolt:", type="tertiary"):
-        st.caption("Parts that fail on purpose while they are listed here. The services and their failures are simulated.")
-        chosen = st.multiselect("Make fail", known, format_func=lambda fault: fault.label, key="faults")
-    if chosen:
-        header.badge("failures on", icon=":material/bolt:", color="orange")
-    return chosen
+def _start(host: "Host", session: Session, asked: Suggestion, chosen: Scenario) -> None:
+    """The one place where a turn begins."""
+    faults = tuple(dict.fromkeys((*chosen.faults, *asked.faults)))
+    host.start(asked.question, session, faults, pattern=chosen.pattern, cap=chosen.cap, model=chosen.model)
+    st.session_state.pop("fresh", None)
 
 
 def _session(host: "Host") -> Session:
     """The session of the page's address; a fresh one when that is somebody else's."""
-    session = host.session(st.query_params["session"])
+    who = visitor(host)
+    session = host.session(address.read("session"), who)
     if session is None:
-        new_session()
-        session = host.kit.session(st.query_params["session"])
+        address.new_session()
+        session = host.session(address.read("session"), who)
+    assert session is not None
     return session
 
 
@@ -111,7 +136,7 @@ def _first_screen(place: DeltaGenerator) -> None:
         st.markdown("## What can I look up for you?")
         st.markdown(
             "Ask several things in one message: each part goes to the sub-agent that knows it, all work at the same time, "
-            "and you get one answer."
+            "and you get one answer, also when a part fails."
         )
         st.pills("Try one", list(SUGGESTIONS), key="suggestion", on_change=_suggested, label_visibility="collapsed")
 
@@ -119,25 +144,25 @@ def _first_screen(place: DeltaGenerator) -> None:
 def _suggested() -> None:
     picked = st.session_state.pop("suggestion", None)
     if picked:
-        ask(SUGGESTIONS[picked])
+        ask(SUGGESTIONS[picked].question, SUGGESTIONS[picked].faults)
 
 
 def _widen() -> None:
     st.session_state["window"] = st.session_state.get("window", WINDOW) + WINDOW
 
 
-def _turns(host: "Host", views: list[TurnView], stop: DeltaGenerator) -> None:
+def _turns(host: "Host", views: list[TurnView], setting: Setting, panel: Panel, stop: DeltaGenerator) -> None:
     running: list[tuple[Canvas, TurnView]] = []
     for age, view in zip(range(len(views), 0, -1), views, strict=True):
-        canvas = Canvas(view.question)
+        canvas = Canvas(view.question, setting)
         canvas.draw(view, steps=age <= DEEP, again=age == 1)
         if view.running:
             running.append((canvas, view))
     for canvas, view in running:
-        _follow(host, canvas, view, stop)
+        _follow(host, canvas, panel, view, stop)
 
 
-def _follow(host: "Host", canvas: Canvas, view: TurnView, stop: DeltaGenerator) -> None:
+def _follow(host: "Host", canvas: Canvas, panel: Panel, view: TurnView, stop: DeltaGenerator) -> None:
     """Draws a turn as it happens. A click is noticed at the next draw, so there is one every 200 ms even when all is silent."""
     stop.button("Stop", icon=":material/stop_circle:", key=f"stop-{view.turn_id}", on_click=host.cancel, args=(view.turn_id,))
     while view.running:
@@ -148,3 +173,4 @@ def _follow(host: "Host", canvas: Canvas, view: TurnView, stop: DeltaGenerator) 
         if not view.running:
             stop.empty()
         canvas.draw(view, again=True)
+        panel.draw(view)

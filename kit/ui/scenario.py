@@ -1,0 +1,180 @@
+"""The scenario of the next questions: what fails on purpose, how wide a turn may fan out, which pattern, model and person."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal
+
+import streamlit as st
+
+from kit.core.errors import KitError
+from kit.core.fault import CATALOGUE, Fault, kinds_of, parse
+from kit.core.model import OFFLINE, ModelSpec
+from kit.core.value import Value
+from kit.patterns import PATTERNS
+from kit.settings import Settings
+from kit.ui import address
+from kit.ui.facts import model_words
+from kit.ui.frame import visitor
+from kit.ui.view import label
+
+if TYPE_CHECKING:
+    from kit.ui.host import Host
+
+COMMON = ("rewards=hang", "rewards=foreign_principal", "shop=error_envelope", "support=raise")
+"""Faults within reach at once, as far as the deck has these agents; the rest are one choice away."""
+WIDEST = 8
+Detail = Literal["simple", "full"]
+
+
+class Scenario(Value):
+    """What the next turn is started with. None leaves it to the kit."""
+
+    faults: tuple[str, ...] = ()
+    cap: int | None = None
+    pattern: str | None = None
+    model: str | None = None
+    detail: Detail = "full"
+
+    @classmethod
+    def read(cls, host: "Host") -> "Scenario":
+        """The scenario of the page's address; what cannot be used there is left out (see `unread`)."""
+        usable = {spec.key for spec in host.kit.deck.models.values() if not wanting(spec, host.kit.settings)}
+        cap, pattern, model = address.read("cap"), address.read("pattern"), address.read("model")
+        return cls(
+            faults=tuple(str(fault) for fault in faults(host) if isinstance(fault, Fault)),
+            cap=int(cap) if cap.isdecimal() and 0 < int(cap) <= WIDEST else None,
+            pattern=pattern if pattern in PATTERNS else None,
+            model=model if model in usable else None,
+            detail="simple" if address.read("detail") == "simple" else "full",
+        )
+
+
+def faults(host: "Host") -> list[Fault | KitError]:
+    """Each `?fault=` of the address, read; what cannot be read says why."""
+    found: list[Fault | KitError] = []
+    for text in address.read_all("fault"):
+        try:
+            found.append(parse(text, host.kit.team.agents, host.kit.team.root))
+        except KitError as error:
+            found.append(error)
+    return found
+
+
+def wanting(spec: ModelSpec, settings: Settings) -> str:
+    """What has to be set before a model can be used; empty when nothing is."""
+    if spec.provider == "offline":
+        return ""
+    if spec.key == "local":
+        return "" if settings.openai_base_url else "OPENAI_BASE_URL"
+    return "" if settings.has_model else "OPENAI_API_KEY"
+
+
+def panel(host: "Host") -> Scenario:
+    """Draws the panel in the sidebar; every choice goes into the address and holds from the next question on."""
+    with st.sidebar:
+        st.markdown("#### Scenario")
+        st.caption("Break a part, ask, and see what the answer says. Services, people and failures are simulated.")
+        with st.container(key="switches"):
+            _failures(host)
+        st.divider()
+        _limits(host)
+        _person(host)
+        if any(address.read(name) for name in ("fault", "cap", "pattern", "model", "tenant", "user", "detail")):
+            st.button("Reset scenario", icon=":material/restart_alt:", on_click=_reset, width="stretch", key="reset")
+    return Scenario.read(host)
+
+
+def _failures(host: "Host") -> None:
+    read = faults(host)
+    for error in read:
+        if isinstance(error, KitError):
+            st.warning(str(error).replace("$", r"\$"))
+    on = [fault for fault in read if isinstance(fault, Fault)]
+    team = host.kit.team
+    common = [Fault.of(text) for text in COMMON if Fault.of(text).where in team.agents]
+    _grouped(common, on)
+    part = st.selectbox(
+        "More ways to fail",
+        list(team.agents),
+        index=None,
+        key="part",
+        placeholder="Choose a part",
+        format_func=lambda agent: "Orchestrator" if agent == team.root else label(agent),
+        persist_state="session",
+    )
+    more = [Fault(where=part, kind=kind) for kind in kinds_of(part, team.root)] if part else []
+    _toggles([fault for fault in more if fault not in common], on)
+    _grouped([fault for fault in on if fault not in common and fault not in more], on)
+
+
+def _grouped(shown: Sequence[Fault], on: Sequence[Fault]) -> None:
+    for where in dict.fromkeys(fault.where for fault in shown):
+        st.markdown(f"**{label(where)}**")
+        _toggles([fault for fault in shown if fault.where == where], on)
+
+
+def _toggles(shown: Sequence[Fault], on: Sequence[Fault]) -> None:
+    for fault in shown:
+        key = f"fault-{fault}"
+        _set(key, fault in on)
+        st.toggle(CATALOGUE[fault.kind].label, key=key, on_change=_flip, args=(str(fault), key))
+
+
+def _flip(fault: str, key: str) -> None:
+    others = [text for text in address.read_all("fault") if text != fault]
+    address.put("fault", *others, *([fault] if st.session_state[key] else []))
+
+
+def _limits(host: "Host") -> None:
+    deck = host.kit.deck
+    own = str(deck.settings.cap)
+    caps = [str(cap) for cap in range(1, WIDEST + 1)]
+    _choice("Sub-agents at once, at most", "cap", caps, own if own in caps else caps[-1])
+    patterns = list(PATTERNS)
+    kits = getattr(host.kit.pattern, "__name__", "")
+    _choice("Pattern", "pattern", patterns, kits if kits in patterns else patterns[0])
+    specs = {OFFLINE.key: OFFLINE, **deck.models}
+    opened = host.kit.team.orchestrator.model.spec.key
+    lacking = {key: wanting(spec, host.kit.settings) for key, spec in specs.items()}
+    usable = [opened, *(key for key, want in lacking.items() if not want and key != opened)]
+    _choice("Model", "model", usable, opened, model_words)
+    for variable in sorted(set(lacking.values()) - {""}):
+        keys = ", ".join(key for key, want in lacking.items() if want == variable and key != opened)
+        st.caption(f"With `{variable}` set also: {keys}")
+    _choice("Detail", "detail", ["simple", "full"], "full", str.capitalize)
+
+
+def _person(host: "Host") -> None:
+    if not host.people:
+        return
+    who = visitor(host)
+    own = host.kit.session("").principal
+    tenants = sorted({person.tenant_id for person in host.people})
+    users = [person.user_id for person in host.people if person.tenant_id == who.tenant_id]
+    if who in host.people:
+        _choice("Tenant", "tenant", tenants, own.tenant_id, value=who.tenant_id)
+        _choice("User", "user", users, own.user_id, value=who.user_id)
+
+
+def _choice(name_shown: str, name: str, options: list[str], own: str, words=str, value: str | None = None) -> None:
+    key = f"scenario-{name}"
+    chosen = value or address.read(name)
+    _set(key, chosen if chosen in options else own)
+    disabled = len(options) < 2
+    st.selectbox(name_shown, options, key=key, format_func=words, disabled=disabled, on_change=_choose, args=(name, key, own))
+
+
+def _choose(name: str, key: str, own: str) -> None:
+    chosen = st.session_state[key]
+    address.put(name, *([] if chosen == own else [chosen]))
+
+
+def _set(key: str, value: object) -> None:
+    """The address says what holds, the widget shows it; set only where they differ, or the browser would be told each time."""
+    if st.session_state.get(key) != value:
+        st.session_state[key] = value
+
+
+def _reset() -> None:
+    for name in ("fault", "cap", "pattern", "model", "tenant", "user", "detail"):
+        address.put(name)
+    st.session_state["part"] = None
