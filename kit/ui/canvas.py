@@ -160,7 +160,8 @@ def _ending(view: TurnView, setting: Setting, *, details: bool, again: bool) -> 
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(" ".join(told), width="content")
         given = thumbs(setting.store, view.turn_id)
-        open_trace(st.empty(), view.turn_id)
+        if not again:  # the newest turn's is in the panel
+            open_trace(st.empty(), view.turn_id)
         if again and view.status != "ok":
             st.button("Ask again", icon=":material/refresh:", key=f"again-{view.turn_id}", on_click=partial(ask, view.question))
     if given is not None and details:

@@ -1,5 +1,6 @@
 """The turn panel: beside the chat on a desk, behind a button on a phone; it holds what the stored events of the turn say."""
 
+from collections.abc import Iterable
 from html import escape
 
 import streamlit as st
@@ -7,7 +8,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from kit.ui import address
 from kit.ui.facts import Fact, Tag, facts, headline
-from kit.ui.view import TurnView
+from kit.ui.view import TurnView, label
 
 EXPLAINED = (
     "Once you ask, this shows whom the message was sent to, what the limit did, whose data was read, what failed and how "
@@ -23,9 +24,10 @@ class Panel:
         self._places = [_Place.lay(place) for place in (desk, phone)]
         self._shown = ""
 
-    def explain(self) -> None:
-        """What will stand here."""
-        self._show(f"<h3>This turn</h3><p>{escape(EXPLAINED)}</p>")
+    def explain(self, agents: Iterable[str]) -> None:
+        """What will stand here, and who can be asked."""
+        tags = "".join(_tag(Tag(text=label(agent))) for agent in agents)
+        self._show(f'<h3>This turn</h3><p>{escape(EXPLAINED)}</p><p>Who can be asked:</p><p class="who">{tags}</p>')
 
     def draw(self, view: TurnView) -> None:
         """Brings the panel up to date; nothing is sent when nothing changed."""

@@ -1,13 +1,13 @@
 """The scenario of the next questions: what fails on purpose, how wide a turn may fan out, which pattern, model and person."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Literal
 
 import streamlit as st
 
 from kit.core.errors import KitError
 from kit.core.fault import CATALOGUE, Fault, kinds_of, parse
-from kit.core.model import OFFLINE, ModelSpec
+from kit.core.model import ModelSpec
 from kit.core.value import Value
 from kit.patterns import PATTERNS
 from kit.settings import Settings
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 COMMON = ("rewards=hang", "rewards=foreign_principal", "shop=error_envelope", "support=raise")
 """Faults within reach at once, as far as the deck has these agents; the rest are one choice away."""
 WIDEST = 8
+PARTS = ("fault", "cap", "pattern", "model", "tenant", "user", "detail")
+"""What of the address the panel writes."""
 Detail = Literal["simple", "full"]
 
 
@@ -75,10 +77,8 @@ def panel(host: "Host") -> Scenario:
         st.caption("Break a part, ask, and see what the answer says. Services, people and failures are simulated.")
         with st.container(key="switches"):
             _failures(host)
-        st.divider()
-        _limits(host)
-        _person(host)
-        if any(address.read(name) for name in ("fault", "cap", "pattern", "model", "tenant", "user", "detail")):
+        _choices(host)
+        if any(address.read(name) for name in PARTS):
             st.button("Reset scenario", icon=":material/restart_alt:", on_click=_reset, width="stretch", key="reset")
     return Scenario.read(host)
 
@@ -124,43 +124,48 @@ def _flip(fault: str, key: str) -> None:
     address.put("fault", *others, *([fault] if st.session_state[key] else []))
 
 
-def _limits(host: "Host") -> None:
+def _choices(host: "Host") -> None:
     deck = host.kit.deck
-    own = str(deck.settings.cap)
-    caps = [str(cap) for cap in range(1, WIDEST + 1)]
-    _choice("Sub-agents at once, at most", "cap", caps, own if own in caps else caps[-1])
+    left, right = st.columns(2)
+    with left:
+        caps, own = [str(cap) for cap in range(1, WIDEST + 1)], str(deck.settings.cap)
+        _choice("At once, at most", "cap", caps, own if own in caps else caps[-1])
+    with right:
+        _choice("Detail", "detail", ["simple", "full"], "full", str.capitalize)
+    if host.people:
+        _person(host)
     patterns = list(PATTERNS)
-    kits = getattr(host.kit.pattern, "__name__", "")
-    _choice("Pattern", "pattern", patterns, kits if kits in patterns else patterns[0])
-    specs = {OFFLINE.key: OFFLINE, **deck.models}
+    kits = next((name for name, pattern in PATTERNS.items() if pattern is host.kit.pattern), patterns[0])
+    _choice("Pattern", "pattern", patterns, kits, lambda name: name.replace("_", " ").capitalize())
+    _models(host)
+
+
+def _models(host: "Host") -> None:
+    """Those that can be used here; for the others, what is wanting."""
     opened = host.kit.team.orchestrator.model.spec.key
-    lacking = {key: wanting(spec, host.kit.settings) for key, spec in specs.items()}
-    usable = [opened, *(key for key, want in lacking.items() if not want and key != opened)]
-    _choice("Model", "model", usable, opened, model_words)
+    lacking = {key: wanting(spec, host.kit.settings) for key, spec in host.kit.deck.models.items() if key != opened}
+    _choice("Model", "model", [opened, *(key for key, want in lacking.items() if not want)], opened, model_words)
     for variable in sorted(set(lacking.values()) - {""}):
-        keys = ", ".join(key for key, want in lacking.items() if want == variable and key != opened)
-        st.caption(f"With `{variable}` set also: {keys}")
-    _choice("Detail", "detail", ["simple", "full"], "full", str.capitalize)
+        st.caption(f"With `{variable}` set: {', '.join(key for key, want in lacking.items() if want == variable)}")
 
 
 def _person(host: "Host") -> None:
-    if not host.people:
+    who, own = visitor(host), host.kit.session("").principal
+    if own not in host.people:
         return
-    who = visitor(host)
-    own = host.kit.session("").principal
-    tenants = sorted({person.tenant_id for person in host.people})
-    users = [person.user_id for person in host.people if person.tenant_id == who.tenant_id]
-    if who in host.people:
-        _choice("Tenant", "tenant", tenants, own.tenant_id, value=who.tenant_id)
-        _choice("User", "user", users, own.user_id, value=who.user_id)
+    left, right = st.columns(2)
+    with left:
+        _choice("Tenant", "tenant", sorted({person.tenant_id for person in host.people}), own.tenant_id)
+    with right:
+        _choice("User", "user", [p.user_id for p in host.people if p.tenant_id == who.tenant_id], own.user_id)
 
 
-def _choice(name_shown: str, name: str, options: list[str], own: str, words=str, value: str | None = None) -> None:
+def _choice(title: str, name: str, options: list[str], own: str, words: Callable[[str], str] = str) -> None:
+    """One part of the address as a list to choose from; `own` is what holds when the address says nothing."""
     key = f"scenario-{name}"
-    chosen = value or address.read(name)
-    _set(key, chosen if chosen in options else own)
-    disabled = len(options) < 2
-    st.selectbox(name_shown, options, key=key, format_func=words, disabled=disabled, on_change=_choose, args=(name, key, own))
+    _set(key, address.read(name) if address.read(name) in options else own)
+    only = len(options) < 2
+    st.selectbox(title, options, key=key, format_func=words, disabled=only, on_change=_choose, args=(name, key, own))
 
 
 def _choose(name: str, key: str, own: str) -> None:
@@ -175,6 +180,6 @@ def _set(key: str, value: object) -> None:
 
 
 def _reset() -> None:
-    for name in ("fault", "cap", "pattern", "model", "tenant", "user", "detail"):
+    for name in PARTS:
         address.put(name)
     st.session_state["part"] = None

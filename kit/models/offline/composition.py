@@ -61,11 +61,27 @@ def compose(request: str, results: Sequence[Result]) -> str:
         said, note = _apart(result.text)
         kept = _fresh(extract(request, said), seen)
         if kept:
+            kept = itemised(kept)
             parts.append(f"**{result.label.capitalize()}:** {kept}" if several else kept)
         if note:
             parts.append(f"One reservation about {result.label}: {note.rstrip('.')}.")
     unique = list(dict.fromkeys(owed))
     return "\n\n".join([*parts, *([" ".join(unique)] if unique else [])]) or "I have nothing to report on that yet."
+
+
+def itemised(text: str) -> str:
+    """The same words, with a sentence that lists three things or more as a list: an item a line."""
+    lines: list[str] = []
+    for piece in sentences(text):
+        head, colon, rest = piece.partition(": ")
+        items = rest.rstrip(".").split("; ")
+        if colon and len(items) >= 3 and ";" not in head:
+            lines += [f"{head}:", *(f"- {item}" for item in items), ""]
+        elif lines and lines[-1]:
+            lines[-1] += f" {piece}"
+        else:
+            lines.append(piece)
+    return "\n".join(lines).strip()
 
 
 def own_up(result: Result) -> str:

@@ -106,7 +106,7 @@ def _conversation(place: _Places) -> None:
     if views:
         panel.draw(views[-1])
     else:
-        panel.explain()
+        panel.explain(agent for agent in host.kit.team.agents if agent != host.kit.team.root)
     budgets = {agent_id: agent.time_budget for agent_id, agent in host.kit.team.agents.items()}
     setting = Setting(host.kit.store, chosen.detail == "full", budgets)
     with place.turns:
@@ -132,13 +132,14 @@ def _session(host: "Host") -> Session:
 
 
 def _first_screen(place: DeltaGenerator) -> None:
-    with place.container():
+    with place.container(key="first"):
         st.markdown("## What can I look up for you?")
         st.markdown(
             "Ask several things in one message: each part goes to the sub-agent that knows it, all work at the same time, "
             "and you get one answer, also when a part fails."
         )
         st.pills("Try one", list(SUGGESTIONS), key="suggestion", on_change=_suggested, label_visibility="collapsed")
+        st.caption("The last two break a part on purpose, so that you see what the answer says then.")
 
 
 def _suggested() -> None:
