@@ -135,7 +135,7 @@ class Fault(Value):
 
     @classmethod
     def of(cls, text: str) -> "Fault":
-        """The fault that `str()` wrote so, as traces keep it. Raises ValueError for anything else; people's words take `parse`."""
+        """The fault that `str()` wrote so, as traces keep it; people's words take `parse`. Raises ValueError for another form."""
         where, _, rest = text.partition("=")
         kind, _, seconds = rest.partition(":")
         return cls.model_validate({"where": where, "kind": kind, "seconds": seconds or None})

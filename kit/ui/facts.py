@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Literal
 
-from kit.core.event import Acknowledged, Envelope, Guarded, GuardAction
+from kit.core.event import Acknowledged, Envelope, GuardAction, Guarded
 from kit.core.fault import Fault
 from kit.core.value import Value
 from kit.ui.view import Step, StepState, TurnView, label
@@ -55,6 +55,8 @@ class Fact(Value):
     text: str = ""
     tags: tuple[Tag, ...] = ()
     lines: tuple[str, ...] = ()
+    value: str = ""
+    """The same for a program: ids and figures as the stored events have them."""
     full: bool = False
     """Of interest to whoever looks for details."""
 
@@ -76,7 +78,9 @@ def headline(view: TurnView) -> Tag:
     """How the turn stands."""
     if view.running:
         return Tag(text="Working", tone="busy")
-    tone: Tone = "good" if view.status == "ok" and not view.partial else "bad" if view.status in ("failed", "deadline") else "warn"
+    tone: Tone = (
+        "good" if view.status == "ok" and not view.partial else "bad" if view.status in ("failed", "deadline") else "warn"
+    )
     return Tag(text=view.headline, tone=tone)
 
 
@@ -84,7 +88,8 @@ def _facts(view: TurnView) -> Iterator[Fact]:
     asked = tuple(_asked(step) for step in view.steps)
     left_out = tuple(Tag(text=name, why="left out: over the limit") for name in view.left_out_labels)
     if asked or left_out:
-        yield Fact(name="agents", label="Asked", tags=asked + left_out, lines=view.shortfalls)
+        ids = ",".join(dict.fromkeys(step.agent for step in view.steps))
+        yield Fact(name="agents", label="Asked", tags=asked + left_out, lines=view.shortfalls, value=ids)
     elif not view.running:
         yield Fact(name="agents", label="Asked", text="nobody: answered directly")
     yield from _routed(view)
@@ -105,8 +110,8 @@ def _routed(view: TurnView) -> Iterator[Fact]:
         return
     seen, calls = routing.reported_intents, routing.intent_count
     text = f"{seen} seen, {calls} call{'s' if calls > 1 else ''} made"
-    yield Fact(name="intents", label="Intents", text=text)
-    yield Fact(name="cap", label="Limit", text=view.cap_words)
+    yield Fact(name="intents", label="Intents", text=text, value=f"{seen}/{calls}")
+    yield Fact(name="cap", label="Limit", text=view.cap_words, value=f"{routing.cap_behavior} {routing.cap}")
 
 
 def _data(view: TurnView) -> Iterator[Fact]:

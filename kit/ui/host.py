@@ -145,6 +145,15 @@ class Host:
         views = [live.view() for live in own.values()] + [self._restored(turn) for turn in stored if turn.id not in own]
         return sorted(views, key=lambda view: view.started_at)[-limit:]
 
+    def newest(self, session: Session) -> str:
+        """Id of the turn a session was last asked for, here or by another process; empty when it has none."""
+        with self._lock:
+            own = [live for live in self._live.values() if live.session_id == session.id]
+        who = session.principal
+        stored = self.kit.store.turns(session_id=session.id, tenant_id=who.tenant_id, user_id=who.user_id, limit=1)
+        known = [(turn.started_at, turn.id) for turn in stored] + [(live.asked_at, live.turn.id) for live in own]
+        return max(known, default=(0.0, ""))[1]
+
     def _restored(self, turn: TurnRecord) -> TurnView:
         with self._lock:
             known = self._stored.get(turn.id)

@@ -68,7 +68,7 @@ def _line(fact: Fact) -> str:
     said = "".join(map(_tag, fact.tags))
     said += f"<span>{escape(fact.text)}</span>" if fact.text else ""
     said += "".join(f"<p>{escape(line)}</p>" for line in fact.lines)
-    return f'<div data-fact="{fact.name}"><dt>{escape(fact.label)}</dt><dd>{said}</dd></div>'
+    return f'<div data-fact="{fact.name}" data-value="{escape(fact.value)}"><dt>{escape(fact.label)}</dt><dd>{said}</dd></div>'
 
 
 def _tag(tag: Tag) -> str:

@@ -1,6 +1,7 @@
 """The scenario of the next questions: what fails on purpose, how wide a turn may fan out, which pattern, model and person."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 import streamlit as st
@@ -73,13 +74,14 @@ def wanting(spec: ModelSpec, settings: Settings) -> str:
 def panel(host: "Host") -> Scenario:
     """Draws the panel in the sidebar; every choice goes into the address and holds from the next question on."""
     with st.sidebar:
-        st.markdown("#### Scenario")
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.markdown("#### Scenario", width="stretch")
+            plain = not any(address.read(name) for name in PARTS)
+            st.button("Reset", icon=":material/restart_alt:", type="tertiary", key="reset", disabled=plain, on_click=_reset)
         st.caption("Break a part, ask, and see what the answer says. Services, people and failures are simulated.")
         with st.container(key="switches"):
             _failures(host)
         _choices(host)
-        if any(address.read(name) for name in PARTS):
-            st.button("Reset scenario", icon=":material/restart_alt:", on_click=_reset, width="stretch", key="reset")
     return Scenario.read(host)
 
 
@@ -91,25 +93,26 @@ def _failures(host: "Host") -> None:
     on = [fault for fault in read if isinstance(fault, Fault)]
     team = host.kit.team
     common = [Fault.of(text) for text in COMMON if Fault.of(text).where in team.agents]
-    _grouped(common, on)
-    part = st.selectbox(
+    part: str = st.session_state.get("part") or ""
+    more = [Fault(where=part, kind=kind) for kind in kinds_of(part, team.root)] if part in team.agents else []
+    near = [*common, *(fault for fault in on if fault not in common and fault not in more)]
+    for where in dict.fromkeys(fault.where for fault in near):
+        st.markdown(f"**{_named(where, team.root)}**")
+        _toggles([fault for fault in near if fault.where == where], on)
+    st.selectbox(
         "More ways to fail",
         list(team.agents),
         index=None,
         key="part",
         placeholder="Choose a part",
-        format_func=lambda agent: "Orchestrator" if agent == team.root else label(agent),
+        format_func=partial(_named, root=team.root),
         persist_state="session",
     )
-    more = [Fault(where=part, kind=kind) for kind in kinds_of(part, team.root)] if part else []
-    _toggles([fault for fault in more if fault not in common], on)
-    _grouped([fault for fault in on if fault not in common and fault not in more], on)
+    _toggles([fault for fault in more if fault not in near], on)
 
 
-def _grouped(shown: Sequence[Fault], on: Sequence[Fault]) -> None:
-    for where in dict.fromkeys(fault.where for fault in shown):
-        st.markdown(f"**{label(where)}**")
-        _toggles([fault for fault in shown if fault.where == where], on)
+def _named(agent: str, root: str) -> str:
+    return "Orchestrator" if agent == root else label(agent)
 
 
 def _toggles(shown: Sequence[Fault], on: Sequence[Fault]) -> None:

@@ -4,6 +4,7 @@ from functools import partial
 
 import streamlit as st
 
+from kit.core.errors import KitError
 from kit.core.record import Feedback
 from kit.stores.protocol import Store
 
@@ -37,9 +38,18 @@ def _rate(store: Store, turn_id: str, key: str) -> None:
     if score is None:  # a thumb can be turned, not taken back
         st.session_state[key] = given.score if given else None
     else:
-        store.give_feedback(Feedback(turn_id=turn_id, score=score, note=given.note if given else ""))
+        _keep(store, Feedback(turn_id=turn_id, score=score, note=given.note if given else ""))
 
 
 def _remark(store: Store, given: Feedback, key: str) -> None:
-    store.give_feedback(given.model_copy(update={"note": st.session_state[key].strip()}))
-    st.toast("Thank you, it is kept with the answer.", icon=":material/check:")
+    if _keep(store, given.model_copy(update={"note": st.session_state[key].strip()})):
+        st.toast("Thank you, it is kept with the answer.", icon=":material/check:")
+
+
+def _keep(store: Store, feedback: Feedback) -> bool:
+    try:
+        store.give_feedback(feedback)
+    except KitError as error:
+        st.toast(str(error).replace("$", r"\$"), icon=":material/error:")
+        return False
+    return True

@@ -22,6 +22,8 @@ WINDOW = 10
 """Turns shown at first, and added by each "Show earlier"."""
 DEEP = 3
 """Newest turns that are shown with their steps and their trace: replaying more makes a long session slow."""
+LOOK = 4.0
+"""Seconds between two looks of an idle tab for a question asked in another one."""
 MIXED = "My receipt didn't scan, how many points do I have, and find coffee deals"
 
 
@@ -93,7 +95,7 @@ def _conversation(place: _Places) -> None:
     session = _session(host)
     if place.asked:
         _start(host, session, place.asked, chosen)
-    window = st.session_state.get("window", WINDOW)
+    window, newest = st.session_state.get("window", WINDOW), host.newest(session)
     views = host.views(session, limit=window)
     if views:
         place.header.space("stretch")
@@ -111,6 +113,14 @@ def _conversation(place: _Places) -> None:
     setting = Setting(host.kit.store, chosen.detail == "full", budgets)
     with place.turns:
         _turns(host, views, setting, panel, place.stop)
+    _look(host, session, newest)
+
+
+@st.fragment(run_every=LOOK)
+def _look(host: "Host", session: Session, newest: str) -> None:
+    """Draws the page anew once the session was asked something elsewhere."""
+    if host.newest(session) != newest:
+        st.rerun()
 
 
 def _start(host: "Host", session: Session, asked: Suggestion, chosen: Scenario) -> None:
