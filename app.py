@@ -2,9 +2,15 @@
 
 import streamlit as st
 
-from kit.ui.pages import chat
+from kit.ui import address
+from kit.ui.pages import cards, chat, traces
 
-st.set_page_config(page_title="dispatch-kit", page_icon="🧭", layout="centered")
-if "session" not in st.query_params:
-    chat.new_session()
-st.navigation([st.Page(chat.page, title="Chat", icon=":material/chat:", default=True)], position="top").run()
+st.set_page_config(page_title="dispatch-kit", page_icon="🧭", layout="wide")
+address.keep()
+pages = {
+    "chat": st.Page(chat.page, title="Chat", icon=":material/chat:", default=True),
+    "traces": st.Page(traces.page, title="Traces", icon=":material/account_tree:", url_path="traces"),
+    "cards": st.Page(cards.page, title="Cards", icon=":material/style:", url_path="cards"),
+}
+st.session_state["pages"] = pages
+st.navigation(list(pages.values()), position="top").run()

@@ -4,10 +4,11 @@ import asyncio
 import datetime
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import httpx
+from langchain_core.tools import BaseTool
 
 from kit.compose.deck import Deck, load_deck
 from kit.core.context import Principal, Session
@@ -28,7 +29,7 @@ from kit.stores.sqlite import SqliteStore
 from kit.tools.enricher import HttpEnrich
 from kit.tools.faulty import asking_for_faults
 from kit.tools.support import HttpSupport
-from kit.tools.tool import Toolbox
+from kit.tools.tool import Toolbox, ToolFactory
 from kit.tools.toolbox import TOOL_IDS, toolbox
 from kit.upstream.context_service import context_app
 from kit.upstream.faults import by_header, lines_by_header
@@ -50,6 +51,8 @@ class Kit:
     cassette: Cassette | None = None
     faults: bool = False
     """Whether a turn may be told to go wrong."""
+    tools: Toolbox = field(default_factory=dict[str, BaseTool | ToolFactory])
+    """What agents were bound to."""
 
     @property
     def deck(self) -> Deck:
@@ -60,6 +63,14 @@ class Kit:
         """What answers, in words fit for a badge."""
         spec = self.team.orchestrator.model.spec
         return "offline stand-in" if spec.key == "offline" else spec.key
+
+    def on(self, model: str) -> "Kit":
+        """The same kit with every agent on one model of models.yaml: same store, same tools, same sinks.
+
+        Raises UnknownId for a key that is not there, BindError for a model that cannot do the work. Nothing is called.
+        """
+        team = bind(self.deck, model, self.tools, reach_of(self.settings))
+        return replace(self, team=faulty_team(team) if self.faults else team)
 
     def session(self, session_id: str, tenant: str | None = None, user: str | None = None) -> Session:
         """A session for a principal; the settings' own when none is named."""
@@ -104,6 +115,11 @@ def choose_models(settings: Settings) -> str | None:
     return "local" if settings.openai_base_url else "offline"
 
 
+def reach_of(settings: Settings) -> Reach:
+    """What of the settings building a model needs."""
+    return Reach(api_key=settings.openai_api_key, base_url=settings.openai_base_url, pace=settings.pace)
+
+
 @asynccontextmanager
 async def open_kit(
     settings: Settings | None = None,
@@ -128,15 +144,14 @@ async def open_kit(
         stack.callback(store.close)
         if tools is None:
             tools = await _upstream_tools(settings, store, stack, faults)
-        reach = Reach(api_key=settings.openai_api_key, base_url=settings.openai_base_url, pace=settings.pace)
-        team = bind(deck, models if models is not None else choose_models(settings), tools, reach)
+        team = bind(deck, models if models is not None else choose_models(settings), tools, reach_of(settings))
         team = faulty_team(team) if faults else team
         if team.orchestrator.model.spec.key == OFFLINE.key:
             await asyncio.to_thread(OfflineModel.warm)  # else the first question pays for reading the word vectors
         recorder = Recorder(await asyncio.to_thread(_sinks, settings))  # importing Opik takes seconds
         stack.callback(recorder.close)
         today = settings.today or datetime.date.today().isoformat()
-        yield Kit(settings, team, store, recorder, find_pattern(pattern), today, cassette, faults)
+        yield Kit(settings, team, store, recorder, find_pattern(pattern), today, cassette, faults, tools)
         if cassette is not None and cassette.mode == "record":
             cassette.save()
 

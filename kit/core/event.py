@@ -48,6 +48,8 @@ class TurnStarted(Value):
     """Which prompt prefix the orchestrator speaks with (PC1-S5.5b)."""
     cap: int = 0
     model: str = ""
+    faults: tuple[str, ...] = ()
+    """What this turn was made to run into on purpose, as `agent=kind`; empty for every turn of a person who asked for none."""
 
 
 class ResponseId(Value):

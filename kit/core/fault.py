@@ -133,6 +133,13 @@ class Fault(Value):
     def __str__(self) -> str:
         return f"{self.where}={self.kind}" + ("" if self.seconds is None else f":{self.seconds:g}")
 
+    @classmethod
+    def of(cls, text: str) -> "Fault":
+        """The fault that `str()` wrote so, as traces keep it; people's words take `parse`. Raises ValueError for another form."""
+        where, _, rest = text.partition("=")
+        kind, _, seconds = rest.partition(":")
+        return cls.model_validate({"where": where, "kind": kind, "seconds": seconds or None})
+
 
 class InjectedFault(RuntimeError):
     """What a fault raises; its text is the kind that must stay in the trace."""

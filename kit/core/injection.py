@@ -37,6 +37,12 @@ def active(where: str, *places: Place) -> tuple[Fault, ...]:
     return tuple(f for f in injection.faults if f.where == where and CATALOGUE[f.kind].place in places)
 
 
+def planned() -> tuple[Fault, ...]:
+    """All faults that hold here and now, wherever they strike."""
+    injection = _injection.get()
+    return injection.faults if injection is not None else ()
+
+
 def once(fault: Fault) -> bool:
     """True the first time it is asked about a fault in a turn."""
     injection = _injection.get()

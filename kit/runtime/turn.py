@@ -10,6 +10,7 @@ from typing import Any, Protocol
 from kit.core.context import DynamicContext, InheritedContext, Session
 from kit.core.errors import SessionError, StoreError
 from kit.core.event import Completed, Event, Routing, Spent, Text, TextReplaced, Thinking, TurnStarted
+from kit.core.injection import planned
 from kit.core.outcome import AgentCall, Answer, Outcome
 from kit.core.record import Message, Recalled, TurnRecord
 from kit.core.transcript import transcript
@@ -213,6 +214,7 @@ class _Runner:
                 cohort=self.root.prompt.cohort,
                 cap=self.state.cap,
                 model=self.root.model.spec.key,
+                faults=tuple(map(str, planned())),
             )
         )
         record = TurnRecord(

@@ -58,7 +58,7 @@ def headed(page: p.Searched, noun: str, items: Sequence[str]) -> str:
         case "closest":
             return f'No {noun} for "{page.topic}" were found. Other {noun}: {rows}.'
         case _:
-            return f"{noun.capitalize()}: {rows}."
+            return f"{noun[:1].upper()}{noun[1:]}: {rows}."
 
 
 def _offer(offer: p.Offer) -> str:

@@ -2,14 +2,21 @@
 
 import re
 import time
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import partial
+from html import escape
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 from streamlit.elements.lib.mutable_status_container import StatusContainer
 
 from kit.core.record import TurnStatus
+from kit.stores.protocol import Store
+from kit.ui.components import html
+from kit.ui.facts import facts, fault_words
+from kit.ui.panel import open_trace
+from kit.ui.thumbs import remark, thumbs
 from kit.ui.view import Step, TurnView
 from kit.ui.waterfall import waterfall_spec
 
@@ -24,6 +31,7 @@ _COLOURS: dict[TurnStatus, str] = {
     "cancelled": "orange",
     "interrupted": "orange",
 }
+_SAID = ("intents", "cap", "time", "tokens", "cost")
 
 
 def prose(text: str) -> str:
@@ -35,6 +43,17 @@ def literal(text: str) -> str:
     """A person's text, shown as typed: no markdown in it acts."""
     shown = text if len(text) <= LONGEST else text[:LONGEST] + " …"
     return re.sub(r"([\\`*_{}\[\]()#+\-.!~|>$:<&@/])", r"\\\1", shown).replace("\n", "  \n")
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What every turn of a page is drawn with."""
+
+    store: Store
+    full: bool = True
+    """With requests, routing and trace; else what a person needs who only wants to see it work."""
+    budgets: Mapping[str, float | None] = field(default_factory=dict[str, float | None])
+    """Agent -> seconds it may take."""
 
 
 @dataclass
@@ -49,84 +68,105 @@ class _Box:
     lines: int = 0
 
     @classmethod
-    def open(cls, place: DeltaGenerator, step: Step, now: float) -> "_Box":
+    def open(cls, place: DeltaGenerator, step: Step, label: str, *, full: bool) -> "_Box":
         """A new step. `status` can change later but takes Streamlit 50 ms to make, which a long session would feel."""
-        label = _step_label(step, now)
         if step.state == "running":
             status = place.status(label, expanded=True, state="running", type="step")
             box = cls(status.container(gap=None), status, label)
         else:
             ended = place.expander(label, expanded=step.state == "failed", icon=_ICONS[step.state], type="step")
             box = cls(ended.container(gap=None), None)
-        box.body.caption(f"“{literal(step.query)}”")
+        if full:
+            box.body.caption(f"“{literal(step.query)}”")
         return box
 
-    def draw(self, step: Step, now: float) -> None:
+    def draw(self, step: Step, label: str) -> None:
         for line in step.lines[self.lines :]:
             self.body.caption(prose(line))
         self.lines = len(step.lines)
-        label = _step_label(step, now)
         if self.status is not None and (label, step.state) != (self.label, self.state):
             self.label, self.state = label, step.state
             self.status.update(label=label, state=_STATES[step.state], expanded=step.state in ("running", "failed"))  # type: ignore[arg-type]
 
 
 class Canvas:
-    """A place for one turn: question, lead, steps, answer, and how it was answered."""
+    """A place for one turn: question, lead, steps, answer, what was found, and how it was answered."""
 
-    def __init__(self, question: str):
+    def __init__(self, question: str, setting: Setting):
+        self._setting = setting
         with st.chat_message("user", avatar=":material/person:"):
             st.markdown(literal(question))
         with st.chat_message("assistant", avatar=":material/hub:"):
+            self._chips = st.empty()
             self._lead = st.empty()
             self._steps = st.container(gap=None)
             self._answer = st.empty()
+            self._found = st.empty()
             self._foot = st.empty()
         self._boxes: list[_Box] = []
-        self._shown = {"lead": "", "answer": ""}
+        self._shown = {"chips": "", "lead": "", "answer": ""}
 
     def draw(self, view: TurnView, *, steps: bool = True, again: bool = False) -> None:
         """Brings the place up to date; `steps` is off for turns long past, `again` offers to ask once more."""
         now = view.seconds if view.seconds is not None else max(0.0, time.time() - view.started_at)
-        self._say("lead", self._lead, view.lead)
+        if self._changed("chips", "".join(f"<li>{escape(fault_words(fault))}</li>" for fault in view.faults)):
+            self._chips.html(f'<ul class="faults" aria-label="Made to fail on purpose">{self._shown["chips"]}</ul>')
+        if self._changed("lead", view.lead):
+            self._lead.markdown(prose(view.lead))
         if steps:
             self._draw_steps(view, now)
-        self._say("answer", self._answer, view.answer or view.regret)
+        answer = view.answer or view.regret
+        if self._changed("answer", answer):
+            self._answer.markdown(prose(answer))
         if view.running:
             self._foot.caption(f"{view.headline} · {now:.1f} s")
         else:
-            with self._foot.container():
-                _ending(view, details=steps, again=again)
+            self._end(view, steps=steps, again=again)
 
-    def _say(self, part: str, place: DeltaGenerator, text: str) -> None:
-        if text != self._shown[part]:
-            self._shown[part] = text
-            place.markdown(prose(text))
+    def _changed(self, part: str, text: str) -> bool:
+        was, self._shown[part] = self._shown[part], text
+        return text != was
 
     def _draw_steps(self, view: TurnView, now: float) -> None:
-        self._boxes += [_Box.open(self._steps, step, now) for step in view.steps[len(self._boxes) :]]
-        for box, step in zip(self._boxes, view.steps, strict=True):
-            box.draw(step, now)
+        labels = [self._label(step, now) for step in view.steps]
+        fresh = list(zip(view.steps, labels, strict=True))[len(self._boxes) :]
+        self._boxes += [_Box.open(self._steps, step, label, full=self._setting.full) for step, label in fresh]
+        for box, step, label in zip(self._boxes, view.steps, labels, strict=True):
+            box.draw(step, label)
+
+    def _label(self, step: Step, now: float) -> str:
+        verdict = f": {step.verdict}" if step.note else ""
+        verdict = f":red[{verdict}]" if verdict and step.state == "failed" else verdict
+        took, budget = step.seconds(now), self._setting.budgets.get(step.agent)
+        limit = f" of {budget:g}" if budget and step.state == "running" and took > budget / 4 else ""
+        return f"**{step.label}**{verdict} · {took:.1f}{limit} s"
+
+    def _end(self, view: TurnView, *, steps: bool, again: bool) -> None:
+        found = html(view) if steps and view.status != "cancelled" else ""
+        if found:
+            self._found.html(found)
+        with self._foot.container():
+            _ending(view, self._setting, details=steps, again=again)
 
 
-def _step_label(step: Step, now: float) -> str:
-    verdict = f": {step.verdict}" if step.note else ""
-    verdict = f":red[{verdict}]" if verdict and step.state == "failed" else verdict
-    return f"**{step.label}**{verdict} · {step.seconds(now):.1f} s"
-
-
-def _ending(view: TurnView, *, details: bool, again: bool) -> None:
+def _ending(view: TurnView, setting: Setting, *, details: bool, again: bool) -> None:
     colour = "orange" if view.status == "ok" and view.partial else _COLOURS.get(view.status, "gray")
-    facts = [f":{colour}-badge[{view.headline}]"]
+    told = [f":{colour}-badge[{view.headline}]"]
     if view.routing is not None and view.routing.invoked:
         count = len(view.routing.invoked)
-        facts.append(f":gray-badge[{count} sub-agent{'s' if count > 1 else ''}]")
+        told.append(f":gray-badge[{count} sub-agent{'s' if count > 1 else ''}]")
     if view.seconds is not None:
-        facts.append(f":gray-badge[{view.seconds:.1f} s]")
-    st.markdown(" ".join(facts))
-    if again and view.status != "ok":
-        st.button("Ask again", icon=":material/refresh:", key=f"again-{view.turn_id}", on_click=partial(ask, view.question))
-    if details and view.trace.spans:
+        told.append(f":gray-badge[{view.seconds:.1f} s]")
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown(" ".join(told), width="content")
+        given = thumbs(setting.store, view.turn_id)
+        if not again:  # the newest turn's is in the panel
+            open_trace(st.empty(), view.turn_id)
+        if again and view.status != "ok":
+            st.button("Ask again", icon=":material/refresh:", key=f"again-{view.turn_id}", on_click=partial(ask, view.question))
+    if given is not None and details:
+        remark(setting.store, given)
+    if details and setting.full and view.trace.spans:
         with st.expander("How this was answered", icon=":material/account_tree:"):
             routing, trace = st.tabs(["Routing", "Trace"])
             with routing:
@@ -135,9 +175,9 @@ def _ending(view: TurnView, *, details: bool, again: bool) -> None:
                 _trace(view)
 
 
-def ask(question: str) -> None:
-    """Has the next run of the page ask this, as if it had been typed."""
-    st.session_state["ask"] = question
+def ask(question: str, faults: tuple[str, ...] = ()) -> None:
+    """Has the next run of the page ask this, as if it had been typed, with these faults besides those of the scenario."""
+    st.session_state["ask"] = (question, faults)
 
 
 def _routing(view: TurnView) -> None:
@@ -148,23 +188,7 @@ def _routing(view: TurnView) -> None:
         st.markdown("\n".join(lines))
     else:
         st.markdown("Answered without asking a sub-agent.")
-    st.caption(" · ".join(facts(view)))
-
-
-def facts(view: TurnView) -> list[str]:
-    """What a turn was and cost, a clause each."""
-    said: list[str] = []
-    if view.routing is not None and view.routing.intent_count:
-        count = view.routing.reported_intents
-        said.append(f"{count} intent{'s' if count > 1 else ''}, {view.cap_words}")
-    if view.seconds is not None:
-        said.append(f"answered in {view.seconds:.2f} s")
-    if view.ttft is not None:
-        said.append(f"first text after {view.ttft:.2f} s")
-    if view.usage is not None:
-        said.append(f"{view.usage.input_tokens:,} tokens in, {view.usage.output_tokens:,} out")
-        said.append("cost " + view.cost_words.replace("$", r"\$"))
-    return said
+    st.caption(prose(" · ".join(f"{fact.label}: {fact.text}" for fact in facts(view) if fact.name in _SAID)))
 
 
 def _trace(view: TurnView) -> None:

@@ -4,11 +4,11 @@ import asyncio
 import logging
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 
-from kit.core.context import Session
+from kit.core.context import Principal, Session
 from kit.core.event import Event
 from kit.core.fault import Fault
 from kit.core.record import TurnRecord
@@ -16,6 +16,7 @@ from kit.models.offline import OfflineModel
 from kit.runtime.turn import Turn
 from kit.settings import Settings
 from kit.ui.view import TurnView, advance, lost
+from kit.upstream.world import load_users
 from kit.wire import Kit, open_kit
 
 log = logging.getLogger("kit.host")
@@ -69,6 +70,9 @@ class Host:
         self._thread = threading.Thread(target=self._run, args=(settings, opened), name="kit loop", daemon=True)
         self._thread.start()
         self.kit = opened.result()
+        self._kits: dict[str, Kit] = {}
+        self.people = _people(self.kit.settings)
+        """Who there is in the embedded world, and the city each lives in; nobody when the services are elsewhere."""
 
     def close(self) -> None:
         """Stops running turns, closes the Kit and ends the thread."""
@@ -76,15 +80,39 @@ class Host:
             self._loop.call_soon_threadsafe(self._closing.set)
             self._thread.join(timeout=10)
 
-    def session(self, session_id: str) -> Session | None:
-        """The session of that id, new or known; None when it is somebody else's."""
-        own = self.kit.session(session_id)
+    def on(self, model: str | None) -> Kit:
+        """The kit with every agent on one model; as it was opened when none is named. Raises UnknownId or BindError."""
+        if not model:
+            return self.kit
+        with self._lock:
+            if model not in self._kits:
+                self._kits[model] = self.kit.on(model)
+            return self._kits[model]
+
+    def session(self, session_id: str, who: Principal | None = None) -> Session | None:
+        """The session of that id, new or known, for `who` or the settings' own; None when it is somebody else's."""
+        own = self.kit.session(session_id, who and who.tenant_id, who and who.user_id)
+        if own.principal in self.people and own.principal != self.kit.session("").principal:
+            own = own.model_copy(update={"location": self.people[own.principal]})
         known = self.kit.store.session(session_id)
         return own if known is None or known.principal == own.principal else None
 
-    def start(self, message: str, session: Session, faults: Sequence[Fault] = ()) -> str:
-        """Starts a turn, made to go wrong by `faults`, and returns its id at once."""
-        return asyncio.run_coroutine_threadsafe(self._start(message, session, faults), self._loop).result(timeout=30)
+    def start(
+        self,
+        message: str,
+        session: Session,
+        faults: Sequence[str | Fault] = (),
+        *,
+        pattern: str | None = None,
+        cap: int | None = None,
+        model: str | None = None,
+    ) -> str:
+        """Starts a turn, made to go wrong by `faults`, and returns its id at once; what is left out is the kit's own.
+
+        Raises what `Kit.ask` raises.
+        """
+        starting = self._start(self.on(model), message, session, faults, pattern, cap)
+        return asyncio.run_coroutine_threadsafe(starting, self._loop).result(timeout=30)
 
     def follow(self, turn_id: str, from_seq: int = 0, timeout: float = 0.2) -> Batch:
         """Events from `from_seq` on, as soon as there are any; none, when `timeout` seconds bring nothing.
@@ -116,6 +144,15 @@ class Host:
             own = {turn_id: live for turn_id, live in self._live.items() if live.session_id == session.id}
         views = [live.view() for live in own.values()] + [self._restored(turn) for turn in stored if turn.id not in own]
         return sorted(views, key=lambda view: view.started_at)[-limit:]
+
+    def newest(self, session: Session) -> str:
+        """Id of the turn a session was last asked for, here or by another process; empty when it has none."""
+        with self._lock:
+            own = [live for live in self._live.values() if live.session_id == session.id]
+        who = session.principal
+        stored = self.kit.store.turns(session_id=session.id, tenant_id=who.tenant_id, user_id=who.user_id, limit=1)
+        known = [(turn.started_at, turn.id) for turn in stored] + [(live.asked_at, live.turn.id) for live in own]
+        return max(known, default=(0.0, ""))[1]
 
     def _restored(self, turn: TurnRecord) -> TurnView:
         with self._lock:
@@ -152,9 +189,11 @@ class Host:
                 live.turn.cancel()
             await asyncio.gather(*self._pumps, return_exceptions=True)
 
-    async def _start(self, message: str, session: Session, faults: Sequence[Fault]) -> str:
+    async def _start(
+        self, kit: Kit, message: str, session: Session, faults: Sequence[str | Fault], pattern: str | None, cap: int | None
+    ) -> str:
         asked_at = time.time()
-        live = Live(self.kit.ask(message, session, faults=faults), session.id, message, asked_at)
+        live = Live(kit.ask(message, session, pattern, cap, faults), session.id, message, asked_at)
         with self._lock:
             self._live[live.turn.id] = live
             finished = [turn_id for turn_id, other in self._live.items() if other.done.is_set()]
@@ -177,3 +216,10 @@ class Host:
             with live.changed:
                 live.done.set()
                 live.changed.notify_all()
+
+
+def _people(settings: Settings) -> Mapping[Principal, str]:
+    if settings.upstream_url:
+        return {}
+    users = load_users(settings.data).values()
+    return {Principal(tenant_id=user.tenant_id, user_id=user.id): user.city for user in users}

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from typing import Literal
 
+from kit.core.context import Principal
 from kit.core.event import AgentEnded, AgentStarted, CallDropped, Completed, Event, Routing, Spent, StatusLine, Text, TurnStarted
 from kit.core.outcome import Answer, Outcome, Reason, RoutingDecision, Usage
 from kit.core.record import TurnRecord, TurnStatus
@@ -88,6 +89,13 @@ class TurnView(Value):
     """Agents over the cap: never run."""
     routing: RoutingDecision | None = None
     usage: Usage | None = None
+    principal: Principal | None = None
+    """On whose behalf it ran."""
+    pattern: str = ""
+    model: str = ""
+    """Key of the orchestrator's model."""
+    faults: tuple[str, ...] = ()
+    """What it was made to run into on purpose, as `agent=kind`."""
     final: str | None = None
     """The answer as it was stored, for a turn whose events are not at hand."""
     events: tuple[Event, ...] = ()
@@ -101,6 +109,9 @@ class TurnView(Value):
             status=turn.status,
             started_at=turn.started_at,
             seconds=turn.seconds,
+            principal=Principal(tenant_id=turn.tenant_id, user_id=turn.user_id),
+            pattern=turn.pattern,
+            model=turn.model,
             final=turn.text or None,
         )
         return advance(begun, events)
@@ -205,8 +216,9 @@ def label(agent: str) -> str:
 def _after(view: TurnView, event: Event) -> TurnView:
     changed: dict[str, object]
     match event.body:
-        case TurnStarted(message=message, started_at=started_at):
-            changed = {"turn_id": event.turn_id, "question": message, "started_at": started_at}
+        case TurnStarted() as begun:
+            changed = {"turn_id": event.turn_id, "question": begun.message, "started_at": begun.started_at}
+            changed |= {"principal": begun.principal, "pattern": begun.pattern, "model": begun.model, "faults": begun.faults}
         case AgentStarted(agent=agent, query=query):
             step = Step(span_id=event.span_id, agent=agent, query=query, started=event.at)
             changed = {"steps": (*view.steps, step)}

@@ -107,7 +107,7 @@ def load_world(folder: Path) -> World:
         retailers=_by_id(read("retailers", rows.Retailer)),
         stores=_by_id(read("stores", rows.Store)),
         offers=_by_id(read("offers", rows.Offer)),
-        users={(user.tenant_id, user.id): user for user in read("users", rows.User)},
+        users=load_users(folder),
         receipts=_by_user(read("receipts", rows.Receipt)),
         games=_by_id(read("games", rows.Game)),
         progress=_by_user(read("progress", rows.Progress)),
@@ -118,6 +118,12 @@ def load_world(folder: Path) -> World:
         restaurant_offers=_by_id(read("restaurant_offers", rows.RestaurantOffer)),
         articles=read("articles", rows.Article),
     )
+
+
+def load_users(folder: Path) -> Mapping[Who, rows.User]:
+    """The people of data/world alone. Raises DataError as `load_world` does."""
+    found = _Reader(folder, _load_meta(folder / "meta.json"))("users", rows.User)
+    return {(user.tenant_id, user.id): user for user in found}
 
 
 def _text(path: Path) -> str:

@@ -1,5 +1,6 @@
 """The chat page, run by Streamlit's own test driver: real turns on the offline stand-in, a store of its own."""
 
+import re
 import shutil
 import time
 from collections.abc import Iterator
@@ -9,9 +10,11 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from kit.core.context import Principal, Session
+from kit.core.fault import PLANTED, PLANTED_NUMBER
 from kit.core.record import TurnRecord
 from kit.settings import HOME
 from kit.stores.sqlite import SqliteStore
+from kit.ui import frame
 from kit.ui.pages import chat
 
 MIXED = "My receipt didn't scan, how many points do I have, and find coffee deals"
@@ -27,13 +30,14 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     for name in ("KIT_DECK", "KIT_TENANT", "KIT_USER", "OPIK_URL_OVERRIDE", "OPIK_API_KEY", "OTEL_EXPORTER_OTLP_ENDPOINT"):
         monkeypatch.delenv(name, raising=False)
     yield tmp_path / "kit.db"
-    chat.open_host.clear()
+    frame.open_host.clear()
 
 
-def open_page(session: str | None = None) -> AppTest:
+def open_page(session: str | None = None, **address: str | list[str]) -> AppTest:
     page = AppTest.from_file(str(HOME / "app.py"), default_timeout=60)
     if session:
         page.query_params["session"] = session
+    page.query_params.update(address)
     page.run()
     assert not page.exception
     return page
@@ -56,6 +60,16 @@ def steps(page: AppTest) -> dict[str, tuple[str, str]]:
     told = [(one.label, one.state) for one in page.status]
     told += [(one.label, ended[one.icon]) for one in page.expander if one.icon in ended]
     return {label.split("**")[1]: (state, label) for label, state in told}
+
+
+def htmls(page: AppTest, kind: str) -> str:
+    """What of the page is HTML of our own: `turn` is the panel, `found` cards and tables, `faults` chips."""
+    return "\n".join(dict.fromkeys(one.proto.body for one in page.get("html") if f'class="{kind}"' in one.proto.body[:60]))
+
+
+def panel(page: AppTest) -> dict[str, str]:
+    """Fact -> its value for programs."""
+    return dict(re.findall(r'data-fact="(\w+)" data-value="([^"]*)"', htmls(page, "turn")))
 
 
 def text(page: AppTest) -> str:
@@ -98,15 +112,18 @@ def test_a_mixed_question_shows_its_sub_agents_and_the_stored_routing(store: Pat
     assert {name.lower(): state for name, (state, _) in steps(page).items()} == dict.fromkeys(turn.invoked, "complete")
     table = next(one.value for one in page.markdown if one.value.startswith("| Sub-agent"))
     assert table.count("| Answered |") == 3
-    told = next(one.value for one in page.caption if "intents" in one.value)
-    assert f"{turn.intent_count} intents, within the limit of {turn.cap} at once" in told
-    assert f"{turn.input_tokens:,} tokens in, {turn.output_tokens:,} out" in told
+    told = panel(page)
+    assert set(told["agents"].split(",")) == set(turn.invoked)
+    assert told["intents"] == f"{turn.intent_count}/{turn.intent_count}" and told["cap"] == f"{turn.cap_behavior} {turn.cap}"
+    shown = htmls(page, "turn")
+    assert f"{turn.input_tokens:,} in, {turn.output_tokens:,} out" in shown and "acme/u-001" in shown and "blocked" not in shown
+    assert 'data-found="Offer"' in htmls(page, "found") and 'data-found="Points"' in htmls(page, "found")
     assert "offline stand-in" in text(page)
 
 
 def test_a_stored_session_comes_back_as_it_was_shown_live(store: Path) -> None:
     live = ask(open_page(), MIXED)
-    chat.open_host.clear()  # as if the process had been started anew
+    frame.open_host.clear()  # as if the process had been started anew
     again = open_page(session_of(live))
     assert [one.value for one in again.markdown] == [one.value for one in live.markdown]
     assert steps(again) == steps(live)
@@ -153,9 +170,11 @@ def test_a_failed_part_is_red_worded_plainly_and_leaves_the_others_standing(
 ) -> None:
     shutil.copytree(HOME / "cards", tmp_path / "cards")
     card = tmp_path / "cards" / "consumer" / "rewards.yaml"
-    card.write_text(card.read_text().replace("time_budget_ms: 8000", "time_budget_ms: 1"))
+    card.write_text(card.read_text().replace("time_budget_ms: 8000", "time_budget_ms: 300"))
     monkeypatch.setenv("KIT_DECK", str(tmp_path / "cards" / "consumer"))
-    page = ask(open_page(), MIXED)
+    page = open_page()
+    page.pills[0].set_value(next(option for option in chat.SUGGESTIONS if "rewards times out" in option)).run()
+    assert not page.exception and "Rewards does not answer in time" in htmls(page, "faults")
     assert {name: state for name, (state, _) in steps(page).items()} == {
         "Support": "complete",
         "Rewards": "error",
@@ -218,11 +237,94 @@ def test_a_suggestion_asks_its_question(store: Path) -> None:
 
 
 @pytest.mark.req("PC2-S5.8")
-def test_a_person_makes_a_part_fail_and_reads_so_in_plain_words(store: Path) -> None:
-    page = ask(open_page(), "hello")
-    (failures,) = [one for one in page.multiselect if one.key == "faults"]
-    assert "Rewards fails in the middle of its work" in failures.options
-    failures.select("Rewards fails in the middle of its work").run()
+def test_a_person_breaks_a_part_and_reads_so_in_plain_words(store: Path) -> None:
+    page = open_page()
+    assert page.button(key="reset").disabled
+    page.toggle(key="fault-support=raise").set_value(True).run()
     ask(page, MIXED)
-    told = text(page)
-    assert "able to get an answer about rewards" in told and "zx-raw" not in told
+    for shown in (page, _anew(page)):
+        told = text(shown) + htmls(shown, "turn")
+        assert "able to get an answer about support" in told and "had a problem on its side" in told and "zx-raw" not in told
+        assert steps(shown)["Support"][0] == "error" and steps(shown)["Shop"][0] == steps(shown)["Rewards"][0] == "complete"
+        assert "Support fails in the middle of its work" in htmls(shown, "faults")
+        assert shown.toggle(key="fault-support=raise").value, "it holds until it is switched off"
+    page.button(key="reset").click().run()
+    assert not page.toggle(key="fault-support=raise").value and "fault" not in page.query_params
+    ask(page, "How many points do I have?")
+    assert htmls(page, "faults").count("<li>") == 1, "the new turn has no chip, the old one keeps its own"
+
+
+def _anew(page: AppTest) -> AppTest:
+    """The same address in a new process, for a new visitor."""
+    frame.open_host.clear()
+    again = AppTest.from_file(str(HOME / "app.py"), default_timeout=60)
+    again.query_params.update(page.query_params)
+    assert not again.run().exception
+    return again
+
+
+def test_faults_come_with_the_address_and_unknown_ones_are_told(store: Path) -> None:
+    page = open_page(fault=["rewards=error", "nobody=timeout"], cap="1", pattern="no-such", detail="simple")
+    assert page.toggle(key="fault-rewards=raise").value
+    assert "nobody" in page.warning[0].value
+    ask(page, MIXED)
+    kept = SqliteStore(store)
+    (turn,) = kept.turns(session_id=session_of(page))
+    assert turn.cap == 1 and turn.pattern == "mediated" and panel(page)["cap"] == "over 1"
+    kept.close()
+    assert "left out" in htmls(page, "turn") and not [one for one in page.expander if one.label == "How this was answered"]
+
+
+def test_a_page_without_its_address_gets_it_back(store: Path) -> None:
+    page = open_page("s7", tenant="globex", user="u-003")
+    page.query_params.clear()  # as Streamlit does on a change of page
+    page.run()
+    assert session_of(page) == "s7" and page.query_params["user"] == "u-003"
+
+
+def test_whoever_is_chosen_has_sessions_and_data_of_their_own(store: Path) -> None:
+    page = ask(open_page("mine"), "How many points do I have?")
+    page.selectbox(key="scenario-tenant").set_value("globex").run()
+    assert session_of(page) != "mine" and not page.chat_message and page.pills
+    page.selectbox(key="scenario-user").set_value("u-003").run()
+    ask(page, "How many points do I have?")
+    kept = SqliteStore(store)
+    (turn,) = kept.turns(session_id=session_of(page))
+    assert (turn.tenant_id, turn.user_id) == ("globex", "u-003") and kept.session(turn.session_id).location != "Rivermont"  # type: ignore[union-attr]
+    kept.close()
+    assert "globex/u-003" in htmls(page, "turn")
+    stranger = open_page("mine", tenant="globex", user="no-such-user")
+    assert "4,975" in text(stranger), "nobody of that name: it is the settings' own user"
+
+
+@pytest.mark.req("PC2-FR-12")
+def test_somebody_elses_data_is_blocked_and_stands_nowhere_on_the_page(store: Path) -> None:
+    page = open_page()
+    page.pills[0].set_value(next(option for option in chat.SUGGESTIONS if "Someone else" in option)).run()
+    assert not page.exception and steps(page)["Rewards"][0] == "error"
+    shown = "\n".join(str(element.proto) for element in [*page.main, *page.sidebar])
+    assert "1 blocked" in shown and "sent somebody else" in htmls(page, "faults")
+    assert PLANTED not in shown and str(PLANTED_NUMBER) not in shown and f"{PLANTED_NUMBER:,}" not in shown
+    assert not page.toggle(key="fault-rewards=foreign_principal").value, "it was for that one question"
+
+
+def test_thumbs_and_a_word_about_an_answer_are_kept(store: Path) -> None:
+    page = ask(open_page(), "How many points do I have?")
+    (thumbs,) = page.feedback
+    assert not page.text_input
+    thumbs.set_value(0).run()
+    page.text_input[0].set_value("  too short ").run()
+    again = _anew(page)
+    assert again.feedback[0].value == 0 and again.text_input[0].value == "too short"
+    again.feedback[0].set_value(1).run()
+    kept = SqliteStore(store)
+    (turn,) = kept.turns()
+    given = kept.feedback(turn.id)
+    kept.close()
+    assert given is not None and (given.score, given.note) == (1, "too short")
+
+
+def test_the_first_screen_says_what_this_is_and_what_the_panel_will_show(store: Path) -> None:
+    page = open_page()
+    assert len(page.pills[0].options) == 4 and "each part goes to the sub-agent" in text(page)
+    assert "whose data was read" in htmls(page, "turn") and "Offer details" in htmls(page, "turn")

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from kit.core.context import Session
-from kit.core.errors import KitError
+from kit.core.context import Principal, Session
+from kit.core.errors import KitError, UnknownId
 from kit.core.event import Event
 from kit.core.record import TurnRecord
 from kit.settings import Settings
@@ -39,6 +39,12 @@ def own(host: Host) -> Session:
     session = host.session("s1")
     assert session is not None
     return session
+
+
+def accepted(turn_id: str) -> TurnRecord:
+    """A turn that has only begun."""
+    who = {"tenant_id": "acme", "user_id": "u-001"}
+    return TurnRecord(id=turn_id, session_id="s1", **who, message="hello?", pattern="mediated", started_at=time.time() + 1)
 
 
 def test_two_followers_see_the_same_log_whenever_they_come(host: Host) -> None:
@@ -85,13 +91,46 @@ def test_closing_stops_running_turns_and_stores_them(tmp_path: Path) -> None:
 
 def test_a_turn_that_runs_elsewhere_is_interrupted_here(host: Host, tmp_path: Path) -> None:
     elsewhere = SqliteStore(tmp_path / "kit.db")  # alive, so the store leaves its turn alone
-    turn = TurnRecord(
-        id="t1", session_id="s1", tenant_id="acme", user_id="u-001", message="hello?", pattern="mediated", started_at=time.time()
-    )
+    turn = accepted("t1")
     elsewhere.begin_turn(turn)
     assert [view.status for view in host.views(own(host))] == ["interrupted"]
     elsewhere.end_turn(turn.model_copy(update={"status": "ok", "text": "Hello."}), [], [])
     assert [(view.status, view.answer) for view in host.views(own(host))] == [("ok", "Hello.")]
+    elsewhere.close()
+
+
+def test_whoever_is_named_has_a_session_in_their_own_city(host: Host) -> None:
+    who = Principal(tenant_id="globex", user_id="u-003")
+    theirs = host.session("s9", who)
+    assert theirs is not None and (theirs.principal, theirs.location) == (who, host.people[who])
+    assert own(host).location == host.kit.settings.location
+    host.kit.store.open_session(theirs)
+    assert host.session("s9") is None and host.session("s9", who) == theirs
+
+
+def test_a_turn_is_started_as_the_scenario_says_and_tells_so(host: Host) -> None:
+    turn_id = host.start(MIXED, own(host), ["support=error"], cap=2, pattern="mediated", model="offline")
+    view = advance(TurnView(), ended(host, turn_id))
+    assert view.faults == ("support=raise",) and view.routing is not None and view.routing.cap == 2
+    assert view.left_out and view.principal == own(host).principal
+    for wrong in ({"pattern": "mediatd"}, {"model": "offlin"}):
+        with pytest.raises(UnknownId, match=r"offline|mediated"):
+            host.start(MIXED, own(host), **wrong)  # type: ignore[arg-type]
+    assert host.start("hello", own(host)) == host.newest(own(host)) != turn_id
+
+
+def test_another_model_shares_store_and_tools_with_the_kit(host: Host) -> None:
+    other = host.on("offline")
+    assert other is host.on("offline") and other.store is host.kit.store and other.tools is host.kit.tools
+    assert host.on(None) is host.kit and other.team is not host.kit.team
+
+
+def test_a_session_knows_its_newest_turn_whoever_ran_it(host: Host, tmp_path: Path) -> None:
+    assert host.newest(own(host)) == ""
+    ended(host, host.start("hello", own(host)))
+    elsewhere = SqliteStore(tmp_path / "kit.db")
+    elsewhere.begin_turn(accepted("t9"))
+    assert host.newest(own(host)) == "t9"
     elsewhere.close()
 
 

@@ -52,7 +52,7 @@ def compose(request: str, results: Sequence[Result]) -> str:
     parts: list[str] = []
     owed: list[str] = []
     seen: set[str] = set()
-    answered = 0
+    several = sum(not own_up(result) for result in results) > 1
     for result in results:
         failure = own_up(result)
         if failure:
@@ -61,13 +61,27 @@ def compose(request: str, results: Sequence[Result]) -> str:
         said, note = _apart(result.text)
         kept = _fresh(extract(request, said), seen)
         if kept:
-            opening = "" if answered == 0 else f"On {result.label}: "
-            parts.append(opening + kept)
-            answered += 1
+            kept = itemised(kept)
+            parts.append(f"**{result.label.capitalize()}:** {kept}" if several else kept)
         if note:
             parts.append(f"One reservation about {result.label}: {note.rstrip('.')}.")
     unique = list(dict.fromkeys(owed))
     return "\n\n".join([*parts, *([" ".join(unique)] if unique else [])]) or "I have nothing to report on that yet."
+
+
+def itemised(text: str) -> str:
+    """The same words, with a sentence that lists three things or more as a list: an item a line."""
+    lines: list[str] = []
+    for piece in sentences(text):
+        head, colon, rest = piece.partition(": ")
+        items = rest.rstrip(".").split("; ")
+        if colon and len(items) >= 3 and ";" not in head:
+            lines += [f"{head}:", *(f"- {item}" for item in items), ""]
+        elif lines and lines[-1]:
+            lines[-1] += f" {piece}"
+        else:
+            lines.append(piece)
+    return "\n".join(lines).strip()
 
 
 def own_up(result: Result) -> str:
@@ -75,8 +89,8 @@ def own_up(result: Result) -> str:
     if left := _NOT_ASKED.match(result.text):
         return f"I left out {left['part']} for now; ask me again and I'll take it next."
     if missing := _NO_ANSWER.match(result.text):
-        because = f": {missing['why']}" if missing["why"] else ""
-        return f"I wasn't able to get an answer about {missing['part']} right now{because}."
+        because = f": {missing['why']}" if missing["why"] else " right now"
+        return f"I wasn't able to get an answer about {missing['part']}{because}."
     return f"I wasn't able to get an answer about {result.label} right now." if result.failed else ""
 
 

@@ -1,6 +1,5 @@
 """The chat: a question, its sub-agents at work side by side, one answer, and how it came about."""
 
-import uuid
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -8,10 +7,12 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from kit.core.context import Session
-from kit.core.errors import KitError
-from kit.core.fault import Fault, kinds_of
 from kit.settings import Settings
-from kit.ui.canvas import Canvas, ask
+from kit.ui import address, scenario
+from kit.ui.canvas import Canvas, Setting, ask
+from kit.ui.frame import STYLE, open_host, told, visitor
+from kit.ui.panel import Panel
+from kit.ui.scenario import Scenario
 from kit.ui.view import TurnView, advance, lost
 
 if TYPE_CHECKING:
@@ -21,12 +22,26 @@ WINDOW = 10
 """Turns shown at first, and added by each "Show earlier"."""
 DEEP = 3
 """Newest turns that are shown with their steps and their trace: replaying more makes a long session slow."""
-STYLE = "<style>.stMainBlockContainer { padding-top: 3.5rem; }</style>"
+LOOK = 4.0
+"""Seconds between two looks of an idle tab for a question asked in another one."""
+MIXED = "My receipt didn't scan, how many points do I have, and find coffee deals"
+
+
+@dataclass(frozen=True)
+class Suggestion:
+    """A question to begin with, and what goes wrong while it is answered."""
+
+    question: str
+    faults: tuple[str, ...] = ()
+
+
 SUGGESTIONS = {
-    ":material/stars: My points": "How many points do I have?",
-    ":material/hub: Three things at once": "My receipt didn't scan, how many points do I have, and find coffee deals",
-    ":material/restaurant: Dinner and games": "Find thai restaurants nearby, and how far am I in my games?",
-    ":material/waving_hand: Small talk": "Hi there, how are you?",
+    ":material/stars: My points": Suggestion("How many points do I have?"),
+    ":material/hub: Three things at once": Suggestion(MIXED),
+    ":material/timer_off: Three at once, rewards times out": Suggestion(MIXED, ("rewards=hang",)),
+    ":material/gpp_maybe: Someone else's data": Suggestion(
+        "How many points do I have, and find coffee deals", ("rewards=foreign_principal",)
+    ),
 }
 
 
@@ -34,25 +49,8 @@ def page() -> None:
     """Draws the page; turns go on in the host whatever becomes of this run."""
     st.html(STYLE)
     place = _Places.lay()
-    try:
+    with told(place.top):
         _conversation(place)
-    except KitError as error:
-        place.top.error(str(error).replace("$", r"\$"), icon=":material/error:")
-    except OSError as error:
-        place.top.error(f"{error.strerror or error}: {error.filename or 'the kit could not be opened'}", icon=":material/error:")
-
-
-@st.cache_resource(show_spinner=False, hash_funcs={Settings: Settings.model_dump_json}, on_release=lambda host: host.close())
-def open_host(settings: Settings) -> "Host":
-    """The process' one host for these settings."""
-    from kit.ui.host import Host  # brings the whole kit: the first screen does not wait for it
-
-    return Host(settings)
-
-
-def new_session() -> None:
-    """Gives the page an address of its own, with nothing asked yet."""
-    st.query_params["session"] = st.session_state["fresh"] = uuid.uuid4().hex
 
 
 @dataclass(frozen=True)
@@ -60,103 +58,122 @@ class _Places:
     """Where things go, laid out in the same order on every run: a page that is drawn in place shows nothing twice."""
 
     header: DeltaGenerator
+    phone: DeltaGenerator
     top: DeltaGenerator
     turns: DeltaGenerator
+    desk: DeltaGenerator
     stop: DeltaGenerator
-    message: str | None
+    asked: Suggestion | None
     """What was just asked."""
 
     @classmethod
     def lay(cls) -> "_Places":
-        header = st.container(horizontal=True, vertical_alignment="center")
-        header.markdown("**dispatch-kit**", width="content")
-        top = st.empty()
-        turns = st.container()
+        chat, side = st.columns([5, 2], gap="large")
+        with chat:
+            header = st.container(horizontal=True, vertical_alignment="center", key="header")
+            header.markdown("**dispatch-kit**", width="content")
+            top = st.empty()
+            turns = st.container()
+        phone = header.container(key="panel-phone", width="content").popover("This turn", icon=":material/info:", type="tertiary")
+        desk = side.container(key="panel-desk")
         with st.bottom:
             stop = st.empty()
         # Not inside st.bottom: only an input that finds its own way down makes the page follow new text.
         typed = st.chat_input("Ask about points, receipts or offers", submit_mode="disable")
-        message = st.session_state.pop("ask", None) or typed
-        return cls(header, top, turns, stop, message if message and message.strip() else None)
+        question, faults = st.session_state.pop("ask", None) or (typed, ())
+        asked = Suggestion(question, faults) if question and question.strip() else None
+        return cls(header, phone, top, turns, desk, stop, asked)
 
 
 def _conversation(place: _Places) -> None:
-    fresh = st.session_state.get("fresh") == st.query_params["session"]
-    if fresh and not place.message:
+    fresh = st.session_state.get("fresh") == address.read("session")
+    if fresh and not place.asked:
         _first_screen(place.top)
     host = open_host(Settings.read())
-    place.header.badge(host.kit.model, icon=":material/memory:", color="gray")
-    faults = _faults(host, place.header)
+    chosen = scenario.panel(host)
+    place.header.badge(host.on(chosen.model).model, icon=":material/memory:", color="gray")
     session = _session(host)
-    if place.message:
-        host.start(place.message, session, faults)
-        st.session_state.pop("fresh", None)
-    window = st.session_state.get("window", WINDOW)
+    if place.asked:
+        _start(host, session, place.asked, chosen)
+    window, newest = st.session_state.get("window", WINDOW), host.newest(session)
     views = host.views(session, limit=window)
     if views:
         place.header.space("stretch")
-        place.header.button("New chat", icon=":material/add:", type="tertiary", on_click=new_session)
+        place.header.button("New chat", icon=":material/add:", type="tertiary", on_click=address.new_session)
     if not views and not fresh:
         _first_screen(place.top)
     if len(views) == window:
         place.top.button("Show earlier", icon=":material/history:", on_click=_widen, type="tertiary")
+    panel = Panel(place.desk, place.phone, full=chosen.detail == "full")
+    if views:
+        panel.draw(views[-1])
+    else:
+        panel.explain(agent for agent in host.kit.team.agents if agent != host.kit.team.root)
+    budgets = {agent_id: agent.time_budget for agent_id, agent in host.kit.team.agents.items()}
+    setting = Setting(host.kit.store, chosen.detail == "full", budgets)
     with place.turns:
-        _turns(host, views, place.stop)
+        _turns(host, views, setting, panel, place.stop)
+    _look(host, session, newest)
 
 
-def _faults(host: "Host", header: DeltaGenerator) -> list[Fault]:
-    """What the next questions are made to run into; chosen by a person, empty until then (PC2-S5.8)."""
-    team = host.kit.team
-    known = [Fault(where=who, kind=kind) for who in team.agents for kind in kinds_of(who, team.root)]
-    with header.popover("Failures", icon=":material/bolt:", type="tertiary"):
-        st.caption("Parts that fail on purpose while they are listed here. The services and their failures are simulated.")
-        chosen = st.multiselect("Make fail", known, format_func=lambda fault: fault.label, key="faults")
-    if chosen:
-        header.badge("failures on", icon=":material/bolt:", color="orange")
-    return chosen
+@st.fragment(run_every=LOOK)
+def _look(host: "Host", session: Session, newest: str) -> None:
+    """Draws the page anew once the session was asked something elsewhere."""
+    if host.newest(session) != newest:
+        st.rerun()
+
+
+def _start(host: "Host", session: Session, asked: Suggestion, chosen: Scenario) -> None:
+    """The one place where a turn begins."""
+    faults = tuple(dict.fromkeys((*chosen.faults, *asked.faults)))
+    host.start(asked.question, session, faults, pattern=chosen.pattern, cap=chosen.cap, model=chosen.model)
+    st.session_state.pop("fresh", None)
 
 
 def _session(host: "Host") -> Session:
     """The session of the page's address; a fresh one when that is somebody else's."""
-    session = host.session(st.query_params["session"])
+    who = visitor(host)
+    session = host.session(address.read("session"), who)
     if session is None:
-        new_session()
-        session = host.kit.session(st.query_params["session"])
+        address.new_session()
+        session = host.session(address.read("session"), who)
+    assert session is not None
     return session
 
 
 def _first_screen(place: DeltaGenerator) -> None:
-    with place.container():
+    with place.container(key="first"):
         st.markdown("## What can I look up for you?")
         st.markdown(
             "Ask several things in one message: each part goes to the sub-agent that knows it, all work at the same time, "
-            "and you get one answer."
+            "and you get one answer, also when a part fails."
         )
         st.pills("Try one", list(SUGGESTIONS), key="suggestion", on_change=_suggested, label_visibility="collapsed")
+        st.caption("The last two break a part on purpose, so that you see what the answer says then.")
 
 
 def _suggested() -> None:
     picked = st.session_state.pop("suggestion", None)
     if picked:
-        ask(SUGGESTIONS[picked])
+        ask(SUGGESTIONS[picked].question, SUGGESTIONS[picked].faults)
 
 
 def _widen() -> None:
     st.session_state["window"] = st.session_state.get("window", WINDOW) + WINDOW
 
 
-def _turns(host: "Host", views: list[TurnView], stop: DeltaGenerator) -> None:
+def _turns(host: "Host", views: list[TurnView], setting: Setting, panel: Panel, stop: DeltaGenerator) -> None:
     running: list[tuple[Canvas, TurnView]] = []
     for age, view in zip(range(len(views), 0, -1), views, strict=True):
-        canvas = Canvas(view.question)
+        canvas = Canvas(view.question, setting)
         canvas.draw(view, steps=age <= DEEP, again=age == 1)
         if view.running:
             running.append((canvas, view))
     for canvas, view in running:
-        _follow(host, canvas, view, stop)
+        _follow(host, canvas, panel, view, stop)
 
 
-def _follow(host: "Host", canvas: Canvas, view: TurnView, stop: DeltaGenerator) -> None:
+def _follow(host: "Host", canvas: Canvas, panel: Panel, view: TurnView, stop: DeltaGenerator) -> None:
     """Draws a turn as it happens. A click is noticed at the next draw, so there is one every 200 ms even when all is silent."""
     stop.button("Stop", icon=":material/stop_circle:", key=f"stop-{view.turn_id}", on_click=host.cancel, args=(view.turn_id,))
     while view.running:
@@ -167,3 +184,4 @@ def _follow(host: "Host", canvas: Canvas, view: TurnView, stop: DeltaGenerator) 
         if not view.running:
             stop.empty()
         canvas.draw(view, again=True)
+        panel.draw(view)

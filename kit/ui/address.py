@@ -1,0 +1,52 @@
+"""What the page's address holds: its session, who is looking, the scenario. It survives a reload and a change of page."""
+
+import uuid
+
+import streamlit as st
+
+KEPT = ("session", "tenant", "user", "fault", "cap", "pattern", "model", "detail")
+"""Parts of the address that belong to all pages."""
+
+
+def keep() -> None:
+    """Puts back what a change of page took out of the address, and gives a new visitor a session."""
+    kept: dict[str, list[str]] = st.session_state.setdefault("address", {})
+    for name in KEPT:
+        if name in st.query_params:
+            kept[name] = st.query_params.get_all(name)
+        elif name in kept:
+            st.query_params[name] = kept[name]
+    if not read("session"):
+        new_session()
+
+
+def read(name: str) -> str:
+    """The last value of a part of the address; empty when it has none."""
+    return st.query_params.get(name, "")
+
+
+def read_all(name: str) -> list[str]:
+    """Every value of a part of the address."""
+    return st.query_params.get_all(name)
+
+
+def put(name: str, *values: str) -> None:
+    """Makes a part of the address these values; none takes it out."""
+    kept: dict[str, list[str]] = st.session_state.setdefault("address", {})
+    if values:
+        kept[name] = list(values)
+        st.query_params[name] = list(values)
+    else:
+        kept.pop(name, None)
+        st.query_params.pop(name, None)
+
+
+def new_session() -> None:
+    """Gives the page an address of its own, with nothing asked yet."""
+    st.session_state["fresh"] = uuid.uuid4().hex
+    put("session", st.session_state["fresh"])
+
+
+def of_visitor() -> dict[str, str]:
+    """The part that says who is looking, for links that open in a tab of their own."""
+    return {name: read(name) for name in ("tenant", "user") if read(name)}

@@ -1,0 +1,55 @@
+"""A person's thumb on an answer, and a word about it: kept in the store, so that it outlives the page."""
+
+from functools import partial
+
+import streamlit as st
+
+from kit.core.errors import KitError
+from kit.core.record import Feedback
+from kit.stores.protocol import Store
+
+
+def thumbs(store: Store, turn_id: str) -> Feedback | None:
+    """Draws the thumbs of a stored turn as they were given; returns what was given."""
+    given = store.feedback(turn_id)
+    key = f"thumb-{turn_id}"
+    st.feedback("thumbs", key=key, default=given.score if given else None, on_change=partial(_rate, store, turn_id, key))
+    return given
+
+
+def remark(store: Store, given: Feedback) -> None:
+    """Room for a word beside a thumb."""
+    key = f"note-{given.turn_id}"
+    asked = "What was good about it?" if given.score else "What was wrong?"
+    st.text_input(
+        "A word about this answer",
+        given.note,
+        max_chars=500,
+        key=key,
+        placeholder=f"{asked} (optional, Enter keeps it)",
+        label_visibility="collapsed",
+        on_change=partial(_remark, store, given, key),
+    )
+
+
+def _rate(store: Store, turn_id: str, key: str) -> None:
+    given = store.feedback(turn_id)
+    score = st.session_state[key]
+    if score is None:  # a thumb can be turned, not taken back
+        st.session_state[key] = given.score if given else None
+    else:
+        _keep(store, Feedback(turn_id=turn_id, score=score, note=given.note if given else ""))
+
+
+def _remark(store: Store, given: Feedback, key: str) -> None:
+    if _keep(store, given.model_copy(update={"note": st.session_state[key].strip()})):
+        st.toast("Thank you, it is kept with the answer.", icon=":material/check:")
+
+
+def _keep(store: Store, feedback: Feedback) -> bool:
+    try:
+        store.give_feedback(feedback)
+    except KitError as error:
+        st.toast(str(error).replace("$", r"\$"), icon=":material/error:")
+        return False
+    return True

@@ -1,0 +1,105 @@
+"""Cards and tables of what sub-agents found: only of those that answered, each thing once, and never as markup."""
+
+from html.parser import HTMLParser
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+
+from kit.core.event import AgentStarted, Component, ToolStarted
+from kit.ui.components import found, html
+from kit.ui.view import TurnView, advance
+from tests.app.logs import Stamped, answered, begin, end, failed, stamp
+
+OFFER = {"id": "o1", "title": "200 points on Oat Milk", "product": "Oat Milk", "points": 200, "minimum": 2, "ends": "2026-11-20"}
+KINDS = ("offer", "product", "points", "reward", "receipt", "game", "restaurant", "retailer", "thing_unheard_of")
+JSON = some.recursive(
+    some.none() | some.booleans() | some.integers(-5, 10**7) | some.floats(allow_nan=False) | some.text(max_size=8),
+    lambda inner: some.lists(inner, max_size=3) | some.dictionaries(some.text(max_size=5), inner, max_size=3),
+    max_leaves=6,
+)
+FIELDS = """id title name product points price_cents minimum minimum_cents quantity date retailer retailers ends starts
+balance pending earned_30_days spent_30_days methods affordable missing next_goal next_points step steps genre rating miles
+address nearest opens closes lines status total_cents"""
+PAYLOADS = some.dictionaries(some.sampled_from(FIELDS.split()), JSON, max_size=6)
+
+
+def view_of(*shown: tuple[str, str, dict[str, Any]], fails: str = "", tools: dict[str, str] | None = None) -> TurnView:
+    """A turn in which agents showed these (agent, type, payload) from a tool each."""
+    agents = dict.fromkeys(agent for agent, _, _ in shown)
+    bodies: list[Stamped] = [(0.1, f"a-{agent}", "s1", AgentStarted(agent=agent, call_id=agent, query="q")) for agent in agents]
+    for place, (agent, kind, payload) in enumerate(shown):
+        span, tool = f"t{place}", (tools or {}).get(str(payload.get("id")), "search")
+        bodies.append((0.2, span, f"a-{agent}", ToolStarted(agent=agent, tool=tool, call_id=span)))
+        bodies.append((0.3, span, f"a-{agent}", Component(agent=agent, type=kind, payload=payload)))
+    bodies += [(0.9, f"a-{a}", "s1", failed(a, "timeout") if a == fails else answered(a)) for a in agents]
+    return advance(TurnView(), stamp([*begin(), *bodies, *end("Here.", *agents)]))
+
+
+class Elements(HTMLParser):
+    """Tags and texts of a page."""
+
+    def __init__(self, page: str):
+        super().__init__()
+        self.tags: set[str] = set()
+        self.attributes: set[str] = set()
+        self.text = ""
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        self.attributes |= {name for name, _ in attrs}
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def test_an_offer_is_a_card_with_its_points_and_its_end() -> None:
+    text = Elements(html(view_of(("shop", "offer", OFFER)))).text
+    assert all(part in text for part in ("Oat Milk", "200 points", "Buy 2", "Until 20 Nov 2026"))
+
+
+def test_receipts_are_a_table_and_a_single_one_lists_its_items() -> None:
+    row = {"id": "r1", "date": "2026-10-31", "retailer": "Corner Basket", "total_cents": 4744, "points": 75, "status": "pending"}
+    page = Elements(html(view_of(("ereceipts", "receipt", row), ("ereceipts", "receipt", row | {"id": "r2"}))))
+    assert "table" in page.tags and page.text.count("$47.44") == 2 and "31 Oct 2026" in page.text
+    lines = [{"name": "Oat Milk", "quantity": 2, "price_cents": 300}]
+    assert "Oat Milk" in Elements(html(view_of(("ereceipts", "receipt", row | {"lines": lines})))).text
+
+
+def test_nothing_is_shown_of_an_agent_that_did_not_answer() -> None:
+    view = view_of(("shop", "offer", OFFER), ("rewards", "points", {"balance": 4975}), fails="shop")
+    assert [kind for kind, _ in found(view)] == ["points"] and "Oat Milk" not in html(view)
+
+
+def test_a_thing_found_twice_is_shown_once() -> None:
+    view = view_of(("shop", "offer", OFFER), ("offer_details", "offer", OFFER), ("shop", "offer", OFFER | {"id": "o2"}))
+    assert [(kind, len(payloads)) for kind, payloads in found(view)] == [("offer", 2)]
+
+
+def test_where_an_agent_chose_what_to_show_only_that_is_shown() -> None:
+    shown = [
+        ("shop", "offer", OFFER),
+        ("shop", "offer", OFFER | {"id": "o2", "product": "Tea"}),
+        ("play", "game", {"id": "g", "name": "Farm"}),
+    ]
+    view = view_of(*shown, tools={"o2": "render_offers"})
+    assert "Tea" in html(view) and "Oat Milk" not in html(view) and "Farm" in html(view)
+
+
+def test_a_turn_that_found_nothing_shows_nothing() -> None:
+    assert html(advance(TurnView(), stamp([*begin(), *end("Hello.")]))) == ""
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_markup_in_a_payload_is_text(kind: str) -> None:
+    evil = '<img src=x onerror=alert(1)>"><script>x</script>'
+    row = dict.fromkeys(("title", "name", "product", "retailer", "status", "address", "category", "kind"), evil)
+    page = Elements(html(view_of(("shop", kind, {"id": evil, **row}), (evil, evil, {"title": evil}))))
+    assert evil in page.text and not page.tags & {"img", "script"} and "onerror" not in page.attributes
+
+
+@given(some.lists(some.tuples(some.sampled_from(KINDS), PAYLOADS), min_size=1, max_size=4))
+def test_whatever_a_payload_holds_the_page_is_drawn(shown: list[tuple[str, dict[str, Any]]]) -> None:
+    assert isinstance(html(view_of(*(("shop", kind, payload) for kind, payload in shown))), str)

@@ -1,0 +1,88 @@
+"""What the turn panel says: a fold over events, in words."""
+
+from typing import get_args
+
+import pytest
+
+from kit.core.event import Acknowledged, Body, Envelope, GuardAction, Guarded, TurnStarted
+from kit.core.fault import CATALOGUE, RAW, Fault
+from kit.core.outcome import Failure, Usage
+from kit.ui.facts import Fact, facts, fault_words, headline
+from kit.ui.view import TurnView, advance
+from tests.app.logs import WHO, Stamped, begin, decision, end, failed, mixed, stamp
+
+
+def known(*bodies: Body, over: bool = True) -> dict[str, Fact]:
+    """Name -> fact, of a turn with these events in it."""
+    rest: list[Stamped] = [(0.1, "s1", None, body) for body in bodies]
+    log = stamp([*begin(), *rest, *(end("done", "rewards") if over else [])])
+    return {fact.name: fact for fact in facts(advance(TurnView(), log))}
+
+
+def envelope(verified: bool) -> Envelope:
+    return Envelope(agent="rewards", domain_type="rewards", enricher_id="balance", status="ok", principal_verified=verified)
+
+
+def test_a_turn_tells_whom_it_asked_and_what_became_of_it() -> None:
+    outcome = Failure(call_id="b", agent="shop", axis="data", reason="unavailable", detail="HTTP 503")
+    told = {fact.name: fact for fact in facts(advance(TurnView(), mixed(outcome)))}
+    assert [(tag.text, tag.tone) for tag in told["agents"].tags] == [("Rewards", "good"), ("Shop", "bad")]
+    assert told["agents"].value == "rewards,shop" and told["agents"].lines == ("Shop: could not reach its data",)
+    assert (told["intents"].value, told["cap"].value) == ("2/2", "within 4")
+    assert told["time"].text == "2.00 s, first words after 0.10 s"
+    assert told["tokens"].text == "1,200 in, 80 out" and told["cost"].text == "price not known"
+
+
+def test_a_running_turn_tells_only_what_is_known() -> None:
+    early = advance(TurnView(), mixed()[:12])
+    assert [fact.name for fact in facts(early)] == ["agents", "pattern"]
+    assert [tag.tone for tag in facts(early)[0].tags] == ["busy", "busy"]
+    assert headline(early).text == "Working"
+
+
+def test_foreign_replies_are_counted_apart_from_verified_ones() -> None:
+    mine, both, theirs = known(envelope(True)), known(envelope(True), envelope(False)), known(envelope(False))
+    assert [tag.text for tag in mine["principal"].tags] == ["1 verified"] and mine["principal"].text == str(WHO)
+    assert [tag.text for tag in both["principal"].tags] == ["1 verified", "1 blocked"]
+    assert [(tag.text, tag.tone) for tag in theirs["principal"].tags] == [("1 blocked", "bad")]
+    assert [tag.text for tag in known()["principal"].tags] == ["none was fetched"]
+
+
+@pytest.mark.parametrize("action", get_args(GuardAction))
+def test_every_act_of_a_guard_is_worded_without_its_raw_reason(action: GuardAction) -> None:
+    for guard in ("failsafe", "duplicate", "echo", "overlap", "verbatim", "fastpath", "acknowledge", "rescue", "preamble"):
+        (line,) = known(Guarded(guard=guard, agent="offer_details", action=action, reason=RAW))["guards"].lines
+        assert RAW not in line and "_" not in line and "{" not in line and line[0].isupper()
+
+
+@pytest.mark.parametrize("path", ["composed", "recomposed", "appended", "rescued"])
+def test_how_an_answer_owned_up_is_told(path: str) -> None:
+    assert known(Acknowledged(path=path, owed=("shop",)))["acknowledged"].text  # type: ignore[arg-type]
+    assert known()["acknowledged"].text == "nothing was owed"
+
+
+def test_what_was_made_to_fail_is_told_in_words_and_outlives_its_catalogue() -> None:
+    started = TurnStarted(
+        message="q", session_id="s", principal=WHO, pattern="p", started_at=1.0, faults=("rewards=hang:3", "a=gone")
+    )
+    (fact,) = [fact for fact in facts(advance(TurnView(), stamp([(0.0, "s1", None, started)]))) if fact.name == "faults"]
+    assert fact.lines == ("Rewards does not answer in time", "a=gone")
+    assert all(Fault.of(str(Fault(where="a", kind=kind))).kind == kind and fault_words(f"a={kind}") for kind in CATALOGUE)
+
+
+def test_who_answered_directly_asked_nobody_and_an_unpriced_turn_is_not_free() -> None:
+    direct = stamp([*begin("hi"), *end("Hello!", usage=Usage(input_tokens=1, cost=0.0))])
+    told = {fact.name: fact.text for fact in facts(advance(TurnView(), direct))}
+    assert told["agents"] == "nobody: answered directly" and told["cost"] == "$0"
+
+
+def test_a_turn_over_its_limit_names_who_was_left_out() -> None:
+    log = stamp(
+        [
+            *begin(),
+            (0.1, "s1", None, decision("shop", cap=1, behavior="over", dropped=("play",))),
+            (0.2, "s9", "s1", failed("shop", "timeout")),
+        ]
+    )
+    told = {fact.name: fact for fact in facts(advance(TurnView(), log))}
+    assert told["cap"].value == "over 1" and "over the limit of 1" in told["cap"].text

@@ -1,0 +1,21 @@
+"""The scenario: what the address may ask for, and what it may not."""
+
+import pytest
+
+from kit.core.model import OFFLINE, ModelSpec
+from kit.settings import Settings
+from kit.ui.scenario import wanting
+
+OPENAI, LOCAL = ModelSpec(key="gpt-x", provider="openai"), ModelSpec(key="local", provider="openai")
+
+
+@pytest.mark.parametrize(
+    ("settings", "offline", "openai", "local"),
+    [
+        (Settings(), "", "OPENAI_API_KEY", "OPENAI_BASE_URL"),
+        (Settings(openai_api_key="k"), "", "", "OPENAI_BASE_URL"),
+        (Settings(openai_base_url="http://127.0.0.1:9/v1"), "", "", ""),
+    ],
+)
+def test_a_model_that_cannot_be_used_says_what_is_wanting(settings: Settings, offline: str, openai: str, local: str) -> None:
+    assert [wanting(spec, settings) for spec in (OFFLINE, OPENAI, LOCAL)] == [offline, openai, local]
