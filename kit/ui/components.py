@@ -85,7 +85,9 @@ def _table(heading: str, table: Table) -> str:
     rows = "".join(f"<tr>{cells(row, 'td')}</tr>" for row in table.rows)
     head = cells(table.columns, "th", ' scope="col"')
     inner = f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
-    return f'<div class="rows" data-found="{escape(heading)}" tabindex="0" role="group" aria-label="{escape(heading)}">{inner}</div>'
+    return (
+        f'<div class="rows" data-found="{escape(heading)}" tabindex="0" role="group" aria-label="{escape(heading)}">{inner}</div>'
+    )
 
 
 def _offer(row: Payload) -> Card:
@@ -103,7 +105,10 @@ def _product(row: Payload) -> Card:
     return Card(
         title=_text(row, "name"),
         mark=_money(row, "price_cents"),
-        lines=(bought or _text(row, "category").replace("_", " ").capitalize(), f"{_points(row)} on offer" if _points(row) else ""),
+        lines=(
+            bought or _text(row, "category").replace("_", " ").capitalize(),
+            f"{_points(row)} on offer" if _points(row) else "",
+        ),
     )
 
 
@@ -143,7 +148,9 @@ def _retailer(row: Payload) -> Card:
 
 def _anything(row: Payload) -> Card:
     title = _text(row, "title") or _text(row, "name") or _text(row, "id") or "Found"
-    lines = tuple(f"{key.replace('_', ' ').capitalize()}: {value}" for key, value in row.items() if isinstance(value, str | int | float))
+    lines = tuple(
+        f"{key.replace('_', ' ').capitalize()}: {value}" for key, value in row.items() if isinstance(value, str | int | float)
+    )
     return Card(title=title, lines=lines[:4])
 
 

@@ -76,7 +76,9 @@ def headline(view: TurnView) -> Tag:
     """How the turn stands."""
     if view.running:
         return Tag(text="Working", tone="busy")
-    tone: Tone = "good" if view.status == "ok" and not view.partial else "bad" if view.status in ("failed", "deadline") else "warn"
+    tone: Tone = (
+        "good" if view.status == "ok" and not view.partial else "bad" if view.status in ("failed", "deadline") else "warn"
+    )
     return Tag(text=view.headline, tone=tone)
 
 

@@ -25,18 +25,21 @@ def waterfall(trace: Trace, width: int = 640) -> "altair.LayerChart":
     return altair.LayerChart.from_dict({**waterfall_spec(trace), "width": width})
 
 
-def waterfall_spec(trace: Trace, *, dark: bool = False) -> dict[str, Any]:
+def waterfall_spec(trace: Trace, *, dark: bool = False, chosen: str = "") -> dict[str, Any]:
     """The same as a Vega-Lite specification, as wide as its place: a page needs no altair, which takes seconds to import.
 
-    Errors are outlined in red and named beside their bar. Every span has its label, however many there are.
+    Errors are outlined in red and named beside their bar. Every span has its label, however many there are. A click on a bar
+    sets the parameter `picked` to the span's id; the `chosen` one stands out.
     """
     data = rows(trace)
     end = max((row["ended"] for row in data), default=0.0)
     text = _ON_DARK if dark else _ON_LIGHT
     failed = {"test": "datum.status === 'error'", "value": text["error"]}
     scale = {"domain": [0, max(end, 0.01)], "nice": False}
+    others = {"condition": {"test": f"datum.id === {json.dumps(chosen)}", "value": 1}, "value": 0.45} if chosen else {"value": 1}
     bars = {
-        "mark": {"type": "bar", "height": 15, "cornerRadius": 2, "strokeWidth": 2},
+        "name": "bars",
+        "mark": {"type": "bar", "height": 15, "cornerRadius": 2, "strokeWidth": 2, "cursor": "pointer"},
         "encoding": {
             "x": {"field": "started", "type": "quantitative", "title": "seconds", "axis": {"tickCount": 6}, "scale": scale},
             "x2": {"field": "ended"},
@@ -54,6 +57,7 @@ def waterfall_spec(trace: Trace, *, dark: bool = False) -> dict[str, Any]:
                 },
             },
             "stroke": {"condition": failed, "value": "transparent"},
+            "opacity": others,
             "tooltip": [{"field": name, "type": "nominal"} for name in _TOLD],
             "description": {"field": "said", "type": "nominal"},
         },
@@ -74,6 +78,7 @@ def waterfall_spec(trace: Trace, *, dark: bool = False) -> dict[str, Any]:
     chart = {"data": {"values": data}, "encoding": {"y": _names(data)}, "layer": [bars, after, before]}
     return {
         "layer": [chart],
+        "params": [{"name": "picked", "select": {"type": "point", "fields": ["id"]}, "views": ["bars"]}],
         "height": _ROW * len(data),
         "autosize": {"type": "fit-x", "contains": "padding"},
     }
@@ -91,12 +96,15 @@ def rows(trace: Trace) -> list[dict[str, Any]]:
     return made
 
 
+def took(seconds: float) -> str:
+    """Seconds as a person reads them: short ones in milliseconds."""
+    return f"{seconds:.2f} s" if seconds >= 0.1 else f"{seconds * 1000:.0f} ms"
+
+
 _TOLD = ("span", "agent", "kind", "status", "took", "tokens", "cost", "error")
 
 
 def _row(place: int, depth: int, span: Span, ended: float) -> dict[str, Any]:
-    seconds = ended - span.started
-    took = f"{seconds:.2f} s" if seconds >= 0.1 else f"{seconds * 1000:.0f} ms"
     name = str(span.attributes.get("purpose", span.name)) if span.kind == "model" else span.name
     return {
         "place": place,
@@ -108,12 +116,12 @@ def _row(place: int, depth: int, span: Span, ended: float) -> dict[str, Any]:
         "status": span.status,
         "started": round(span.started, 4),
         "ended": round(ended, 4),
-        "took": took,
+        "took": took(ended - span.started),
         "tokens": span.usage.input_tokens + span.usage.output_tokens,
         "cost": "–" if span.usage.cost is None else f"${span.usage.cost:.4f}",
         "error": span.error or "–",
-        "beside": took + _because(span),
-        "said": f"{name}, {span.kind}, {span.status}, {took}",
+        "beside": took(ended - span.started) + _because(span),
+        "said": f"{name}, {span.kind}, {span.status}, {took(ended - span.started)}",
     }
 
 
