@@ -36,7 +36,6 @@ def waterfall_spec(trace: Trace, *, dark: bool = False, chosen: str = "") -> dic
     text = _ON_DARK if dark else _ON_LIGHT
     failed = {"test": "datum.status === 'error'", "value": text["error"]}
     scale = {"domain": [0, max(end, 0.01)], "nice": False}
-    others = {"condition": {"test": f"datum.id === {json.dumps(chosen)}", "value": 1}, "value": 0.45} if chosen else {"value": 1}
     bars = {
         "name": "bars",
         "mark": {"type": "bar", "height": 15, "cornerRadius": 2, "strokeWidth": 2, "cursor": "pointer"},
@@ -50,37 +49,41 @@ def waterfall_spec(trace: Trace, *, dark: bool = False, chosen: str = "") -> dic
                 "legend": {
                     "orient": "top",
                     "title": None,
-                    "columns": 2,
-                    "columnPadding": 6,
-                    "rowPadding": 4,
+                    "columns": 4,
+                    "columnPadding": 12,
                     "labelFontSize": 12,
                 },
             },
             "stroke": {"condition": failed, "value": "transparent"},
-            "opacity": others,
             "tooltip": [{"field": name, "type": "nominal"} for name in _TOLD],
             "description": {"field": "said", "type": "nominal"},
         },
     }
     beside = {"text": {"field": "beside", "type": "nominal"}, "color": {"condition": failed, "value": text["ink"]}}
-    late = f"datum.ended > {0.72 * end}"
-    after = {
-        "transform": [{"filter": f"!({late})"}],
-        "mark": {"type": "text", "align": "left", "dx": 6, "fontSize": 11},
-        "encoding": {"x": {"field": "ended", "type": "quantitative"}, **beside},
-    }
-    before = {
-        "transform": [{"filter": late}],
-        "mark": {"type": "text", "align": "right", "dx": -6, "fontSize": 11},
-        "encoding": {"x": {"field": "started", "type": "quantitative"}, **beside},
+    late, early = f"datum.ended > {0.72 * end}", f"datum.started < {0.3 * end}"
+    after = _beside(beside, f"!({late})", "ended", "left", 6)
+    before = _beside(beside, f"{late} && !({early})", "started", "right", -6)
+    within = _beside({**beside, "color": {"value": "white"}}, f"{late} && {early}", "started", "left", 6)
+    row = {
+        "transform": [{"filter": f"datum.id === {json.dumps(chosen)}"}],
+        "mark": {"type": "rect", "color": text["ink"], "opacity": 0.16},
     }
     # The data stands inside: at the top, Streamlit would send it through pandas, seconds more on the first chart.
-    chart = {"data": {"values": data}, "encoding": {"y": _names(data)}, "layer": [bars, after, before]}
+    chart = {"data": {"values": data}, "encoding": {"y": _names(data)}, "layer": [row, bars, after, before, within]}
     return {
         "layer": [chart],
         "params": [{"name": "picked", "select": {"type": "point", "fields": ["id"]}, "views": ["bars"]}],
         "height": _ROW * len(data),
         "autosize": {"type": "fit-x", "contains": "padding"},
+    }
+
+
+def _beside(encoding: dict[str, Any], where: str, edge: str, align: str, dx: int) -> dict[str, Any]:
+    """What a bar took, at one of its edges; which one has room for it depends on where the bar lies."""
+    return {
+        "transform": [{"filter": where}],
+        "mark": {"type": "text", "align": align, "dx": dx, "fontSize": 11},
+        "encoding": {"x": {"field": edge, "type": "quantitative"}, **encoding},
     }
 
 
@@ -148,4 +151,5 @@ def _names(data: list[dict[str, Any]]) -> dict[str, Any]:
         "domain": False,
         "title": None,
     }
-    return {"field": "place", "type": "ordinal", "sort": None, "axis": axis}
+    order = {"domain": [row["place"] for row in data]}
+    return {"field": "place", "type": "ordinal", "sort": None, "scale": order, "axis": axis}

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
@@ -16,7 +16,7 @@ from kit.ui.decision import decision_html
 from kit.ui.export import export
 from kit.ui.facts import headline
 from kit.ui.frame import STYLE, open_host, told, visitor
-from kit.ui.shelf import AXES, STATES, State, Wanted, slow, table
+from kit.ui.shelf import AXES, STATES, Wanted, slow, table
 from kit.ui.span import choice, draw_span, log_html
 from kit.ui.view import TurnView, label
 from kit.ui.waterfall import waterfall_spec
@@ -80,21 +80,20 @@ def _list(host: "Host", who: Principal) -> None:
         st.caption(f"{len(found)} of {len(turns)} turns. Choose one to open its trace.")
         if last > 1:
             st.space("stretch")
-            st.pagination(last, key="traces-page") if hasattr(st, "pagination") else st.number_input(
-                "Page", 1, last, key="traces-page", width=140
-            )
+            st.pagination(last, key="traces-page")
 
 
 def _columns(longest: float) -> Mapping[str, Any]:
     config = st.column_config
     return {
-        "Question": config.TextColumn(width="large"),
-        "Sub-agents": config.ListColumn(),
-        "Seconds": config.ProgressColumn(format="%.2f s", min_value=0.0, max_value=max(longest, 0.01), width="small"),
-        "First words": config.NumberColumn(format="%.2f s", width="small", help="Seconds until the first words could be read"),
-        "Tokens": config.NumberColumn(format="localized", width="small"),
-        "Cost": config.NumberColumn(format="$%.4f", width="small", help="Empty where no price is known"),
-        "When": config.DatetimeColumn(format="D MMM, HH:mm:ss", width="small"),
+        "Question": config.TextColumn(width=255),
+        "How it ended": config.TextColumn(width=105),
+        "Sub-agents": config.ListColumn(width=215),
+        "Seconds": config.ProgressColumn(format="%.2f s", min_value=0.0, max_value=max(longest, 0.01), width=90),
+        "First words": config.NumberColumn(format="%.2f s", width=85, help="Seconds until the first words could be read"),
+        "Tokens": config.NumberColumn(format="localized", width=70),
+        "Cost": config.NumberColumn(format="$%.4f", width=75, help="Empty where no price is known"),
+        "When": config.DatetimeColumn(format="D MMM, HH:mm", width=100),
     }
 
 
@@ -112,7 +111,7 @@ def _wanted(turns: list[TurnRecord]) -> Wanted:
     session = address.read("session") if st.session_state.get("f-session") else ""
     return Wanted(
         text=text,
-        states=tuple(cast(list[State], states)),
+        states=tuple(states),
         agents=tuple(asked),
         axes=tuple(axes),
         session=session,
@@ -143,7 +142,7 @@ def _one(host: "Host", turn: TurnRecord) -> None:
         )
         return
     st.html(decision_html(view))
-    st.markdown("### Timeline")
+    st.markdown("#### Timeline")
     _timeline(turn, trace, view)
     with st.expander(f"All {len(view.events)} events", icon=":material/list:"):
         st.html(log_html(view.events))
@@ -171,7 +170,7 @@ def _heading(turn: TurnRecord, view: TurnView) -> None:
     took = f" · {view.seconds:.2f} s" if view.seconds is not None else ""
     first = f" · first words after {view.ttft:.2f} s" if view.ttft is not None else ""
     tokens = f" · {view.tokens:,} tokens" if view.tokens is not None else ""
-    st.markdown(f"#### {literal(turn.message)}")
+    st.markdown(f"### {literal(turn.message)}")
     st.markdown(f":{_BADGES[tag.tone]}-badge[{tag.text}] :gray[{when}{took}{first}{tokens}]")
 
 
@@ -207,9 +206,9 @@ def _jumps(spans: Mapping[str, Span], span: Span, late: Span | None, failed: Spa
             format_func=lambda one: choice(spans[one]),
             key=key,
             on_change=lambda: _choose(st.session_state[key]),
-            width=360,
+            width=340,
         )
-        if late is not None:
+        if late is not None and late is not failed:
             st.button(f"Slowest: {choice(late)}", icon=":material/hourglass_bottom:", on_click=_choose, args=(late.id,))
         if failed is not None:
             st.button(f"Failed: {choice(failed)}", icon=":material/error:", on_click=_choose, args=(failed.id,))
