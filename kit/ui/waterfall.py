@@ -25,10 +25,11 @@ def waterfall(trace: Trace, width: int = 640) -> "altair.LayerChart":
     return altair.LayerChart.from_dict({**waterfall_spec(trace), "width": width})
 
 
-def waterfall_spec(trace: Trace, *, dark: bool = False) -> dict[str, Any]:
+def waterfall_spec(trace: Trace, *, dark: bool = False, chosen: str = "") -> dict[str, Any]:
     """The same as a Vega-Lite specification, as wide as its place: a page needs no altair, which takes seconds to import.
 
-    Errors are outlined in red and named beside their bar. Every span has its label, however many there are.
+    Errors are outlined in red and named beside their bar. Every span has its label, however many there are. A click on a bar
+    sets the parameter `picked` to the span's id; the `chosen` one stands out.
     """
     data = rows(trace)
     end = max((row["ended"] for row in data), default=0.0)
@@ -36,7 +37,8 @@ def waterfall_spec(trace: Trace, *, dark: bool = False) -> dict[str, Any]:
     failed = {"test": "datum.status === 'error'", "value": text["error"]}
     scale = {"domain": [0, max(end, 0.01)], "nice": False}
     bars = {
-        "mark": {"type": "bar", "height": 15, "cornerRadius": 2, "strokeWidth": 2},
+        "name": "bars",
+        "mark": {"type": "bar", "height": 15, "cornerRadius": 2, "strokeWidth": 2, "cursor": "pointer"},
         "encoding": {
             "x": {"field": "started", "type": "quantitative", "title": "seconds", "axis": {"tickCount": 6}, "scale": scale},
             "x2": {"field": "ended"},
@@ -47,9 +49,8 @@ def waterfall_spec(trace: Trace, *, dark: bool = False) -> dict[str, Any]:
                 "legend": {
                     "orient": "top",
                     "title": None,
-                    "columns": 2,
-                    "columnPadding": 6,
-                    "rowPadding": 4,
+                    "columns": 4,
+                    "columnPadding": 12,
                     "labelFontSize": 12,
                 },
             },
@@ -59,23 +60,30 @@ def waterfall_spec(trace: Trace, *, dark: bool = False) -> dict[str, Any]:
         },
     }
     beside = {"text": {"field": "beside", "type": "nominal"}, "color": {"condition": failed, "value": text["ink"]}}
-    late = f"datum.ended > {0.72 * end}"
-    after = {
-        "transform": [{"filter": f"!({late})"}],
-        "mark": {"type": "text", "align": "left", "dx": 6, "fontSize": 11},
-        "encoding": {"x": {"field": "ended", "type": "quantitative"}, **beside},
-    }
-    before = {
-        "transform": [{"filter": late}],
-        "mark": {"type": "text", "align": "right", "dx": -6, "fontSize": 11},
-        "encoding": {"x": {"field": "started", "type": "quantitative"}, **beside},
+    late, early = f"datum.ended > {0.72 * end}", f"datum.started < {0.3 * end}"
+    after = _beside(beside, f"!({late})", "ended", "left", 6)
+    before = _beside(beside, f"{late} && !({early})", "started", "right", -6)
+    within = _beside({**beside, "color": {"value": "white"}}, f"{late} && {early}", "started", "left", 6)
+    row = {
+        "transform": [{"filter": f"datum.id === {json.dumps(chosen)}"}],
+        "mark": {"type": "rect", "color": text["ink"], "opacity": 0.16},
     }
     # The data stands inside: at the top, Streamlit would send it through pandas, seconds more on the first chart.
-    chart = {"data": {"values": data}, "encoding": {"y": _names(data)}, "layer": [bars, after, before]}
+    chart = {"data": {"values": data}, "encoding": {"y": _names(data)}, "layer": [row, bars, after, before, within]}
     return {
         "layer": [chart],
+        "params": [{"name": "picked", "select": {"type": "point", "fields": ["id"]}, "views": ["bars"]}],
         "height": _ROW * len(data),
         "autosize": {"type": "fit-x", "contains": "padding"},
+    }
+
+
+def _beside(encoding: dict[str, Any], where: str, edge: str, align: str, dx: int) -> dict[str, Any]:
+    """What a bar took, at one of its edges; which one has room for it depends on where the bar lies."""
+    return {
+        "transform": [{"filter": where}],
+        "mark": {"type": "text", "align": align, "dx": dx, "fontSize": 11},
+        "encoding": {"x": {"field": edge, "type": "quantitative"}, **encoding},
     }
 
 
@@ -91,12 +99,15 @@ def rows(trace: Trace) -> list[dict[str, Any]]:
     return made
 
 
+def took(seconds: float) -> str:
+    """Seconds as a person reads them: short ones in milliseconds."""
+    return f"{seconds:.2f} s" if seconds >= 0.1 else f"{seconds * 1000:.0f} ms"
+
+
 _TOLD = ("span", "agent", "kind", "status", "took", "tokens", "cost", "error")
 
 
 def _row(place: int, depth: int, span: Span, ended: float) -> dict[str, Any]:
-    seconds = ended - span.started
-    took = f"{seconds:.2f} s" if seconds >= 0.1 else f"{seconds * 1000:.0f} ms"
     name = str(span.attributes.get("purpose", span.name)) if span.kind == "model" else span.name
     return {
         "place": place,
@@ -108,12 +119,12 @@ def _row(place: int, depth: int, span: Span, ended: float) -> dict[str, Any]:
         "status": span.status,
         "started": round(span.started, 4),
         "ended": round(ended, 4),
-        "took": took,
+        "took": took(ended - span.started),
         "tokens": span.usage.input_tokens + span.usage.output_tokens,
         "cost": "–" if span.usage.cost is None else f"${span.usage.cost:.4f}",
         "error": span.error or "–",
-        "beside": took + _because(span),
-        "said": f"{name}, {span.kind}, {span.status}, {took}",
+        "beside": took(ended - span.started) + _because(span),
+        "said": f"{name}, {span.kind}, {span.status}, {took(ended - span.started)}",
     }
 
 
@@ -140,4 +151,5 @@ def _names(data: list[dict[str, Any]]) -> dict[str, Any]:
         "domain": False,
         "title": None,
     }
-    return {"field": "place", "type": "ordinal", "sort": None, "axis": axis}
+    order = {"domain": [row["place"] for row in data]}
+    return {"field": "place", "type": "ordinal", "sort": None, "scale": order, "axis": axis}

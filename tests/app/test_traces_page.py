@@ -1,0 +1,161 @@
+"""The traces page, run by Streamlit's own test driver over a store with real turns."""
+
+import asyncio
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from kit.core.context import Principal, Session
+from kit.core.record import TurnRecord
+from kit.core.trace import trace_of
+from kit.settings import Settings
+from kit.stores.sqlite import SqliteStore
+from kit.ui import frame
+from kit.ui.decision import decision_html
+from kit.ui.export import export
+from kit.ui.view import TurnView
+from kit.wire import open_kit
+from tests.app.logs import mixed
+
+ALONE = "from kit.ui import address; from kit.ui.pages import traces; address.keep(); traces.page()"
+"""The page as app.py runs it, without its neighbours: the driver knows pages only as files."""
+MIXED = "My receipt didn't scan, how many points do I have, and find coffee deals"
+
+
+@pytest.fixture(scope="module")
+def asked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store with three turns of one person and one of another."""
+    path = tmp_path_factory.mktemp("traces") / "kit.db"
+
+    async def turns() -> None:
+        async with open_kit(Settings(store=str(path), pace=0, model="offline"), faults=True) as kit:
+            mine = kit.session("mine")
+            await kit.ask("How many points do I have?", mine)
+            await kit.ask(MIXED, mine, faults=["rewards=foreign_principal"])
+            await kit.ask(MIXED, mine, cap=2)
+            await kit.ask("How many points do I have?", kit.session("theirs", user="u-002"))
+
+    asyncio.run(turns())
+    return path
+
+
+@pytest.fixture
+def page(asked: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[AppTest]:
+    monkeypatch.setenv("KIT_PACE", "0")
+    monkeypatch.setenv("KIT_MODEL", "offline")
+    monkeypatch.setenv("KIT_STORE", str(asked))
+    for name in ("KIT_DECK", "KIT_TENANT", "KIT_USER", "OPIK_URL_OVERRIDE", "OPIK_API_KEY", "OTEL_EXPORTER_OTLP_ENDPOINT"):
+        monkeypatch.delenv(name, raising=False)
+    yield AppTest.from_string(ALONE, default_timeout=60)
+    frame.open_host.clear()
+
+
+def stored(path: Path, user: str = "u-001") -> list[TurnRecord]:
+    store = SqliteStore(path)
+    turns = store.turns(user_id=user)
+    store.close()
+    return turns
+
+
+def shown(page: AppTest) -> str:
+    assert not page.exception
+    return " ".join(str(one.value) for one in (*page.markdown, *page.caption, *page.warning, *page.info)) + " ".join(
+        element.proto.body for element in page.get("html")
+    )
+
+
+def open_turn(page: AppTest, turn: TurnRecord, span: str = "") -> AppTest:
+    page.query_params["turn"] = turn.id
+    if span:
+        page.query_params["span"] = span
+    return page.run()
+
+
+def test_the_list_holds_the_turns_of_who_is_looking_newest_first(page: AppTest, asked: Path) -> None:
+    page.run()
+    table = page.dataframe[0].value
+    assert list(table["Question"]) == [turn.message for turn in stored(asked)] and len(table) == 3
+    assert list(table["How it ended"]) == ["Partly answered", "Partly answered", "Answered"]
+    assert "3 of 3 turns" in shown(page)
+
+
+def test_filters_narrow_the_list_and_say_when_nothing_is_left(page: AppTest) -> None:
+    page.run()
+    page.multiselect(key="f-axes").set_value(["cap"]).run()
+    assert len(page.dataframe[0].value) == 1
+    page.multiselect(key="f-axes").set_value([])
+    page.text_input(key="f-text").set_value("coffee receipt").run()
+    assert len(page.dataframe[0].value) == 2
+    page.text_input(key="f-text").set_value("zeppelin").run()
+    assert not page.dataframe and "Take out a filter" in shown(page)
+
+
+@pytest.mark.req("PC2-FR-15")
+def test_a_trace_opens_with_its_routing_decision_as_it_was_stored(page: AppTest, asked: Path) -> None:
+    capped = stored(asked)[0]
+    said = shown(open_turn(page, capped))
+    assert "3 intents seen" in said and "3 calls made" in said and "over the limit of 2 at once" in said
+    assert "never ran: over the limit" in said
+    routing = TurnView.of(capped, SqliteStore(asked).events(capped.id)).routing
+    assert routing is not None and len(routing.invoked) == 2 and len(routing.dropped) == 1
+
+
+@pytest.mark.req("PC2-FR-12")
+def test_a_blocked_reply_is_said_and_nothing_of_it_is_in_page_or_file(page: AppTest, asked: Path) -> None:
+    blocked = stored(asked)[1]
+    said = shown(open_turn(page, blocked))
+    assert "blocked" in said and "verified" in said
+    events = tuple(SqliteStore(asked).events(blocked.id))
+    file = json.loads(export(blocked, events))
+    assert {span["id"] for span in file["spans"]} == {span.id for span in trace_of(events).spans}
+    assert len(file["events"]) == len(events) and file["routing"]["invoked"] == list(blocked.invoked)
+    foreign = [word for word in ("u-002", "globex") if word in json.dumps(file) or word in said]
+    assert not foreign
+
+
+def test_somebody_elses_trace_cannot_be_opened_by_its_address(page: AppTest, asked: Path) -> None:
+    theirs = stored(asked, "u-002")[0]
+    open_turn(page, theirs)
+    assert "no such trace of yours" in shown(page) and len(page.dataframe[0].value) == 3
+
+
+def test_the_address_chooses_the_span_and_a_choice_changes_the_address(page: AppTest, asked: Path) -> None:
+    turn = stored(asked)[2]
+    spans = trace_of(SqliteStore(asked).events(turn.id)).spans
+    tool = next(span for span in spans if span.kind == "tool")
+    open_turn(page, turn, tool.id)
+    assert f'data-span="{tool.id}"' in shown(page)
+    other = next(span for span in spans if span.kind == "model")
+    page.selectbox[0].set_value(other.id).run()
+    assert f'data-span="{other.id}"' in shown(page)
+    assert page.query_params["span"] in (other.id, [other.id])
+
+
+def test_markup_of_a_person_a_model_or_a_tool_does_not_act() -> None:
+    turn = TurnRecord(id="t", session_id="s", tenant_id="a", user_id="u", message="<b>x", pattern="mediated", started_at=0.0)
+    view = TurnView.of(turn, mixed())
+    wilder = view.model_copy(update={"steps": tuple(step.model_copy(update={"query": "<script>x"}) for step in view.steps)})
+    assert "<script>" not in decision_html(wilder) and "&lt;script&gt;" in decision_html(wilder)
+
+
+def test_a_page_without_turns_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KIT_STORE", str(tmp_path / "empty.db"))
+    monkeypatch.setenv("KIT_MODEL", "offline")
+    empty = AppTest.from_string(ALONE, default_timeout=60).run()
+    assert "ask something in the chat" in shown(empty)
+    frame.open_host.clear()
+
+
+def test_a_turn_whose_process_died_has_an_explanation(page: AppTest, asked: Path) -> None:
+    lost = TurnRecord(
+        id="lost", session_id="mine", tenant_id="acme", user_id="u-001", message="hello?", pattern="mediated", started_at=1.0
+    )
+    store = SqliteStore(asked)
+    store.open_session(Session(id="mine", principal=Principal(tenant_id="acme", user_id="u-001")))
+    store.begin_turn(lost.model_copy(update={"status": "interrupted"}))
+    said = shown(open_turn(page, lost))
+    assert "Ask it again in the chat" in said
+    store.close()
