@@ -10,6 +10,7 @@ from pydantic import Field
 
 from kit.core.context import Principal
 from kit.core.outcome import Axis, Outcome, RoutingDecision, Usage
+from kit.core.picture import PictureRef
 from kit.core.status import VOCABULARY
 from kit.core.value import Value
 
@@ -30,6 +31,7 @@ class Thinking(Value):
 class TurnStarted(Value):
     kind: Literal["turn_started"] = "turn_started"
     message: str
+    """With a mark for each picture in front of the words."""
     session_id: str
     principal: Principal
     pattern: str
@@ -40,6 +42,7 @@ class TurnStarted(Value):
     """Which prompt prefix the orchestrator speaks with (PC1-S5.5b)."""
     cap: int = 0
     model: str = ""
+    pictures: tuple[PictureRef, ...] = ()
 
 
 class ResponseId(Value):
@@ -106,6 +109,8 @@ class AgentStarted(Value):
     """What crossed the hand-off; personal fields redacted (SO-3, SO-22)."""
     limited: tuple[str, ...] = ()
     """What the hand-off cut or left out to keep the card's limits."""
+    pictures: tuple[str, ...] = ()
+    """SHA-256 of the message's pictures that it got."""
 
 
 class AgentEnded(Value):

@@ -20,6 +20,7 @@ from kit.runtime.context import RunContext
 from kit.runtime.contract import Breach, Contract, refusal
 from kit.runtime.fallback import Voice
 from kit.runtime.memory import spoken
+from kit.runtime.message import shown
 from kit.runtime.stream import Speech
 from kit.tools.tool import ToolResult
 
@@ -92,9 +93,10 @@ class LLMAgent:
             system += "\n" + "\n".join(f"{name}: {value}" for name, value in call.fields.items())
         reader = "" if self.card.sub_agents else self.card.id
         thread: Thread = [SystemMessage(system + ctx.turn.suffix(reader) + self.contract.told)]
-        if not self.card.handoff.closed:
-            thread += map(spoken, ctx.turn.history(reader))
-        thread.append(HumanMessage(call.query))
+        if self.card.handoff.closed:
+            return [*thread, HumanMessage(call.query)]
+        thread += map(spoken, ctx.turn.history(reader))
+        thread.append(shown(call.query, ctx.pictures) if ctx.turn.pictures else HumanMessage(call.query))
         return thread
 
     async def run(self, call: AgentCall, ctx: RunContext) -> Outcome:

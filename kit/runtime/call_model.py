@@ -19,6 +19,8 @@ from kit.runtime.context import RunContext
 from kit.runtime.handoff import HIDDEN, hide
 from kit.runtime.narration import MARK, Narrating, heard, narrated
 
+PICTURE = 1000
+"""Tokens a picture is taken for before it is sent; providers take from a few hundred to 1,500."""
 Hear = Callable[[str], None]
 """Told of every piece of text as it arrives; "" says that a tool call has begun to arrive."""
 
@@ -250,10 +252,17 @@ def _size(messages: Sequence[BaseMessage]) -> int:
     size = 0
     for message in messages:
         content = message.content
-        size += len(content if type(content) is str else _text(message))
+        size += len(content) if type(content) is str else _size_of(message)
         if type(message) is AIMessage and message.tool_calls:
             size += len(str(message.tool_calls))
     return -(-size // CHARACTERS)
+
+
+def _size_of(message: BaseMessage) -> int:
+    """Characters of a message of blocks, a picture taken for as many as its tokens would be."""
+    blocks = [cast("dict[str, Any]", block) for block in cast("list[Any]", message.content) if isinstance(block, dict)]
+    pictures = sum(block.get("type") == "image" for block in blocks)
+    return len(_text(message)) + pictures * PICTURE * CHARACTERS
 
 
 def _usage(message: AIMessage, spec: ModelSpec, size: int, text: str) -> Usage:

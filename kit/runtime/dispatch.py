@@ -24,7 +24,7 @@ async def dispatch(call: AgentCall, ctx: RunContext, place: str = "1.1") -> Outc
     agent = turn.agents.get(call.agent)
     crossing = distill(call, agent.card if agent is not None else None, ctx.inherited)
     turn.private += crossing.private
-    span = ctx.opened(_started(crossing))
+    span = ctx.opened(_with_pictures(_started(crossing), agent, ctx) if turn.pictures else _started(crossing))
     began = turn.log.now()
     call, ledger = crossing.call, Ledger(call.agent, ctx.ledger)
     path = f"{ctx.path}/{place}.{call.agent}"
@@ -106,6 +106,15 @@ def _started(crossing: Crossing) -> AgentStarted:
         fields=dict(crossing.shown),
         limited=crossing.limited,
     )
+
+
+def _with_pictures(started: AgentStarted, agent: Agent | None, ctx: RunContext) -> AgentStarted:
+    """The same event, saying which pictures cross: all of them into what the orchestrator calls, none into a closed hand-off."""
+    if ctx.ledger.parent is not None:
+        return started
+    if agent is not None and agent.card.handoff.closed:
+        return started.model_copy(update={"limited": (*started.limited, "pictures do not cross a closed hand-off: left out")})
+    return started.model_copy(update={"pictures": tuple(picture.ref.sha256 for picture in ctx.turn.pictures)})
 
 
 def _refused(crossing: Crossing, agent: Agent | None, ctx: RunContext, ledger: Ledger) -> Failure | None:

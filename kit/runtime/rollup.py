@@ -2,6 +2,7 @@
 
 from kit.core.event import Text
 from kit.core.outcome import Answer, CapBehavior, Failure, Outcome, RoutedOutcome, RoutingDecision, Usage
+from kit.core.picture import told
 from kit.core.record import Message, TurnRecord, TurnStatus
 from kit.runtime.context import TurnState
 from kit.runtime.log import TurnLog
@@ -59,6 +60,8 @@ def dialogue(turn: TurnRecord, state: TurnState) -> list[Message]:
         Message(turn_id=turn.id, role="assistant", text=turn.text),
     ]
     asked = {call.call_id: call.query for call in state.emitted}
+    if state.pictures:
+        asked = {call_id: told(query, state.pictures) for call_id, query in asked.items()}
     for outcome in state.outcomes:
         if isinstance(outcome, Answer):
             messages.append(
