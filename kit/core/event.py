@@ -17,6 +17,9 @@ from kit.core.value import Value
 STATUSES: frozenset[str] = frozenset(VOCABULARY)
 """The closed status vocabulary (PC2-S5.7): identifiers, never prose. Unknown ones are dropped and counted."""
 
+INTERNAL: frozenset[str] = frozenset({"separator"})
+"""Kinds that are for history alone: whoever follows a turn is not told of them (SAT-18)."""
+
 Purpose = Literal["decide", "compose", "work", "job"]
 GuardAction = Literal["asked_again", "merged", "short", "rerouted", "dropped", "reworded", "mended"]
 """What a guard did. `short`: intents are still without a call after the retry."""
@@ -46,6 +49,8 @@ class TurnStarted(Value):
 
 
 class ResponseId(Value):
+    """What an answer is called: its provider's name for it, or `ft_...` for the support agent's, which has none (SAT-18)."""
+
     kind: Literal["response_id"] = "response_id"
     agent: str
     response_id: str
@@ -96,6 +101,8 @@ class ModelEnded(Value):
     usage: Usage = Usage()
     ttft: float | None = None
     """Seconds from the call to the first token."""
+    response_id: str | None = None
+    """The provider's name for it, while a chain may be continued from there (SAT-15)."""
     error: str | None = None
 
 
@@ -250,10 +257,14 @@ class Compacted(Value):
 
 
 class Separator(Value):
-    """Between two agents' parts; for history only, never for the client (SAT-18)."""
+    """Here one agent's words end and another's begin: in history each are a message of their own (SAT-18).
+
+    A pattern emits it that shows sub-agents' own words; a composed answer has no parts. Never for the client.
+    """
 
     kind: Literal["separator"] = "separator"
     agent: str
+    """Whose words end."""
 
 
 class Spent(Value):

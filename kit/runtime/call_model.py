@@ -110,13 +110,18 @@ async def call_model(
         text = _text(message)
         for part in parts:
             span.emit(Component(agent=agent, type=part.type, payload=part.payload))
-    response_id = message.response_metadata.get("id")
-    if response_id and not parts:  # a chain would bring the components back
-        span.emit(ResponseId(agent=agent, response_id=str(response_id)))
+    response_id = None if parts else message.response_metadata.get("id")  # a chain would bring the components back
+    if response_id:
+        response_id = str(response_id)
+        if agent != ctx.turn.support_agent:
+            span.emit(ResponseId(agent=agent, response_id=response_id))
     ttft = None if first is None else first - began
     calls = tuple([_call(call, model.private) for call in message.tool_calls]) if message.tool_calls else ()
     shown = (hide(text, private), hide(calls, private)) if private else (text, calls)
-    span.emit(ModelEnded(agent=agent, model=model.spec.key, text=shown[0], calls=shown[1], usage=usage, ttft=ttft))
+    ended = ModelEnded(
+        agent=agent, model=model.spec.key, text=shown[0], calls=shown[1], usage=usage, ttft=ttft, response_id=response_id
+    )
+    span.emit(ended)
     ctx.ledger.after_model()
     return ModelReply(message, text, usage, ttft, parts)
 

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 
-from kit.core.event import AgentEnded, AgentError, AgentStarted, CallDropped, Component, Refused
+from kit.core.event import AgentEnded, AgentError, AgentStarted, CallDropped, Component, Refused, ResponseId
 from kit.core.outcome import AgentCall, Answer, Failure, FanOut, Outcome, Reason, Timing
 from kit.runtime.budget import Ledger, OverBudget
 from kit.runtime.context import Agent, RunContext
@@ -45,6 +45,8 @@ async def dispatch(call: AgentCall, ctx: RunContext, place: str = "1.1") -> Outc
         outcome = outcome.model_copy(update={"text": text, "components": (*outcome.components, *parts)})
         for part in parts:
             span.emit(Component(agent=call.agent, type=part.type, payload=part.payload))
+    if call.agent == turn.support_agent and isinstance(outcome, Answer):
+        span.emit(ResponseId(agent=call.agent, response_id=f"ft_{turn.log.turn_id}_{span.span_id}"))
     outcome = outcome.model_copy(update={"usage": spent, "timing": Timing(started=began, ended=turn.log.now())})
     span.emit(AgentEnded(agent=call.agent, outcome=hide_outcome(outcome, turn.private) if turn.private else outcome))
     if isinstance(outcome, Failure):
