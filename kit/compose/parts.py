@@ -72,6 +72,8 @@ class DeckSettings(Value):
     turn_budget_ms: int = 30_000
     helper_model: str | None = None
     """Key of the cheaper model for small jobs (prior_context, summaries); None takes the orchestrator's (PC1-NFR-7)."""
+    compose_model: str | None = None
+    """Key of a cheaper model that words the answer once sub-agents came back; None takes the orchestrator's (PC1-NFR-7)."""
     helper_ms: int = 3_000
     """Milliseconds one such job may take; a turn goes on without it."""
     compact_after: int | None = Field(default=16, gt=0)

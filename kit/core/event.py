@@ -21,6 +21,8 @@ INTERNAL: frozenset[str] = frozenset({"separator"})
 """Kinds that are for history alone: whoever follows a turn is not told of them (SAT-18)."""
 
 Purpose = Literal["decide", "compose", "work", "job"]
+Acknowledgement = Literal["composed", "recomposed", "appended", "rescued"]
+"""How an answer came to own up to what failed: at once, the second time, by a sentence added, made of the answers in hand."""
 GuardAction = Literal["asked_again", "merged", "short", "rerouted", "dropped", "reworded", "mended"]
 """What a guard did. `short`: intents are still without a call after the retry."""
 
@@ -228,7 +230,7 @@ class Acknowledged(Value):
     """How a composition came to own up to what failed (decisions 8)."""
 
     kind: Literal["acknowledged"] = "acknowledged"
-    path: Literal["composed", "recomposed", "appended", "rescued"]
+    path: Acknowledgement
     owed: tuple[str, ...]
 
 

@@ -75,6 +75,8 @@ class LLMAgent:
     sub_cards: Mapping[str, AgentCard]
     """Tool name -> card, for the sub-agents bound to this agent."""
     fallback: BoundModel | None = None
+    composer: BoundModel | None = None
+    """Words the answer in place of `model`, where the deck names a cheaper one for that (PC1-NFR-7)."""
     contract: Contract = field(default_factory=Contract)
     """What a reply must be to count as an answer (SO-8)."""
     watched: Mapping[str, datetime.date] = field(default_factory=dict[str, datetime.date])
@@ -141,7 +143,8 @@ class LLMAgent:
         speech = Speech(ctx, "answer")
         hear = speech.say if live else None
         try:
-            reply = await self._voice().ask(thread, ctx, agent=self.card.id, purpose="compose", hear=hear, news=news)
+            voice = self._voice(self.composer)
+            reply = await voice.ask(thread, ctx, agent=self.card.id, purpose="compose", hear=hear, news=news)
         finally:
             speech.end()
         return self._read(reply, call)
@@ -158,9 +161,9 @@ class LLMAgent:
         messages += [message for message, _ in await self._call_tools(decision.own, ctx)]
         return [decision.reply.message, *messages]
 
-    def _voice(self) -> Voice:
+    def _voice(self, instead: BoundModel | None = None) -> Voice:
         patience = self.policy.model_time_ms / 1000 if self.policy.model_time_ms else None
-        return Voice(self.model, self.fallback, patience)
+        return Voice(instead or self.model, self.fallback, patience)
 
     def _preamble(self, speech: Speech, ctx: RunContext) -> None:
         speech.begun = True

@@ -205,8 +205,8 @@ class Memory:
         answered = Counter(outcome.agent for outcome in ctx.turn.outcomes if isinstance(outcome, Answer))
         for agent, response_id in last.items():
             model = getattr(agents.get(agent), "model", None)
-            if not isinstance(model, BoundModel) or model.spec.api != "responses":
-                continue
+            if not isinstance(model, BoundModel) or model.spec.api != "responses" or getattr(agents[agent], "composer", None):
+                continue  # what another model composed is no link of this one's chain
             lead = agent == ctx.path
             if (lead and turn.status == "ok") or answered[agent] == 1:
                 reader = "" if lead else agent
