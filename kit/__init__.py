@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from kit.core.outcome import FanOut as FanOut
     from kit.core.outcome import RoutingDecision as RoutingDecision
     from kit.core.outcome import Usage as Usage
+    from kit.core.picture import Picture as Picture
     from kit.core.trace import Span as Span
     from kit.core.trace import Trace as Trace
     from kit.core.trace import trace_of as trace_of
@@ -56,6 +57,7 @@ _HOME = {
     "Line": "models.scripted",
     "OfflineModel": "models.offline",
     "PATTERNS": "patterns",
+    "Picture": "core.picture",
     "Principal": "core.context",
     "Reply": "runtime.turn",
     "RoutingDecision": "core.outcome",

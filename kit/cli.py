@@ -43,6 +43,13 @@ def _parser() -> argparse.ArgumentParser:
     ask.add_argument(
         "--fault", action="append", default=[], metavar="AGENT=KIND", help="make a part fail, such as rewards=timeout; repeatable"
     )
+    ask.add_argument(
+        "--image",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="a picture to send with it: PNG, JPEG, WebP or GIF; repeatable",
+    )
     ask.set_defaults(run=_ask)
 
     check = commands.add_parser("check", help="load and bind a deck; every fault in one report")
@@ -89,10 +96,13 @@ def _ask(arguments: Arguments) -> int:
 
 
 async def _ask_turn(message: str, arguments: Arguments) -> "Reply":
+    from kit.runtime.message import read_picture
     from kit.wire import open_kit
 
+    images = [read_picture(path) for path in arguments.image]
     async with open_kit(faults=bool(arguments.fault)) as kit:
-        turn = kit.ask(message, kit.session(arguments.session), arguments.pattern, arguments.cap, arguments.fault)
+        session = kit.session(arguments.session)
+        turn = kit.ask(message, session, arguments.pattern, arguments.cap, arguments.fault, images)
         if arguments.fault and not arguments.json:
             print("made to fail: " + ", ".join(arguments.fault), flush=True)
         await (_print_events(turn) if arguments.json else _print_story(turn, kit.model))

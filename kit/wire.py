@@ -16,6 +16,7 @@ from kit.core.errors import FaultError, StoreError, UnknownId
 from kit.core.fault import Fault, parse_all
 from kit.core.injection import injected
 from kit.core.model import OFFLINE
+from kit.core.picture import Picture
 from kit.models.offline import OfflineModel
 from kit.patterns import PATTERNS
 from kit.runtime.cassette import Cassette
@@ -84,19 +85,20 @@ class Kit:
         pattern: str | None = None,
         cap: int | None = None,
         faults: Sequence[str | Fault] = (),
+        images: Sequence[Picture] = (),
     ) -> Turn:
-        """Starts a turn; `pattern` by name, the kit's own when none is named.
+        """Starts a turn; `pattern` by name, the kit's own when none is named. `images` come with the message (SAT-14).
 
         `faults` make this one turn go wrong, such as `["rewards=timeout"]` (PC2-S5.8). Raises FaultError or UnknownId, which
-        name the nearest agents and kinds, and FaultError when the kit was opened without faults.
+        name the nearest agents and kinds, FaultError when the kit was opened without faults, PictureError for too many images.
         """
         chosen = find_pattern(pattern) if pattern else None
         if not faults:
-            return run_turn(message, session, self, chosen, cap=cap)
+            return run_turn(message, session, self, chosen, cap=cap, images=images)
         if not self.faults:
             raise FaultError("this kit was opened without faults: open it with open_kit(faults=True)")
         with injected(parse_all(faults, self.team.agents, self.team.root)):
-            return run_turn(message, session, self, chosen, cap=cap)
+            return run_turn(message, session, self, chosen, cap=cap, images=images)
 
 
 def find_pattern(name: str) -> Pattern:

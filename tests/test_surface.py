@@ -25,6 +25,7 @@ NAMES = set(
         "OfflineModel",
         "open_kit",
         "PATTERNS",
+        "Picture",
         "Principal",
         "Reply",
         "RoutingDecision",

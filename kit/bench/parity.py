@@ -7,9 +7,11 @@ from typing import Literal
 
 from pydantic import ValidationError
 
+from kit.bench.pictures import Kind, drawn
 from kit.core.context import Principal, Session
 from kit.core.errors import DataError, nearest
 from kit.core.event import AgentStarted
+from kit.core.picture import Picture, told
 from kit.core.record import Message
 from kit.core.value import Value
 from kit.core.words import words
@@ -51,18 +53,23 @@ class Scenario(Value):
     category: Category
     before: tuple[Before, ...] = ()
     user: str
-    """`[image]` stands for a picture."""
-    image: Literal["receipt", "product"] | None = None
-    """What the picture shows; no text model can see it."""
+    """What is typed; empty where a picture comes alone."""
+    image: Kind | None = None
+    """What the picture sent with it shows (kit/bench/pictures.py)."""
     expect: tuple[Asked, ...]
     """Empty: the orchestrator answers itself."""
     model: tuple[Emission, ...] = ()
     """Replies for a scripted model, the retry's included; empty: it calls whom it should, single requests in words of its own."""
 
     @property
+    def pictures(self) -> tuple[Picture, ...]:
+        """What is sent with the words."""
+        return (drawn(self.image),) if self.image else ()
+
+    @property
     def calls(self) -> tuple[tuple[str, str], ...]:
         """Agents and queries expected, in order of agent."""
-        return tuple(sorted((asked.agent, asked.query or self.user) for asked in self.expect))
+        return tuple(sorted((asked.agent, asked.query or told(self.user, self.pictures)) for asked in self.expect))
 
 
 class Verdict(Value):
@@ -118,7 +125,7 @@ async def run_scenario(scenario: Scenario, kit: Host) -> tuple[Verdict, Reply]:
         history.append(Message(turn_id=turn_id, role="user", text=before.user))
         history.append(Message(turn_id=turn_id, role="assistant", text=before.assistant))
     in_play = scenario.before[-1].called if scenario.before else ()
-    reply = await run_turn(scenario.user, session, kit, history=history, in_play=in_play)
+    reply = await run_turn(scenario.user, session, kit, history=history, in_play=in_play, images=scenario.pictures)
     bodies = [event.body for event in reply.events]
     calls = tuple(sorted((body.agent, body.query) for body in bodies if isinstance(body, AgentStarted)))
     return Verdict(scenario=scenario, calls=calls), reply

@@ -10,6 +10,7 @@ from kit.compose.source import Faults
 from kit.compose.status import SEEN_WITHIN
 from kit.core.card import AgentCard
 from kit.core.errors import nearest
+from kit.core.model import ModelSpec
 from kit.core.status import VOCABULARY
 
 DESCRIPTION_TOKENS = (200, 400)
@@ -32,6 +33,7 @@ def advise(parts: Parts, where: Where) -> Faults:
     _unused(parts, where, warnings)
     _statuses(parts, where, warnings)
     _budgets(parts, where, warnings)
+    _prices(parts, where, warnings)
     return warnings
 
 
@@ -111,6 +113,22 @@ def _budgets(parts: Parts, where: Where, warnings: Faults) -> None:
     if call >= turn:
         sentence = f"one model call of the orchestrator may take {call} ms, a whole turn {turn}: one that hangs leaves no answer"
         warnings.add(where("settings", "deck", ("model_call_budget_ms",)), f"{sentence}; set model_call_budget_ms lower")
+
+
+def _prices(parts: Parts, where: Where, warnings: Faults) -> None:
+    """Models for the extra calls of a turn are there to save money (PC1-NFR-7); where a price is not known nothing is said."""
+    settings, models = parts.settings, parts.models
+    lead = models[parts.cards[settings.orchestrator].model]
+    for setting, key in (("helper_model", settings.helper_model), ("compose_model", settings.compose_model)):
+        theirs, ours = (_price(models[key]) if key else None), _price(lead)
+        if theirs is not None and ours is not None and theirs > ours:
+            place = where("settings", "deck", (setting,))
+            warnings.add(place, f"{key!r} costs more than the orchestrator's {lead.key!r}; extra calls are for a cheaper model")
+
+
+def _price(spec: ModelSpec) -> float | None:
+    """Dollars of a million tokens in and as many out."""
+    return None if spec.price_in is None or spec.price_out is None else spec.price_in + spec.price_out
 
 
 def _named(parts: Parts) -> set[str]:

@@ -170,10 +170,9 @@ class Check:
         for index, name in enumerate(settings.exempt):
             if self._missing("card", name, cards):
                 self._fault("settings", "deck", ("exempt", index), f"unknown card {name!r}: {nearest(name, cards)}")
-        helper = settings.helper_model
-        if helper is not None and helper not in self.parts.models:
-            sentence = f"unknown model {helper!r}: {nearest(helper, self.parts.models)}"
-            self._fault("settings", "deck", ("helper_model",), sentence)
+        for setting, model in (("helper_model", settings.helper_model), ("compose_model", settings.compose_model)):
+            if model is not None and model not in self.parts.models:
+                self._fault("settings", "deck", (setting,), f"unknown model {model!r}: {nearest(model, self.parts.models)}")
         said: list[tuple[tuple[str, ...], str]] = [(("status_phrases", status), status) for status in settings.status_phrases]
         for name, rule in settings.status_policy.rules.items():
             said.append((("status_policy", "rules", name), name))

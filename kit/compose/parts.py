@@ -76,6 +76,8 @@ class DeckSettings(Value):
     is asked, once in a turn; without one the answers in hand are used (PC2-S5.8b, decisions 10)."""
     helper_model: str | None = None
     """Key of the cheaper model for small jobs (prior_context, summaries); None takes the orchestrator's (PC1-NFR-7)."""
+    compose_model: str | None = None
+    """Key of a cheaper model that words the answer once sub-agents came back; None takes the orchestrator's (PC1-NFR-7)."""
     helper_ms: int = Field(default=3_000, gt=0)
     """Milliseconds one such job may take; a turn goes on without it."""
     compact_after: int | None = Field(default=16, gt=0)

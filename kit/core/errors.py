@@ -8,6 +8,7 @@ KitError                 anything below; its message is a sentence that says wha
 ├── DataError            a data file that is missing or broken
 ├── SessionError         a session id that belongs to another principal
 ├── StoreError           the trace store cannot be opened, read or written
+├── PictureError         a picture that is too large, of another kind, or one too many
 ├── FaultError           a fault to inject that cannot be read, or a kit that was opened without them
 ├── UpstreamError        an upstream service cannot be reached or broke its contract
 └── CassetteError        a recording that is missing, broken or does not fit the request
@@ -62,6 +63,10 @@ class UpstreamError(KitError):
 
 class FaultError(KitError):
     """A fault to inject that cannot be read, or that this kit was not opened for."""
+
+
+class PictureError(KitError):
+    """A picture that cannot be taken with a message."""
 
 
 class CassetteError(KitError):

@@ -10,6 +10,7 @@ from pydantic import AfterValidator, Field
 
 from kit.core.context import Principal
 from kit.core.outcome import Axis, Outcome, RoutingDecision, Usage
+from kit.core.picture import PictureRef
 from kit.core.status import VOCABULARY
 from kit.core.value import Value
 
@@ -24,7 +25,12 @@ def _of_the_vocabulary(status: str) -> str:
     return status if status in STATUSES else UNKNOWN
 
 
+INTERNAL: frozenset[str] = frozenset({"separator"})
+"""Kinds that are for history alone: whoever follows a turn is not told of them (SAT-18)."""
+
 Purpose = Literal["decide", "compose", "work", "job"]
+Acknowledgement = Literal["composed", "recomposed", "appended", "rescued"]
+"""How an answer came to own up to what failed: at once, the second time, by a sentence added, made of the answers in hand."""
 GuardAction = Literal["asked_again", "merged", "short", "rerouted", "dropped", "reworded", "mended"]
 """What a guard did. `short`: intents are still without a call after the retry."""
 
@@ -38,6 +44,7 @@ class Thinking(Value):
 class TurnStarted(Value):
     kind: Literal["turn_started"] = "turn_started"
     message: str
+    """With a mark for each picture in front of the words."""
     session_id: str
     principal: Principal
     pattern: str
@@ -50,9 +57,12 @@ class TurnStarted(Value):
     model: str = ""
     faults: tuple[str, ...] = ()
     """What this turn was made to run into on purpose, as `agent=kind`; empty for every turn of a person who asked for none."""
+    pictures: tuple[PictureRef, ...] = ()
 
 
 class ResponseId(Value):
+    """What an answer is called: its provider's name for it, or `ft_...` for the support agent's, which has none (SAT-18)."""
+
     kind: Literal["response_id"] = "response_id"
     agent: str
     response_id: str
@@ -103,6 +113,8 @@ class ModelEnded(Value):
     usage: Usage = Usage()
     ttft: float | None = None
     """Seconds from the call to the first token."""
+    response_id: str | None = None
+    """The provider's name for it, while a chain may be continued from there (SAT-15)."""
     error: str | None = None
 
 
@@ -118,6 +130,8 @@ class AgentStarted(Value):
     """What the hand-off cut or left out to keep the card's limits."""
     principal: Principal | None = None
     """For whom it works: inherited from the turn (PC2-FR-11)."""
+    pictures: tuple[str, ...] = ()
+    """SHA-256 of the message's pictures that it got."""
 
 
 class AgentEnded(Value):
@@ -230,7 +244,7 @@ class Acknowledged(Value):
     """How a composition came to own up to what failed (decisions 8)."""
 
     kind: Literal["acknowledged"] = "acknowledged"
-    path: Literal["composed", "recomposed", "appended", "rescued"]
+    path: Acknowledgement
     owed: tuple[str, ...]
 
 
@@ -259,10 +273,14 @@ class Compacted(Value):
 
 
 class Separator(Value):
-    """Between two agents' parts; for history only, never for the client (SAT-18)."""
+    """Here one agent's words end and another's begin: in history each are a message of their own (SAT-18).
+
+    A pattern emits it that shows sub-agents' own words; a composed answer has no parts. Never for the client.
+    """
 
     kind: Literal["separator"] = "separator"
     agent: str
+    """Whose words end."""
 
 
 class Spent(Value):

@@ -3,7 +3,7 @@
 from typing import Literal
 
 from kit.core.context import Session
-from kit.core.outcome import Axis, Reason
+from kit.core.outcome import Axis, Reason, Usage
 from kit.core.value import Value
 
 TurnStatus = Literal["running", "ok", "failed", "cancelled", "deadline", "interrupted"]
@@ -42,6 +42,13 @@ class AgentMeasure(Value):
     """The longest stretch of its work without a status (PC2-R-5)."""
 
 
+class Spent(Value):
+    """What the model calls of one purpose spent in a turn: decide, work, compose, prior_context, summary."""
+
+    purpose: str
+    usage: Usage
+
+
 class Measures(Value):
     """What metrics need of a turn beside its row, folded once from its events when it ends; times in seconds."""
 
@@ -60,6 +67,8 @@ class Measures(Value):
     acknowledged: str | None = None
     """How the answer owned up to what failed: composed, recomposed, appended ...; None when nothing was owed."""
     compactions: int = 0
+    spent: tuple[Spent, ...] = ()
+    """What its model calls cost, by what they were for (PC1-NFR-7)."""
 
 
 class TurnRecord(Value):

@@ -13,9 +13,8 @@ A clean turn is checked too, for raw text and for answers that nothing of the co
 
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
-from typing import Literal
 
-from kit.core.event import Acknowledged, Guarded, Text, TextReplaced
+from kit.core.event import Acknowledged, Acknowledgement, Guarded, Text, TextReplaced
 from kit.core.outcome import AgentCall, Answer, Outcome
 from kit.core.transcript import transcript
 from kit.runtime.context import RunContext, TurnState
@@ -170,7 +169,7 @@ async def _once_more(again: Again, notice: str, ctx: RunContext, seconds: float 
     return outcome.text if isinstance(outcome, Answer) else ""
 
 
-def _own(ctx: RunContext, path: Literal["composed", "recomposed", "appended", "rescued"], owing: Debt) -> None:
+def _own(ctx: RunContext, path: Acknowledgement, owing: Debt) -> None:
     """A clean turn owes nothing, so nothing is said of it."""
     if owing:
         ctx.emit(Acknowledged(path=path, owed=owing.agents))

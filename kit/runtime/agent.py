@@ -21,6 +21,7 @@ from kit.runtime.context import RunContext
 from kit.runtime.contract import Breach, Contract, refusal
 from kit.runtime.fallback import Voice
 from kit.runtime.memory import spoken
+from kit.runtime.message import shown
 from kit.runtime.stream import Speech
 from kit.tools.tool import ToolResult
 
@@ -84,6 +85,8 @@ class LLMAgent:
     sub_cards: Mapping[str, AgentCard]
     """Tool name -> card, for the sub-agents bound to this agent."""
     fallback: BoundModel | None = None
+    composer: BoundModel | None = None
+    """Words the answer in place of `model`, where the deck names a cheaper one for that (PC1-NFR-7)."""
     contract: Contract = field(default_factory=Contract)
     """What a reply must be to count as an answer (SO-8)."""
     watched: Mapping[str, datetime.date] = field(default_factory=dict[str, datetime.date])
@@ -102,9 +105,10 @@ class LLMAgent:
             system += "\n" + "\n".join(f"{name}: {value}" for name, value in call.fields.items())
         reader = "" if self.card.sub_agents else self.card.id
         thread: Thread = [SystemMessage(system + ctx.turn.suffix(reader) + self.contract.told)]
-        if not self.card.handoff.closed:
-            thread += map(spoken, ctx.turn.history(reader))
-        thread.append(HumanMessage(call.query))
+        if self.card.handoff.closed:
+            return [*thread, HumanMessage(call.query)]
+        thread += map(spoken, ctx.turn.history(reader))
+        thread.append(shown(call.query, ctx.pictures) if ctx.turn.pictures else HumanMessage(call.query))
         return thread
 
     async def run(self, call: AgentCall, ctx: RunContext) -> Outcome:
@@ -149,7 +153,7 @@ class LLMAgent:
         speech = Speech(ctx, "answer")
         hear = speech.say if live else None
         try:
-            reply = await self._lead(ctx).ask(thread, ctx, agent=self.card.id, purpose="compose", hear=hear, news=news)
+            reply = await self._writer(ctx).ask(thread, ctx, agent=self.card.id, purpose="compose", hear=hear, news=news)
         finally:
             speech.end()
         return self._read(reply, call)
@@ -176,6 +180,13 @@ class LLMAgent:
         if turn.voice is None:
             turn.voice = self._voice(turn.call_seconds)
         return turn.voice
+
+    def _writer(self, ctx: RunContext) -> Voice:
+        """Who composes: the card's cheaper model where there is one, unless the fallback has taken over already (PC1-NFR-7)."""
+        lead = self._lead(ctx)
+        if self.composer is not None and lead.model is self.model:
+            lead = ctx.turn.voice = Voice(self.composer, lead.fallback, lead.patience, lead.limit)
+        return lead
 
     def _preamble(self, speech: Speech, ctx: RunContext) -> None:
         speech.begun = True

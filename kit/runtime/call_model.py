@@ -20,6 +20,8 @@ from kit.runtime.context import RunContext
 from kit.runtime.handoff import HIDDEN, hide
 from kit.runtime.narration import MARK, Narrating, heard, narrated
 
+PICTURE = 1000
+"""Tokens a picture is taken for before it is sent; providers take from a few hundred to 1,500."""
 Hear = Callable[[str], None]
 """Told of every piece of text as it arrives; "" says that a tool call has begun to arrive."""
 
@@ -111,13 +113,18 @@ async def call_model(
         text = _text(message)
         for part in parts:
             span.emit(Component(agent=agent, type=part.type, payload=part.payload))
-    response_id = message.response_metadata.get("id")
-    if response_id and not parts:  # a chain would bring the components back
-        span.emit(ResponseId(agent=agent, response_id=str(response_id)))
+    response_id = None if parts else message.response_metadata.get("id")  # a chain would bring the components back
+    if response_id:
+        response_id = str(response_id)
+        if agent != ctx.turn.support_agent:
+            span.emit(ResponseId(agent=agent, response_id=response_id))
     ttft = None if first is None else first - began
     calls = tuple([_call(call, model.private) for call in message.tool_calls]) if message.tool_calls else ()
     shown = (hide(text, private), hide(calls, private)) if private else (text, calls)
-    span.emit(ModelEnded(agent=agent, model=model.spec.key, text=shown[0], calls=shown[1], usage=usage, ttft=ttft))
+    ended = ModelEnded(
+        agent=agent, model=model.spec.key, text=shown[0], calls=shown[1], usage=usage, ttft=ttft, response_id=response_id
+    )
+    span.emit(ended)
     ctx.ledger.after_model()
     return ModelReply(message, text, usage, ttft, parts)
 
@@ -221,10 +228,17 @@ def _size(messages: Sequence[BaseMessage]) -> int:
     size = 0
     for message in messages:
         content = message.content
-        size += len(content if type(content) is str else _text(message))
+        size += len(content) if type(content) is str else _size_of(message)
         if type(message) is AIMessage and message.tool_calls:
             size += len(str(message.tool_calls))
     return -(-size // CHARACTERS)
+
+
+def _size_of(message: BaseMessage) -> int:
+    """Characters of a message of blocks, a picture taken for as many as its tokens would be."""
+    blocks = [cast("dict[str, Any]", block) for block in cast("list[Any]", message.content) if isinstance(block, dict)]
+    pictures = sum(block.get("type") == "image" for block in blocks)
+    return len(_text(message)) + pictures * PICTURE * CHARACTERS
 
 
 def _usage(message: AIMessage, spec: ModelSpec, size: int, text: str) -> Usage:

@@ -12,6 +12,7 @@ from kit.core.card import AgentCard
 from kit.core.context import DynamicContext, InheritedContext
 from kit.core.event import Body, Event
 from kit.core.outcome import AgentCall, Outcome
+from kit.core.picture import Picture
 from kit.core.record import Message
 from kit.runtime.budget import Ledger
 from kit.runtime.cassette import Cassette
@@ -82,6 +83,8 @@ class TurnState:
     """Whose questions the echo guard watches (SAT-3)."""
     guards: Guards = GUARDS
     cassette: Cassette | None = None
+    pictures: tuple[Picture, ...] = ()
+    """What came with the message; `RunContext.pictures` says who gets them."""
     taken: int = 0
     """Sub-agent calls admitted so far, over all rounds (PC2-S5.4a)."""
     rounds: int = 0
@@ -129,6 +132,12 @@ class RunContext:
     """Where in the turn this runs (`orchestrator/1.2.rewards`: round, position, agent): names model calls in a cassette."""
     ledger: Ledger = field(default_factory=Ledger)
     """What this agent may spend and has spent, the agents it dispatched included (SO-2)."""
+
+    @property
+    def pictures(self) -> tuple[Picture, ...]:
+        """The message's pictures, for the orchestrator and for whom it calls itself; nobody below those gets them (SAT-14)."""
+        above = self.ledger.parent
+        return self.turn.pictures if above is None or above.parent is None else ()
 
     def emit(self, body: Body) -> Event:
         return self.turn.log.emit(body, self.span_id, self.parent_span_id)

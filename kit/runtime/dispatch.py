@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 
 from kit.core.context import Principal
-from kit.core.event import AgentEnded, AgentError, AgentStarted, CallDropped, Component, Refused
+from kit.core.event import AgentEnded, AgentError, AgentStarted, CallDropped, Component, Refused, ResponseId
 from kit.core.outcome import AgentCall, Answer, Failure, FanOut, Outcome, Reason, Timing
 from kit.runtime.budget import Ledger, OverBudget
 from kit.runtime.context import Agent, RunContext, TurnState
@@ -26,7 +26,8 @@ async def dispatch(call: AgentCall, ctx: RunContext, place: str = "1.1", ended: 
     agent = turn.agents.get(call.agent)
     crossing = distill(call, agent.card if agent is not None else None, ctx.inherited)
     turn.private += crossing.private
-    span = ctx.opened(_started(crossing, ctx.inherited.principal))
+    started = _started(crossing, ctx.inherited.principal)
+    span = ctx.opened(_with_pictures(started, agent, ctx) if turn.pictures else started)
     began = turn.log.now()
     call, ledger = crossing.call, Ledger(call.agent, ctx.ledger)
     path = f"{ctx.path}/{place}.{call.agent}"
@@ -49,6 +50,8 @@ async def dispatch(call: AgentCall, ctx: RunContext, place: str = "1.1", ended: 
         outcome = outcome.model_copy(update={"text": text, "components": (*outcome.components, *parts)})
         for part in parts:
             span.emit(Component(agent=call.agent, type=part.type, payload=part.payload))
+    if call.agent == turn.support_agent and isinstance(outcome, Answer):
+        span.emit(ResponseId(agent=call.agent, response_id=f"ft_{turn.log.turn_id}_{span.span_id}"))
     outcome = outcome.model_copy(update={"usage": spent, "timing": Timing(started=began, ended=turn.log.now())})
     _close(outcome, span, place, ended)
     return outcome
@@ -113,6 +116,15 @@ def _started(crossing: Crossing, principal: Principal) -> AgentStarted:
         limited=crossing.limited,
         principal=principal,
     )
+
+
+def _with_pictures(started: AgentStarted, agent: Agent | None, ctx: RunContext) -> AgentStarted:
+    """The same event, saying which pictures cross: all of them into what the orchestrator calls, none into a closed hand-off."""
+    if ctx.ledger.parent is not None:
+        return started
+    if agent is not None and agent.card.handoff.closed:
+        return started.model_copy(update={"limited": (*started.limited, "pictures do not cross a closed hand-off: left out")})
+    return started.model_copy(update={"pictures": tuple(picture.ref.sha256 for picture in ctx.turn.pictures)})
 
 
 def _refused(crossing: Crossing, agent: Agent | None, ctx: RunContext, ledger: Ledger) -> Failure | None:

@@ -6,6 +6,7 @@ from langchain_core.messages import SystemMessage
 
 from kit.core.event import GuardAction, Guarded
 from kit.core.outcome import AgentCall, Answer, Failure, Outcome
+from kit.core.picture import typed
 from kit.core.words import content_words, words
 from kit.runtime.agent import Decision, LLMAgent, Thread
 from kit.runtime.context import RunContext
@@ -26,12 +27,12 @@ async def complete(decision: Decision, thread: Thread, call: AgentCall, lead: LL
 
     A retry that fails or says nothing leaves the decision as it was: the calls in hand are made.
     """
-    cap = ctx.turn.cap
+    cap, said = ctx.turn.cap, typed(call.query)
     lacking = missing(decision.asks, cap)
-    note = _demand(decision.asks, lacking, call.query)
+    note = _demand(decision.asks, lacking, said)
     _say(ctx, lead, "asked_again", note)
     again = await _once_more(note, thread, call, lead, ctx)
-    asks = merged(decision.asks, again, call.query, ctx.callees)
+    asks = merged(decision.asks, again, said, ctx.callees)
     added = asks[len(decision.asks) :]
     if added:
         _say(ctx, lead, "merged", "the retry added " + ", ".join(ask.agent for ask in added))

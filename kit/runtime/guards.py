@@ -6,6 +6,7 @@ from langchain_core.messages.tool import ToolCall
 
 from kit.core.event import CallDropped, Guarded, TextReplaced
 from kit.core.outcome import AgentCall, Answer
+from kit.core.picture import typed
 from kit.core.small_talk import small_talk
 from kit.core.transcript import transcript
 from kit.core.words import content_words, words
@@ -18,8 +19,6 @@ SHORT = 4
 """Words of a message that is never split (SAT-5)."""
 _Request = tuple[str, str]
 """An agent and what it is asked, spaces and case aside."""
-_PICTURE = "[image]"
-"""What stands for a picture in a message's text; it says nothing about what is asked."""
 
 
 async def checked(decision: Decision, thread: Thread, call: AgentCall, lead: LLMAgent, ctx: RunContext) -> Decision:
@@ -27,6 +26,7 @@ async def checked(decision: Decision, thread: Thread, call: AgentCall, lead: LLM
 
     `thread` is what the model was shown. With every guard off only call ids are put in order. Nothing here is told to the user.
     This is for a turn's first decision; of what follows, `tidy` says.
+    Of a picture without words the model alone can say what it is about: overlap and verbatim leave that to it (SAT-14).
     """
     on = ctx.turn.guards
     decision = tidy(decision, ctx)
@@ -36,7 +36,7 @@ async def checked(decision: Decision, thread: Thread, call: AgentCall, lead: LLM
         decision = echo(decision, call, lead, ctx)
     if on.fastpath and not decision.asks and not decision.own:
         decision = fastpath(decision, call, lead, ctx)
-    if [ask for ask in decision.asks if ask.query != call.query]:
+    if [ask for ask in decision.asks if ask.query != call.query] and typed(call.query):
         if on.overlap and len(decision.asks) > 1:
             decision = overlap(decision, call, ctx)
         if on.verbatim:
@@ -120,10 +120,9 @@ def fastpath(decision: Decision, call: AgentCall, lead: LLMAgent, ctx: RunContex
 def overlap(decision: Decision, call: AgentCall, ctx: RunContext) -> Decision:
     """Drops calls of a mixed decision whose query shares no content word with the user's text (SAT-4).
 
-    Skipped for a picture without words and for a text without content words. One call always stays: when none overlaps, the
-    first, with the user's exact text.
+    Skipped for a text without content words. One call always stays: when none overlaps, the first, with the user's exact text.
     """
-    meant = content_words(call.query.replace(_PICTURE, " "))
+    meant = content_words(typed(call.query))
     if not meant:
         return decision
     kept = tuple(ask for ask in decision.asks if _overlaps(ask.query, call.query, meant))
@@ -199,8 +198,8 @@ def _exact(asks: Sequence[AgentCall], text: str, ctx: RunContext) -> Iterator[Ag
     if len(asks) == 1:
         yield _reworded(asks[0], text, "verbatim", "a single call carries the user's exact text", ctx)
         return
-    short = len(words(text)) <= SHORT
-    meant = content_words(text)
+    short = len(words(typed(text))) <= SHORT
+    meant = content_words(typed(text))
     for ask in asks:
         if short:
             yield _reworded(ask, text, "verbatim", f"a message of at most {SHORT} words is never split", ctx)

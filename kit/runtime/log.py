@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable
 
-from kit.core.event import Body, Event
+from kit.core.event import INTERNAL, Body, Event
 
 
 class TurnLog:
@@ -48,11 +48,13 @@ class TurnLog:
         self._wake()
 
     async def follow(self, from_seq: int = 0) -> AsyncIterator[Event]:
-        """Every event from `from_seq` on, as it comes, until the log is closed."""
+        """Every event from `from_seq` on, as it comes, until the log is closed; what is for history alone is left out."""
         seq = from_seq
         while True:
             while seq < len(self.events):
-                yield self.events[seq]
+                event = self.events[seq]
+                if event.body.kind not in INTERNAL:
+                    yield event
                 seq += 1
             if self.closed:
                 return

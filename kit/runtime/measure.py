@@ -5,9 +5,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kit.core.event import STATUSES, Event
+from kit.core.outcome import Usage
 from kit.core.record import Measures
+from kit.runtime.job import PRIOR_CONTEXT
 
-_ROUTING = frozenset({"decide", "job"})
+_ROUTING = frozenset({"decide", PRIOR_CONTEXT.field})
+_NOTHING: Mapping[str, Any] = Usage().model_dump()
 
 
 @dataclass(slots=True)
@@ -39,6 +42,9 @@ class _Fold:
     versions: int = 0
     acknowledged: str | None = None
     compactions: int = 0
+    purposes: dict[str, str] = field(default_factory=dict[str, str])
+    """Span of a model call -> what it is for."""
+    spent: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
 
 
 def measure(events: Iterable[Event]) -> Measures:
@@ -61,12 +67,14 @@ def measure(events: Iterable[Event]) -> Measures:
             "version_mismatches": fold.versions,
             "acknowledged": fold.acknowledged,
             "compactions": fold.compactions,
+            "spent": [{"purpose": purpose, "usage": fold.spent[purpose]} for purpose in fold.spent],
         }
     )
 
 
 def _model_started(fold: _Fold, event: Event, body: Any) -> None:
-    if body.purpose in _ROUTING:
+    purpose = fold.purposes[event.span_id] = body.agent if body.purpose == "job" else body.purpose
+    if purpose in _ROUTING:
         fold.deciding[event.span_id] = event.at
     if body.purpose == "decide" and fold.lead is None:
         fold.lead = body.agent
@@ -79,8 +87,24 @@ def _model_ended(fold: _Fold, event: Event, body: Any) -> None:
     fold.working -= 1
     if event.span_id in fold.deciding:
         fold.routing = (fold.routing or 0.0) + event.at - fold.deciding[event.span_id]
+    if event.span_id in fold.purposes:
+        _spend(fold.spent, fold.purposes[event.span_id], body.usage)
     if body.agent == fold.lead and body.calls:
         fold.fanning = True
+
+
+def _spend(spent: dict[str, dict[str, Any]], purpose: str, usage: Usage) -> None:
+    if purpose not in spent:
+        spent[purpose] = {**_NOTHING}
+    sums = spent[purpose]
+    sums["input_tokens"] += usage.input_tokens
+    sums["output_tokens"] += usage.output_tokens
+    sums["cached_tokens"] += usage.cached_tokens
+    sums["model_calls"] += usage.model_calls
+    if usage.cost is not None:
+        sums["cost"] = (sums["cost"] or 0.0) + usage.cost
+    if usage.estimated:
+        sums["estimated"] = True
 
 
 def _tool_started(fold: _Fold, event: Event, body: Any) -> None:

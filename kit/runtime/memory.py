@@ -14,7 +14,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from kit.compose.parts import DeckSettings
 from kit.compose.prompts import tokens
 from kit.core.context import Session
-from kit.core.event import Carried, Compacted, ModelEnded, ResponseId
+from kit.core.event import Carried, Compacted, ModelEnded
 from kit.core.outcome import AgentCall, Answer
 from kit.core.record import Message, Note, Recalled, Shown, TurnRecord
 from kit.runtime.call_model import BoundModel
@@ -189,11 +189,12 @@ class Memory:
         last: dict[str, str] = {}
         said = ""
         for event in ctx.turn.log.events:
-            if event.body.__class__ is ResponseId:
-                body = cast(ResponseId, event.body)
-                last[body.agent] = body.response_id
-            elif event.body.__class__ is ModelEnded and (ended := cast(ModelEnded, event.body)).agent == ctx.path:
-                said = ended.text
+            if event.body.__class__ is ModelEnded:
+                ended = cast(ModelEnded, event.body)
+                if ended.response_id:
+                    last[ended.agent] = ended.response_id
+                if ended.agent == ctx.path:
+                    said = ended.text
         if said.strip() != turn.text.strip():
             last.pop(ctx.path, None)  # the user read other words than the provider remembers
         if last:
@@ -204,8 +205,8 @@ class Memory:
         answered = Counter(outcome.agent for outcome in ctx.turn.outcomes if isinstance(outcome, Answer))
         for agent, response_id in last.items():
             model = getattr(agents.get(agent), "model", None)
-            if not isinstance(model, BoundModel) or model.spec.api != "responses":
-                continue
+            if not isinstance(model, BoundModel) or model.spec.api != "responses" or getattr(agents[agent], "composer", None):
+                continue  # what another model composed is no link of this one's chain
             lead = agent == ctx.path
             if (lead and turn.status == "ok") or answered[agent] == 1:
                 reader = "" if lead else agent

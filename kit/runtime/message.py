@@ -1,7 +1,16 @@
-"""A user's message, made safe to pass on: control characters out, and a plain word when there is nothing to work with."""
+"""A user's message, made safe to pass on: control characters out, pictures beside the words, an answer to nothing."""
 
+import base64
 import re
 import unicodedata
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from langchain_core.messages import HumanMessage
+
+from kit.core.errors import PictureError
+from kit.core.picture import MOST, Picture, told
 
 LONGEST = 16_000
 """Characters a message may have; longer ones are declined in words, never cut silently."""
@@ -24,3 +33,30 @@ def decline(message: str) -> str | None:
             "Could you send the part that matters most?"
         )
     return None
+
+
+def read_picture(path: Path | str) -> Picture:
+    """The picture in a file, called by the file's name. Raises PictureError when it is missing or none."""
+    path = Path(path)
+    try:
+        return Picture.of(path.read_bytes(), path.name)
+    except OSError as error:
+        raise PictureError(f"cannot read the picture {path}: {error.strerror or error}") from error
+
+
+def counted(pictures: Sequence[Picture]) -> tuple[Picture, ...]:
+    """The same pictures. Raises PictureError when there are more than a message may bring."""
+    if len(pictures) > MOST:
+        raise PictureError(f"a message takes at most {MOST} pictures and this one has {len(pictures)}: send the rest in another")
+    return tuple(pictures)
+
+
+def shown(text: str, pictures: Sequence[Picture]) -> HumanMessage:
+    """A message with its pictures as a model gets it: the words, then one content block a picture."""
+    if not pictures:
+        return HumanMessage(text)
+    blocks: list[Any] = [{"type": "text", "text": told(text, pictures)}]
+    for picture in pictures:
+        data = base64.b64encode(picture.data).decode()
+        blocks.append({"type": "image", "mime_type": picture.media_type, "base64": data})
+    return HumanMessage(content=blocks)

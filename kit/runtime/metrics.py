@@ -3,12 +3,14 @@
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, get_args
 
+from kit.core.event import Acknowledgement
 from kit.core.outcome import Axis
 from kit.core.record import AgentMeasure, TurnRecord
 from kit.core.value import Value
 from kit.runtime.alert import MISMATCH
+from kit.runtime.spending import Spending, spending
 from kit.stores.protocol import Store
 
 ALL = 1_000_000_000
@@ -95,6 +97,8 @@ class Metrics(Value):
     reference_resolution: Rate
     scores: dict[str, dict[str, float]]
     """Vertical -> quality -> mean."""
+    spending: Spending
+    """Model calls by purpose, with what they cost."""
 
     def rows(self) -> list[dict[str, Any]]:
         """Plain rows {metric, of, value}; a metric without a value is there, with None."""
@@ -140,12 +144,13 @@ def fold(turns: Sequence[TurnRecord], labelled: Sequence[tuple[TurnRecord, Label
             "data": _on("data", calls) + sum(call.data_faults for call in calls),
             "partial": partial,
         },
-        acknowledgements={path: Rate(hits=count, of=owed) for path, count in sorted(paths.items())},
+        acknowledgements={path: Rate(hits=paths[path], of=owed) for path in get_args(Acknowledgement)},
         compactions=Rate(hits=sum(turn.measures.compactions > 0 for turn in turns), of=len(turns)),
         routing_accuracy=_accuracy(labelled),
         prior_context_recall=Rate(hits=0, of=0),
         reference_resolution=_summed([Rate(hits=bool(la.resolved), of=1) for _, la in labelled if la.resolved is not None]),
         scores=_scores([label for _, label in labelled]),
+        spending=spending(turns),
     )
 
 
@@ -240,7 +245,7 @@ def _rows(m: Metrics) -> list[Row]:
     rows += [("prior_context_recall", f"{m.prior_context_recall.of} entities", m.prior_context_recall.value)]
     rows += [("reference_resolution_rate", f"{m.reference_resolution.of} labelled", m.reference_resolution.value)]
     rows += [("score", f"{v}: {quality}", score) for v, scores in m.scores.items() for quality, score in scores.items()]
-    return rows
+    return rows + m.spending.rows()
 
 
 def _agent_rows(agent: AgentMetrics) -> list[Row]:

@@ -1,8 +1,13 @@
 """What remains of a turn once it is over: its routing decision, its rollup row, its narration."""
 
-from kit.core.event import Text
+from collections.abc import Sequence
+from itertools import pairwise
+
+from kit.core.event import Separator, Text
 from kit.core.outcome import Answer, CapBehavior, Failure, Outcome, RoutedOutcome, RoutingDecision, Usage
+from kit.core.picture import told
 from kit.core.record import Message, TurnRecord, TurnStatus
+from kit.core.transcript import transcript
 from kit.runtime.context import TurnState
 from kit.runtime.log import TurnLog
 from kit.runtime.measure import measure
@@ -53,12 +58,17 @@ def record_of(
 
 
 def dialogue(turn: TurnRecord, state: TurnState) -> list[Message]:
-    """Narration for each reader: what the user saw for the orchestrator, its own part for each sub-agent (PC1-FR-7, FR-10)."""
-    messages = [
-        Message(turn_id=turn.id, role="user", text=turn.message),
-        Message(turn_id=turn.id, role="assistant", text=turn.text),
-    ]
+    """Narration for each reader: what the user saw for the orchestrator, its own part for each sub-agent (PC1-FR-7, FR-10).
+
+    What the user saw is one message, or one for each part where parts stand apart (SAT-18).
+    """
+    cuts = [event.seq for event in state.log.events if event.body.__class__ is Separator]
+    said = _parts(turn.text, state.log, cuts) if cuts else [turn.text]
+    messages = [Message(turn_id=turn.id, role="user", text=turn.message)]
+    messages += [Message(turn_id=turn.id, role="assistant", text=text) for text in said]
     asked = {call.call_id: call.query for call in state.emitted}
+    if state.pictures:
+        asked = {call_id: told(query, state.pictures) for call_id, query in asked.items()}
     for outcome in state.outcomes:
         if isinstance(outcome, Answer):
             messages.append(
@@ -66,6 +76,14 @@ def dialogue(turn: TurnRecord, state: TurnState) -> list[Message]:
             )
             messages.append(Message(turn_id=turn.id, role="assistant", text=outcome.text, agent=outcome.agent))
     return messages
+
+
+def _parts(text: str, log: TurnLog, cuts: Sequence[int]) -> list[str]:
+    """The answer cut at separators, as it stood on the page between them; whole where the page showed other words in the end."""
+    edges = [-1, *cuts, len(log.events)]
+    shown = [transcript(e for e in log.events if low < e.seq < high).answer.strip() for low, high in pairwise(edges)]
+    whole = "".join("".join(shown).split()) == "".join(text.split())
+    return [part for part in shown if part] if whole and text else [text]
 
 
 def _routed(outcome: Outcome) -> RoutedOutcome:

@@ -28,8 +28,8 @@ from kit.runtime.whitelist import watched
 from kit.tools.tool import Toolbox
 
 Models = str | BaseChatModel | Mapping[str, str | BaseChatModel]
-"""A key of models.yaml, a LangChain chat model, or a mapping agent id -> either ("*" stands for the rest, `<id>:fallback` for a
-fallback model)."""
+"""A key of models.yaml, a LangChain chat model, or a mapping agent id -> either ("*" stands for the rest, `<id>:fallback` and
+`<id>:composer` for an agent's second models)."""
 
 
 @dataclass(frozen=True)
@@ -98,6 +98,7 @@ class _Binder:
             policy=self._deck.policy(card),
             sub_cards=MappingProxyType(sub_cards),
             fallback=self._fallback(card, spec, schemas, private),
+            composer=self._composer(card, spec, schemas, private),
             contract=contract_of(card),
             watched=MappingProxyType(watched(card, own)),
         )
@@ -130,20 +131,37 @@ class _Binder:
     def _fallback(
         self, card: AgentCard, spec: ModelSpec, schemas: Sequence[dict[str, Any]], private: Mapping[str, frozenset[str]]
     ) -> BoundModel | None:
-        """The model of `fallback_model`, bound to the same tools; none where the first choice is another than the card's.
+        """The model of `fallback_model`, bound to the same tools."""
+        return self._second(card, "fallback", card.fallback_model if spec.key == card.model else None, schemas, private)
 
-        A mapping of models may name it under `<agent id>:fallback`.
+    def _composer(
+        self, card: AgentCard, spec: ModelSpec, schemas: Sequence[dict[str, Any]], private: Mapping[str, frozenset[str]]
+    ) -> BoundModel | None:
+        """The deck's `compose_model`, for the orchestrator alone."""
+        key = self._deck.settings.compose_model if card.sub_agents and spec.key == card.model else None
+        return self._second(card, "composer", key, schemas, private)
+
+    def _second(
+        self,
+        card: AgentCard,
+        role: str,
+        key: str | None,
+        schemas: Sequence[dict[str, Any]],
+        private: Mapping[str, frozenset[str]],
+    ) -> BoundModel | None:
+        """A card's model for a second role: what a mapping of models names under `<agent id>:<role>`, else `key`.
+
+        None where the first choice is another than the card's, and nothing was named.
         """
-        choice = self._models.get(f"{card.id}:fallback") if isinstance(self._models, Mapping) else None
+        choice = self._models.get(f"{card.id}:{role}") if isinstance(self._models, Mapping) else None
         if isinstance(choice, BaseChatModel):
             return _with_tools(_spec_of(choice), choice, schemas, private)
-        key = choice or (card.fallback_model if spec.key == card.model else None)
-        if key is None:
+        if choice is None and key is None:
             return None
-        fallback, model = self._build(card, key)
+        spec, model = self._build(card, choice or key or "")
         if card.sub_agents:
-            check_orchestrator(fallback)
-        return _with_tools(fallback, model, schemas, private)
+            check_orchestrator(spec)
+        return _with_tools(spec, model, schemas, private)
 
     def _build(self, card: AgentCard, key: str) -> tuple[ModelSpec, BaseChatModel]:
         specs = {OFFLINE.key: OFFLINE, **self._deck.models}

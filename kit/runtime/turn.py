@@ -12,6 +12,7 @@ from kit.core.errors import SessionError, StoreError
 from kit.core.event import Completed, Event, Routing, Spent, Text, TextReplaced, Thinking, TurnStarted
 from kit.core.injection import planned
 from kit.core.outcome import AgentCall, Answer, Outcome
+from kit.core.picture import Picture, told
 from kit.core.record import Message, Recalled, TurnRecord
 from kit.core.transcript import transcript
 from kit.runtime.acknowledge import rescued
@@ -22,7 +23,7 @@ from kit.runtime.context import RunContext, TurnState
 from kit.runtime.dispatch import guarded
 from kit.runtime.log import TurnLog
 from kit.runtime.memory import Memory
-from kit.runtime.message import clean, decline
+from kit.runtime.message import clean, counted, decline
 from kit.runtime.narration import MARK, narration
 from kit.runtime.recorder import Recorder
 from kit.runtime.reply import Reply, Status
@@ -107,24 +108,28 @@ def run_turn(
     history: Sequence[Message] | None = None,
     in_play: Sequence[str] | None = None,
     turn_id: str | None = None,
+    images: Sequence[Picture] = (),
 ) -> Turn:
     """Starts a turn on the running loop and returns its handle at once.
 
     `pattern` defaults to the kit's; `cap` to the deck's. `history` and `in_play` stand in for what the store
-    remembers of the session, for callers that bring a conversation of their own.
-    Raises SessionError when the session is another principal's: nobody reads a stranger's history (PC2-FR-11).
+    remembers of the session, for callers that bring a conversation of their own. `images` come with the message.
+    Raises SessionError when the session is another principal's: nobody reads a stranger's history (PC2-FR-11);
+    PictureError when there are too many images.
     """
+    pictures = counted(images)
     recalled = kit.store.recall(session.id)
     if recalled is not None and recalled.session.principal != session.principal:
         raise SessionError(f"session {session.id!r} belongs to someone else; start a new one under another id")
     turn_log = TurnLog(turn_id or uuid.uuid4().hex, asyncio.get_running_loop().time)
-    return Turn(_Runner(message, session, kit, pattern or kit.pattern, turn_log, recalled, cap, history, in_play))
+    return Turn(_Runner(message, pictures, session, kit, pattern or kit.pattern, turn_log, recalled, cap, history, in_play))
 
 
 class _Runner:
     def __init__(
         self,
         message: str,
+        pictures: tuple[Picture, ...],
         session: Session,
         kit: Host,
         pattern: Pattern,
@@ -136,7 +141,7 @@ class _Runner:
     ):
         self.begun = self.stopped = False
         self.unsaved: str | None = None
-        self.message = clean(message)
+        self.message = told(clean(message), pictures)
         self.session, self.kit, self.pattern, self.log = session, kit, pattern, turn_log
         self.root = kit.team.orchestrator
         self.settings = kit.team.deck.settings
@@ -144,13 +149,8 @@ class _Runner:
         self.memory = Memory(kit.store, session, recalled, self.settings, kit.team.jobs, self.message, history)
         last = in_play if in_play is not None else recalled.in_play if recalled is not None else ()
         routed = in_play if in_play is not None else recalled.routed if recalled is not None else ()
-        dynamic = DynamicContext(
-            date=kit.today,
-            user_id=session.principal.user_id,
-            locale=session.locale,
-            location=session.location,
-            in_play=tuple(last),
-        )
+        who, here = session.principal, session.location
+        dynamic = DynamicContext(date=kit.today, user_id=who.user_id, locale=session.locale, location=here, in_play=tuple(last))
         self.state = TurnState(
             log=turn_log,
             agents=kit.team.agents,
@@ -170,10 +170,9 @@ class _Runner:
             support_agent=self.settings.support_agent,
             guards=self.settings.guards,
             cassette=kit.cassette,
+            pictures=pictures,
         )
-        inherited = InheritedContext(
-            principal=session.principal, episode_id=session.id, locale=session.locale, location=session.location
-        )
+        inherited = InheritedContext(principal=who, episode_id=session.id, locale=session.locale, location=here)
         callees = frozenset(card.id for card in self.root.sub_cards.values())
         ledger = root_ledger(self.root.card)
         self.ctx = RunContext(self.state, inherited, turn_log.new_span(), callees=callees, path=self.root.card.id, ledger=ledger)
@@ -215,6 +214,7 @@ class _Runner:
                 cap=self.state.cap,
                 model=self.root.model.spec.key,
                 faults=tuple(map(str, planned())),
+                pictures=tuple(picture.ref for picture in self.state.pictures),
             )
         )
         record = TurnRecord(

@@ -9,7 +9,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 
 from kit.core.context import Principal, Session
-from kit.core.event import Event
+from kit.core.event import INTERNAL, Event
 from kit.core.fault import Fault
 from kit.core.record import TurnRecord
 from kit.models.offline import OfflineModel
@@ -121,7 +121,8 @@ class Host:
         """
         live = self._live.get(turn_id)
         if live is None:
-            return Batch(tuple(self.kit.store.events(turn_id)[from_seq:]), done=True)
+            told = [event for event in self.kit.store.events(turn_id) if event.kind not in INTERNAL]
+            return Batch(tuple(told[from_seq:]), done=True)
         with live.changed:
             if live.changed.wait_for(lambda: live.done.is_set() or len(live.events) > from_seq, timeout):
                 live.changed.wait_for(live.done.is_set, GATHER)

@@ -9,13 +9,16 @@ from typing import Any, cast
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
 from kit.core.outcome import NO_TEXT, SET_ASIDE
+from kit.core.picture import typed
 from kit.models.offline.composition import Result
-from kit.models.offline.similarity import spoken
+from kit.models.offline.sight import seen
+from kit.models.offline.similarity import content, spoken
 
 READ = 16_000
 """Characters of one message that are read."""
 _IN_PLAY = re.compile(r"^\W*Called in the previous turn:[ \t]*(.*)$", re.M)
 _NO_FIT = re.compile(r"When no tool fits:\s*([\w-]+)")
+_PICTURED = re.compile(r"\b(?:photo|picture|image) of ([\w\s,]+?) goes to (ask_\w+)")
 _AT_MOST = re.compile(r"[Cc]all at most (\d+)\b")
 
 
@@ -47,20 +50,17 @@ def tool_of(spec: Mapping[str, Any]) -> Tool:
 
 
 def text_of(message: BaseMessage) -> str:
-    """The text of a message; an image without a word reads as `[image]`."""
+    """The text of a message."""
     content: Any = message.content
     if isinstance(content, str):
         return content[:READ].strip()
     pieces: list[str] = []
-    seen_image = False
     for block in cast(Sequence[Any], content or ()):
         if isinstance(block, str):
             pieces.append(block)
         elif isinstance(block, Mapping):
-            block = cast(Mapping[str, Any], block)
-            seen_image |= "image" in str(block.get("type"))
-            pieces.append(str(block.get("text") or ""))
-    return "\n".join(piece for piece in pieces if piece)[:READ].strip() or ("[image]" if seen_image else "")
+            pieces.append(str(cast(Mapping[str, Any], block).get("text") or ""))
+    return "\n".join(piece for piece in pieces if piece)[:READ].strip()
 
 
 @dataclass(frozen=True)
@@ -76,8 +76,34 @@ class Conversation:
         return places[-1] if places else -1
 
     @cached_property
+    def typed(self) -> str:
+        """The words of the latest human message."""
+        return typed(text_of(self.messages[self.asked_at])) if self.asked_at >= 0 else ""
+
+    @cached_property
     def request(self) -> str:
-        return text_of(self.messages[self.asked_at]) if self.asked_at >= 0 else ""
+        """The words; of a picture that came alone, what it shows."""
+        return self.typed or self.picture
+
+    @cached_property
+    def seen(self) -> str:
+        """What the pictures of the request show."""
+        return seen(self.messages[self.asked_at]) if self.asked_at >= 0 else ""
+
+    @property
+    def picture(self) -> str:
+        return f"A picture of {self.seen}" if self.seen else ""
+
+    @property
+    def pictured(self) -> bool:
+        """A picture came with the request, whether or not anything is known of it."""
+        return self.asked_at >= 0 and not isinstance(cast(Any, self.messages[self.asked_at].content), str)
+
+    @property
+    def ruled(self) -> str | None:
+        """The tool the prompt names for such a picture."""
+        shows = set(content(self.seen))
+        return next((tool for what, tool in _PICTURED.findall(self.system) if shows.intersection(content(what))), None)
 
     @cached_property
     def system(self) -> str:

@@ -3,17 +3,18 @@
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import blake2s
 from typing import Any, cast
 
 from langchain_core.messages import AIMessage, HumanMessage
 
 from kit.core.small_talk import small_talk
+from kit.core.words import content_words
 from kit.models.offline import composition
 from kit.models.offline.arguments import Source, fill, fillable, resolve
 from kit.models.offline.conversation import Conversation, Tool, text_of
-from kit.models.offline.routing import Part, Routes, Situation, SmallTalk, Unfit, decide, points_back
+from kit.models.offline.routing import Decision, Part, Routes, Situation, SmallTalk, Unfit, decide, points_back
 from kit.models.offline.similarity import index
 
 _NAMED = re.compile(
@@ -78,7 +79,7 @@ def _unaided(talk: Conversation) -> str:
     if small_talk(talk.request, talk.said):
         return composition.chat(talk.request)
     if not talk.request:
-        return "I received no text. What can I help you with?"
+        return _puzzled(talk)
     if _CONDENSE.match(talk.request):
         given = talk.request.partition("\n")[2] or "\n".join(text_of(message) for message in talk.before)
         return composition.extract("", given, 600) or "There is nothing to condense."
@@ -88,10 +89,10 @@ def _unaided(talk: Conversation) -> str:
 
 def _routed(talk: Conversation, tools: Sequence[Tool], *, must: bool) -> Reply:
     if not talk.request and not must:
-        return Reply("I received no text. What can I help you with?")
+        return Reply(_puzzled(talk))
     documents = tuple((tool.label, tool.description) for tool in tools)
     in_play = _in_play(talk, tools, documents)
-    decision = decide(Situation(talk.request, documents, in_play, talk.said), talk.most)
+    decision = _decided(talk, Situation(talk.request, documents, in_play, talk.said), tools)
     if isinstance(decision, SmallTalk) and not must:
         return Reply(composition.chat(talk.request))
     if not isinstance(decision, Routes):
@@ -106,6 +107,27 @@ def _routed(talk: Conversation, tools: Sequence[Tool], *, must: bool) -> Reply:
     ]
     unsure = all(part.score == 0.0 for part in decision.parts)
     return _called(talk, composition.preamble(decision.parts, [tool.label for tool in tools], unsure=unsure), calls)
+
+
+def _decided(talk: Conversation, situation: Situation, tools: Sequence[Tool]) -> Decision:
+    """The words decide. A picture counts where they say nothing or fit nothing: by the prompt's rule for it, else by likeness."""
+    decision = decide(situation, talk.most)
+    if not talk.seen or (content_words(talk.typed) and isinstance(decision, Routes)):
+        return decision
+    ruled = next((i for i, tool in enumerate(tools) if tool.name == talk.ruled), None)
+    if ruled is not None:
+        return Routes((Part(ruled, talk.request, 1.0),), 1)
+    both = decide(replace(situation, request=f"{talk.typed} {talk.picture}"), talk.most)
+    if not isinstance(both, Routes):
+        return decision
+    best = max(both.parts, key=lambda part: part.score)
+    return Routes((Part(best.tool, talk.request, best.score),), 1)
+
+
+def _puzzled(talk: Conversation) -> str:
+    if talk.pictured:
+        return "I can't look at pictures. What does it show, and what would you like to know?"
+    return "I received no text. What can I help you with?"
 
 
 def _in_play(talk: Conversation, tools: Sequence[Tool], documents: tuple[tuple[str, str], ...]) -> frozenset[int]:
@@ -146,7 +168,7 @@ def _carried(talk: Conversation, last: int = 4) -> str | None:
 
 def _worked(talk: Conversation, tools: Sequence[Tool], *, must: bool) -> Reply:
     if not must and (not talk.request or small_talk(talk.request, talk.said)):
-        return Reply(composition.chat(talk.request) if talk.request else "I received no text. What can I help you with?")
+        return Reply(composition.chat(talk.request) if talk.request else _puzzled(talk))
     request = _with_antecedent(talk)
     able = [tool for tool in tools if fillable(tool.schema)] or (list(tools) if must else [])
     if not able:
@@ -164,9 +186,11 @@ def _source(tool: Tool, text: str) -> Source:
 
 
 def _with_antecedent(talk: Conversation) -> str:
-    """The request, with the one before it in front when it cannot stand alone."""
+    """The request, with what it points at in front when it cannot stand alone: its picture, or the request before."""
     if not points_back(talk.request, talk.said):
         return talk.request
+    if talk.seen:
+        return f"{talk.seen}. {talk.request}"
     earlier = [text_of(message) for message in talk.before if isinstance(message, HumanMessage)]
     return f"{earlier[-1]}. {talk.request}" if earlier else talk.request
 

@@ -1,0 +1,103 @@
+"""Pictures that come with a message: checked when made, told of in words, known to the trace by their hash (SAT-14)."""
+
+import hashlib
+import re
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Literal, get_args
+
+from pydantic import Field, model_validator
+
+from kit.core.errors import PictureError
+from kit.core.value import Value
+
+MediaType = Literal["image/png", "image/jpeg", "image/webp", "image/gif"]
+LARGEST = 5 * 2**20
+"""Bytes a picture may have."""
+MOST = 4
+"""Pictures a message may bring."""
+_NAME = 60
+"""Characters of a caption that stand in a conversation."""
+_BEGINS: dict[MediaType, re.Pattern[bytes]] = {
+    "image/png": re.compile(rb"\x89PNG\r\n\x1a\n"),
+    "image/jpeg": re.compile(rb"\xff\xd8\xff"),
+    "image/webp": re.compile(rb"RIFF....WEBP", re.DOTALL),
+    "image/gif": re.compile(rb"GIF8[79]a"),
+}
+_MARK = re.compile(r"\[picture(?:: [^\[\]\n]*)?\]")
+
+
+class PictureRef(Value):
+    """All that a trace, a log or a store ever holds of a picture."""
+
+    media_type: MediaType
+    size: int
+    """Bytes."""
+    sha256: str
+    caption: str = ""
+
+
+class Picture(Value):
+    """A picture a user sends with a message. Raises PictureError when it is too large or not what it says it is."""
+
+    media_type: MediaType
+    data: bytes = Field(repr=False)
+    caption: str = ""
+    """What the sender calls it, such as its file name: this much of it later turns are told."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _known(cls, given: dict[str, object]) -> dict[str, object]:
+        if given.get("media_type") not in get_args(MediaType):
+            raise PictureError(f"a picture cannot be {given.get('media_type')!r}: send {_kinds()}")
+        return given
+
+    @model_validator(mode="after")
+    def _checked(self) -> "Picture":
+        name = self.caption or "the picture"
+        if len(self.data) > LARGEST:
+            size = f"{len(self.data) / 2**20:.1f} MB"
+            raise PictureError(f"{name} has {size}; at most {LARGEST // 2**20} MB are taken: send a smaller copy")
+        if sniffed(self.data) != self.media_type:
+            found = sniffed(self.data) or "no picture that can be read"
+            raise PictureError(f"{name} is said to be {self.media_type} and is {found}: send {_kinds()}")
+        return self
+
+    @classmethod
+    def of(cls, data: bytes, caption: str = "") -> "Picture":
+        """The picture these bytes are. Raises PictureError when they are none."""
+        kind = sniffed(data)
+        if kind is None:
+            raise PictureError(f"{caption or 'this'} is no picture that can be read: send {_kinds()}")
+        return cls(media_type=kind, data=data, caption=caption)
+
+    @cached_property
+    def ref(self) -> PictureRef:
+        """The same picture without its bytes."""
+        digest = hashlib.sha256(self.data).hexdigest()
+        return PictureRef(media_type=self.media_type, size=len(self.data), sha256=digest, caption=self.caption)
+
+    @property
+    def mark(self) -> str:
+        """What stands for it in a text."""
+        name = " ".join(re.sub(r"[\[\]\x00-\x1f\x7f]", " ", self.caption).split())[:_NAME]
+        return f"[picture: {name}]" if name else "[picture]"
+
+
+def sniffed(data: bytes) -> MediaType | None:
+    """What the first bytes say; None for anything that is not taken."""
+    return next((kind for kind, begins in _BEGINS.items() if begins.match(data)), None)
+
+
+def told(text: str, pictures: Sequence[Picture]) -> str:
+    """A message as history, agents and people read it: a mark for each picture, then the words typed."""
+    return " ".join([*(picture.mark for picture in pictures), typed(text)]).strip() if pictures else text
+
+
+def typed(text: str) -> str:
+    """The words of such a message without the marks; empty when pictures came alone."""
+    return _MARK.sub(" ", text).strip() if "[picture" in text else text
+
+
+def _kinds() -> str:
+    return "PNG, JPEG, WebP or GIF"

@@ -1,0 +1,77 @@
+"""What the offline stand-in makes of a picture: it cannot see, so it reads what the file says of itself, else its name."""
+
+import base64
+import binascii
+import re
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, cast
+
+from langchain_core.messages import BaseMessage
+
+_SAYS = ("description", "caption", "title", "comment")
+"""Keywords of a PNG's text chunks that tell what it shows, the best first."""
+_LONGEST = 400
+"""Characters of a description that are read."""
+_MARK = re.compile(r"\[picture: ([^\[\]\n]+)\]")
+_NAMELESS = re.compile(r"\b(?:img|image|photo|picture|pic|screenshot|scan|dsc|pxl|unnamed|untitled|download|upload)\b", re.I)
+
+
+def seen(message: BaseMessage) -> str:
+    """What the pictures of a message show, as far as their files say so; empty where nothing does."""
+    content: Any = message.content
+    if isinstance(content, str):
+        return ""
+    blocks = [cast("Mapping[str, Any]", block) for block in cast("Sequence[Any]", content) if isinstance(block, Mapping)]
+    pictures = [_bytes(block) for block in blocks if "image" in str(block.get("type"))]
+    said = [text for picture in pictures if (text := described(picture))]
+    return "; ".join(said) or ("; ".join(_named(str(message.text))) if pictures else "")
+
+
+def described(data: bytes) -> str:
+    """The description a PNG carries in its text chunks (tEXt, iTXt); empty for any other file."""
+    told: dict[str, str] = {}
+    for kind, chunk in _chunks(data):
+        keyword, _, rest = chunk.partition(b"\0")
+        name = keyword.decode("latin-1").lower()
+        if kind == b"tEXt":
+            told[name] = rest.decode("latin-1")
+        elif kind == b"iTXt":
+            told[name] = _international(rest)
+    text = next((told[name] for name in _SAYS if told.get(name, "").strip()), "")
+    return " ".join(text.split())[:_LONGEST]
+
+
+def _chunks(data: bytes) -> Iterator[tuple[bytes, bytes]]:
+    at = 8
+    while data.startswith(b"\x89PNG") and at + 8 <= len(data):
+        length = int.from_bytes(data[at : at + 4])
+        yield data[at + 4 : at + 8], data[at + 8 : at + 8 + length]
+        at += length + 12
+
+
+def _international(rest: bytes) -> str:
+    packed, body = rest[:1] == b"\1", rest[2:].split(b"\0", 2)[-1]
+    try:
+        return (zlib.decompressobj().decompress(body, 4 * _LONGEST) if packed else body).decode("utf-8", "replace")
+    except zlib.error:
+        return ""
+
+
+def _bytes(block: Mapping[str, Any]) -> bytes:
+    """Of a block in LangChain's form or OpenAI's; none for a picture that is elsewhere."""
+    url = block.get("image_url")
+    url = cast("Mapping[str, Any]", url).get("url") if isinstance(url, Mapping) else url
+    data = block.get("base64") or str(url or "").partition(";base64,")[2]
+    try:
+        return base64.b64decode(str(data), validate=True)
+    except binascii.Error:
+        return b""
+
+
+def _named(text: str) -> Iterator[str]:
+    """What file names say: `till-receipt_2.jpg` is a till receipt, `IMG_0042.jpg` is nothing."""
+    for name in _MARK.findall(text):
+        words = re.sub(r"[\W\d_]+", " ", re.sub(r"\.\w{3,4}$", "", name))
+        if kept := _NAMELESS.sub(" ", words).split():
+            yield " ".join(kept)

@@ -1,0 +1,69 @@
+"""What model calls were for and what they cost, over stored turns: deciding, working, and the extra calls (PC1-NFR-7)."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from kit.core.outcome import Usage, total
+from kit.core.record import TurnRecord
+from kit.core.value import Value
+
+EXTRA = ("compose", "prior_context", "summary")
+"""Purposes of calls that are made beside routing and answering, only when they are needed."""
+
+
+class Outlay(Value):
+    """The model calls of one purpose."""
+
+    turns: int
+    """In which there was one."""
+    usage: Usage
+    """Of all of them; its cost is None where no price is known."""
+
+
+class Spending(Value):
+    """Model calls by purpose, over so many turns of so many users."""
+
+    turns: int
+    users: int
+    by_purpose: dict[str, Outlay]
+
+    @property
+    def extra(self) -> Usage:
+        """The extra calls together."""
+        return total(self.by_purpose[purpose].usage for purpose in EXTRA if purpose in self.by_purpose)
+
+    def rows(self) -> list[tuple[str, str, Any]]:
+        """(metric, of, value); dollars are None where no price is known."""
+        rows: list[tuple[str, str, Any]] = []
+        for purpose, outlay in self.by_purpose.items():
+            rows += [
+                ("model_calls_total", purpose, outlay.usage.model_calls),
+                ("model_calls_per_turn", purpose, outlay.usage.model_calls / self.turns),
+                ("turns_with_model_call", purpose, outlay.turns),
+                ("tokens_total", purpose, outlay.usage.input_tokens + outlay.usage.output_tokens),
+                ("cost_dollars_total", purpose, outlay.usage.cost),
+                ("cost_dollars_per_turn", purpose, _share(outlay.usage.cost, self.turns)),
+            ]
+        cost, told = self.extra.cost, " + ".join(EXTRA)
+        return [
+            *rows,
+            ("extra_cost_dollars_per_turn", told, _share(cost, self.turns)),
+            ("extra_cost_dollars_per_user", f"{self.users} users", _share(cost, self.users)),
+        ]
+
+
+def spending(turns: Sequence[TurnRecord]) -> Spending:
+    """Sums what the rows of ended turns say; turns stored before this was kept count as turns and add no call."""
+    parts: dict[str, list[Usage]] = {}
+    for turn in turns:
+        for spent in turn.measures.spent:
+            parts.setdefault(spent.purpose, []).append(spent.usage)
+    return Spending(
+        turns=len(turns),
+        users=len({(turn.tenant_id, turn.user_id) for turn in turns}),
+        by_purpose={purpose: Outlay(turns=len(usages), usage=total(usages)) for purpose, usages in sorted(parts.items())},
+    )
+
+
+def _share(cost: float | None, of: int) -> float | None:
+    return cost / of if cost is not None and of else None
