@@ -137,8 +137,8 @@ def errors(reply: Reply) -> str:
 
 
 def plain(reply: Reply) -> None:
-    """The promise of PC2-FR-14: a sentence or more, and nothing in it that only a machine says."""
-    assert re.search(r"[A-Z].+[.!?]", reply.text)
+    """The promise of PC2-FR-14: a sentence, a list or more, and nothing in it that only a machine says."""
+    assert re.search(r"[A-Z].+([.!?]|:\n- .+)", reply.text)
     assert not [mark for mark in MARKS if mark in shown(reply)]
     assert not RAW_WORDS.search(reply.text), reply.text
     assert reply.events[-1].kind == "completed"

@@ -12,7 +12,7 @@ from kit.bench.tool_cases import Played, play_cases
 from kit.compose.deck import Deck
 from kit.core.card import AgentCard, EvalPolicy, ToolCase, ToolGrant
 from kit.core.errors import BindError, DeckError
-from kit.core.outcome import Answer
+from kit.core.outcome import NO_TEXT, Answer
 from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.team import Team, bind
 from tests.kits import answering, small_deck
@@ -54,7 +54,7 @@ def team(model: ScriptedModel, **flags: bool) -> Team:
 
 
 def honest(result: str) -> str:
-    return f"I could not do that: {result}" if result else "There was nothing to refund."
+    return "There was nothing to refund." if result == NO_TEXT else f"I could not do that: {result}"
 
 
 def told(played: tuple[Played, ...]) -> dict[str, str | None]:
@@ -81,7 +81,7 @@ async def test_a_case_is_played_on_the_real_agent_with_the_tool_that_lets_it_dow
     played = await play_cases(team(good, refunds=True), "play")
     assert told(played) == {"returns_nothing": None, "fails": None}
     heard = [str(messages[-1].content) for messages in good.seen if isinstance(messages[-1], ToolMessage)]
-    assert heard == ["", "This data is unavailable right now."]
+    assert heard == [NO_TEXT, "This data is unavailable right now."]
     assert isinstance(played[0].outcome, Answer) and played[0].outcome.text == "There was nothing to refund."
     lied = told(await play_cases(team(liar, refunds=True), "play"))
     assert lied == {"returns_nothing": "it said 'is on its way'", "fails": None}, "of a failed call the runtime itself owns up"

@@ -4,7 +4,7 @@ from html.parser import HTMLParser
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from kit.core.event import AgentStarted, Component, ToolStarted
@@ -100,6 +100,7 @@ def test_markup_in_a_payload_is_text(kind: str) -> None:
     assert evil in page.text and not page.tags & {"img", "script"} and "onerror" not in page.attributes
 
 
+@settings(max_examples=40, deadline=None, derandomize=True)
 @given(some.lists(some.tuples(some.sampled_from(KINDS), PAYLOADS), min_size=1, max_size=4))
 def test_whatever_a_payload_holds_the_page_is_drawn(shown: list[tuple[str, dict[str, Any]]]) -> None:
     assert isinstance(html(view_of(*(("shop", kind, payload) for kind, payload in shown))), str)

@@ -63,7 +63,7 @@ def compose(request: str, results: Sequence[Result]) -> str:
         if kept:
             kept = itemised(kept)
             parts.append(f"**{result.label.capitalize()}:** {kept}" if several else kept)
-        if note:
+        if note and note.rstrip(".").lower() not in kept.lower():
             parts.append(f"One reservation about {result.label}: {note.rstrip('.')}.")
     unique = list(dict.fromkeys(owed))
     return "\n\n".join([*parts, *([" ".join(unique)] if unique else [])]) or "I have nothing to report on that yet."
