@@ -20,12 +20,13 @@ def bands(
     ylabel: str = "",
     *,
     percent: bool = True,
+    doses: bool = True,
     height: float = 2.7,
 ) -> Figure:
     """One panel for each value of `panel`, one line for each of `line`, named where it ends in the last panel.
 
-    `frame` has the columns panel, line, y, low, high (see kit/bench/interval.py) and `x`. `percent`: y is a share, and so is x;
-    panels then have one axis from 0 to 1, else each has its own, from 0.
+    `frame` has the columns panel, line, y, low, high (see kit/bench/interval.py) and `x`. `percent`: y is a share, and all panels
+    have one axis from 0 to 1; else each has its own, from 0. `doses`: x is a share too; else a few numbers, each with a tick.
     """
     rows: Any = frame
     names = list(dict.fromkeys(rows["panel"]))
@@ -36,10 +37,15 @@ def bands(
             axes.set_title(name, fontweight="normal", fontsize=9)
             axes.grid(axis="y")
             axes.margins(x=0.02)
-            axes.xaxis.set_major_formatter(PercentFormatter(1, decimals=0))
+            if doses:
+                axes.xaxis.set_major_formatter(PercentFormatter(1, decimals=0))
+            else:
+                axes.set_xticks(sorted(set(part[x])))
             axes.set_ylim(0, 1.03 if percent else _top(part))
             if percent:
                 axes.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
+            elif axes.get_ylim()[1] > 1000:
+                axes.yaxis.set_major_formatter("{x:,.0f}")
             if axes is row[-1]:
                 for line, (end, y) in _apart({k: v for k, v in ends.items() if v}, axes.get_ylim()[1]).items():
                     label(axes, line, end, y, colours[line])

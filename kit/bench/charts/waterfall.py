@@ -36,8 +36,10 @@ def waterfall(trace: Trace, title: str | None = None) -> Figure:
         axes.set_xlabel("seconds since the message", loc="left")
         axes.set_title(title or _found(trace, agents))
         patches = [Patch(color=KINDS[kind], label=_LEGEND[kind]) for kind in kinds]
+        if any(span.error for span in trace.spans):
+            patches.append(Patch(color=RED, label="failed"))
         axes.legend(
-            handles=patches, loc="upper right", bbox_to_anchor=(1, 0), ncols=3, frameon=False, fontsize=8, borderaxespad=2.4
+            handles=patches, loc="upper right", bbox_to_anchor=(1, 0), ncols=4, frameon=False, fontsize=8, borderaxespad=2.4
         )
         return figure
 
