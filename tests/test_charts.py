@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from matplotlib.text import Annotation
 
-from kit.bench.charts import BLUE, GREY, KINDS, ORANGE, RUST, bands, stack, table, time_against_n, waterfall
+from kit.bench.charts import BLUE, GREY, KINDS, ORANGE, RUST, bands, dots, stack, table, time_against_n, waterfall
 from kit.bench.overlap import MIXED, Run, trace_one
 from kit.core.trace import Span, Trace
 
@@ -110,6 +110,20 @@ def test_stack_draws_shares_that_add_up_and_says_of_how_many():
     figure = stack(counts, {"told": BLUE, "mended": ORANGE}, "found", "x", "y")
     assert [(x, y, h) for x, y, _, h in bars(figure, ORANGE)] == [(-0.35, 0.75, 0.25), (0.65, 1.0, 0.0)]
     assert [text.get_text() for text in figure.axes[0].texts] == ["told", "n = 4", "n = 2"]
+
+
+def test_dots_has_a_row_a_thing_and_whiskers_from_low_to_high():
+    rows = [
+        {"row": "shop", "line": "before", "y": 0.5, "low": 0.3, "high": 0.7},
+        {"row": "play", "line": "before", "y": 1.0, "low": 0.6, "high": 1.0},
+        {"row": "play", "line": "after", "y": 0.9, "low": 0.8, "high": 0.95},
+    ]
+    figure = dots(pd.DataFrame(rows), {"before": RUST, "after": BLUE}, "found", "x")
+    assert lanes(figure) == ["shop", "play"]
+    segments = [collection.get_segments() for collection in figure.axes[0].collections if isinstance(collection, LineCollection)]
+    before, after = ([np.asarray(segment)[:, 0].tolist() for segment in line] for line in segments)
+    assert before == [pytest.approx([0.3, 0.7]), pytest.approx([0.6, 1.0])]
+    assert after == [pytest.approx([0.8, 0.95])]
 
 
 def test_figures_are_not_left_open_for_pyplot_to_show_again():

@@ -5,6 +5,7 @@
 
 from kit.bench.charts.bands import bands
 from kit.bench.charts.canvas import BLUE, GREY, INK, ORANGE, PALE, RED, RUST, WIDTH, table
+from kit.bench.charts.dots import dots
 from kit.bench.charts.estimates import means, shares
 from kit.bench.charts.stack import stack
 from kit.bench.charts.time_against_n import time_against_n
@@ -21,6 +22,7 @@ __all__ = [
     "RUST",
     "WIDTH",
     "bands",
+    "dots",
     "means",
     "shares",
     "stack",
