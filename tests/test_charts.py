@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from matplotlib.text import Annotation
 
-from kit.bench.charts import BLUE, GREY, KINDS, ORANGE, RUST, bands, dots, stack, table, time_against_n, waterfall
+from kit.bench.charts import BLUE, GREY, KINDS, ORANGE, RUST, bands, dots, heat, stack, table, time_against_n, waterfall
 from kit.bench.overlap import MIXED, Run, trace_one
 from kit.core.trace import Span, Trace
 
@@ -124,6 +124,19 @@ def test_dots_has_a_row_a_thing_and_whiskers_from_low_to_high():
     before, after = ([np.asarray(segment)[:, 0].tolist() for segment in line] for line in segments)
     assert before == [pytest.approx([0.3, 0.7]), pytest.approx([0.6, 1.0])]
     assert after == [pytest.approx([0.8, 0.95])]
+
+
+def test_heat_writes_every_count_and_tells_the_diagonal_from_a_leak():
+    figure = heat({"leaky": [[2, 1], [0, 3]], "tight": [[2, 0], [0, 3]]}, ["ann", "bob"], "found", "x", "y")
+    leaky, tight = figure.axes
+    assert [text.get_text() for text in leaky.texts] == ["2", "1", "0", "3"]
+    assert [text.get_text() for text in tight.texts] == ["2", "0", "0", "3"]
+
+    def filled(axes: Any, colour: str) -> int:
+        return sum(to_rgb(patch.get_facecolor()) == to_rgb(colour) and bool(patch.get_alpha()) for patch in axes.patches)
+
+    assert (filled(leaky, RUST), filled(leaky, BLUE)) == (1, 2)
+    assert (filled(tight, RUST), filled(tight, BLUE)) == (0, 2)
 
 
 def test_figures_are_not_left_open_for_pyplot_to_show_again():

@@ -7,6 +7,7 @@ from kit.bench.charts.bands import bands
 from kit.bench.charts.canvas import BLUE, GREY, INK, ORANGE, PALE, RED, RUST, WIDTH, table
 from kit.bench.charts.dots import dots
 from kit.bench.charts.estimates import means, shares
+from kit.bench.charts.heat import heat
 from kit.bench.charts.stack import stack
 from kit.bench.charts.time_against_n import time_against_n
 from kit.bench.charts.waterfall import KINDS, waterfall
@@ -23,6 +24,7 @@ __all__ = [
     "WIDTH",
     "bands",
     "dots",
+    "heat",
     "means",
     "shares",
     "stack",
