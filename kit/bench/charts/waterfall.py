@@ -39,7 +39,16 @@ def waterfall(trace: Trace, title: str | None = None) -> Figure:
         if any(span.error for span in trace.spans):
             patches.append(Patch(color=RED, label="failed"))
         axes.legend(
-            handles=patches, loc="upper right", bbox_to_anchor=(1, 0), ncols=4, frameon=False, fontsize=8, borderaxespad=2.4
+            handles=patches,
+            loc="upper right",
+            bbox_to_anchor=(1, 0),
+            ncols=4,
+            frameon=False,
+            fontsize=8,
+            borderaxespad=2.4,
+            handlelength=1.3,
+            handletextpad=0.5,
+            columnspacing=1.2,
         )
         return figure
 
