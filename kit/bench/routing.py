@@ -3,11 +3,12 @@
 import json
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from kit.bench.descriptions import Routed
 from kit.compose.deck import Deck, DeckSettings
 from kit.core.card import AgentCard
 from kit.core.context import Principal, Session
@@ -127,6 +128,21 @@ async def route_case(case: Case, catalog: Catalog, kit: Host) -> list[dict[str, 
         if assistant:
             history.append(Message(turn_id=turn_id, role="assistant", text=str(assistant)))
     return predictions
+
+
+async def route_questions(questions: Mapping[str, Sequence[str]], team: Team) -> list[Routed]:
+    """Sub-agent -> questions for it: each question alone, in a session of its own, over stubs of the team's sub-agents."""
+    cards = team.orchestrator.sub_cards.values()
+    kit = RoutingKit(team.with_agents({card.id: Stub(card) for card in cards}))
+    routed: list[Routed] = []
+    for agent, asked in questions.items():
+        for number, question in enumerate(asked):
+            session = Session(id=f"{agent}-{number}", principal=Principal(tenant_id="bench", user_id="bench"))
+            reply = await run_turn(question, session, kit)
+            called = reply.routing.invoked
+            routed.append(Routed(case_id=session.id, turn=0, query=question, expected=(agent,), called=called))
+    kit.store.close()
+    return routed
 
 
 async def route_file(cases: Path, catalog_path: Path, out: Path, models: Models = "offline") -> int:
