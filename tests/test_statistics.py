@@ -82,14 +82,15 @@ def test_a_cluster_that_always_agrees_counts_once() -> None:
     assert str(thrice).startswith("30 of 30 in 10 clusters = 1.000 [0.6")
 
 
-def test_wilson_is_the_closed_form() -> None:
-    z, right, total = stats.norm.ppf(0.975), 181, 200
-    middle = (right + z * z / 2) / (total + z * z)
-    half = z / (total + z * z) * math.sqrt(right * (total - right) / total + z * z / 4)
-    found = wilson(right, total)
-    assert (found.low, found.high) == pytest.approx((middle - half, middle + half))
-    assert str(found) == "181 of 200 = 0.905 [0.856, 0.938]"
-    assert str(target(found, 0.95)) == "181 of 200 = 0.905 [0.856, 0.938], excludes 0.95, it is below"
+@pytest.mark.parametrize(("right", "total"), [(181, 200), (30, 30), (0, 7), (1, 2), (399, 400)])
+def test_wilson_agrees_with_another_implementation(right: int, total: int) -> None:
+    found, other = wilson(right, total), stats.binomtest(right, total).proportion_ci(method="wilson")
+    assert (found.low, found.high) == pytest.approx((other.low, other.high), abs=1e-12)
+
+
+def test_a_share_prints_as_one_sentence() -> None:
+    assert str(wilson(181, 200)) == "181 of 200 = 0.905 [0.856, 0.938]"
+    assert str(target(wilson(181, 200), 0.95)) == "181 of 200 = 0.905 [0.856, 0.938], excludes 0.95, it is below"
 
 
 def test_newcombe_gives_the_figures_of_his_paper() -> None:

@@ -33,16 +33,6 @@ def coin_tail(heads: int, tosses: int) -> tuple[float, float]:
     return below, below - (float(special.bdtr(heads - 1, tosses, 0.5)) if heads else 0.0)
 
 
-def wilson_bounds(right: float, total: float, level: float) -> tuple[float, float]:
-    """Wilson's score interval; counts may be effective ones and so broken numbers."""
-    from statsmodels.stats.proportion import proportion_confint
-
-    low: Any
-    high: Any
-    low, high = proportion_confint(right, total, alpha=1 - level, method="wilson")
-    return max(0.0, float(low)), min(1.0, float(high))
-
-
 def newcombe_bounds(a: tuple[int, int], b: tuple[int, int], level: float) -> tuple[float, float]:
     """Newcombe's interval of a difference of two independent shares, `b` less `a`; each is (right, total)."""
     from statsmodels.stats.proportion import confint_proportions_2indep

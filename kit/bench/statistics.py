@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kit.bench.distributions import normal_share, t_quantile, wilson_bounds
+from kit.bench.distributions import normal_quantile, normal_share, t_quantile
 from kit.core.errors import DataError
 from kit.core.value import Value
 
@@ -79,7 +79,7 @@ def wilson(right: int, total: int, level: float = LEVEL) -> Proportion:
     """
     if total < 1 or not 0 <= right <= total:
         raise DataError(f"{right} right of {total} is no share: score at least one item first")
-    low, high = wilson_bounds(right, total, level)
+    low, high = _score(right / total, total, level)
     return Proportion(value=right / total, low=low, high=high, level=level, right=right, total=total, worth=total)
 
 
@@ -95,7 +95,7 @@ def clustered(outcomes: Sequence[bool], clusters: Sequence[Hashable], level: flo
     sums, sizes = _by_cluster([float(outcome) for outcome in outcomes], clusters)
     total, right, groups = len(outcomes), sum(map(bool, outcomes)), len(sums)
     effective = _effective(sums, sizes, level)
-    low, high = wilson_bounds(right / total * effective, effective, level)
+    low, high = _score(right / total, effective, level)
     shown = groups if groups < total else None
     return Proportion(
         value=right / total, low=low, high=high, level=level, right=right, total=total, clusters=shown, worth=effective
@@ -158,6 +158,14 @@ def percentiles(drawn: Floats, items: int, level: float) -> tuple[float, float]:
         tail = normal_share(-t_quantile(1 - tail, items - 1) * sqrt(items / (items - 1)))
     low, high = np.quantile(drawn, [tail, 1 - tail])
     return float(low), float(high)
+
+
+def _score(share: float, total: float, level: float) -> tuple[float, float]:
+    """The ends of Wilson's interval; `total` may be an effective sample size."""
+    z = normal_quantile((1 + level) / 2)
+    middle, spread = share + z * z / (2 * total), z * sqrt(share * (1 - share) / total + (z / (2 * total)) ** 2)
+    low, high = ((middle - spread) / (1 + z * z / total), (middle + spread) / (1 + z * z / total))
+    return max(0.0, low) if share else 0.0, min(1.0, high) if share < 1 else 1.0
 
 
 def _by_cluster(values: Sequence[float], clusters: Sequence[Any]) -> tuple[Floats, Floats]:
