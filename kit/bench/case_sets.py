@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from kit.bench.case_source import SOURCE, Asked, Attempt, Frame, Hop, Long, MixedSource, Short, read_source
-from kit.bench.cases import FAILING, RESERVING, Ask, Case, Fact, as_line
+from kit.bench.cases import ANYBODY, FAILING, RESERVING, Ask, Case, Fact, as_line
 from kit.bench.facts import fact
 from kit.core.context import Principal
 from kit.core.errors import DataError
@@ -138,7 +138,7 @@ class Maker:
                 id=f"long-{long.id}",
                 kind="long",
                 domain="mixed",
-                turns=tuple(Ask(user=user, expected=(agent,), answers={agent: said}) for agent, user, said in long.turns),
+                turns=tuple(Ask(user=user, expected=(agent,), answers={ANYBODY: said}) for agent, user, said in long.turns),
                 kept=long.kept,
                 live=True,
             )

@@ -5,6 +5,7 @@ of one turn may put `user` and `expected_sub_agents` on the line itself. What a 
 """
 
 import json
+import re
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal, cast, get_args
@@ -19,12 +20,18 @@ from kit.core.value import Value
 Kind = Literal["single", "mixed", "switch", "oos", "small_talk", "partial", "injection", "reference", "long"]
 """`oos`: outside of what the deck answers; `partial`: some parts fail; `reference`: leans on what was named earlier."""
 KINDS: tuple[Kind, ...] = get_args(Kind)
+ANYBODY = "*"
 FAILING: frozenset[FaultKind] = frozenset(
     ("raise", "hang", "instantiation", "refuses", "error_envelope", "foreign_principal", "bad_payload", "version_break")
 )
 """Faults that leave an agent without an answer: the reply owes words about it."""
 RESERVING: frozenset[FaultKind] = frozenset(("partial_envelope",))
 """Faults after which an answer holds with a reservation."""
+
+
+def plain(text: str) -> str:
+    """A text without letter case, commas within numbers and curled apostrophes, so that spellings meet."""
+    return re.sub(r"(?<=\d),(?=\d{3})", "", text.replace("’", "'")).casefold()
 
 
 class Fact(Value):
@@ -34,6 +41,11 @@ class Fact(Value):
     name: str
     any_of: tuple[str, ...]
     """Spellings, one of which is enough; commas within numbers and letter case do not matter."""
+
+    def stated_in(self, text: str) -> bool:
+        """Whether a text says it: one of the spellings, as whole words and numbers, in singular or plural."""
+        heard = plain(text)
+        return any(re.search(rf"(?<![\w.]){re.escape(plain(said))}(?:e?s)?(?!\w|\.\d)", heard) for said in self.any_of)
 
 
 class Ask(Value):
@@ -54,7 +66,7 @@ class Ask(Value):
     carried: tuple[str, ...] = ()
     """Names of earlier turns that prior_context must carry."""
     answers: Mapping[str, str] = {}
-    """Agent -> what it answers, in place of its own work."""
+    """Agent, or `*` for anybody -> what it answers, in place of its own work."""
 
 
 class Case(Value):

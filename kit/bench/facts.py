@@ -71,6 +71,10 @@ def _newest_receipt(world: World, who: Principal, _: str) -> Spellings:
     return _told(world, _receipts(world, who)[:1])
 
 
+def _newest_store(world: World, who: Principal, _: str) -> Spellings:
+    return tuple(world.retailer_of(row).name for row in _receipts(world, who)[:1])
+
+
 def _count(world: World, who: Principal, _: str) -> Spellings:
     count = len(_receipts(world, who))
     return (f"{count} receipt",) if count else ()
@@ -141,7 +145,7 @@ def _eat(world: World, who: Principal, cuisine: str) -> Spellings:
     return tuple(row.name for row in world.restaurants.values() if row.cuisine == cuisine)
 
 
-def _nearest(world: World, who: Principal, kind: str) -> Spellings:
+def _nearest_stores(world: World, who: Principal, kind: str) -> list[Store]:
     middle = world.meta.cities[world.users[who.tenant_id, who.user_id].city]
     of_kind = [store for store in world.stores.values() if world.retailers[store.retailer_id].kind == kind]
 
@@ -149,7 +153,16 @@ def _nearest(world: World, who: Principal, kind: str) -> Spellings:
         return round(hypot(store.x - middle.x, store.y - middle.y), 1)
 
     least = min(map(away, of_kind), default=0.0)
-    return tuple(store.street for store in of_kind if away(store) == least)
+    return [store for store in of_kind if away(store) == least]
+
+
+def _nearest(world: World, who: Principal, kind: str) -> Spellings:
+    return tuple(store.street for store in _nearest_stores(world, who, kind))
+
+
+def _closes(world: World, who: Principal, kind: str) -> Spellings:
+    hours = [store.closes for store in _nearest_stores(world, who, kind)]
+    return tuple(spelt for hour in hours for spelt in (f"{hour}:00", f"{hour - 12} pm", f"{hour - 12}pm", f"{hour - 12} p.m"))
 
 
 def _stores(world: World, _: Principal, name: str) -> Spellings:
@@ -175,6 +188,7 @@ FACTS: Mapping[str, Callable[[World, Principal, str], Spellings]] = {
     "last_redemption": _last_redemption,
     "cost": _cost,
     "latest_receipt": _newest_receipt,
+    "latest_store": _newest_store,
     "receipt_count": _count,
     "pending_receipt": _of_status("pending"),
     "rejected_receipt": _of_status("rejected"),
@@ -191,6 +205,7 @@ FACTS: Mapping[str, Callable[[World, Principal, str], Spellings]] = {
     "ends": _ends,
     "eat": _eat,
     "nearest": _nearest,
+    "closes": _closes,
     "stores": _stores,
     "digital": _digital,
 }
