@@ -77,6 +77,17 @@ class Long(Value):
     turns: tuple[tuple[str, str, str], ...]
 
 
+class Labelled(Value):
+    """A reply of judged.yaml, with its labels."""
+
+    user: str
+    answers: dict[str, str] = {}
+    failed: tuple[str, ...] = ()
+    reply: str
+    good: bool
+    lawful: bool
+
+
 def read_source(name: str, shape: type[T], folder: Path = SOURCE) -> T:
     """A source file as a value. Raises DataError naming file and field when it is missing or of another shape."""
     path = folder / f"{name}.yaml"

@@ -56,6 +56,7 @@ def kappa_of(table: Sequence[Sequence[int]], level: float) -> tuple[float, float
     import numpy as np
     from statsmodels.stats.inter_rater import cohens_kappa
 
-    found: Any = cohens_kappa(np.asarray(table))
+    with np.errstate(invalid="ignore"):  # it also tests against zero, which no agreement at all leaves undefined
+        found: Any = cohens_kappa(np.asarray(table))
     half = normal_quantile((1 + level) / 2) * float(found.std_kappa)
     return float(found.kappa), max(-1.0, float(found.kappa) - half), min(1.0, float(found.kappa) + half)
