@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy import stats
+from statsmodels.stats.multitest import multipletests
 
 from kit.bench.difference import SCARCE, by_item, holm, mcnemar, mcnemar_of, newcombe, non_inferior, paired
 from kit.bench.power import items_for_difference, items_for_mean, items_for_shares, items_for_target, more_items, target
@@ -108,8 +109,10 @@ def test_mcnemar_counts_coins_and_the_mid_p_takes_half_of_the_seen_one() -> None
     assert mcnemar_of({"a": 0.5, "b": -0.5, "c": 0.0, "d": 1.0}) == mcnemar(1, 2)
 
 
-def test_holm_steps_down_and_never_back() -> None:
-    assert holm({"a": 0.01, "b": 0.04, "c": 0.03}) == pytest.approx({"a": 0.03, "b": 0.06, "c": 0.06})
+def test_holm_agrees_with_another_implementation() -> None:
+    chances = {name: p for name, p in zip("abcdefg", (0.01, 0.04, 0.03, 0.5, 0.001, 0.2, 0.03), strict=True)}
+    other: Any = multipletests(list(chances.values()), method="holm")[1]
+    assert list(holm(chances).values()) == pytest.approx(list(other)) and list(holm(chances)) == list(chances)
     assert holm({}) == {}
 
 
@@ -171,7 +174,7 @@ def test_a_difference_says_how_many_more_items_it_needs() -> None:
     assert few.value == pytest.approx(0.1) and not few.excludes(0)
     more = more_items(few, deviation=0.3)
     assert more == (items_for_mean(0.1, 0.3) or 0) - 20
-    assert more_items(few.model_copy(update={"low": 0.01}), 0.3) == 0
+    assert more_items(few, deviation=0.01) == 1
     assert items_for_difference(0.0, 0.2) is None and items_for_shares(0.5, 0.5) is None
 
 

@@ -6,7 +6,7 @@ from typing import Literal
 
 import numpy as np
 
-from kit.bench.distributions import coin_tail, holm_adjusted, newcombe_bounds
+from kit.bench.distributions import coin_tail, newcombe_bounds
 from kit.bench.statistics import LEVEL, RESAMPLES, SEED, Estimate, percentiles, redraw, wilson
 from kit.core.errors import DataError
 from kit.core.value import Value
@@ -111,7 +111,12 @@ def mcnemar_of(gains: Mapping[str, float]) -> McNemar:
 
 def holm(chances: Mapping[str, float]) -> dict[str, float]:
     """P-values adjusted so that the chance of any false claim among them stays what it was for one (Holm 1979)."""
-    return dict(zip(chances, holm_adjusted(list(chances.values())), strict=True))
+    adjusted: dict[str, float] = {}
+    least = 0.0
+    for place, name in enumerate(sorted(chances, key=lambda name: (chances[name], name))):
+        least = max(least, min(1.0, (len(chances) - place) * chances[name]))
+        adjusted[name] = least
+    return {name: adjusted[name] for name in chances}
 
 
 def non_inferior(difference: Difference, margin: float) -> NonInferiority:

@@ -1,4 +1,4 @@
-"""The curves and corrections the bench takes from SciPy and statsmodels, with plain types; both load slowly, so on first use."""
+"""What the bench takes from SciPy and statsmodels, with plain types; both load slowly, so on first use."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -39,16 +39,6 @@ def newcombe_bounds(a: tuple[int, int], b: tuple[int, int], level: float) -> tup
 
     found: Any = confint_proportions_2indep(*b, *a, compare="diff", method="newcomb", alpha=1 - level)
     return float(found[0]), float(found[1])
-
-
-def holm_adjusted(chances: Sequence[float]) -> tuple[float, ...]:
-    """P-values adjusted for their number, in the order given."""
-    from statsmodels.stats.multitest import multipletests
-
-    if not chances:
-        return ()
-    found: Any = multipletests(list(chances), method="holm")
-    return tuple(float(p) for p in found[1])
 
 
 def kappa_of(table: Sequence[Sequence[int]], level: float) -> tuple[float, float, float]:

@@ -94,12 +94,10 @@ def items_for_shares(first: float, second: float, power: float = POWER, level: f
     return max(2, ceil((spread / (second - first)) ** 2))
 
 
-def more_items(difference: Difference, deviation: float, power: float = POWER) -> int | None:
-    """Items still needed until a difference like this one excludes zero; 0 when it does, None where none is seen.
+def more_items(difference: Difference, deviation: float, power: float = POWER, level: float = LEVEL) -> int | None:
+    """Items still needed, at least one, until a difference like this one shows; None where none is seen.
 
     `deviation`: the standard deviation of the differences by item.
     """
-    if difference.excludes(0.0):
-        return 0
-    needed = items_for_mean(difference.value, deviation, power, difference.level)
+    needed = items_for_mean(difference.value, deviation, power, level)
     return None if needed is None else max(1, needed - difference.items)
