@@ -226,7 +226,6 @@ def test_a_composed_reply_is_as_good_as_its_weakest_part() -> None:
         ("MARIGOLD", 0.0),
     ],
 )
-@pytest.mark.req("SAT-22")
 def test_policy_is_kept_or_broken(text: str, kept: float) -> None:
     tried = case("rewards", forbids=("MARIGOLD",))
     assert value("policy", tried, seen("rewards", text=text, answers={"rewards": "You have 4,975 points."})) == kept
