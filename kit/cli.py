@@ -7,7 +7,7 @@ import sys
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from kit.core.errors import KitError
 
@@ -78,6 +78,14 @@ def _parser() -> argparse.ArgumentParser:
     upstream.add_argument("--port", type=int, default=8800)
     upstream.set_defaults(run=_upstream)
 
+    bench = commands.add_parser("bench", help="cost of a turn beside a hand-written loop, one interleaved run")
+    bench.add_argument("--gate", action="store_true", help="fail above 1.5 times the hand loop's Python calls")
+    bench.set_defaults(run=_bench)
+    _over_stored_turns(commands)
+    return parser
+
+
+def _over_stored_turns(commands: Any) -> None:
     metrics = commands.add_parser("metrics", help="what the stored turns add up to, and whether the alert fires")
     metrics.add_argument("--json", action="store_true", help="one row a line")
     metrics.add_argument("--tenant", help="of one tenant (default: all)")
@@ -96,11 +104,6 @@ def _parser() -> argparse.ArgumentParser:
     drift.add_argument("--cases", type=Path, help="the evaluation's labelled cases")
     drift.add_argument("--predictions", type=Path, help="what `kit route` made of them")
     drift.set_defaults(run=_drift)
-
-    bench = commands.add_parser("bench", help="cost of a turn beside a hand-written loop, one interleaved run")
-    bench.add_argument("--gate", action="store_true", help="fail above 1.5 times the hand loop's Python calls")
-    bench.set_defaults(run=_bench)
-    return parser
 
 
 def _ask(arguments: Arguments) -> int:

@@ -226,7 +226,9 @@ def judged(path: Path) -> tuple[int, int, int]:
     rules, told = RuleLabeller.read(), list[bool | None]()
     for line in path.read_text().splitlines():
         case = json.loads(line)
-        turns: list[dict[str, Any]] = case.get("turns") or [{**case, "expected_sub_agents": [asked["agent"] for asked in case["expect"]]}]
+        turns: list[dict[str, Any]] = case.get("turns") or [
+            {**case, "expected_sub_agents": [asked["agent"] for asked in case["expect"]]}
+        ]
         said = [(f"user: {b['user']}", f"assistant: {b['assistant']}") for b in case.get("before", [])]
         before = tuple(case["before"][-1].get("called", ())) if case.get("before") else ()
         for one in turns if not case.get("image") else ():
