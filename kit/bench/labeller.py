@@ -23,6 +23,8 @@ from kit.stores.protocol import Store
 RULES = Path(__file__).resolve().parents[2] / "data" / "source" / "labels.yaml"
 WORDY = 150
 """Words an answer may have and still be well formed."""
+ELLIPTIC = 3
+"""Content words of a message that points back and cannot stand alone; a longer one is a request of its own (decisions 6)."""
 _CLAUSE = re.compile(
     r"[.;?!]+\s|,\s*(?:and\s+)?|\band (?:also )?(?=(?:find|how|show|tell|what|where|when|which|any|compare)\b)", re.I
 )
@@ -81,7 +83,8 @@ class RuleLabeller:
         if small_talk(item.message, said):
             return ()
         found = dict.fromkeys(name for clause in _CLAUSE.split(item.message) for name in self._of(clause))
-        if found or not (points_back(item.message) or len(content_words(item.message)) < 2):
+        alone = len(content_words(item.message))
+        if found or not (alone < 2 or (alone <= ELLIPTIC and points_back(item.message))):
             return tuple(found) or None
         return item.before or None
 
