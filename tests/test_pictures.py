@@ -164,7 +164,8 @@ class Kept:
 
 @pytest.mark.req("SAT-14")
 async def test_the_bytes_stand_in_no_event_store_log_or_sink(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    kit, _ = support_kit(asks("support", "shop"), stitched, Line(error=RuntimeError("broken")))
+    quoted = RuntimeError("cannot read data:image/png;base64," + base64.b64encode(RECEIPT.data).decode())
+    kit, _ = support_kit(asks("support", "shop"), stitched, Line(error=quoted))
     sink, path = Kept(), tmp_path / "kit.db"
     kit.recorder, kit.store = Recorder((sink,)), SqliteStore(path)
     with caplog.at_level(logging.DEBUG):

@@ -53,6 +53,11 @@ class Share(Value):
         """Lower end of the 95 % Wilson interval: what so few cases can vouch for."""
         return wilson(self.right, self.total).low if self.total else 0.0
 
+    @property
+    def upper(self) -> float:
+        """Its upper end."""
+        return 1.0 - wilson_lower(self.total - self.right, self.total)
+
 
 class RoutingReport(Value):
     """Accuracy of each card, and what each loses to whom, the greatest loss first."""

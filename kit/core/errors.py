@@ -14,6 +14,7 @@ KitError                 anything below; its message is a sentence that says wha
 └── CassetteError        a recording that is missing, broken or does not fit the request
 """
 
+import re
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 
@@ -71,6 +72,15 @@ class PictureError(KitError):
 
 class CassetteError(KitError):
     """A recording that is missing, broken, or does not fit the request."""
+
+
+_ENCODED = re.compile(r"[A-Za-z0-9+/]{200,}={0,2}")
+
+
+def worded(error: BaseException) -> str:
+    """What an exception says, for a trace; a picture that a provider quotes back is left out."""
+    said = _ENCODED.sub("[bytes]", str(error))
+    return f"{type(error).__name__}: {said}" if said else type(error).__name__
 
 
 def nearest(wanted: str, known: Iterable[str], count: int = 3) -> str:

@@ -10,6 +10,7 @@ from langchain_core.messages.ai import add_ai_message_chunks
 from langchain_core.messages.tool import ToolCall
 from langchain_core.runnables import Runnable
 
+from kit.core.errors import worded
 from kit.core.event import Component, ModelEnded, ModelStarted, Purpose, ResponseId
 from kit.core.model import ModelSpec
 from kit.core.outcome import ComponentPayload, Usage
@@ -87,13 +88,8 @@ async def call_model(
     stream = _Stream(ctx.ledger.before_model(size, model.spec.price_in))
     private = ctx.turn.private
     lines = tuple(_line(m) for m in messages[-news:])
-    started = ModelStarted(
-        agent=agent,
-        model=model.spec.key,
-        purpose=purpose,
-        input=hide(lines, private) if private else lines,
-        instead_of=instead_of,
-    )
+    lines = hide(lines, private) if private else lines
+    started = ModelStarted(agent=agent, model=model.spec.key, purpose=purpose, input=lines, instead_of=instead_of)
     span = ctx.opened(started)
     began = span.turn.log.now()
     try:
@@ -101,8 +97,7 @@ async def call_model(
     except BaseException as error:
         usage = _unfinished(error, size, stream, model.spec)
         ctx.ledger.charge(usage)
-        said = f"{type(error).__name__}: {error}"
-        span.emit(ModelEnded(agent=agent, model=model.spec.key, error=hide(said, private), usage=usage))
+        span.emit(ModelEnded(agent=agent, model=model.spec.key, error=hide(worded(error), private), usage=usage))
         raise
     text = _text(message)
     usage = _usage(message, model.spec, size, text)

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 
 from kit.core.context import Principal
+from kit.core.errors import worded
 from kit.core.event import AgentEnded, AgentError, AgentStarted, CallDropped, Component, Refused, ResponseId
 from kit.core.outcome import AgentCall, Answer, Failure, FanOut, Outcome, Reason, Timing
 from kit.runtime.budget import Ledger, OverBudget
@@ -92,17 +93,17 @@ async def guarded(work: Work, call: AgentCall, ctx: RunContext, seconds: float |
         async with deadline:
             return await work(call, ctx)
     except TimeoutError as error:
-        detail = f"no answer within {seconds:g} s" if deadline.expired() and seconds is not None else _said(error)
+        detail = f"no answer within {seconds:g} s" if deadline.expired() and seconds is not None else worded(error)
         return _failure(call, "timeout", detail)
     except asyncio.CancelledError as error:
         task = asyncio.current_task()
         if task is not None and task.cancelling():
             raise
-        return _failure(call, "cancelled", _said(error))  # a library cancelled itself: nobody asked this turn to stop
+        return _failure(call, "cancelled", worded(error))  # a library cancelled itself: nobody asked this turn to stop
     except OverBudget as error:
         return _failure(call, "budget", str(error))
     except Exception as error:  # the one place an agent's exception becomes a value
-        return _failure(call, "exception", _said(error))
+        return _failure(call, "exception", worded(error))
 
 
 def _started(crossing: Crossing, principal: Principal) -> AgentStarted:
@@ -195,7 +196,3 @@ def _stopped(call: AgentCall, turn: TurnState) -> Failure:
 
 def _failure(call: AgentCall, reason: Reason, detail: str) -> Failure:
     return Failure(call_id=call.call_id, agent=call.agent, axis="invocation", reason=reason, detail=detail)
-
-
-def _said(error: BaseException) -> str:
-    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__

@@ -1,0 +1,145 @@
+"""A labelling sheet: a seeded, stratified sample of stored turns, written for a person or a judge, and read back (PC2-S5.9b)."""
+
+import random
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from kit.core.errors import DataError
+from kit.core.event import AgentEnded, AgentStarted, Component, Event
+from kit.core.outcome import Answer
+from kit.core.record import Shown, TurnRecord
+from kit.core.value import Value
+from kit.runtime.metrics import ALL, Label
+from kit.stores.protocol import Store
+
+NOBODY = "(nobody)"
+"""The stratum of turns in which no sub-agent was called."""
+EARLIER = 3
+"""Turns before it that a labeller sees."""
+
+
+class Item(Value):
+    """One stored turn as whoever labels it sees it; `label` is theirs to fill in."""
+
+    turn_id: str
+    strata: tuple[str, ...]
+    """Whom it was drawn for: a turn that called two may be drawn for either."""
+    message: str
+    earlier: tuple[str, ...] = ()
+    """What was said in the turns before, `user: ...` and `assistant: ...`."""
+    before: tuple[str, ...] = ()
+    """Whom the turn before called."""
+    shown: tuple[Shown, ...] = ()
+    """What was last shown before, by place."""
+    called: tuple[str, ...] = ()
+    prior_context: dict[str, str] = {}
+    answers: dict[str, str] = {}
+    """What each sub-agent answered; one that failed is not here."""
+    reply: str
+    label: Label
+
+    @property
+    def open(self) -> bool:
+        """Nobody has said yet whom it should have asked."""
+        return self.label.agents is None
+
+
+def sample(turns: Iterable[TurnRecord], per_stratum: int, seed: int) -> dict[str, tuple[str, ...]]:
+    """Turn id -> whom it was drawn for: at most `per_stratum` turns for each sub-agent called, and for nobody.
+
+    The same for the same turns and seed, in any order; what is drawn for one does not depend on the others. Turns that run or
+    were stopped are left out.
+    """
+    strata: dict[str, list[str]] = defaultdict(list)
+    for turn in turns:
+        if turn.status in ("ok", "failed", "deadline"):
+            for name in turn.invoked or (NOBODY,):
+                strata[name].append(turn.id)
+    drawn: dict[str, list[str]] = defaultdict(list)
+    for name, ids in sorted(strata.items()):
+        for turn_id in random.Random(f"{seed}:{name}").sample(sorted(ids), min(per_stratum, len(ids))):
+            drawn[turn_id].append(name)
+    return {turn_id: tuple(names) for turn_id, names in sorted(drawn.items())}
+
+
+def items(store: Store, per_stratum: int, seed: int, since: float = 0.0, tenant: str | None = None) -> list[Item]:
+    """The sample of a store's turns begun at `since` (seconds since the epoch) or later, nothing labelled yet."""
+    turns = [turn for turn in store.turns(tenant_id=tenant, limit=ALL) if turn.started_at >= since]
+    known = {turn.id: turn for turn in turns}
+    return [item_of(store, known[turn_id], strata) for turn_id, strata in sample(turns, per_stratum, seed).items()]
+
+
+def item_of(store: Store, turn: TurnRecord, strata: Sequence[str] = ()) -> Item:
+    """A stored turn with what came before it in its session."""
+    past = [other for other in store.turns(session_id=turn.session_id, limit=ALL) if _before(other, turn)]
+    bodies = [event.body for event in store.events(turn.id)]
+    lines = ((f"user: {other.message}", f"assistant: {other.text}") for other in reversed(past[:EARLIER]))
+    return Item(
+        turn_id=turn.id,
+        strata=tuple(strata),
+        message=turn.message,
+        earlier=tuple(line for pair in lines for line in pair),
+        before=past[0].invoked if past else (),
+        shown=next((found for other in past[:EARLIER] if (found := _shown(other.id, store.events(other.id)))), ()),
+        called=turn.invoked,
+        prior_context={
+            body.agent: body.prior_context for body in bodies if isinstance(body, AgentStarted) and body.prior_context
+        },
+        answers={b.agent: b.outcome.text for b in bodies if isinstance(b, AgentEnded) and isinstance(b.outcome, Answer)},
+        reply=turn.text,
+        label=Label(turn_id=turn.id),
+    )
+
+
+def write_sheet(path: Path, sheet: Iterable[Item]) -> None:
+    """One turn a line, its label last: `"label": {"turn_id": ..., "agents": null, ...}` is what a labeller edits."""
+    path.write_text("".join(item.model_dump_json() + "\n" for item in sheet), encoding="utf-8")
+
+
+def read_sheet(path: Path) -> list[Item]:
+    """A sheet, labelled in part or whole. Raises DataError with file and line for what is none, or labels another turn."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"cannot read {path}: {error}") from error
+    found: dict[str, Item] = {}
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip():
+            continue
+        try:
+            item = Item.model_validate_json(line)
+        except ValidationError as error:
+            fault = error.errors()[0]
+            place = ".".join(map(str, fault["loc"])) or "the line"
+            raise DataError(f"{path}:{number}: not a line of a labelling sheet; {place}: {fault['msg'].lower()}") from error
+        if item.label.turn_id != item.turn_id:
+            raise DataError(f"{path}:{number}: the label is of turn {item.label.turn_id!r}; it belongs to {item.turn_id!r}")
+        if item.turn_id in found:
+            raise DataError(f"{path}:{number}: turn {item.turn_id!r} stands here twice; take one out")
+        found[item.turn_id] = item
+    return list(found.values())
+
+
+def _before(other: TurnRecord, turn: TurnRecord) -> bool:
+    return other.started_at < turn.started_at and other.seconds is not None
+
+
+def _shown(turn_id: str, events: Iterable[Event]) -> tuple[Shown, ...]:
+    """Components of a turn by place among their kind; where an agent chose by render_* calls, those it chose."""
+    chosen = {e.span_id for e in events if e.body.kind == "tool_started" and e.body.tool.startswith("render_")}
+    parts = [(event.span_id, event.body) for event in events if isinstance(event.body, Component)]
+    choosy = {body.agent for span, body in parts if span in chosen}
+    places: Counter[str] = Counter()
+    found: list[Shown] = []
+    for span, body in parts:
+        if span in chosen or body.agent not in choosy:
+            places[body.type] += 1
+            title = str(body.payload.get("title") or body.payload.get("name") or "")
+            key = str(body.payload.get("id") or "")
+            found.append(
+                Shown(turn_id=turn_id, agent=body.agent, type=body.type, id=key, title=title, position=places[body.type])
+            )
+    return tuple(found)

@@ -1,0 +1,221 @@
+"""What is lost between turns shows in the metrics: recall, resolution, routing, scores (PC1-S10.2, PC1-S9.5-4)."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+from langchain_core.messages import BaseMessage
+from langchain_core.tools import BaseTool, StructuredTool
+
+from kit.bench.labeller import RuleLabeller, labels_of, referred
+from kit.bench.sheet import item_of
+from kit.core.card import AgentCard
+from kit.core.context import Session
+from kit.core.outcome import ComponentPayload
+from kit.core.reference import LAST, place
+from kit.models.scripted import Line, ScriptedModel
+from kit.runtime.metrics import Label, Metrics, metrics
+from kit.runtime.team import bind
+from kit.runtime.turn import run_turn
+from kit.settings import Settings
+from kit.tools.tool import ToolResult
+from kit.wire import open_kit
+from tests.kits import ALICE, SmallKit, asks, small_kit, stitched
+
+COFFEES = ("Ember Hill", "Harbor Roast", "Slow Tide", "North Pier", "Blue Gate", "Old Mill")
+"""What each episode is about: known to its first turn alone."""
+QUESTION = "how many points would that coffee bring me?"
+CHAT = ("tell me about games", "more about games", "and one more game", "thanks for the game")
+
+
+def heard(messages: Sequence[BaseMessage]) -> str:
+    return "\n".join(str(message.content) for message in messages)
+
+
+def lead(messages: list[BaseMessage]) -> Line:
+    """An orchestrator that can only pass on what it was given to read: without the coffee's name it asks the wrong one."""
+    if messages[-1].type == "tool":
+        return stitched(messages)
+    request = str(messages[-1].content)
+    if "game" in request:
+        return asks("play", query=request)
+    if request != QUESTION:
+        return asks("shop", query=request)
+    known = next((coffee for coffee in COFFEES if coffee in heard(messages)), None)
+    if known is None:
+        return asks("shop", query=request)
+    query = {"query": request, "intent_count": 1, "prior_context": f"The user looked at {known} coffee and wants its points."}
+    return Line("Let me look.", calls=[("ask_rewards", query)])
+
+
+def points(messages: list[BaseMessage]) -> Line:
+    known = next((coffee for coffee in COFFEES if coffee in heard(messages)), None)
+    return Line(f"{known} coffee brings 120 points." if known else "Which coffee do you mean?")
+
+
+def keeps(messages: list[BaseMessage]) -> str:
+    return f"The user looked at {next(coffee for coffee in COFFEES if coffee in heard(messages))} coffee, then at games."
+
+
+def loses(messages: list[BaseMessage]) -> str:
+    return "The user looked at a few things, then at games."
+
+
+def loses_every_other(messages: list[BaseMessage]) -> str:
+    lost = next(n for n, coffee in enumerate(COFFEES) if coffee in heard(messages)) % 2
+    return loses(messages) if lost else keeps(messages)
+
+
+async def episodes(summarise: Callable[[list[BaseMessage]], str]) -> Metrics:
+    """Six episodes that differ in nothing but how old turns are summed up; labels say what a careful reader would."""
+    subs = {"shop": ScriptedModel(lambda m: Line(f"Here is {m[-1].content}.")), "rewards": ScriptedModel(points)}
+    subs["play"] = ScriptedModel(lambda _: Line("Two games are on."))
+    kit = small_kit([], subs, compact_after=4, compact_keep=1)
+    helper = ScriptedModel(lambda m: Line(summarise(m) if "Sum up" in str(m[-1].content) else "The user likes games."))
+    kit.team = bind(kit.team.deck, {**subs, "orchestrator": ScriptedModel(lead), "helper": helper}, {})
+    labels: list[Label] = []
+    for number, coffee in enumerate(COFFEES):
+        session = Session(id=f"e{number}", principal=ALICE.principal)
+        for message in (f"{coffee} coffee", *CHAT):
+            await run_turn(message, session, kit)
+        reply = await run_turn(QUESTION, session, kit)
+        labels.append(Label(turn_id=reply.turn_id, agents=("rewards",), carried=(coffee,), resolved=coffee in reply.text))
+    return metrics(kit.store, labels=labels)
+
+
+def told(found: Metrics) -> dict[str, float | None]:
+    rate = found.routing_accuracy["rewards"].value
+    return {"routing": rate, "recall": found.prior_context_recall.value, "resolution": found.reference_resolution.value}
+
+
+@pytest.mark.req("PC1-S9.5-4")
+async def test_a_worse_summary_shows_in_the_routing_and_coherence_metrics() -> None:
+    good, half, bad = [await episodes(summarise) for summarise in (keeps, loses_every_other, loses)]
+    assert good.compactions == half.compactions == bad.compactions and good.compactions.hits >= len(COFFEES)
+    assert told(good) == {"routing": 1.0, "recall": 1.0, "resolution": 1.0}
+    assert told(half) == {"routing": 0.5, "recall": 0.5, "resolution": 0.5}
+    assert told(bad) == {"routing": 0.0, "recall": 0.0, "resolution": 0.0}
+
+
+# ── metrics() of section 10.2, every one from stored turns ──────────────────────────────────────────
+
+
+def catalogue() -> BaseTool:
+    """Shows three offers."""
+
+    async def offers() -> tuple[str, ToolResult]:
+        parts = tuple(
+            ComponentPayload(type="offer", payload={"id": f"of-{n}", "title": f"{coffee} coffee"})
+            for n, coffee in enumerate(COFFEES[:3], 1)
+        )
+        return "three offers", ToolResult(text="three offers", components=parts)
+
+    return StructuredTool.from_function(coroutine=offers, name="offers", description="O.", response_format="content_and_artifact")
+
+
+def shop(messages: list[BaseMessage]) -> Line:
+    if messages[-1].type == "tool":
+        return Line("I found 3 coffee deals: Ember Hill, Harbor Roast and Slow Tide.")
+    return Line(calls=[("offers", {})])
+
+
+def rewards(messages: list[BaseMessage]) -> Line:
+    if "Slow Tide" in heard(messages):
+        return Line("Slow Tide coffee brings 120 points.", delay=0.2)
+    return Line("You have 4,975 points." if "do I have" in str(messages[-1].content) else "# Which?\n{id: 7} error_code=503")
+
+
+def chooser(tells: bool) -> Callable[[list[BaseMessage]], Line]:
+    """Reads "the third one" in the lines it is given, or does not."""
+
+    def line(messages: list[BaseMessage]) -> Line:
+        if messages[-1].type == "tool":
+            return stitched(messages)
+        request = str(messages[-1].content)
+        if "third" not in request:
+            return Line("Let me look.", calls=asks("shop" if "deals" in request else "rewards", query=request).calls, delay=0.5)
+        prior = (
+            {"prior_context": "The user means Slow Tide coffee."}
+            if tells and "3. offer of-3: Slow Tide" in heard(messages)
+            else {}
+        )
+        return Line("Let me look.", calls=[("ask_rewards", {"query": request, "intent_count": 1, **prior})], delay=0.5)
+
+    return line
+
+
+async def consumer(tells: bool) -> SmallKit:
+    cards = [AgentCard(id="shop", description="S.", model="offline", tools=("offers",))]
+    subs = {"shop": ScriptedModel(shop), "rewards": ScriptedModel(rewards)}
+    kit = small_kit([], subs, {"offers": catalogue()}, cards, compact_after=2, compact_keep=1)
+    helper = ScriptedModel(
+        lambda m: Line("Coffee." if "Sum up" in str(m[-1].content) else "The user looked at coffee.", delay=0.3)
+    )
+    models: dict[str, Any] = {**subs, "orchestrator": ScriptedModel(chooser(tells)), "helper": helper}
+    kit.team = bind(kit.team.deck, models, {"offers": catalogue()})
+    for message in ("find coffee deals", "how many points for the third offer you showed me?", "how many points do I have?"):
+        await run_turn(message, ALICE, kit)
+    return kit
+
+
+@pytest.mark.req("PC1-S10.2")
+@pytest.mark.parametrize("tells", [True, False])
+async def test_one_call_gives_every_metric_of_section_10_2_and_a_reader_who_misses_shows(tells: bool) -> None:
+    kit = await consumer(tells)
+    labels = labels_of(kit.store, RuleLabeller.read())
+    found = metrics(kit.store, labels=labels)
+    assert {name: (rate.hits, rate.of) for name, rate in found.routing_accuracy.items()} == {"rewards": (2, 2), "shop": (1, 1)}
+    # Deciding takes 0.5 s; where its model wrote no prior_context, the helper's 0.3 s come on top. Summing up does not.
+    assert found.orchestrator is not None and found.orchestrator.p95 == pytest.approx(0.5 if tells else 0.8)
+    assert found.fan_outs == {1: 3} and (found.compactions.hits, found.compactions.of) == (1, 3)
+    recall, resolved = found.prior_context_recall, found.reference_resolution
+    assert (recall.hits, recall.of) == (int(tells), 1) and (resolved.hits, resolved.of) == (int(tells), 1)
+    assert found.scores["shop"] == {"response_quality": 1.0, "safety": 1.0, "format": 1.0}
+    worst = found.scores["rewards"]
+    assert (worst["safety"], worst["format"]) == ((1.0, 1.0) if tells else (0.5, 0.75))
+    names = {row["metric"] for row in found.rows() if row["value"] is not None}
+    assert {
+        "routing_accuracy",
+        "orchestrator_seconds_p95",
+        "fan_out",
+        "prior_context_recall",
+        "score",
+        "compaction_rate",
+        "reference_resolution_rate",
+    } <= names
+
+
+async def test_the_judge_reads_the_place_in_what_was_last_shown() -> None:
+    kit = await consumer(True)
+    turns = {turn.message: item_of(kit.store, turn) for turn in kit.store.turns()}
+    meant = referred(turns["how many points for the third offer you showed me?"])
+    assert meant is not None and (meant.id, meant.agent) == ("of-3", "shop")
+    assert referred(turns["how many points do I have?"]) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("tell me about the third one you showed me", (3, "")),
+        ("is the second offer still on?", (2, "offer")),
+        ("the last one", (LAST, "")),
+        ("what about #2", (2, "")),
+        ("option 4 please", (4, "")),
+        ("the 3rd deal", (3, "deal")),
+        ("what did I buy the last time", None),
+        ("my last purchase", None),
+        ("find coffee deals", None),
+        ("first, find coffee", None),
+    ],
+)
+def test_a_place_is_told_from_a_time(text: str, expected: tuple[int, str] | None) -> None:
+    assert place(text) == expected
+
+
+async def test_the_judge_scores_what_the_consumer_deck_says() -> None:
+    async with open_kit(Settings(store=":memory:", pace=0.0, today="2026-11-01")) as kit:
+        for message in ("find coffee deals", "how many points do I have?"):
+            await kit.ask(message, kit.session("s"))
+        found = metrics(kit.store, labels=labels_of(kit.store, RuleLabeller.read()))
+    assert {v: rate.value for v, rate in found.routing_accuracy.items()} == {"rewards": 1.0, "shop": 1.0}
+    assert all(score >= 0.75 for scores in found.scores.values() for score in scores.values()), found.scores
