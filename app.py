@@ -3,10 +3,12 @@
 import streamlit as st
 
 from kit.ui import address
+from kit.ui.frame import colours
 from kit.ui.pages import cards, chat, traces
 
 st.set_page_config(page_title="dispatch-kit", page_icon="🧭", layout="wide")
 address.keep()
+colours()
 pages = {
     "chat": st.Page(chat.page, title="Chat", icon=":material/chat:", default=True),
     "traces": st.Page(traces.page, title="Traces", icon=":material/account_tree:", url_path="traces"),

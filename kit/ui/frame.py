@@ -28,6 +28,11 @@ def open_host(settings: Settings) -> "Host":
     return Host(settings)
 
 
+def colours() -> None:
+    """Tells the whole document which colours hold: what opens over the page stands outside of Streamlit's own element for that."""
+    st.html(f"<style>:root {{ color-scheme: {st.context.theme.type or 'light dark'} }}</style>")
+
+
 def visitor(host: "Host") -> Principal:
     """Who is looking: every page shows this principal's sessions and traces and nobody else's.
 

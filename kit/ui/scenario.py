@@ -167,8 +167,7 @@ def _choice(title: str, name: str, options: list[str], own: str, words: Callable
     """One part of the address as a list to choose from; `own` is what holds when the address says nothing."""
     key = f"scenario-{name}"
     _set(key, address.read(name) if address.read(name) in options else own)
-    only = len(options) < 2
-    st.selectbox(title, options, key=key, format_func=words, disabled=only, on_change=_choose, args=(name, key, own))
+    st.selectbox(title, options, key=key, format_func=words, on_change=_choose, args=(name, key, own))
 
 
 def _choose(name: str, key: str, own: str) -> None:

@@ -43,8 +43,10 @@ def own(host: Host) -> Session:
 
 def accepted(turn_id: str) -> TurnRecord:
     """A turn that has only begun."""
-    who = {"tenant_id": "acme", "user_id": "u-001"}
-    return TurnRecord(id=turn_id, session_id="s1", **who, message="hello?", pattern="mediated", started_at=time.time() + 1)
+    now = time.time() + 1
+    return TurnRecord(
+        id=turn_id, session_id="s1", tenant_id="acme", user_id="u-001", message="hello?", pattern="mediated", started_at=now
+    )
 
 
 def test_two_followers_see_the_same_log_whenever_they_come(host: Host) -> None:

@@ -1,6 +1,7 @@
 """The chat: a question, its sub-agents at work side by side, one answer, and how it came about."""
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import streamlit as st
@@ -175,7 +176,8 @@ def _turns(host: "Host", views: list[TurnView], setting: Setting, panel: Panel, 
 
 def _follow(host: "Host", canvas: Canvas, panel: Panel, view: TurnView, stop: DeltaGenerator) -> None:
     """Draws a turn as it happens. A click is noticed at the next draw, so there is one every 200 ms even when all is silent."""
-    stop.button("Stop", icon=":material/stop_circle:", key=f"stop-{view.turn_id}", on_click=host.cancel, args=(view.turn_id,))
+    key, halt = f"stop-{view.turn_id}", partial(host.cancel, view.turn_id)
+    stop.button("Stop", icon=":material/stop_circle:", key=key, on_click=halt, shortcut="Esc")
     while view.running:
         batch = host.follow(view.turn_id, len(view.events))
         view = advance(view, batch.events)
