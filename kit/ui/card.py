@@ -15,7 +15,7 @@ _LIMITS = {
     "tokens_in": "tokens in",
     "tokens_out": "tokens out",
     "max_tool_calls": "tool calls",
-    "max_recursion_depth": "levels of agents below",
+    "max_recursion_depth": "deep in agents below",
     "cost": "cost",
 }
 

@@ -9,8 +9,8 @@ from kit.ui.view import label
 from kit.ui.waterfall import COLOURS
 
 _ROW = 23
-_LEFT = {"orchestrator": 0.0, "agent": 0.31, "tool": 0.665}
-_RIGHT = {"orchestrator": 0.235, "agent": 0.605, "tool": 1.0}
+_LEFT = {"orchestrator": 0.0, "agent": 0.3, "tool": 0.63}
+_RIGHT = {"orchestrator": 0.235, "agent": 0.575, "tool": 1.0}
 """Where each column begins and ends, as shares of the width: names fit down to a phone's."""
 _KINDS = {"orchestrator": COLOURS["turn"], "agent": COLOURS["agent"], "tool": COLOURS["tool"]}
 _LIGHT = {"ink": "#17202B", "soft": "#7B8794", "chosen": "#0F62C9", "paper": "#FFFFFF"}
@@ -157,8 +157,8 @@ def _curves(graph: Graph, chosen: str) -> Iterator[dict[str, Any]]:
     for number, edge in enumerate(graph.edges):
         start, end = nodes[edge.source], nodes[edge.target]
         left, right = _RIGHT[start.kind], _LEFT[end.kind]
-        middle = left + 0.038 if start.kind == "orchestrator" else right - 0.03
-        points = ((left, start.row), (middle, start.row), (middle, end.row), (right, end.row))
+        middle = left + 0.038 if start.kind == "orchestrator" else right - 0.035
+        points = ((left, start.row), (middle, start.row), (middle, end.row), (middle + 0.02, end.row), (right, end.row))
         for step, (x, y) in enumerate(points):
             lit = chosen in (edge.source, edge.target)
             yield {"edge": number, "step": step, "x": round(x, 4), "y": y, "lit": lit}

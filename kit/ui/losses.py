@@ -14,6 +14,11 @@ def matrix(found: RoutingReport) -> dict[tuple[str, str], int]:
     return right | {(loss.card, loss.to): len(loss.queries) for loss in found.lost}
 
 
+def routes_html(found: RoutingReport) -> str:
+    """The whole report as HTML."""
+    return f'<div class="routes">{heat_html(found)}<div>{lost_html(found)}</div></div>'
+
+
 def heat_html(found: RoutingReport) -> str:
     """The matrix as an HTML table whose cells are tinted by their share of the row."""
     cells = matrix(found)
@@ -23,7 +28,7 @@ def heat_html(found: RoutingReport) -> str:
     body = "".join(_row(card, columns, cells, found) for card in rows)
     return (
         '<div class="heat" tabindex="0" role="group" aria-label="Whom questions were for, against who was asked"><table>'
-        "<caption>A row for each card: where its questions went. On the diagonal they were routed right.</caption>"
+        "<caption>A row for each card: where its questions went. On the diagonal they were routed right; ≥ is the lower end of the 95 % interval.</caption>"
         f'<thead><tr><th scope="col">Meant for</th>{head}<th scope="col" class="sum"><span>Right</span></th></tr></thead>'
         f"<tbody>{body}</tbody></table></div>"
     )
@@ -33,7 +38,7 @@ def _row(card: str, columns: list[str], cells: dict[tuple[str, str], int], found
     share = found.accuracy.get(card)
     total = share.total if share else sum(cells.get((card, to), 0) for to in columns)
     made = "".join(_cell(cells.get((card, to), 0), total, right=card == to) for to in columns)
-    rate = f'<b>{share.rate:.0%}</b> <span title="lower end of the 95 % interval">≥ {share.lower:.0%}</span>' if share else "–"
+    rate = f"<b>{share.rate:.0%}</b> <span>≥ {share.lower:.0%}</span>" if share else "–"
     return f'<tr><th scope="row">{escape(_name(card))}</th>{made}<td class="sum">{rate}</td></tr>'
 
 

@@ -46,10 +46,8 @@ def prompt_html(prompt: Prompt, pieces: tuple[Piece, ...]) -> str:
     bar = "".join(_slice(piece, whole) for piece in pieces)
     shared = [piece for piece in pieces if not piece.personal]
     size = sum(piece.tokens for piece in shared)
-    border = (
-        f'<p class="border"><b>Stable prefix ends here</b> <span>about {size:,} tokens, {prefix_share(prompt):.0%} of the prompt, '
-        f"cohort <code>{escape(prompt.cohort)}</code></span></p>"
-    )
+    known = f"about {size:,} tokens, {prefix_share(prompt):.0%} of the prompt, cohort <code>{escape(prompt.cohort)}</code>"
+    border = f'<p class="border"><b>Stable prefix ends here</b> <span>{known}</span></p>'
     held = "".join(map(_text, shared))
     own = "".join(_text(piece) for piece in pieces if piece.personal)
     return (

@@ -12,7 +12,7 @@ from kit.ui import address
 from kit.ui.card import card_html
 from kit.ui.frame import STYLE, open_host, told, visitor
 from kit.ui.graph import graph_of, graph_spec
-from kit.ui.losses import heat_html, lost_html
+from kit.ui.losses import routes_html
 from kit.ui.prompt import assembled, prompt_html
 from kit.ui.view import label
 
@@ -138,8 +138,7 @@ def _routing(deck: Deck) -> None:
             f"**{right} of {total}** questions reached their card. Routed by the {OFFLINE.key} stand-in, which is no language "
             "model: this compares descriptions, it vouches for no model."
         )
-        st.html(heat_html(kept[0]))
-        st.html(lost_html(kept[0]))
+        st.html(routes_html(kept[0]))
 
 
 def _offer(routes: "DeckRoutes", kept: "list[RoutingReport]") -> None:
@@ -148,8 +147,8 @@ def _offer(routes: "DeckRoutes", kept: "list[RoutingReport]") -> None:
     with place.container():
         left = f" {routes.left_out} dialogues about other cards are left out." if routes.left_out else ""
         st.markdown(
-            "Dialogues that switch from every card to every other are routed by the descriptions alone, with sub-agents that only "
-            f"note that they were asked. Nothing is stored and no paid model is called.{left}"
+            "Dialogues that switch from every card to every other are routed by the descriptions alone, with sub-agents that "
+            f"only note that they were asked. Nothing is stored and no paid model is called.{left}"
         )
         asked = st.button(f"Route {routes.questions} questions offline, about {seconds} s", icon=":material/play_arrow:")
     if asked:
