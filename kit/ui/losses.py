@@ -28,7 +28,8 @@ def heat_html(found: RoutingReport) -> str:
     body = "".join(_row(card, columns, cells, found) for card in rows)
     return (
         '<div class="heat" tabindex="0" role="group" aria-label="Whom questions were for, against who was asked"><table>'
-        "<caption>A row for each card: where its questions went. On the diagonal they were routed right; ≥ is the lower end of the 95 % interval.</caption>"
+        "<caption>A row for each card: where its questions went. On the diagonal they were routed right; "
+        "≥ is the lower end of the 95 % interval.</caption>"
         f'<thead><tr><th scope="col">Meant for</th>{head}<th scope="col" class="sum"><span>Right</span></th></tr></thead>'
         f"<tbody>{body}</tbody></table></div>"
     )
