@@ -14,11 +14,19 @@ from kit.stores.protocol import Store
 
 def read_labels(path: Path) -> tuple[Label, ...]:
     """Labels of a JSONL file, one a line. Raises DataError with file and line for a line that is none."""
+    try:
+        return labels_of(path.read_bytes(), str(path))
+    except OSError as error:
+        raise DataError(f"cannot read {path}: {error}") from error
+
+
+def labels_of(content: bytes, name: str) -> tuple[Label, ...]:
+    """Labels of a JSONL file's content; `name` is what a DataError calls it."""
     labels: list[Label] = []
     try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"cannot read {path}: {error}") from error
+        text = content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise DataError(f"cannot read {name}: {error}") from error
     for number, line in enumerate(text.splitlines(), 1):
         if line.strip():
             try:
@@ -26,7 +34,7 @@ def read_labels(path: Path) -> tuple[Label, ...]:
             except ValidationError as error:
                 fault = error.errors()[0]
                 field = ".".join(map(str, fault["loc"])) or "the line"
-                raise DataError(f"{path}:{number}: not a label; {field}: {fault['msg'].lower()}") from error
+                raise DataError(f"{name}:{number}: not a label; {field}: {fault['msg'].lower()}") from error
     return tuple(labels)
 
 

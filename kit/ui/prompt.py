@@ -1,0 +1,67 @@
+"""A card's prompt as it would be sent: its blocks, the border behind which it is personal, and what of it a cohort shares."""
+
+from html import escape
+
+from kit.compose.deck import Deck
+from kit.compose.prompts import Prompt, PromptPlan, plan_prompt, tokens
+from kit.core.card import AgentCard
+from kit.core.context import DynamicContext
+from kit.core.value import Value
+
+
+class Piece(Value):
+    """A stretch of the prompt, in the order in which the model reads it."""
+
+    name: str
+    note: str
+    text: str
+    personal: bool = False
+
+    @property
+    def tokens(self) -> int:
+        return tokens(self.text)
+
+
+def assembled(card: AgentCard, deck: Deck, dynamic: DynamicContext) -> tuple[Prompt, tuple[Piece, ...]]:
+    """The prompt of one request, and its pieces: joined by empty lines they are its text."""
+    plan = plan_prompt(card, deck)
+    prompt = plan.assemble(dynamic)
+    return prompt, (*_pieces(plan), Piece(name="request", note="new for every request", text=prompt.suffix, personal=True))
+
+
+def _pieces(plan: PromptPlan) -> list[Piece]:
+    found = [Piece(name=b.id, note=f"{b.owner}, version {b.version}", text=b.text.strip()) for b in plan.blocks]
+    rest = plan.prefix[sum(len(piece.text) + 2 for piece in found) :]
+    return found + ([Piece(name="routing lines", note="made from the deck's settings", text=rest)] if rest else [])
+
+
+def prefix_share(prompt: Prompt) -> float:
+    """How much of the prompt a cohort shares byte for byte, 0 to 1, by characters."""
+    return len(prompt.prefix) / max(len(prompt.text), 1)
+
+
+def prompt_html(prompt: Prompt, pieces: tuple[Piece, ...]) -> str:
+    """The pieces as HTML with the border drawn between what is shared and what is personal."""
+    whole = sum(piece.tokens for piece in pieces)
+    bar = "".join(_slice(piece, whole) for piece in pieces)
+    shared = [piece for piece in pieces if not piece.personal]
+    size = sum(piece.tokens for piece in shared)
+    known = f"about {size:,} tokens, {prefix_share(prompt):.0%} of the prompt, cohort <code>{escape(prompt.cohort)}</code>"
+    border = f'<p class="border"><b>Stable prefix ends here</b> <span>{known}</span></p>'
+    held = "".join(map(_text, shared))
+    own = "".join(_text(piece) for piece in pieces if piece.personal)
+    return (
+        f'<section class="prompt" aria-label="The prompt"><div class="bar" aria-hidden="true">{bar}</div>'
+        f'<div class="held" tabindex="0" role="group" aria-label="Stable prefix">{held}</div>{border}{own}</section>'
+    )
+
+
+def _slice(piece: Piece, whole: int) -> str:
+    kind = "own" if piece.personal else ""
+    return f'<i class="{kind}" style="flex-grow:{max(piece.tokens, whole / 100):.1f}" title="{escape(piece.name)}"></i>'
+
+
+def _text(piece: Piece) -> str:
+    kind = "piece own" if piece.personal else "piece"
+    head = f"<h4>{escape(piece.name)} <span>{escape(piece.note)}, about {piece.tokens} tokens</span></h4>"
+    return f'<div class="{kind}">{head}<pre>{escape(piece.text)}</pre></div>'
