@@ -7,12 +7,12 @@ import pytest
 from langchain_core.messages import BaseMessage
 from langchain_core.tools import BaseTool, StructuredTool
 
-from kit.bench.labeller import RuleLabeller, labels_of, referred
+from kit.bench.labeller import RuleLabeller, labels_of
 from kit.bench.sheet import item_of
 from kit.core.card import AgentCard
 from kit.core.context import Session
 from kit.core.outcome import ComponentPayload
-from kit.core.reference import LAST, place
+from kit.core.reference import meant
 from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.metrics import Label, Metrics, metrics
 from kit.runtime.team import bind
@@ -188,28 +188,10 @@ async def test_one_call_gives_every_metric_of_section_10_2_and_a_reader_who_miss
 async def test_the_judge_reads_the_place_in_what_was_last_shown() -> None:
     kit = await consumer(True)
     turns = {turn.message: item_of(kit.store, turn) for turn in kit.store.turns()}
-    meant = referred(turns["how many points for the third offer you showed me?"])
-    assert meant is not None and (meant.id, meant.agent) == ("of-3", "shop")
-    assert referred(turns["how many points do I have?"]) is None
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("tell me about the third one you showed me", (3, "")),
-        ("is the second offer still on?", (2, "offer")),
-        ("the last one", (LAST, "")),
-        ("what about #2", (2, "")),
-        ("option 4 please", (4, "")),
-        ("the 3rd deal", (3, "deal")),
-        ("what did I buy the last time", None),
-        ("my last purchase", None),
-        ("find coffee deals", None),
-        ("first, find coffee", None),
-    ],
-)
-def test_a_place_is_told_from_a_time(text: str, expected: tuple[int, str] | None) -> None:
-    assert place(text) == expected
+    item = turns["how many points for the third offer you showed me?"]
+    one = meant(item.message, item.shown)
+    assert one is not None and (one.id, one.agent) == ("of-3", "shop")
+    assert meant("how many points do I have?", item.shown) is None and meant("the ninth one", item.shown) is None
 
 
 async def test_the_judge_scores_what_the_consumer_deck_says() -> None:

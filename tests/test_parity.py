@@ -71,7 +71,10 @@ async def test_the_offline_stand_in_on_the_parity_set_with_its_misses_listed(cap
         host = RoutingKit(kit.team.with_agents(stubs))
         verdicts = [(await run_scenario(scenario, host))[0] for scenario in SCENARIOS]
     with capsys.disabled():
-        print("\n" + report(verdicts, "offline stand-in on data/cases/routing_parity.jsonl"))
+        print(
+            "\n"
+            + report(verdicts, "offline stand-in on data/cases/routing_parity.jsonl (of a picture it reads what the file says)")
+        )
     assert sum(verdict.agents_right for verdict in verdicts) / len(verdicts) >= FLOOR
 
 

@@ -11,7 +11,7 @@ import yaml
 from kit.bench.sheet import Item, item_of, items, write_sheet
 from kit.core.errors import DataError
 from kit.core.record import Shown
-from kit.core.reference import LAST, place
+from kit.core.reference import meant
 from kit.core.small_talk import asks, bare_answer, small_talk
 from kit.core.value import Value
 from kit.core.words import content_words
@@ -66,13 +66,13 @@ class RuleLabeller:
 
     def label(self, item: Item) -> Label:
         """Whom the message is for, what had to be carried over, and scores of each answer; agents None where no rule says."""
-        meant = referred(item)
-        foreign = meant is not None and meant.agent not in item.called
+        one = meant(item.message, item.shown)
+        foreign = one is not None and one.agent not in item.called
         return Label(
             turn_id=item.turn_id,
             agents=self._agents(item),
-            carried=(meant.title,) if meant is not None and foreign and item.called and meant.title else (),
-            resolved=_resolved(item, meant) if meant is not None and foreign else None,
+            carried=(one.title,) if one is not None and foreign and item.called and one.title else (),
+            resolved=_resolved(item, one) if one is not None and foreign else None,
             scores={agent: scores(item, agent) for agent in item.called},
         )
 
@@ -119,18 +119,6 @@ def labels_of(store: Store, labeller: Labeller, since: float | None = None, tena
     return [labeller.label(item_of(store, turn)) for turn in turns]
 
 
-def referred(item: Item) -> Shown | None:
-    """What the message means by a place ("the third offer") among what was last shown; None where it names none."""
-    meant = place(item.message)
-    if meant is None:
-        return None
-    number, noun = meant
-    among = [shown for shown in item.shown if noun and shown.type.startswith(noun)] or list(item.shown)
-    if number == LAST:
-        return among[-1] if among else None
-    return next((shown for shown in among if shown.position == number), None)
-
-
 def scores(item: Item, agent: str) -> dict[str, float]:
     """Response quality, safety and format of one sub-agent's part, 0 to 1. No answer is worth nothing."""
     answer = item.answers.get(agent, "")
@@ -151,7 +139,7 @@ def scores(item: Item, agent: str) -> dict[str, float]:
     }
 
 
-def _resolved(item: Item, meant: Shown) -> bool:
+def _resolved(item: Item, one: Shown) -> bool:
     """Whether what was meant reached those who were called, or the reply."""
     told = " ".join([*item.prior_context.values(), *item.answers.values(), item.reply]).casefold()
-    return any(name and name.casefold() in told for name in (meant.id, meant.title))
+    return any(name and name.casefold() in told for name in (one.id, one.title))

@@ -1,7 +1,9 @@
 """A place in what was shown: which one "the third offer", "#2" or "the last one" means (PC1-S5.6d)."""
 
 import re
+from collections.abc import Sequence
 
+from kit.core.record import Shown
 from kit.core.words import listed, words
 
 LAST = 0
@@ -13,6 +15,8 @@ _ORDINAL = re.compile(
 _NUMBER = re.compile(r"(?:\b(?:number|option|no\.?)\s*|#)(?P<name>\d{1,2})\b(?P<rest>)", re.I)
 _OF_TIME = listed("day days week weeks weekend month months year years time times night visit purchase order")
 """What "last" and "first" say when, not which, of."""
+_THINGS = ("deal", "item", "result", "option", "thing")
+"""Words for whatever was shown."""
 
 
 def place(text: str) -> tuple[int, str] | None:
@@ -20,12 +24,43 @@ def place(text: str) -> tuple[int, str] | None:
 
     None where it speaks of none: "last week" is a time, not a place.
     """
-    for found in (*_ORDINAL.finditer(text), *_NUMBER.finditer(text)):
-        noun = next(iter(words(found["rest"])), "")
-        if noun not in _OF_TIME:
-            name = found["name"].lower()
-            return _number(name), "" if noun in ("one", "ones") else noun.rstrip("s")
-    return None
+    found = _found(text)
+    if found is None:
+        return None
+    noun = _noun(found)
+    return _number(found["name"].lower()), "" if noun in ("one", "ones") else noun.rstrip("s")
+
+
+def meant(text: str, shown: Sequence[Shown]) -> Shown | None:
+    """Which of the things last shown a text means by its place; None where it names none, or one that was not there."""
+    asked = place(text)
+    if asked is None:
+        return None
+    number, noun = asked
+    among = [one for one in shown if noun and one.type.startswith(noun)] or list(shown)
+    if number == LAST:
+        return among[-1] if among else None
+    return next((one for one in among if one.position == number), None)
+
+
+def spelled(text: str, one: Shown) -> str:
+    """The text with what it means in place of the words that point: "when does the third one end" as "when does X end"."""
+    found = _found(text)
+    if found is None:
+        return text
+    noun, rest = _noun(found), text[found.end("name") :]
+    if noun in ("one", "ones") or noun.rstrip("s") in (one.type, *_THINGS):
+        rest = re.sub(rf"^\s*{noun}", "", rest, flags=re.I)
+    rest = re.sub(r"^\s+(?:that\s+)?you\s+(?:showed|gave|listed|found)(?:\s+me)?\b", "", rest, flags=re.I)
+    return f"{text[: found.start()]}{one.title or one.id}{rest}"
+
+
+def _found(text: str) -> re.Match[str] | None:
+    return next((m for m in (*_ORDINAL.finditer(text), *_NUMBER.finditer(text)) if _noun(m) not in _OF_TIME), None)
+
+
+def _noun(found: re.Match[str]) -> str:
+    return next(iter(words(found["rest"])), "")
 
 
 def _number(name: str) -> int:

@@ -9,7 +9,7 @@ from kit.core.words import STOP
 from kit.models.offline.composition import cut, subject
 from kit.models.offline.routing import clauses
 from kit.models.offline.similarity import closeness, spoken, words
-from kit.models.offline.values import date, identifiers, noun_phrase, numbers, quoted, said_for
+from kit.models.offline.values import date, identifiers, noun_phrase, numbers, quoted, said_for, unquoted
 
 Schema = Mapping[str, Any]
 _COUNT = frozenset({"limit", "count", "n", "k", "top", "quantity", "size", "amount", "number", "people", "guests", "party"})
@@ -171,7 +171,8 @@ def _matching(pattern: str, text: str, source: Source) -> str:
 
 def _number(name: str, spec: Schema, source: Source, required: bool, *, whole: bool) -> Any:
     low, high = _bounds(spec, whole)
-    said = [value for value in numbers(source.request[:4000]) if low <= value <= high and (not whole or value == int(value))]
+    loose = unquoted(source.request[:4000])
+    said = [value for value in numbers(loose) if low <= value <= high and (not whole or value == int(value))]
     fits = bool(set(spoken(name).split()) & _COUNT) or _near(name, source.request)
     if said and (required or fits):
         value = said[0]

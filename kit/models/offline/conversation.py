@@ -10,6 +10,8 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 
 from kit.core.outcome import NO_TEXT, SET_ASIDE
 from kit.core.picture import typed
+from kit.core.record import Shown
+from kit.core.reference import meant, place
 from kit.models.offline.composition import Result
 from kit.models.offline.sight import seen
 from kit.models.offline.similarity import content, spoken
@@ -18,6 +20,9 @@ READ = 16_000
 """Characters of one message that are read."""
 _IN_PLAY = re.compile(r"^\W*Called in the previous turn:[ \t]*(.*)$", re.M)
 _NO_FIT = re.compile(r"When no tool fits:\s*([\w-]+)")
+_SHOWN = "Shown to the user last, by position:"
+_LINE = re.compile(r"^(\d+)\. (\S+) (\S*): (.*)$", re.M)
+_MEANT = re.compile(r"The user means (.*) \((\S+) (\S+)\)\.")
 _PICTURED = re.compile(r"\b(?:photo|picture|image) of ([\w\s,]+?) goes to (ask_\w+)")
 _AT_MOST = re.compile(r"[Cc]all at most (\d+)\b")
 
@@ -63,6 +68,10 @@ def text_of(message: BaseMessage) -> str:
     return "\n".join(piece for piece in pieces if piece)[:READ].strip()
 
 
+def _shown(kind: str, key: str, title: str, position: int = 1) -> Shown:
+    return Shown(turn_id="", agent="", type=kind, id=key, title=title, position=position)
+
+
 @dataclass(frozen=True)
 class Conversation:
     """Messages up to and including the latest."""
@@ -99,6 +108,16 @@ class Conversation:
         """A picture came with the request, whether or not anything is known of it."""
         return self.asked_at >= 0 and not isinstance(cast(Any, self.messages[self.asked_at].content), str)
 
+    @cached_property
+    def meant(self) -> Shown | None:
+        """What the request means by a place: among the prompt's lines of what was shown, else what the caller says of it."""
+        _, header, lines = self.system.rpartition(_SHOWN)
+        shown = [_shown(kind, key, title, int(n)) for n, kind, key, title in _LINE.findall(lines)] if header else []
+        if (one := meant(self.request, shown)) is not None:
+            return one
+        told = _MEANT.search(self.system)
+        return _shown(told[2], told[3], told[1]) if told and place(self.request) else None
+
     @property
     def ruled(self) -> str | None:
         """The tool the prompt names for such a picture."""
@@ -133,10 +152,10 @@ class Conversation:
                 last_call = i
                 calls = {str(call["id"]): (n, call["name"]) for n, call in enumerate(message.tool_calls)}
         found: list[tuple[int, Result]] = []
-        for place in places:
-            message = cast(ToolMessage, self.messages[place])
+        for at in places:
+            message = cast(ToolMessage, self.messages[at])
             text = text_of(message)
-            if place > last_call and text != SET_ASIDE:
+            if at > last_call and text != SET_ASIDE:
                 order, name = calls.get(message.tool_call_id, (len(calls), message.name or "that"))
                 found.append((order, Result(name, "" if text == NO_TEXT else text, message.status == "error")))
         return tuple(result for _, result in sorted(found, key=lambda pair: pair[0]))

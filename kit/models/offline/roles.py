@@ -9,6 +9,7 @@ from typing import Any, cast
 
 from langchain_core.messages import AIMessage, HumanMessage
 
+from kit.core.reference import spelled
 from kit.core.small_talk import small_talk
 from kit.core.words import content_words
 from kit.models.offline import composition
@@ -148,8 +149,11 @@ def _in_play(talk: Conversation, tools: Sequence[Tool], documents: tuple[tuple[s
 def _routing_args(talk: Conversation, tool: Tool, part: Part, intents: int, in_play: frozenset[int]) -> dict[str, Any]:
     args: dict[str, Any] = {"query": part.text, "intent_count": intents}
     properties = cast(Mapping[str, Mapping[str, Any]], tool.schema.get("properties") or {})
-    if "prior_context" in properties and in_play and part.tool not in in_play and (carried := _carried(talk)):
-        args["prior_context"] = carried
+    if "prior_context" in properties and in_play and part.tool not in in_play:
+        one = talk.meant
+        said = f"The user means {one.title or one.id} ({one.type} {one.id})." if one is not None else None
+        if carried := " ".join(filter(None, [said, _carried(talk)])):
+            args["prior_context"] = carried
     extra = {name: spec for name, spec in properties.items() if name not in ("query", "intent_count", "prior_context")}
     if extra:
         wanted = {name for name, spec in extra.items() if resolve(spec, tool.schema).get("enum") or "summary" in name}
@@ -187,6 +191,8 @@ def _source(tool: Tool, text: str) -> Source:
 
 def _with_antecedent(talk: Conversation) -> str:
     """The request, with what it points at in front when it cannot stand alone: its picture, or the request before."""
+    if (one := talk.meant) is not None:
+        return spelled(talk.request, one.model_copy(update={"title": f'"{one.title or one.id}"'}))
     if not points_back(talk.request, talk.said):
         return talk.request
     if talk.seen:

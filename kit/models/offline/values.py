@@ -79,6 +79,11 @@ def quoted(text: str) -> list[str]:
     return [one or other for one, other in _QUOTED.findall(text)]
 
 
+def unquoted(text: str) -> str:
+    """The text without that: a number in a name counts nothing."""
+    return _QUOTED.sub(" ", text)
+
+
 _GENERIC = _set(
     """deal deals offer offers product products item items thing things information info detail details result results
     option options list help stuff article articles cheap cheapest best good great nice available current new today find
