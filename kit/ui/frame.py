@@ -29,7 +29,7 @@ def open_host(settings: Settings) -> "Host":
 
 
 def colours() -> None:
-    """Tells the whole document which colours hold: what opens over the page stands outside of Streamlit's own element for that."""
+    """Tells the whole document which colours hold: what opens over the page stands outside of Streamlit's own element."""
     st.html(f"<style>:root {{ color-scheme: {st.context.theme.type or 'light dark'} }}</style>")
 
 
