@@ -115,10 +115,11 @@ def _named(agent: str, root: str) -> str:
     return "Orchestrator" if agent == root else label(agent)
 
 
+# The address says what holds. Each run tells the widgets anew: one that was cut short may not have reached the browser.
 def _toggles(shown: Sequence[Fault], on: Sequence[Fault]) -> None:
     for fault in shown:
         key = f"fault-{fault}"
-        _set(key, fault in on)
+        st.session_state[key] = fault in on
         st.toggle(CATALOGUE[fault.kind].label, key=key, on_change=_flip, args=(str(fault), key))
 
 
@@ -166,19 +167,13 @@ def _person(host: "Host") -> None:
 def _choice(title: str, name: str, options: list[str], own: str, words: Callable[[str], str] = str) -> None:
     """One part of the address as a list to choose from; `own` is what holds when the address says nothing."""
     key = f"scenario-{name}"
-    _set(key, address.read(name) if address.read(name) in options else own)
+    st.session_state[key] = address.read(name) if address.read(name) in options else own
     st.selectbox(title, options, key=key, format_func=words, on_change=_choose, args=(name, key, own))
 
 
 def _choose(name: str, key: str, own: str) -> None:
     chosen = st.session_state[key]
     address.put(name, *([] if chosen == own else [chosen]))
-
-
-def _set(key: str, value: object) -> None:
-    """The address says what holds, the widget shows it; set only where they differ, or the browser would be told each time."""
-    if st.session_state.get(key) != value:
-        st.session_state[key] = value
 
 
 def _reset() -> None:

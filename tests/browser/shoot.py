@@ -2,7 +2,6 @@
 
 # pyright: reportMissingImports=false
 
-import shutil
 import sys
 import tempfile
 from collections.abc import Callable
@@ -14,12 +13,21 @@ from tests.browser.stage import ROOT, Served, Visitor, browser, serve, visit
 
 PICTURES = ROOT / "docs" / "screenshots"
 MIXED = "My receipt didn't scan, how many points do I have, and find coffee deals"
-DESK = {"width": 1100, "height": 960}
+DESK = {"width": 1280, "height": 800}
+TALL = {"width": 1280, "height": 1130}
 PHONE = {"width": 390, "height": 844}
 
 
 def first(visitor: Visitor) -> None:
     """The first screen."""
+
+
+def scenario(visitor: Visitor) -> None:
+    """More ways to fail."""
+    visitor.page.get_by_label("More ways to fail").click()
+    visitor.page.get_by_role("option", name="Shop").click()
+    visitor.page.get_by_text("declines to answer").click()
+    visitor.page.wait_for_timeout(800)
 
 
 def working(visitor: Visitor) -> None:
@@ -32,65 +40,67 @@ def working(visitor: Visitor) -> None:
 def answered(visitor: Visitor) -> None:
     """A whole turn."""
     visitor.ask(MIXED)
-    visitor.settled()
-    visitor.page.get_by_test_id("stChatMessage").last.hover()
-    visitor.page.wait_for_timeout(500)
+    _settled(visitor)
 
 
-def routing(visitor: Visitor) -> None:
-    """How a turn was routed, and what it took."""
-    answered(visitor)
-    _unfold(visitor)
+def failed(visitor: Visitor) -> None:
+    """One part does not answer in time; the others stand."""
+    visitor.page.get_by_text("rewards times out").first.click()
+    _settled(visitor)
+
+
+def blocked(visitor: Visitor) -> None:
+    """Somebody else's data comes back."""
+    visitor.page.get_by_text("Someone else's data").first.click()
+    _settled(visitor)
+
+
+def panel(visitor: Visitor) -> None:
+    """The turn panel of a phone."""
+    blocked(visitor)
+    visitor.page.get_by_role("button", name="This turn").click()
+    visitor.page.wait_for_timeout(600)
 
 
 def waterfall(visitor: Visitor) -> None:
-    """The trace of a turn."""
+    """The trace of a turn, under its answer."""
     answered(visitor)
-    _unfold(visitor)
+    visitor.page.get_by_text("How this was answered").click()
     visitor.page.get_by_role("tab", name="Trace").click()
     visitor.page.locator("path[aria-roledescription=bar]").first.wait_for()
-    _down(visitor)
-
-
-def _unfold(visitor: Visitor) -> None:
-    visitor.page.get_by_text("How this was answered").click()
-    visitor.page.get_by_role("tab", name="Routing").wait_for()
-    _down(visitor)
-
-
-def _down(visitor: Visitor) -> None:
     visitor.page.wait_for_timeout(600)
     visitor.page.evaluate("document.querySelector('[data-testid=stAppScrollToBottomContainer]').scrollTo(0, 1e6)")
     visitor.page.wait_for_timeout(400)
+
+
+def _settled(visitor: Visitor) -> None:
+    visitor.settled()
+    visitor.page.get_by_test_id("stChatMessage").last.hover()
+    visitor.page.wait_for_timeout(700)
 
 
 Scene = tuple[Callable[[Visitor], None], dict[str, int], str, str]
 SCENES: dict[str, Scene] = {
     "first-light": (first, DESK, "light", "as it is"),
     "first-dark": (first, DESK, "dark", "as it is"),
+    "scenario-light": (scenario, DESK, "light", "as it is"),
     "working-light": (working, DESK, "light", "slow"),
-    "answered-light": (answered, DESK, "light", "as it is"),
-    "answered-dark": (answered, DESK, "dark", "as it is"),
-    "routing-light": (routing, DESK, "light", "as it is"),
-    "trace-light": (waterfall, DESK, "light", "as it is"),
-    "trace-dark": (waterfall, DESK, "dark", "as it is"),
-    "failed-part-light": (answered, DESK, "light", "failing"),
-    "failed-part-trace-dark": (waterfall, DESK, "dark", "failing"),
+    "working-dark": (working, DESK, "dark", "slow"),
+    "answered-light": (answered, TALL, "light", "as it is"),
+    "answered-dark": (answered, TALL, "dark", "as it is"),
+    "failed-part-light": (failed, TALL, "light", "as it is"),
+    "failed-part-dark": (failed, TALL, "dark", "as it is"),
+    "blocked-dark": (blocked, TALL, "dark", "as it is"),
+    "trace-light": (waterfall, TALL, "light", "as it is"),
+    "trace-dark": (waterfall, TALL, "dark", "as it is"),
     "phone-first-light": (first, PHONE, "light", "as it is"),
+    "phone-working-dark": (working, PHONE, "dark", "slow"),
     "phone-answered-dark": (answered, PHONE, "dark", "as it is"),
-    "phone-trace-light": (waterfall, PHONE, "light", "as it is"),
+    "phone-panel-light": (panel, PHONE, "light", "as it is"),
 }
 """Picture -> what is done, window, colours, app."""
-
-
-def _environment(app: str, folder: Path) -> dict[str, str]:
-    """`failing` gives one sub-agent no time to answer."""
-    if app != "failing":
-        return {"KIT_PACE": "3"} if app == "slow" else {}
-    shutil.copytree(ROOT / "cards", folder / "cards")
-    card = folder / "cards" / "consumer" / "rewards.yaml"
-    card.write_text(card.read_text().replace("time_budget_ms: 8000", "time_budget_ms: 150"))
-    return {"KIT_DECK": str(card.parent)}
+ENVIRONMENTS = {"as it is": {}, "slow": {"KIT_PACE": "3"}}
+"""App -> its environment."""
 
 
 def shoot(driver: Browser, served: Served, name: str) -> None:
@@ -112,7 +122,7 @@ def main(names: list[str]) -> None:
     wanted = {name: SCENES[name] for name in names or SCENES}
     with browser() as driver:
         for app in dict.fromkeys(scene[3] for scene in wanted.values()):
-            with tempfile.TemporaryDirectory() as folder, serve(Path(folder), _environment(app, Path(folder))) as served:
+            with tempfile.TemporaryDirectory() as folder, serve(Path(folder), ENVIRONMENTS[app]) as served:
                 for name, scene in wanted.items():
                     if scene[3] == app:
                         shoot(driver, served, name)
