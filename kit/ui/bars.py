@@ -34,7 +34,7 @@ def latency_spec(values: Sequence[tuple[str, float, float]], title: str, *, dark
     """For each (name, p50, p95) in seconds a line from one to the other."""
     ink = _DARK if dark else _LIGHT
     rows = [{"name": name, "p50": p50, "p95": p95, "said": f"{p95:.2f} s"} for name, p50, p95 in values]
-    most = max((row["p95"] for row in rows), default=1.0)
+    most = max((p95 for _, _, p95 in values), default=1.0)
     named: Spec = {"field": "name", "type": "ordinal", "sort": None, "axis": _NAMES}
     scale: Spec = {"domain": [0, most * 1.15], "nice": False}
 

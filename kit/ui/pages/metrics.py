@@ -8,6 +8,7 @@ from html import escape
 import streamlit as st
 
 from kit.core.context import Principal
+from kit.core.errors import DataError
 from kit.core.record import TurnRecord
 from kit.runtime.alert import Alert, alerts
 from kit.runtime.metrics import ALL, Label, Metrics, metrics
@@ -94,11 +95,15 @@ def _labels() -> Sequence[Label]:
         return ()
     from kit.bench.report import labels_of
 
-    return labels_of(file.getvalue(), file.name)
+    try:
+        return labels_of(file.getvalue(), file.name)
+    except DataError as error:
+        st.error(f"{error}. Nothing of the file was counted.".replace("$", r"\$"), icon=":material/error:")
+        return ()
 
 
 def _groups(found: Metrics) -> None:
-    known = {group: [line for line in lines(found) if line.figure.group == group] for group in GROUPS}
+    known: dict[Group, list[Line]] = {group: [line for line in lines(found) if line.figure.group == group] for group in GROUPS}
     _pictured(found, "Routing", known)
     st.markdown("#### Sub-agents")
     _agents(found)
@@ -111,7 +116,7 @@ def _groups(found: Metrics) -> None:
     st.file_uploader("Labels, a line of JSON for each turn (docs/metrics.md says which fields)", type=["jsonl"], key="m-labels")
 
 
-def _pictured(found: Metrics, group: Group, known: Mapping[Group, Sequence[Line]]) -> None:
+def _pictured(found: Metrics, group: Group, known: Mapping[Group, list[Line]]) -> None:
     st.markdown(f"#### {group}")
     left, right = st.columns([6, 5], gap="large")
     left.html(_lines_html(known[group]))
