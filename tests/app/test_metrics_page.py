@@ -148,7 +148,7 @@ def test_the_window_chooses_turns(bare: AppTest, tmp_path: Path) -> None:
         begin(store, turn_id, "acme", time.time() - ago)
     store.close()
     counted: list[str] = []
-    for window in ("Ever", "Last week", "Last day", "Last hour"):
+    for window in ("All time", "Last week", "Last day", "Last hour"):
         bare.session_state["m-window"] = window
         counted.append(values(shown(bare.run()))["turns"])
     assert counted == ["3", "2", "2", "1"]

@@ -19,7 +19,7 @@ from kit.ui.figures import FIGURES, GROUPS, Figure, Group, Line, Unit, agents_ta
 from kit.ui.frame import STYLE, open_host, told, visitor
 from kit.ui.view import label
 
-WINDOWS = {"Last hour": 3_600.0, "Last day": 86_400.0, "Last week": 604_800.0, "Ever": None}
+WINDOWS = {"Last hour": 3_600.0, "Last day": 86_400.0, "Last week": 604_800.0, "All time": None}
 """Words -> seconds back from now; None: everything stored."""
 _AXES = {"invocation": "A sub-agent failed", "data": "Data failed", "partial": "Some of several failed"}
 
@@ -32,7 +32,7 @@ def page() -> None:
         host = open_host(Settings.read())
         store, who = host.kit.store, visitor(host)
         st.markdown("## Metrics")
-        window = st.segmented_control("Turns of the", list(WINDOWS), default="Ever", key="m-window", required=True)
+        window = st.segmented_control("Time window", list(WINDOWS), default="All time", key="m-window", required=True)
         back = WINDOWS[window]
         now = time.time()
         since = now - back if back is not None else 0.0
