@@ -67,6 +67,7 @@ _NAMES: Spec = {
     "domain": False,
     "labelLimit": 150,
     "labelOverlap": False,
+    "labelFlush": False,
     "labelPadding": 8,
     "grid": False,
 }

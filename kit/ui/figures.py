@@ -114,7 +114,7 @@ FIGURES: tuple[Figure, ...] = (
             "acknowledgement_rate",
             "How failures were owned up to",
             "share",
-            "Of turns that owed it: composed in the answer's own words, recomposed, appended to it, or rescued by fixed words.",
+            "Of turns that owed it: composed in the answer's own words, recomposed, appended beneath, or rescued by fixed words.",
         ),
     ),
     *_figures(

@@ -8,6 +8,7 @@ from html import escape
 import streamlit as st
 
 from kit.core.context import Principal
+from kit.core.errors import DataError
 from kit.core.record import TurnRecord
 from kit.runtime.alert import Alert, alerts
 from kit.runtime.metrics import ALL, Label, Metrics, metrics
@@ -18,7 +19,7 @@ from kit.ui.figures import FIGURES, GROUPS, Figure, Group, Line, Unit, agents_ta
 from kit.ui.frame import STYLE, open_host, told, visitor
 from kit.ui.view import label
 
-WINDOWS = {"Last hour": 3_600.0, "Last day": 86_400.0, "Last week": 604_800.0, "Ever": None}
+WINDOWS = {"Last hour": 3_600.0, "Last day": 86_400.0, "Last week": 604_800.0, "All time": None}
 """Words -> seconds back from now; None: everything stored."""
 _AXES = {"invocation": "A sub-agent failed", "data": "Data failed", "partial": "Some of several failed"}
 
@@ -31,7 +32,7 @@ def page() -> None:
         host = open_host(Settings.read())
         store, who = host.kit.store, visitor(host)
         st.markdown("## Metrics")
-        window = st.segmented_control("Turns of the", list(WINDOWS), default="Ever", key="m-window", required=True)
+        window = st.segmented_control("Time window", list(WINDOWS), default="All time", key="m-window", required=True)
         back = WINDOWS[window]
         now = time.time()
         since = now - back if back is not None else 0.0
@@ -94,7 +95,11 @@ def _labels() -> Sequence[Label]:
         return ()
     from kit.bench.report import labels_of
 
-    return labels_of(file.getvalue(), file.name)
+    try:
+        return labels_of(file.getvalue(), file.name)
+    except DataError as error:
+        st.error(f"{error}. Nothing of the file was counted.".replace("$", r"\$"), icon=":material/error:")
+        return ()
 
 
 def _groups(found: Metrics) -> None:
@@ -111,7 +116,7 @@ def _groups(found: Metrics) -> None:
     st.file_uploader("Labels, a line of JSON for each turn (docs/metrics.md says which fields)", type=["jsonl"], key="m-labels")
 
 
-def _pictured(found: Metrics, group: Group, known: Mapping[Group, Sequence[Line]]) -> None:
+def _pictured(found: Metrics, group: Group, known: Mapping[Group, list[Line]]) -> None:
     st.markdown(f"#### {group}")
     left, right = st.columns([6, 5], gap="large")
     left.html(_lines_html(known[group]))

@@ -1,0 +1,156 @@
+"""The cards page: the deck as a graph, one card, its prompt, and the routing report, run by Streamlit's own test driver."""
+
+import asyncio
+import json
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from kit.bench.deck_routes import DeckRoutes
+from kit.bench.descriptions import NOBODY, Lost, RoutingReport, Share, read_routed, report
+from kit.bench.routing import route_file
+from kit.compose.deck import load_deck
+from kit.compose.prompts import plan_prompt
+from kit.core.card import AgentCard, Handoff, HandoffField
+from kit.core.context import DynamicContext
+from kit.settings import HOME
+from kit.ui import frame
+from kit.ui.card import card_html
+from kit.ui.graph import graph_of, graph_spec
+from kit.ui.losses import matrix, routes_html
+from kit.ui.pages import cards
+from kit.ui.prompt import assembled, prefix_share, prompt_html
+from tests.kits import small_deck
+
+ALONE = "from kit.ui import address; from kit.ui.pages import cards; address.keep(); cards.page()"
+DECK = load_deck(HOME / "cards" / "consumer")
+FEW = 6
+"""Dialogues; the whole file takes seconds."""
+
+
+@pytest.fixture
+def page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[AppTest]:
+    few = tmp_path / "few.jsonl"
+    few.write_text("".join(cards.CASES.read_text().splitlines(keepends=True)[:FEW]))
+    monkeypatch.setattr(cards, "CASES", few)
+    monkeypatch.setenv("KIT_STORE", str(tmp_path / "kit.db"))
+    monkeypatch.setenv("KIT_MODEL", "offline")
+    for name in ("KIT_DECK", "KIT_TENANT", "KIT_USER", "OPIK_URL_OVERRIDE", "OPIK_API_KEY", "OTEL_EXPORTER_OTLP_ENDPOINT"):
+        monkeypatch.delenv(name, raising=False)
+    yield AppTest.from_string(ALONE, default_timeout=60)
+    frame.open_host.clear()
+
+
+def shown(page: AppTest) -> str:
+    assert not page.exception and not page.error
+    said = " ".join(str(one.value) for one in (*page.markdown, *page.caption, *page.warning, *page.info))
+    return said + " ".join(element.proto.body for element in page.get("html"))
+
+
+def test_the_graph_has_every_card_and_tool_once_and_an_edge_for_each_ask_and_call() -> None:
+    graph = graph_of(DECK)
+    ids = [node.id for node in graph.nodes]
+    tools = {tool for card in DECK.cards.values() for tool in card.tools}
+    assert len(ids) == len(set(ids)) and set(ids) == {*DECK.cards, *tools}
+    wanted = {(card.id, other) for card in DECK.cards.values() for other in (*card.sub_agents, *card.tools)}
+    assert {(edge.source, edge.target) for edge in graph.edges} == wanted
+    for kind in ("agent", "tool"):
+        rows = sorted(node.row for node in graph.nodes if node.kind == kind)
+        assert all(after - before >= 1 for before, after in pairwise(rows)), "nothing lies on another"
+
+
+def test_the_graph_marks_a_draft_and_what_is_chosen() -> None:
+    graph = graph_of(small_deck(("shop", "play"), [AgentCard(id="play", description="Games.", model="offline", status="draft")]))
+    assert {node.id for node in graph.nodes if not node.bound} == {"play"}
+    drawn = graph_spec(graph, "shop")["layer"][1]["data"]["values"]
+    assert [node["id"] for node in drawn if node["chosen"]] == ["shop"]
+
+
+def test_a_choice_changes_the_address_and_the_address_chooses(page: AppTest) -> None:
+    assert 'data-card="orchestrator"' in shown(page.run())
+    page.selectbox[0].set_value("rewards").run()
+    assert page.query_params["card"] in ("rewards", ["rewards"])
+    said = shown(page)
+    assert 'data-card="rewards"' in said and "calculate_redemption" in said and "persona-rewards" in said
+    page.query_params["card"] = "nobody"
+    assert "no such card" in shown(page.run()) and 'data-card="orchestrator"' in shown(page)
+
+
+def test_a_card_says_its_size_model_limits_and_what_crosses() -> None:
+    rewards = DECK.cards["rewards"].model_copy(
+        update={"handoff": Handoff(fields={"reason": HandoffField(required=True, pii=True)}, min_confidence=0.4)}
+    )
+    said = card_html(rewards, DECK, "offline stand-in")
+    size = -(-len(rewards.description) // 4)
+    assert f"about {size} tokens" in said and "200 to 400 are the target" in said
+    assert "Here it runs on" in said and "<b>6</b> tool calls" in said and "8 s" in said
+    assert "redacted in traces" in said and "confidence of 0.4" in said and "Not bound here" in card_html(rewards, DECK, None)
+
+
+def test_the_prompt_is_drawn_whole_with_its_border() -> None:
+    card = DECK.cards["orchestrator"]
+    dynamic = DynamicContext(date="2026-11-01", user_id="u-007", locale="en-US")
+    prompt, pieces = assembled(card, DECK, dynamic)
+    assert "\n\n".join(piece.text for piece in pieces) == prompt.text
+    assert [piece.name for piece in pieces if piece.personal] == ["request"] and "u-007" not in prompt.prefix
+    above, below = prompt_html(prompt, pieces).split("Stable prefix ends here")
+    assert "u-007" in below and "u-007" not in above and plan_prompt(card, DECK).cohort in below
+    assert 0.9 < prefix_share(prompt) < 1
+
+
+@pytest.mark.req("PC1-S5.5b")
+def test_the_cohort_on_the_page_is_the_one_of_the_turns(page: AppTest) -> None:
+    said = shown(page.run())
+    host = frame.open_host(cards.Settings.read())
+    turn = host.start("How many points do I have?", host.kit.session("s"))
+    while not host.follow(turn, timeout=5).done:
+        pass
+    begun = [event.body for event in host.kit.store.events(turn) if event.body.kind == "turn_started"]
+    assert len(begun) == 1 and f"<code>{begun[0].cohort}</code>" in said
+
+
+def test_the_prompt_is_that_of_who_is_looking(page: AppTest) -> None:
+    page.query_params["user"] = "u-002"
+    said = shown(page.run())
+    assert "User: u-002" in said and "Stonebridge" in said and "u-001" not in said
+
+
+async def test_a_deck_routes_its_dialogues_as_the_command_does(tmp_path: Path) -> None:
+    few, catalog, out = tmp_path / "few.jsonl", tmp_path / "catalog.json", tmp_path / "out.jsonl"
+    few.write_text("".join(cards.CASES.read_text().splitlines(keepends=True)[:FEW]))
+    subs = [{"id": card.id, "description": card.description} for card in DECK.active_sub_agents(DECK.cards["orchestrator"])]
+    catalog.write_text(json.dumps({"sub_agents": subs}))
+    await route_file(few, catalog, out)
+    steps = await asyncio.to_thread(lambda: list(DeckRoutes(DECK, few).run()))
+    assert [step.done for step in steps] == list(range(1, FEW + 1)) and steps[-2].report is None
+    assert steps[-1].report == report(read_routed(few, out))
+
+
+def test_the_report_runs_on_demand_and_is_kept(page: AppTest) -> None:
+    page.run()
+    assert "Meant for" not in shown(page)
+    button = next(one for one in page.button if "offline, about" in one.label)
+    questions = sum(len(json.loads(line)["turns"]) for line in cards.CASES.read_text().splitlines())
+    assert f"Route {questions} questions" in button.label
+    said = shown(button.click().run())
+    assert f"of {questions}** questions reached their card" in said and "Meant for" in said
+    again = AppTest.from_string(ALONE, default_timeout=60).run()
+    assert "Meant for" in shown(again) and not any("offline, about" in one.label for one in again.button)
+
+
+def test_dialogues_about_other_cards_are_left_out(tmp_path: Path) -> None:
+    routes = DeckRoutes(small_deck(("shop", "play"), []), cards.CASES)
+    assert routes.left_out + 4 == 112 and routes.questions == 10
+
+
+def test_every_question_of_the_report_is_in_the_heat_map_and_acts_on_nothing() -> None:
+    found = RoutingReport(
+        accuracy={"shop": Share(right=3, total=5), "play": Share(right=1, total=1)},
+        lost=(Lost(card="shop", to="play", queries=("<script>x", "b")), Lost(card=NOBODY, to="shop", queries=("hi",))),
+    )
+    assert matrix(found) == {("shop", "shop"): 3, ("play", "play"): 1, ("shop", "play"): 2, (NOBODY, "shop"): 1}
+    said = routes_html(found)
+    assert "&lt;script&gt;x" in said and "<script>" not in said and "<b>Shop</b> loses 2 to <b>Play</b>" in said

@@ -1,0 +1,207 @@
+"""The metrics page, run by Streamlit's own test driver over a store with real turns."""
+
+import asyncio
+import re
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from kit.core.context import Principal, Session
+from kit.core.record import Measures, TurnRecord
+from kit.runtime.alert import MISMATCH
+from kit.runtime.metrics import Metrics, fold, metrics
+from kit.settings import HOME, Settings
+from kit.stores.sqlite import SqliteStore
+from kit.ui import frame
+from kit.ui.bars import bars_spec, latency_spec
+from kit.ui.figures import FIGURES, agents_table, lines, read
+from kit.wire import open_kit
+
+ALONE = "from kit.ui import address; from kit.ui.pages import metrics; address.keep(); metrics.page()"
+MIXED = "My receipt didn't scan, how many points do I have, and find coffee deals"
+SECTIONS = {
+    "routing accuracy by vertical": ["routing_accuracy"],
+    "intent count in a turn": ["intent_count"],
+    "turns over the cap": ["cap_exceeded_total"],
+    "latency of each sub-agent": ["sub_agent_seconds_p50", "sub_agent_seconds_p95", "sub_agent_seconds_p99"],
+    "dispatch overhead p95": ["dispatch_overhead_seconds_p95"],
+    "principal mismatches": [MISMATCH],
+    "statuses an invocation": ["status_per_invocation", "sub_agent_status_per_invocation"],
+    "partial failures in a fan-out": ["partial_failure_rate", "fan_out_success_rate"],
+    "failures by axis": ["failures_total"],
+    "orchestrator p95": ["orchestrator_seconds_p95"],
+    "sub-agents in a turn": ["fan_out"],
+    "prior_context recall": ["prior_context_recall"],
+    "scores by vertical": ["score"],
+    "compaction": ["compaction_rate"],
+    "references to another vertical": ["reference_resolution_rate"],
+}
+"""What the two sections 10.2 list -> the metrics that are it."""
+
+
+@pytest.fixture(scope="module")
+def asked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store with four turns of one tenant's two people, and one of another tenant."""
+    path = tmp_path_factory.mktemp("metrics") / "kit.db"
+
+    async def turns() -> None:
+        async with open_kit(Settings(store=str(path), pace=0, model="offline"), faults=True) as kit:
+            await kit.ask(MIXED, kit.session("mine"), faults=["rewards=raise"])
+            await kit.ask(MIXED, kit.session("mine"), cap=2)
+            await kit.ask("How many points do I have?", kit.session("hers", user="u-002"))
+            await kit.ask("hello", kit.session("mine"))
+
+    asyncio.run(turns())
+    store = SqliteStore(path)
+    begin(store, "far", "umbrella", time.time())
+    store.close()
+    return path
+
+
+@pytest.fixture
+def page(asked: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[AppTest]:
+    monkeypatch.setenv("KIT_STORE", str(asked))
+    yield from _page(monkeypatch)
+
+
+@pytest.fixture
+def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[AppTest]:
+    monkeypatch.setenv("KIT_STORE", str(tmp_path / "kit.db"))
+    yield from _page(monkeypatch)
+
+
+def _page(monkeypatch: pytest.MonkeyPatch) -> Iterator[AppTest]:
+    monkeypatch.setenv("KIT_MODEL", "offline")
+    for name in ("KIT_DECK", "KIT_TENANT", "KIT_USER", "OPIK_URL_OVERRIDE", "OPIK_API_KEY", "OTEL_EXPORTER_OTLP_ENDPOINT"):
+        monkeypatch.delenv(name, raising=False)
+    yield AppTest.from_string(ALONE, default_timeout=60)
+    frame.open_host.clear()
+
+
+def begin(store: SqliteStore, turn_id: str, tenant: str, at: float, *mismatches: float) -> None:
+    """Stores an ended turn with these replies for another principal, in seconds from its start."""
+    who = Principal(tenant_id=tenant, user_id="u-001")
+    session = f"of-{tenant}"
+    store.open_session(Session(id=session, principal=who))
+    turn = TurnRecord(
+        id=turn_id, session_id=session, tenant_id=tenant, user_id="u-001", message="?", pattern="mediated", started_at=at
+    )
+    store.begin_turn(turn)
+    ended = turn.model_copy(update={"status": "ok", "seconds": 1.0, "measures": Measures(mismatches=mismatches)})
+    store.end_turn(ended, [], [])
+
+
+def shown(page: AppTest) -> str:
+    assert not page.exception
+    notes = (*page.markdown, *page.caption, *page.warning, *page.info, *page.success, *page.error)
+    return " ".join(str(one.value) for one in notes) + " ".join(element.proto.body for element in page.get("html"))
+
+
+def values(said: str) -> dict[str, str]:
+    """Metric -> what the page says it is, without markup."""
+    found = re.findall(r'data-metric="([^"]*)"><dt>[^<]*</dt><dd class="value">(.*?)</dd>', said)
+    return {metric.replace("&quot;", '"'): re.sub("<[^>]*>", " ", value).strip() for metric, value in found}
+
+
+@pytest.mark.req("PC2-S10.2")
+def test_every_metric_of_both_sections_stands_on_the_page_with_its_value_and_definition(page: AppTest, asked: Path) -> None:
+    said = shown(page.run())
+    store = SqliteStore(asked)
+    found = metrics(store, tenant="acme")
+    store.close()
+    on_page = {name.replace("&quot;", '"') for name in re.findall(r'data-metric="([^"]*)"', said)}
+    assert not {metric for listed in SECTIONS.values() for metric in listed} - on_page
+    assert not {row["metric"] for row in found.rows()} - on_page
+    told = values(said)
+    for line in lines(found):
+        assert line.figure.means in said.replace("&#x27;", "'"), line.figure.metric
+        if line.figure.group != "Sub-agents":
+            assert all(value in told[line.figure.metric] and of in told[line.figure.metric] for of, value in line.values)
+    assert told["turns"] == "4" and told["cap_exceeded_total"] == "1" and "1: invocation  1" in told["failures_total"]
+    for row in agents_table(found)[1]:
+        cells = "".join(f"<td>{cell}</td>" for cell in row[1:])
+        assert f'<th scope="row">{row[0]}</th>{cells}' in said
+    assert len(page.get("vega_lite_chart")) + len(page.get("arrow_vega_lite_chart")) == 5
+
+
+def test_the_page_and_the_document_name_the_same_metrics(asked: Path) -> None:
+    document = (HOME / "docs" / "metrics.md").read_text()
+    known = {figure.metric for figure in FIGURES}
+    in_words = {name for name in re.findall(r"`([a-z0-9_.]+(?:\{[^`]*\})?)`", document.split("A **label**")[0]) if name in known}
+    assert known - in_words <= {
+        "sub_agent_seconds_p95",
+        "sub_agent_seconds_p99",
+        "sub_agent_invocations",
+        "sub_agent_status_per_invocation",
+        "envelopes_total",
+        "turns",
+    }
+    assert len(known) == len(FIGURES)
+
+
+def test_the_window_chooses_turns(bare: AppTest, tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path / "kit.db")
+    for turn_id, ago in (("now", 60.0), ("before", 7_200.0), ("old", 864_000.0)):
+        begin(store, turn_id, "acme", time.time() - ago)
+    store.close()
+    counted: list[str] = []
+    for window in ("All time", "Last week", "Last day", "Last hour"):
+        bare.session_state["m-window"] = window
+        counted.append(values(shown(bare.run()))["turns"])
+    assert counted == ["3", "2", "2", "1"]
+
+
+@pytest.mark.parametrize(("ago", "words"), [(60.0, "Alert now"), (900.0, "No alert now")])
+def test_the_alert_stands_on_top_and_names_no_other_tenants(bare: AppTest, tmp_path: Path, ago: float, words: str) -> None:
+    store = SqliteStore(tmp_path / "kit.db")
+    begin(store, "theirs", "umbrella", time.time() - 30, 0.1)
+    begin(store, "fine", "acme", time.time() - 30)
+    store.close()
+    assert "No reply for another principal" in shown(bare.run())
+    store = SqliteStore(tmp_path / "kit.db")
+    begin(store, "mine", "acme", time.time() - ago, 0.1, 0.2)
+    store.close()
+    said = shown(bare.run())
+    assert words in said and "2 replies for another principal" in said and values(said)[MISMATCH] == "2"
+
+
+def test_without_turns_the_page_says_what_to_do(bare: AppTest) -> None:
+    assert "ask something in the chat" in shown(bare.run())
+    bare.session_state["m-window"] = "Last hour"
+    assert "Choose a longer one" in shown(bare.run())
+
+
+def test_labels_add_what_only_a_judge_knows(page: AppTest, asked: Path) -> None:
+    assert values(shown(page.run()))["routing_accuracy"] == "needs labels"
+    store = SqliteStore(asked)
+    turn = next(turn for turn in store.turns(tenant_id="acme", user_id="u-002"))
+    store.close()
+    line = f'{{"turn_id": "{turn.id}", "agents": ["rewards"], "resolved": true, "scores": {{"rewards": {{"safety": 0.5}}}}}}'
+    told = values(shown(page.file_uploader[0].upload("l.jsonl", line.encode(), "application/jsonl").run()))
+    assert "100%" in told["routing_accuracy"] and "0.5" in told["score"] and "100%" in told["reference_resolution_rate"]
+
+
+def test_a_broken_label_is_told_and_the_rest_stands(page: AppTest) -> None:
+    page.run()
+    said = shown(page.file_uploader[0].upload("l.jsonl", b'{"turn": 1}\n', "application/jsonl").run())
+    assert "l.jsonl:1: not a label" in said and values(said)["turns"] == "4"
+
+
+def test_values_read_as_a_person_reads_them() -> None:
+    assert (read(1234, "count"), read(0.042, "seconds"), read(1.5, "seconds")) == ("1,234", "42 ms", "1.50 s")
+    assert (read(0.0, "share"), read(0.034, "share"), read(0.5, "share"), read(2.50, "each")) == ("0%", "3.4%", "50%", "2.5")
+
+
+def test_metrics_of_nothing_can_be_drawn() -> None:
+    empty: Metrics = fold([])
+    assert len(lines(empty)) == len(FIGURES) and agents_table(empty)[1] == []
+
+
+def test_charts_carry_their_data_inside_and_their_value_in_words() -> None:
+    spec = bars_spec({"a": 3, "b": 0}, "Bars")
+    assert [row["said"] for row in spec["layer"][0]["data"]["values"]] == ["3", "0"] and "data" not in spec
+    late = latency_spec([("shop", 0.1, 2.0)], "Late", dark=True)
+    assert late["layer"][0]["data"]["values"] == [{"name": "shop", "p50": 0.1, "p95": 2.0, "said": "2.00 s"}]
