@@ -3,6 +3,7 @@
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from itertools import permutations
 from typing import Any
 
 import pytest
@@ -278,6 +279,32 @@ async def test_what_is_seen_of_a_live_turn_is_seen_of_the_stored_one() -> None:
         renamed = observed(reply.events, names={agent: f"The {agent}" for agent in kit.team.agents})
     assert live.failed and set(renamed.called) == {f"The {agent}" for agent in live.called}
     assert value("acknowledgement", each, live) == 1.0
+
+
+@pytest.mark.req("PC1-S9.3-1", "PC2-S9.3-1")
+async def test_switches_are_scored_for_every_pair_of_verticals_and_the_vertical_that_loses_them_is_named() -> None:
+    """A model of known truth routes every request right but those for play: it stays with whoever was called before."""
+    cases = some("switches")
+    asked = {ask.user: ask.expected[0] for each in cases for ask in each.turns}
+    before: list[str] = []
+
+    def lead(messages: list[BaseMessage]) -> Line:
+        if isinstance(messages[-1], ToolMessage):
+            return stitched(messages)
+        agent = asked[str(messages[-1].content)]
+        before.append(before[-1] if agent == "play" and len(messages) > 3 else agent)
+        return asks(before[-1], query=str(messages[-1].content))
+
+    kit = small_kit(ScriptedModel(lead), {agent: answering("Here it is.") for agent in sorted(set(asked.values()))})
+    measured: dict[tuple[str, str], list[float]] = {}
+    for each in cases:
+        for turn, _ in await run_case(each, kit):
+            if (right := value("switch", each, turn)) is not None:
+                pair = each.turns[turn.turn - 1].expected[0], each.turns[turn.turn].expected[0]
+                measured.setdefault(pair, []).append(right)
+    assert set(measured) == set(permutations(sorted(set(asked.values())), 2)) and len(measured) == 56
+    assert {pair for pair, scores in measured.items() if set(scores) == {0.0}} == {pair for pair in measured if pair[1] == "play"}
+    assert all(set(scores) == {1.0} for pair, scores in measured.items() if pair[1] != "play")
 
 
 HOPS = some("references")

@@ -45,7 +45,7 @@ def test_wilson_covers_simulated_models_as_often_as_the_binomial_law_says() -> N
             error = math.sqrt(exact * (1 - exact) / tries)
             assert abs(inside[right].mean() - exact) <= 4 * error + 1e-12, (n, p)
             seen.append(exact)
-    assert min(seen) > 0.83 and abs(float(np.mean(seen)) - LEVEL) < 0.015  # it dips at the edges, and is right on average
+    assert min(seen) > 0.9 and abs(float(np.mean(seen)) - LEVEL) < 0.015  # it dips at the edges, and is right on average
 
 
 @pytest.mark.req("PC1-NFR-2")

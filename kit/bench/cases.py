@@ -99,9 +99,9 @@ class Case(Value):
     @property
     def agents(self) -> frozenset[str]:
         """Everybody a turn names."""
-        return frozenset(name for ask in self.turns for name in (*ask.expected, *ask.optional, *ask.queries, *ask.answers)) | {
-            fact.agent for ask in self.turns for fact in ask.facts
-        }
+        asks = ((*ask.expected, *ask.optional, *ask.queries, *ask.answers) for ask in self.turns)
+        facts = (fact.agent for ask in self.turns for fact in ask.facts)
+        return frozenset(name for names in asks for name in names).union(facts) - {ANYBODY}
 
 
 def read_cases(path: Path, agents: Collection[str] | None = None, *, labelled: bool = True) -> Iterator[Case]:

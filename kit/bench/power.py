@@ -22,15 +22,17 @@ class Target(Value):
     more: int | None
     """Items still needed, if the rate stays as seen; 0 when settled, None when the rate is the target itself."""
 
+    @property
+    def settles(self) -> str:
+        """What the interval says about the figure, in a few words."""
+        return f"does not settle {self.target:g}" if self.verdict == "open" else f"excludes {self.target:g}, it is {self.verdict}"
+
     def __str__(self) -> str:
-        match self.verdict, self.more:
-            case "open", None:
-                said = f"is {self.target:g} as near as can be, and no sample would part the two"
-            case "open", more:
-                said = f"does not settle {self.target:g}; about {more:,} more items at this rate would"
-            case where, _:
-                said = f"excludes {self.target:g}, it is {where}"
-        return f"{self.proportion}, {said}"
+        more = "" if self.more == 0 else "; no sample would part the two" if self.more is None else _MORE.format(self.more)
+        return f"{self.proportion}, {self.settles}{more}"
+
+
+_MORE = "; about {:,} more items at this rate would"
 
 
 def target(proportion: Proportion, figure: float, power: float = POWER) -> Target:
