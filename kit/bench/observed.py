@@ -62,7 +62,11 @@ def observed(events: Iterable[Event], turn: int = 0, names: Mapping[str, str] | 
     for event in events:
         by[event.body.kind].append(event.body)
     said, done = transcript(events), by["completed"]
-    ended = [(body.agent, body.outcome) for body in by["agent_ended"]]
+    routing = by["routing"][-1].decision if by["routing"] else None
+    own = {(outcome.agent, outcome.call_id) for outcome in routing.outcomes} if routing else None
+    # agents further down are left out: what became of them is told by the agent that asked them
+    begun = [body for body in by["agent_started"] if own is None or (body.agent, body.call_id) in own]
+    ended = [(e.agent, e.outcome) for e in by["agent_ended"] if own is None or (e.agent, e.outcome.call_id) in own]
     answered = [(agent, outcome) for agent, outcome in ended if outcome.kind == "answer"]
     well = {agent for agent, _ in answered}
     tools = [(body.agent.rpartition("/")[2], body.result) for body in by["tool_ended"] if not body.error]
@@ -72,16 +76,16 @@ def observed(events: Iterable[Event], turn: int = 0, names: Mapping[str, str] | 
         text=(done[0].text if done else "") or said.answer or said.lead,
         preamble=said.lead if said.answer else "",
         shown=tuple(body.text for kind in ("text", "text_replaced", "status_line") for body in by[kind]),
-        asked=_lines((body.agent, body.query) for body in by["agent_started"]),
+        asked=_lines((body.agent, body.query) for body in begun),
         answers=_lines((agent, outcome.text) for agent, outcome in answered),
         failed=tuple(dict.fromkeys(agent for agent, _ in ended if agent not in well)),
         reserved=tuple(dict.fromkeys(agent for agent, outcome in answered if outcome.reservation)),
         material=_lines(tools),
-        prior_context=_lines((body.agent, body.prior_context) for body in by["agent_started"] if body.prior_context),
+        prior_context=_lines((body.agent, body.prior_context) for body in begun if body.prior_context),
         summary=next((_submitted(body, SUMMARY) for body in by["model_ended"] if body.agent == SUMMARY.field), None),
         whole=next((body.kept for body in by["compacted"] if body.done), 0),
         acknowledged=by["acknowledged"][-1].path if by["acknowledged"] else None,
-        **_routed(by["routing"][-1].decision if by["routing"] else None, by),
+        **_routed(routing, by),
     )
     return _renamed(seen, names) if names else seen
 
