@@ -77,5 +77,5 @@ format: setup
 
 lock: setup
 	@$(py) -m uv pip compile --quiet pyproject.toml --extra test -o requirements.txt --python-version 3.11
-	@$(py) -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["browser"])' \
+	@$(py) -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["browser"], sep="\n")' \
 		| $(py) -m uv pip compile --quiet - -c requirements.txt -o requirements-browser.txt --python-version 3.11
