@@ -31,6 +31,8 @@ class BoundModel:
     runnable: Runnable[Any, Any]
     private: Mapping[str, frozenset[str]] = field(default_factory=dict[str, frozenset[str]])
     """Tool name -> arguments that are personal: redacted in the trace (SO-22)."""
+    placed: bool = False
+    """Whether its stream takes the call's place in the turn: a simulated model draws by it."""
 
 
 @dataclass(slots=True)
@@ -42,6 +44,7 @@ class _Stream:
     said: int = 0
     """Characters so far."""
     begun: bool = False
+    place: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,10 +126,12 @@ async def _answer(
     model: BoundModel, messages: Sequence[BaseMessage], ctx: RunContext, hear: Hear | None, stream: _Stream
 ) -> tuple[AIMessage, float | None]:
     cassette = ctx.turn.cassette
+    if model.placed:
+        stream.place = ctx.turn.place(ctx.path)
     if cassette is None:
         message, first, _ = await _read(model, messages, ctx, hear, stream)
         return message, first
-    key = request_key(ctx.turn.place(ctx.path), model.spec.key, messages)
+    key = request_key(stream.place or ctx.turn.place(ctx.path), model.spec.key, messages)
     request = _line(messages[-1])
     take = cassette.find(key, request)
     if take is not None:
@@ -146,7 +151,7 @@ async def _read(
     pieces: list[str] = []
     first: float | None = None
     calling = False
-    stream = model.runnable.astream(messages)
+    stream = model.runnable.astream(messages) if reading.place is None else model.runnable.astream(messages, place=reading.place)
     async with aclosing(cast("AsyncGenerator[Any]", stream)):
         async for chunk in stream:
             if first is None:

@@ -110,7 +110,10 @@ class _Binder:
         if self._deck.settings.helper_model:
             lead = lead.model_copy(update={"model": self._deck.settings.helper_model, "tuning": Tuning()})
         spec, model = self._model(lead)
-        bound = {job.name: BoundModel(spec, model.bind_tools([job.tool], tool_choice=job.name)) for job in JOBS.values()}
+        placed = spec.provider == "simulated"
+        bound = {
+            job.name: BoundModel(spec, model.bind_tools([job.tool], tool_choice=job.name), placed=placed) for job in JOBS.values()
+        }
         return MappingProxyType(bound)
 
     def _tool(self, card: AgentCard, tool_id: str) -> BaseTool:
@@ -162,10 +165,13 @@ def _with_tools(
     spec: ModelSpec, model: BaseChatModel, schemas: Sequence[dict[str, Any]], private: Mapping[str, frozenset[str]]
 ) -> BoundModel:
     runnable: Runnable[Any, Any] = model.bind_tools(schemas) if schemas else model
-    return BoundModel(spec, Chained(runnable) if spec.api == "responses" else runnable, private)
+    return BoundModel(spec, Chained(runnable) if spec.api == "responses" else runnable, private, spec.provider == "simulated")
 
 
 def _spec_of(model: BaseChatModel) -> ModelSpec:
+    own = getattr(model, "spec", None)
+    if isinstance(own, ModelSpec):
+        return own
     key = model.name or getattr(model, "model_name", None) or model._llm_type  # type: ignore[reportPrivateUsage]
     return ModelSpec(key=str(key), provider="offline", note="a chat model passed in")
 
