@@ -70,6 +70,8 @@ class DeckSettings(Value):
     guards: Guards = GUARDS
     defaults: Policy = LIMITS
     turn_budget_ms: int = 30_000
+    flush_ms: int = Field(default=15, ge=0)
+    """Between two pieces of a text that waited for another sub-agent to end, where they speak to the user themselves (SAT-23)."""
     helper_model: str | None = None
     """Key of the cheaper model for small jobs (prior_context, summaries); None takes the orchestrator's (PC1-NFR-7)."""
     helper_ms: int = 3_000

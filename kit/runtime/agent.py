@@ -14,7 +14,7 @@ from kit.core.card import AgentCard, Policy
 from kit.core.event import Text
 from kit.core.outcome import AgentCall, Answer, Failure, FanOut, Outcome, Reason, tell, tell_dropped
 from kit.runtime.ask import read_call
-from kit.runtime.call_model import BoundModel, ModelReply
+from kit.runtime.call_model import BoundModel, Hear, ModelReply
 from kit.runtime.call_tool import call_tool
 from kit.runtime.context import RunContext
 from kit.runtime.contract import Breach, Contract, refusal
@@ -103,7 +103,8 @@ class LLMAgent:
         results: list[ToolResult] = []
         voice, news = self._voice(), 1
         while True:
-            reply = await voice.ask(thread, ctx, agent=self.card.id, purpose="work", news=news)
+            hear = None if ctx.turn.slot is None else self._heard(ctx, bool(results))
+            reply = await voice.ask(thread, ctx, agent=self.card.id, purpose="work", hear=hear, news=news)
             if not reply.calls:
                 return self._outcome(call, reply, results)
             ctx.ledger.before_tools(len(reply.calls))
@@ -155,6 +156,12 @@ class LLMAgent:
         ]
         messages += [message for message, _ in await self._call_tools(decision.own, ctx)]
         return [decision.reply.message, *messages]
+
+    def _heard(self, ctx: RunContext, looked_up: bool) -> Hear | None:
+        """Its own voice, in patterns that give it one: not before it has looked things up, nor where its shape is checked."""
+        if ctx.turn.slot is None or self.contract.strict or (self.tools and not looked_up):
+            return None
+        return ctx.turn.slot.listen(ctx.path)
 
     def _voice(self) -> Voice:
         patience = self.policy.model_time_ms / 1000 if self.policy.model_time_ms else None

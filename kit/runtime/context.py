@@ -17,6 +17,7 @@ from kit.runtime.cassette import Cassette
 from kit.runtime.log import TurnLog
 
 if TYPE_CHECKING:
+    from kit.runtime.call_model import BoundModel, Hear
     from kit.runtime.stream import Progress
 
 PLAIN = StatusPolicy()
@@ -39,6 +40,25 @@ class Agent(Protocol):
 Carry = Callable[[Sequence[AgentCall], "RunContext"], Awaitable[list[AgentCall]]]
 
 
+class Way(Protocol):
+    """How one call of an agent is carried out where a plain dispatch is not enough: a race, an ensemble, a pipeline (SO-7)."""
+
+    @property
+    def width(self) -> int:
+        """How many calls it makes at most; each counts against the cap (decisions 12)."""
+        ...
+
+    async def __call__(self, call: AgentCall, ctx: "RunContext", place: str) -> Outcome: ...
+
+
+class Slot(Protocol):
+    """Where sub-agents speak to the user themselves, one at a time (SAT-7)."""
+
+    def listen(self, path: str) -> "Hear | None":
+        """What hears the words of the invocation at `path`; None when it has no voice of its own."""
+        ...
+
+
 @dataclass(slots=True)
 class TurnState:
     """What one turn shares among all its dispatches. The only mutable thing below `run_turn`."""
@@ -56,6 +76,14 @@ class TurnState:
     """Who was called in the last turn that called anybody; whoever else is called now is a switch (decisions 3)."""
     carry: Carry | None = None
     """Gives calls on a switch their prior_context."""
+    jobs: Mapping[str, "BoundModel"] = field(default_factory=dict[str, "BoundModel"])
+    """Models bound to one structured job each."""
+    ways: Mapping[str, Way] = field(default_factory=dict[str, Way])
+    """Agents whose calls are carried out in another way than by one dispatch."""
+    slot: Slot | None = None
+    """Set by patterns whose sub-agents speak to the user."""
+    flush_seconds: float = 0.015
+    """Between two pieces of text that waited for that slot (SAT-23)."""
     helper_seconds: float = 3.0
     """Most that a helper model's job may take."""
     phrases: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -92,12 +120,21 @@ class TurnState:
         return f"{path}:{number}"
 
     def admit(self, calls: Sequence[AgentCall]) -> tuple[list[AgentCall], list[AgentCall]]:
-        """Splits calls into those under the cap and those over it, in emission order (PC2-FR-7)."""
+        """Splits calls into those under the cap and those over it, in emission order (PC2-FR-7).
+
+        A call is admitted for its agent alone; what its way needs beyond that it takes itself, out of what is left.
+        """
         room = max(0, self.cap - self.taken)
         run, over = list(calls[:room]), list(calls[room:])
         self.taken += len(run)
         self.dropped += over
         return run, over
+
+    def take(self, most: int) -> int:
+        """How many further calls of at most `most` the cap leaves room for; they are counted (decisions 12)."""
+        granted = max(0, min(most, self.cap - self.taken))
+        self.taken += granted
+        return granted
 
 
 @dataclass(frozen=True, slots=True)
