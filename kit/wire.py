@@ -2,9 +2,9 @@
 
 import asyncio
 import datetime
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import httpx
@@ -16,7 +16,7 @@ from kit.core.fault import Fault, parse_all
 from kit.core.injection import injected
 from kit.core.model import OFFLINE
 from kit.models.offline import OfflineModel
-from kit.patterns import PATTERNS
+from kit.patterns import PATTERNS, STAGES
 from kit.runtime.cassette import Cassette
 from kit.runtime.faulty import faulty_team
 from kit.runtime.recorder import Recorder, Sink
@@ -38,6 +38,24 @@ from kit.upstream.world import load_world
 
 
 @dataclass(frozen=True)
+class Stages:
+    """The team of each pattern: the deck's own, or one bound from the same cards, models and tools when it is first asked for."""
+
+    plain: Team
+    bind: Callable[[Deck], Team]
+    bound: dict[str, Team] = field(default_factory=dict[str, Team])
+
+    def team(self, pattern: Pattern) -> Team:
+        """The team a pattern runs with. Raises BindError or UnknownId where its deck cannot be bound."""
+        name = getattr(pattern, "__name__", "")
+        if name not in STAGES:
+            return self.plain
+        if name not in self.bound:
+            self.bound[name] = self.bind(STAGES[name](self.plain.deck))
+        return self.bound[name]
+
+
+@dataclass(frozen=True)
 class Kit:
     """Everything a turn needs, opened once and closed together. One Kit belongs to one event loop."""
 
@@ -47,6 +65,7 @@ class Kit:
     recorder: Recorder
     pattern: Pattern
     today: str
+    stages: Stages
     cassette: Cassette | None = None
     faults: bool = False
     """Whether a turn may be told to go wrong."""
@@ -79,13 +98,15 @@ class Kit:
         `faults` make this one turn go wrong, such as `["rewards=timeout"]` (PC2-S5.8). Raises FaultError or UnknownId, which
         name the nearest agents and kinds, and FaultError when the kit was opened without faults.
         """
-        chosen = find_pattern(pattern) if pattern else None
+        chosen = find_pattern(pattern) if pattern else self.pattern
+        team = self.stages.team(chosen)
+        host = self if team is self.team else replace(self, team=team)
         if not faults:
-            return run_turn(message, session, self, chosen, cap=cap)
+            return run_turn(message, session, host, chosen, cap=cap)
         if not self.faults:
             raise FaultError("this kit was opened without faults: open it with open_kit(faults=True)")
         with injected(parse_all(faults, self.team.agents, self.team.root)):
-            return run_turn(message, session, self, chosen, cap=cap)
+            return run_turn(message, session, host, chosen, cap=cap)
 
 
 def find_pattern(name: str) -> Pattern:
@@ -129,14 +150,18 @@ async def open_kit(
         if tools is None:
             tools = await _upstream_tools(settings, store, stack, faults)
         reach = Reach(api_key=settings.openai_api_key, base_url=settings.openai_base_url, pace=settings.pace)
-        team = bind(deck, models if models is not None else choose_models(settings), tools, reach)
-        team = faulty_team(team) if faults else team
+
+        def bound(deck: Deck) -> Team:
+            team = bind(deck, models if models is not None else choose_models(settings), tools, reach)
+            return faulty_team(team) if faults else team
+
+        team = bound(deck)
         if team.orchestrator.model.spec.key == OFFLINE.key:
             await asyncio.to_thread(OfflineModel.warm)  # else the first question pays for reading the word vectors
         recorder = Recorder(await asyncio.to_thread(_sinks, settings))  # importing Opik takes seconds
         stack.callback(recorder.close)
         today = settings.today or datetime.date.today().isoformat()
-        yield Kit(settings, team, store, recorder, find_pattern(pattern), today, cassette, faults)
+        yield Kit(settings, team, store, recorder, find_pattern(pattern), today, Stages(team, bound), cassette, faults)
         if cassette is not None and cassette.mode == "record":
             cassette.save()
 

@@ -31,6 +31,7 @@ from kit.core.model import ModelSpec
 from kit.models.offline.composition import compose
 from kit.models.offline.conversation import Conversation, Tool, tool_of
 from kit.models.offline.roles import reply as stand_in
+from kit.models.offline.similarity import spoken
 
 NAME = "simulated"
 PREAMBLE = "Simulated: let me look into that."
@@ -193,11 +194,8 @@ class Simulated(Runnable[Any, AIMessage]):
             said = Said(answer.text, [(call.name, call.args) for call in answer.calls])
         elif self._forced is not None:
             return self._job(self._forced, talk, truth, drawn)
-        elif talk.answered and self._asks:
-            return Said(compose(talk.request, talk.results))
         elif self._asks:
-            calls = [(self._asks[part.agent], {"query": part.query}) for part in truth.parts if part.agent in self._asks]
-            said = Said(PREAMBLE if calls else "Simulated answer: there is nothing to look up.", calls)
+            said = self._routed(talk, truth, drawn)
         else:
             said = self._worked(talk, truth, place.rpartition(":")[0].rpartition("/")[2].rpartition(".")[2], drawn)
         if not said.calls:
@@ -205,17 +203,28 @@ class Simulated(Runnable[Any, AIMessage]):
             return Said(refused=True) if said.refused else said
         return _erring(said, talk, self._asks, self._model.law, drawn)
 
+    def _routed(self, talk: Conversation, truth: Truth, drawn: Draws) -> Said:
+        """An orchestrator calls for every part, one at a time where it is told to, and then puts the results together."""
+        calls = [(self._asks[part.agent], {"query": part.query}) for part in truth.parts if part.agent in self._asks]
+        if talk.in_turns:
+            left = [call for call in calls if call[0] not in talk.called.values()]
+            forgets = bool(talk.called) and drawn.drop < self._model.law.drop
+            calls = [] if forgets else left[:1]
+        if talk.answered and not (talk.in_turns and calls):
+            return Said(compose(talk.request, talk.gathered))
+        preamble = "" if talk.answered else PREAMBLE
+        return Said(preamble if calls else "Simulated answer: there is nothing to look up.", calls)
+
     def _worked(self, talk: Conversation, truth: Truth, agent: str, drawn: Draws) -> Said:
         """A specialist calls the tool its part needs and says what that told it; one agent for all calls those of every part."""
         mine = [part for part in truth.parts if part.agent == agent] or list(truth.parts)
-        calls = [(part.tool, {"query": part.query}) for part in mine if part.tool is not None and part.tool in self._own]
+        calls = {part.tool: {"query": part.query} for part in mine if part.tool in self._own}
         if calls and not talk.answered:
-            return Said(calls=list(dict(calls).items()))
-        found = [result.text for result in talk.results if not result.failed] if talk.answered else []
-        if talk.answered and not found:
-            return Said("Simulated answer: that is not available right now.")
-        label = agent.replace("_", " ").replace("-", " ")
-        return Said(" ".join([f"Simulated answer of {label}: {planted(truth.case, agent)}.", *found]))
+            return Said(calls=[(str(tool), args) for tool, args in calls.items()])
+        good = {result.tool: result.text for result in talk.results if not result.failed} if talk.answered else {}
+        done = [part.agent for part in mine if part.tool not in calls or part.tool in good]
+        told = [f"Simulated answer of {spoken(name)}: {planted(truth.case, name)}." for name in dict.fromkeys(done)]
+        return Said(" ".join([*told, *good.values()]) or "Simulated answer: that is not available right now.")
 
     def _job(self, tool: Tool, talk: Conversation, truth: Truth, drawn: Draws) -> Said:
         """A structured job: labels from the truth, everything else a word that says what it is."""
@@ -226,7 +235,7 @@ class Simulated(Runnable[Any, AIMessage]):
                 labels = [part.agent for part in truth.parts]
                 args[name] = _without(labels, drawn) if len(labels) > 1 and drawn.drop < self._model.law.drop else labels
             elif spec.get("type") == "string":
-                args[name] = talk.request if name == "query" else f"Simulated {name.replace('_', ' ')}."
+                args[name] = _own_words(talk, truth) if name == "query" else f"Simulated {name.replace('_', ' ')}."
         return Said(calls=[(tool.name, args)])
 
 
@@ -251,6 +260,12 @@ def _erring(said: Said, talk: Conversation, asks: Mapping[str, str], law: Law, d
         return Said(said.text, made)
     kept = _without(made, drawn)
     return Said(said.text, kept, tuple(name for name, args in made if (name, args) not in kept))
+
+
+def _own_words(talk: Conversation, truth: Truth) -> str:
+    """What the user said for the agent the job names, else for the first."""
+    named = (part.query for part in truth.parts if f"specialist {part.agent};" in talk.request)
+    return next(named, truth.parts[0].query if truth.parts else talk.request)
 
 
 def _without(items: Sequence[Any], drawn: Draws) -> list[Any]:

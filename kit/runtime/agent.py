@@ -90,7 +90,7 @@ class LLMAgent:
             system += f"\nFrom earlier in the conversation: {call.prior_context}"
         if call.fields:
             system += "\n" + "\n".join(f"{name}: {value}" for name, value in call.fields.items())
-        reader = "" if self.card.sub_agents else self.card.id
+        reader = "" if self.card.sub_agents or ctx.path == self.card.id else self.card.id
         thread: Thread = [SystemMessage(system + ctx.turn.suffix(reader) + self.contract.told)]
         if not self.card.handoff.closed:
             thread += map(spoken, ctx.turn.history(reader))
@@ -109,7 +109,7 @@ class LLMAgent:
                 return self._outcome(call, reply, results)
             ctx.ledger.before_tools(len(reply.calls))
             thread.append(reply.message)
-            done = await self._call_tools(reply.calls, ctx)
+            done = await self.call_tools(reply.calls, ctx)
             thread += [message for message, _ in done]
             results += [result for _, result in done]
             voice.trusted = not any(result.fault == "principal_mismatch" for result in results)
@@ -154,7 +154,7 @@ class LLMAgent:
             ToolMessage(text, tool_call_id=call_id, status="error" if failed else "success")
             for call_id, (text, failed) in told.items()
         ]
-        messages += [message for message, _ in await self._call_tools(decision.own, ctx)]
+        messages += [message for message, _ in await self.call_tools(decision.own, ctx)]
         return [decision.reply.message, *messages]
 
     def _heard(self, ctx: RunContext, looked_up: bool) -> Hear | None:
@@ -182,7 +182,8 @@ class LLMAgent:
                 asks.append(read_call(tool_call, card, tool_call["id"] or "", call.query))
         return Decision(reply, tuple(asks), tuple(own))
 
-    async def _call_tools(self, calls: Sequence[ToolCall], ctx: RunContext) -> list[tuple[ToolMessage, ToolResult]]:
+    async def call_tools(self, calls: Sequence[ToolCall], ctx: RunContext) -> list[tuple[ToolMessage, ToolResult]]:
+        """Runs calls of its own tools at the same time; one message and one typed result for each, in their order."""
         return list(await asyncio.gather(*(call_tool(call, self.tools, self.card.id, ctx, self.watched) for call in calls)))
 
     def _outcome(self, call: AgentCall, reply: ModelReply, results: Sequence[ToolResult]) -> Outcome:

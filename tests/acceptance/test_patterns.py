@@ -6,13 +6,18 @@ from typing import Any
 import pytest
 from langchain_core.tools import StructuredTool
 
+from kit.compose.deck import Block, Deck, DeckSettings
+from kit.compose.parts import GUARDS
 from kit.core.card import AgentCard
-from kit.core.event import Separator, Text, TextReplaced
+from kit.core.event import Guarded, Separator, Text, TextReplaced
+from kit.core.outcome import Failure
 from kit.core.transcript import transcript
 from kit.models.scripted import Line, ScriptedModel
-from kit.patterns import PATTERNS
+from kit.patterns import PATTERNS, STAGES
+from kit.runtime.team import bind
 from kit.runtime.turn import Reply, run_turn
-from tests.kits import ALICE, SmallKit, asks, failing, small_kit
+from kit.stores.sqlite import SqliteStore
+from tests.kits import ALICE, SmallKit, answering, asks, failing, small_kit, stitched
 
 TWO = "find coffee deals and check my points"
 
@@ -135,3 +140,173 @@ async def test_direct_a_stopped_turn_leaves_no_task_and_keeps_what_was_said(afte
     reply = await turn
     assert reply.status == "cancelled" and "B" in reply.text
     assert [t for t in asyncio.all_tasks() if t is not asyncio.current_task()] == []
+
+
+# classifier_gateway
+
+
+def route(*labels: str, query: str = "") -> Line:
+    return Line(calls=[("submit_route", {"labels": list(labels), "query": query})])
+
+
+def rest(query: str) -> Line:
+    return Line(calls=[("submit_query", {"query": query})])
+
+
+@pytest.mark.req("SAT-20")
+async def test_gateway_a_structured_output_classifier_with_the_cards_as_labels_and_no_preamble() -> None:
+    lead = ScriptedModel(route("rewards", query="check my points"))
+    models = {"shop": answering("S"), "rewards": answering("You have 4,975 points.")}
+    kit = small_kit(lead, models, support_agent="shop", guards=GUARDS)
+    reply = await ask(kit, "classifier_gateway", "check my points please now")
+    forced = kit.team.jobs["submit_route"].runnable.kwargs  # type: ignore[attr-defined]
+    assert forced["tool_choice"] == "submit_route"
+    assert forced["tools"][0]["function"]["parameters"]["properties"]["labels"]["items"]["enum"] == ["shop", "rewards"]
+    assert "Answers questions about rewards." in str(lead.seen[0][0].content)
+    assert reply.preamble == transcript(reply.events).lead == ""
+    assert reply.text == "You have 4,975 points." and reply.routing.invoked == ("rewards",)
+    assert next(e.body.query for e in reply.events if e.kind == "agent_started") == "check my points please now"  # type: ignore[union-attr]
+
+
+@pytest.mark.req("SAT-20")
+async def test_gateway_mixed_is_support_then_a_rewritten_query_then_shopping_one_after_the_other() -> None:
+    support, shop = answering("Write to the team.", 2.0), answering("Coffee is on offer.", 1.0)
+    lead = ScriptedModel(
+        route("shop", "support", query="my receipt is missing"), Line(calls=rest("find coffee").calls, delay=0.5)
+    )
+    kit = small_kit(lead, {"shop": shop, "support": support}, support_agent="support")
+    reply = await ask(kit, "classifier_gateway", "find coffee and my receipt is missing since monday")
+    spans = {s.name: (s.started, s.ended) for s in reply.trace.spans if s.kind == "agent"}
+    assert reply.routing.invoked == ("support", "shop")
+    assert spans["support"] == pytest.approx((0.0, 2.0)) and spans["shop"] == pytest.approx((2.5, 3.5))
+    queries = {e.body.agent: e.body.query for e in reply.events if e.kind == "agent_started"}  # type: ignore[union-attr]
+    assert queries == {"support": "my receipt is missing", "shop": "find coffee"}
+    assert reply.text == "Write to the team.\n\nCoffee is on offer."
+    assert [m.content for m in shop.seen[0][1:]] == ["find coffee"], "no word of the other's part"
+
+
+async def test_gateway_a_rewriting_that_fails_or_wanders_off_leaves_the_users_own_words() -> None:
+    for line in (Line(error=OSError("gone")), rest("weather in Leeds")):
+        lead = ScriptedModel(route("support", "shop", query="my receipt is missing"), line)
+        kit = small_kit(lead, {"shop": answering("S"), "support": answering("H")}, support_agent="support", guards=GUARDS)
+        reply = await ask(kit, "classifier_gateway", "find coffee and my receipt is missing since monday")
+        queries = {e.body.agent: e.body.query for e in reply.events if e.kind == "agent_started"}  # type: ignore[union-attr]
+        assert queries["shop"] == "find coffee and my receipt is missing since monday"
+
+
+@pytest.mark.req("SAT-20")
+@pytest.mark.parametrize("message", ["hello", "what is the capital of France?"])
+async def test_gateway_has_no_fastpath_what_fits_no_label_goes_to_the_default(message: str) -> None:
+    kit = small_kit([route()], {"shop": answering("Hello from shop.")}, default_sub_agent="shop")
+    assert (await ask(kit, "classifier_gateway", message)).text == "Hello from shop."
+    kit = small_kit([route()], {"shop": answering("Hello from shop.")})
+    assert (await ask(kit, "classifier_gateway", message)).routing.invoked == ()
+
+
+async def test_gateway_goes_on_after_a_failure_and_owns_up_to_it() -> None:
+    kit = small_kit(
+        [route("support", "shop"), rest("coffee deals")], {"support": failing(OSError("x")), "shop": answering("Deals.")}
+    )
+    reply = await ask(kit, "classifier_gateway", "help and coffee deals")
+    assert reply.text.startswith("Deals.") and "answer about support" in reply.text
+
+
+# monolith
+
+
+def lookup(name: str, text: str) -> StructuredTool:
+    async def look(**_: Any) -> str:
+        if text == "fails":
+            raise OSError("secret=/srv/db")
+        return text
+
+    return StructuredTool(name=name, description=name, args_schema={"type": "object", "properties": {}}, coroutine=look)
+
+
+def monolithic(lead: ScriptedModel, deals: str = "Coffee is 20 percent off.", points: str = "You have 4,975 points.") -> SmallKit:
+    cards = [
+        AgentCard(id="shop", description="Deals.", model="offline", tools=("deals",), prompt_blocks=("shop-block",)),
+        AgentCard(id="rewards", description="Points.", model="offline", tools=("points",), prompt_blocks=("rewards-block",)),
+    ]
+    blocks = [Block(id=f"{i}-block", category="instructions", owner=i, text=f"About {i}.") for i in ("shop", "rewards")]
+    root = AgentCard(id="orchestrator", description="R.", model="offline", sub_agents=("shop", "rewards"))
+    deck = Deck.of([root, *cards], blocks, DeckSettings(orchestrator="orchestrator"))
+    tools = {"deals": lookup("deals", deals), "points": lookup("points", points)}
+    return SmallKit(bind(STAGES["monolith"](deck), {"*": lead}, tools), SqliteStore(":memory:"))
+
+
+async def test_monolith_is_one_agent_with_every_tool_and_every_prompt_and_dispatches_nobody() -> None:
+    said = "Coffee is 20 percent off; you have 4,975 points."
+    lead = ScriptedModel(Line("Let me see.", calls=[("deals", {}), ("points", {})]), said)
+    reply = await ask(monolithic(lead), "monolith")
+    assert "About shop." in str(lead.seen[0][0].content) and "About rewards." in str(lead.seen[0][0].content)
+    kinds = [event.kind for event in reply.events]
+    assert kinds.count("tool_started") == 2 and "agent_started" not in kinds
+    assert reply.text == said
+    assert (reply.routing.invoked, reply.routing.intent_count) == (("shop", "rewards"), 2), "told by whose tools were called"
+    assert [(o.agent, o.kind) for o in reply.outcomes] == [("shop", "answer"), ("rewards", "answer")]
+
+
+async def test_monolith_owns_up_to_a_part_whose_tools_failed_and_leaks_nothing_of_why() -> None:
+    said = "Coffee is 20 percent off."
+    lead = ScriptedModel(Line(calls=[("deals", {}), ("points", {})]), said, said)
+    reply = await ask(monolithic(lead, points="fails"), "monolith")
+    assert reply.text == "Coffee is 20 percent off.\n\nI wasn't able to get an answer about rewards right now."
+    assert [(o.agent, o.reason) for o in reply.outcomes if isinstance(o, Failure)] == [("rewards", "exception")]
+    assert any(event.kind == "acknowledged" for event in reply.events)
+
+
+async def test_monolith_remembers_the_conversation_as_the_user_saw_it() -> None:
+    lead = ScriptedModel("First answer.", "Second answer.")
+    kit = monolithic(lead)
+    for message in ("hello", "hello again"):
+        await ask(kit, "monolith", message)
+    assert [(m.type, m.content) for m in lead.seen[1][1:]] == [
+        ("human", "hello"),
+        ("ai", "First answer."),
+        ("human", "hello again"),
+    ]
+
+
+# supervisor
+
+
+async def test_supervisor_asks_one_at_a_time_and_decides_again_after_each() -> None:
+    lead = ScriptedModel(asks("shop", "rewards"), asks("rewards", text=""), stitched)
+    kit = small_kit(lead, {"shop": answering("S", 1.0), "rewards": answering("R", 2.0)})
+    reply = await ask(kit, "supervisor")
+    spans = {s.name: (s.started, s.ended) for s in reply.trace.spans if s.kind == "agent"}
+    assert spans["shop"] == pytest.approx((0, 1)) and spans["rewards"] == pytest.approx((1, 3))
+    assert reply.text == "S | R" and reply.routing.rounds == 2
+    assert "one tool at a time" in str(lead.seen[0][0].content)
+    shown = [m for m in lead.seen[1] if m.type == "ai"]
+    assert [call["name"] for m in shown for call in m.tool_calls] == ["ask_shop"], "what was not asked was not called"  # type: ignore[attr-defined]
+    assert [e.body.agent for e in reply.events if isinstance(e.body, Guarded)] == ["rewards"]
+
+
+async def test_supervisor_may_change_its_mind_after_a_result() -> None:
+    models = {i: answering(i.upper()) for i in ("shop", "support", "rewards")}
+    kit = small_kit([asks("shop"), asks("support", text=""), stitched], models)
+    reply = await ask(kit, "supervisor")
+    assert reply.text == "SHOP | SUPPORT" and reply.routing.invoked == ("shop", "support")
+
+
+async def test_supervisor_ends_at_the_cap_whatever_its_model_wants() -> None:
+    lead = ScriptedModel(lambda _: asks("shop", text="", query="again"))
+    reply = await ask(small_kit(lead, {"shop": answering("S, 4,975 of them")}, cap=3), "supervisor")
+    assert [o.agent for o in reply.outcomes] == ["shop"] * 3 and reply.routing.cap_behavior == "over"
+    assert "4,975" in reply.text and reply.status == "ok"
+
+
+async def test_supervisor_owns_up_to_what_failed() -> None:
+    lead = ScriptedModel(asks("shop"), asks("rewards", text=""), "Deals, and your points are fine.", "Deals.")
+    reply = await ask(small_kit(lead, {"shop": answering("Deals."), "rewards": failing(OSError("x"))}), "supervisor")
+    assert "Deals." in reply.text and "answer about rewards" in reply.text
+
+
+@pytest.mark.parametrize(("count", "query"), [(1, "find coffee deals and check my points"), (2, "coffee")])
+async def test_supervisor_a_single_intent_travels_verbatim_and_a_part_in_its_own_words(count: int, query: str) -> None:
+    shop = answering("S")
+    kit = small_kit([asks("shop", query="coffee", intents=count), stitched], {"shop": shop}, guards=GUARDS)
+    await ask(kit, "supervisor")
+    assert shop.seen[0][-1].content == query

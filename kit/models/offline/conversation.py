@@ -114,6 +114,18 @@ class Conversation:
         return tuple(result for _, result in sorted(found, key=lambda pair: pair[0]))
 
     @cached_property
+    def called(self) -> dict[str, str]:
+        """Tool call id -> name of the tool, for every call since the request."""
+        since = (message for message in self.messages[self.asked_at + 1 :] if isinstance(message, AIMessage))
+        return {str(call["id"]): call["name"] for message in since for call in message.tool_calls}
+
+    @cached_property
+    def gathered(self) -> tuple[Result, ...]:
+        """Every result since the request, whatever the round."""
+        since = (message for message in self.messages[self.asked_at + 1 :] if isinstance(message, ToolMessage))
+        return tuple(Result(self.called.get(m.tool_call_id, m.name or "that"), text_of(m), m.status == "error") for m in since)
+
+    @cached_property
     def answered(self) -> bool:
         """True when results have arrived since the request."""
         return any(isinstance(message, ToolMessage) for message in self.messages[self.asked_at + 1 :])
@@ -127,6 +139,11 @@ class Conversation:
             if isinstance(message, AIMessage) and message.tool_calls:
                 return tuple(call["name"] for call in message.tool_calls)
         return None
+
+    @property
+    def in_turns(self) -> bool:
+        """Whether tools are to be called one at a time, with a decision after each."""
+        return "one tool at a time" in self.system
 
     @property
     def no_fit(self) -> str | None:

@@ -50,6 +50,8 @@ def reply(talk: Conversation, tools: Sequence[Tool], choice: str | None) -> Repl
     if named is not None and not named.routes:
         return _called(talk, "", [(named, _job(talk, named))])
     routers = [tool for tool in tools if tool.routes]
+    if routers and talk.in_turns:
+        return _next(talk, routers)
     if talk.results and (talk.answered or not tools):
         return Reply(_composed(talk, bool(routers)))
     if choice == "none" or not tools:
@@ -106,6 +108,15 @@ def _routed(talk: Conversation, tools: Sequence[Tool], *, must: bool) -> Reply:
     ]
     unsure = all(part.score == 0.0 for part in decision.parts)
     return _called(talk, composition.preamble(decision.parts, [tool.label for tool in tools], unsure=unsure), calls)
+
+
+def _next(talk: Conversation, tools: Sequence[Tool]) -> Reply:
+    """The first tool not called yet, one at a time; the answer when none is left."""
+    routed = _routed(talk, tools, must=False)
+    left = [call for call in routed.calls if call.name not in talk.called.values()]
+    if left:
+        return Reply("" if talk.called else routed.text, (left[0],))
+    return Reply(composition.compose(talk.request, talk.gathered)) if talk.called else routed
 
 
 def _in_play(talk: Conversation, tools: Sequence[Tool], documents: tuple[tuple[str, str], ...]) -> frozenset[int]:
