@@ -194,10 +194,12 @@ class Simulated(Runnable[Any, AIMessage]):
             said = Said(answer.text, [(call.name, call.args) for call in answer.calls])
         elif self._forced is not None:
             return self._job(self._forced, talk, truth, drawn)
+        elif talk.role is not None:
+            said = self._held(talk, truth, _agent(place), drawn)
         elif self._asks:
             said = self._routed(talk, truth, drawn)
         else:
-            said = self._worked(talk, truth, place.rpartition(":")[0].rpartition("/")[2].rpartition(".")[2], drawn)
+            said = self._worked(talk, truth, _agent(place))
         if not said.calls:
             said.refused = not self._asks and drawn.refuse < self._model.law.refusal
             return Said(refused=True) if said.refused else said
@@ -215,7 +217,16 @@ class Simulated(Runnable[Any, AIMessage]):
         preamble = "" if talk.answered else PREAMBLE
         return Said(preamble if calls else "Simulated answer: there is nothing to look up.", calls)
 
-    def _worked(self, talk: Conversation, truth: Truth, agent: str, drawn: Draws) -> Said:
+    def _held(self, talk: Conversation, truth: Truth, agent: str, drawn: Draws) -> Said:
+        """A member of a swarm answers its part and hands the conversation to the next one whose part is open."""
+        left = [part for part in truth.parts if part.agent in self._asks and self._asks[part.agent] not in talk.done]
+        over = [(self._asks[part.agent], {"query": part.query}) for part in left][:1]
+        if not any(part.agent == agent for part in truth.parts):
+            return Said("" if over else "Simulated answer: there is nothing to look up.", over)
+        said = self._worked(talk, truth, agent)
+        return said if said.calls or drawn.drop < self._model.law.drop else Said(said.text, over)
+
+    def _worked(self, talk: Conversation, truth: Truth, agent: str) -> Said:
         """A specialist calls the tool its part needs and says what that told it; one agent for all calls those of every part."""
         mine = [part for part in truth.parts if part.agent == agent] or list(truth.parts)
         calls = {part.tool: {"query": part.query} for part in mine if part.tool in self._own}
@@ -260,6 +271,11 @@ def _erring(said: Said, talk: Conversation, asks: Mapping[str, str], law: Law, d
         return Said(said.text, made)
     kept = _without(made, drawn)
     return Said(said.text, kept, tuple(name for name, args in made if (name, args) not in kept))
+
+
+def _agent(place: str) -> str:
+    """Who is called, told by the place of the call: `orchestrator/1.2.rewards:1` is rewards."""
+    return place.rpartition(":")[0].rpartition("/")[2].rpartition(".")[2]
 
 
 def _own_words(talk: Conversation, truth: Truth) -> str:

@@ -8,6 +8,7 @@ from kit.patterns.classifier_gateway import classifier_gateway
 from kit.patterns.direct_streaming import direct
 from kit.patterns.monolith import monolith, one_agent
 from kit.patterns.supervisor import supervisor
+from kit.patterns.swarm import peers, swarm
 from kit.runtime.turn import Pattern
 
 PATTERNS: Mapping[str, Pattern] = {
@@ -16,8 +17,9 @@ PATTERNS: Mapping[str, Pattern] = {
     "classifier_gateway": classifier_gateway,
     "monolith": monolith,
     "supervisor": supervisor,
+    "swarm": swarm,
 }
 """Name -> pattern."""
 
-STAGES: Mapping[str, Callable[[Deck], Deck]] = {"monolith": one_agent}
+STAGES: Mapping[str, Callable[[Deck], Deck]] = {"monolith": one_agent, "swarm": peers}
 """Name -> the deck a pattern needs in place of the one it is given; bound to the same models and tools."""

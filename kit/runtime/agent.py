@@ -26,6 +26,8 @@ from kit.tools.tool import ToolResult
 PREAMBLE = "One moment, I'm looking into that."
 SET_ASIDE = ""
 """What a model is told of a call a guard set aside: its id is answered, and there is nothing in it that could be repeated."""
+NEXT = "It takes over after you: give your own answer first."
+"""What a model is told of a hand-over that waits for its tools."""
 Thread = list[BaseMessage]
 
 
@@ -101,16 +103,20 @@ class LLMAgent:
         """A sub-agent's turn: model and tools until the model has nothing more to call (PC2-S5.3 step 4)."""
         thread = self.open(call, ctx)
         results: list[ToolResult] = []
+        over: AgentCall | None = None
         voice, news = self._voice(), 1
         while True:
             hear = None if ctx.turn.slot is None else self._heard(ctx, bool(results))
             reply = await voice.ask(thread, ctx, agent=self.card.id, purpose="work", hear=hear, news=news)
-            if not reply.calls:
-                return self._outcome(call, reply, results)
-            ctx.ledger.before_tools(len(reply.calls))
+            own, over = (reply.calls, None) if not self.sub_cards else self._parted(reply, call, over)
+            if not own:
+                return self._outcome(call, reply, results, over)
+            ctx.ledger.before_tools(len(own))
             thread.append(reply.message)
-            done = await self.call_tools(reply.calls, ctx)
+            done = await self.call_tools(own, ctx)
             thread += [message for message, _ in done]
+            if over is not None and len(own) < len(reply.calls):
+                thread += [ToolMessage(NEXT, tool_call_id=made["id"] or "") for made in reply.calls if made not in own]
             results += [result for _, result in done]
             voice.trusted = not any(result.fault == "principal_mismatch" for result in results)
             news = len(done)
@@ -157,11 +163,21 @@ class LLMAgent:
         messages += [message for message, _ in await self.call_tools(decision.own, ctx)]
         return [decision.reply.message, *messages]
 
+    def _parted(self, reply: ModelReply, call: AgentCall, over: AgentCall | None) -> tuple[list[ToolCall], AgentCall | None]:
+        """The calls of its own tools, and whom it hands the conversation to: the first it named, once and for all (swarm)."""
+        peers = [made for made in reply.calls if made["name"] in self.sub_cards]
+        if peers and over is None:
+            over = read_call(peers[0], self.sub_cards[peers[0]["name"]], peers[0]["id"] or "", call.query)
+        return [made for made in reply.calls if made not in peers], over
+
     def _heard(self, ctx: RunContext, looked_up: bool) -> Hear | None:
         """Its own voice, in patterns that give it one: not before it has looked things up, nor where its shape is checked."""
         if ctx.turn.slot is None or self.contract.strict or (self.tools and not looked_up):
             return None
-        return ctx.turn.slot.listen(ctx.path)
+        hear = ctx.turn.slot.listen(ctx.path)
+        if hear is None or not self.sub_cards:
+            return hear
+        return lambda piece: hear(piece) if piece else None  # a hand-over follows words that stand
 
     def _voice(self) -> Voice:
         patience = self.policy.model_time_ms / 1000 if self.policy.model_time_ms else None
@@ -186,11 +202,15 @@ class LLMAgent:
         """Runs calls of its own tools at the same time; one message and one typed result for each, in their order."""
         return list(await asyncio.gather(*(call_tool(call, self.tools, self.card.id, ctx, self.watched) for call in calls)))
 
-    def _outcome(self, call: AgentCall, reply: ModelReply, results: Sequence[ToolResult]) -> Outcome:
+    def _outcome(
+        self, call: AgentCall, reply: ModelReply, results: Sequence[ToolResult], over: AgentCall | None = None
+    ) -> Outcome:
         text = reply.text.strip()
         declined = refusal(reply.message)
         if declined:
             return self._failed(call, "refusal", declined)
+        if not text and over is not None and not results:
+            return Answer(call_id=call.call_id, agent=self.card.id, text="", hands_to=over)
         if not text:
             return self._failed(call, "insufficient", "the model said nothing")
         faults = tuple(result.fault for result in results if result.fault)
@@ -211,6 +231,7 @@ class LLMAgent:
             components=components,
             caveat=" ".join(dict.fromkeys(caveats)) or None,
             data_faults=tuple(str(fault) for fault in faults if fault != "not_allowed"),
+            hands_to=over,
         )
 
     def _failed(self, call: AgentCall, reason: Reason, detail: str, suggestion: str | None = None) -> Failure:

@@ -1,6 +1,7 @@
 """Seven ways to orchestrate one turn over the same cards: what each promises, and that its promises hold."""
 
 import asyncio
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -10,14 +11,14 @@ from kit.compose.deck import Block, Deck, DeckSettings
 from kit.compose.parts import GUARDS
 from kit.core.card import AgentCard
 from kit.core.event import Guarded, Separator, Text, TextReplaced
-from kit.core.outcome import Failure
+from kit.core.outcome import Answer, Failure
 from kit.core.transcript import transcript
 from kit.models.scripted import Line, ScriptedModel
 from kit.patterns import PATTERNS, STAGES
 from kit.runtime.team import bind
 from kit.runtime.turn import Reply, run_turn
 from kit.stores.sqlite import SqliteStore
-from tests.kits import ALICE, SmallKit, answering, asks, failing, small_kit, stitched
+from tests.kits import ALICE, SmallKit, answering, asks, failing, small_deck, small_kit, stitched
 
 TWO = "find coffee deals and check my points"
 
@@ -310,3 +311,70 @@ async def test_supervisor_a_single_intent_travels_verbatim_and_a_part_in_its_own
     kit = small_kit([asks("shop", query="coffee", intents=count), stitched], {"shop": shop}, guards=GUARDS)
     await ask(kit, "supervisor")
     assert shop.seen[0][-1].content == query
+
+
+# swarm
+
+
+def swarming(models: Mapping[str, ScriptedModel], tools: Mapping[str, Any] | None = None, **settings: Any) -> SmallKit:
+    cards = [AgentCard(id=i, description=f"All about {i}.", model="offline", tools=tuple(tools or ())) for i in models]
+    deck = small_deck(list(models), cards, **settings)
+    team = bind(STAGES["swarm"](deck), {**models, "orchestrator": ScriptedModel()}, tools or {})
+    return SmallKit(team, SqliteStore(":memory:"))
+
+
+def over(agent: str, text: str = "") -> Line:
+    return Line(text, calls=[(f"ask_{agent}", {"query": f"about {agent}", "intent_count": 1})])
+
+
+async def test_swarm_an_agent_answers_its_part_and_hands_the_conversation_to_the_next() -> None:
+    shop, rewards = ScriptedModel(over("rewards", "Coffee is 20 percent off.")), ScriptedModel("You have 4,975 points.")
+    reply = await ask(swarming({"shop": shop, "rewards": rewards, "support": ScriptedModel()}), "swarm")
+    assert reply.text == "Coffee is 20 percent off.\n\nYou have 4,975 points." == transcript(reply.events).answer
+    assert reply.routing.invoked == ("shop", "rewards") and reply.usage.model_calls == 2, "nobody routes, nobody composes"
+    first = reply.outcomes[0]
+    assert isinstance(first, Answer) and first.hands_to is not None and first.hands_to.agent == "rewards"
+    assert rewards.seen[0][-1].content == TWO, "the message travels whole"
+    assert "Answered already by shop: Coffee is 20 percent off." in str(rewards.seen[0][0].content)
+
+
+async def test_swarm_who_has_no_part_hands_on_without_a_word_and_is_not_counted_as_an_answer() -> None:
+    kit = swarming({"shop": ScriptedModel(over("rewards")), "rewards": ScriptedModel("You have 4,975 points.")})
+    reply = await ask(kit, "swarm")
+    assert reply.text == "You have 4,975 points." and reply.routing.invoked == ("rewards",)
+    assert [(o.agent, o.result) for o in reply.routing.outcomes] == [("shop", "handed_on"), ("rewards", "success")]
+
+
+async def test_swarm_goes_on_with_whoever_spoke_last() -> None:
+    rewards = ScriptedModel("You have 4,975 points.", "And 75 more are pending.")
+    kit = swarming({"shop": ScriptedModel(over("rewards")), "rewards": rewards})
+    await ask(kit, "swarm", "check my points")
+    reply = await ask(kit, "swarm", "and what is pending?")
+    assert reply.routing.invoked == ("rewards",)
+    assert [m.content for m in rewards.seen[1][1:-1]] == ["check my points", "You have 4,975 points."], "one conversation for all"
+
+
+async def test_swarm_nobody_gets_the_conversation_back_and_the_cap_counts_hands() -> None:
+    kit = swarming({"a": ScriptedModel(over("b", "A is 111.")), "b": ScriptedModel(over("a", "B is 222."))})
+    reply = await ask(kit, "swarm")
+    assert reply.text == "A is 111.\n\nB is 222."
+    assert [e.body.guard for e in reply.events if isinstance(e.body, Guarded)] == ["no_return"]
+    kit = swarming({"a": ScriptedModel(over("b", "A is 111.")), "b": ScriptedModel()}, cap=1)
+    reply = await ask(kit, "swarm")
+    assert reply.text.startswith("A is 111.") and "left out b" in reply.text and reply.routing.cap_behavior == "over"
+
+
+async def test_swarm_own_tools_come_first_and_the_hand_over_waits_for_the_answer() -> None:
+    both = Line(calls=[("points", {}), *over("rewards").calls])
+    shop = ScriptedModel(both, "By my tool: 4,975.")
+    kit = swarming({"shop": shop, "rewards": ScriptedModel("Done.")}, {"points": lookup("points", "4,975")})
+    reply = await ask(kit, "swarm")
+    assert reply.text == "By my tool: 4,975.\n\nDone."
+    ids = [call["id"] for m in shop.seen[1] if m.type == "ai" for call in m.tool_calls]  # type: ignore[attr-defined]
+    assert sorted(m.tool_call_id for m in shop.seen[1] if m.type == "tool") == sorted(ids), "every call id is answered"  # type: ignore[attr-defined]
+
+
+async def test_swarm_a_member_that_fails_is_owned_up_to_and_what_was_said_stands() -> None:
+    kit = swarming({"shop": ScriptedModel(over("rewards", "Coffee is 20 percent off.")), "rewards": failing(OSError("x"))})
+    reply = await ask(kit, "swarm")
+    assert reply.text == "Coffee is 20 percent off.\n\nI wasn't able to get an answer about rewards right now."

@@ -15,6 +15,8 @@ READ = 16_000
 """Characters of one message that are read."""
 _IN_PLAY = re.compile(r"^\W*Called in the previous turn:[ \t]*(.*)$", re.M)
 _NO_FIT = re.compile(r"When no tool fits:\s*([\w-]+)")
+_HOLDS = re.compile(r"hand the rest over[^\n]*\nYour part: (.+)")
+_ALREADY = re.compile(r"Answered already by ([\w-]+):")
 _AT_MOST = re.compile(r"[Cc]all at most (\d+)\b")
 
 
@@ -141,6 +143,12 @@ class Conversation:
         return None
 
     @property
+    def role(self) -> str | None:
+        """What this agent's own part is, where it holds the conversation and hands on what is not its part."""
+        told = _HOLDS.search(self.system)
+        return told[1] if told else None
+
+    @property
     def in_turns(self) -> bool:
         """Whether tools are to be called one at a time, with a decision after each."""
         return "one tool at a time" in self.system
@@ -150,6 +158,11 @@ class Conversation:
         """The tool to call when none fits; None when none should be called."""
         told = _NO_FIT.findall(self.system)
         return told[-1] if told and told[-1].lower() != "none" else None
+
+    @property
+    def done(self) -> frozenset[str]:
+        """Tools of the agents that have had the conversation in this turn."""
+        return frozenset(f"ask_{agent}" for agent in _ALREADY.findall(self.system))
 
     @property
     def most(self) -> int:
