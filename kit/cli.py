@@ -39,6 +39,7 @@ def _parser() -> argparse.ArgumentParser:
     ask.add_argument("--json", action="store_true", help="one event a line, the reply last")
     ask.add_argument("--session", default="cli", help="conversation to go on with (default: cli)")
     ask.add_argument("--pattern", help="how the turn is orchestrated (default: mediated)")
+    ask.add_argument("--surface", help="which of the deck's topologies hold (default: the deck's own)")
     ask.add_argument("--cap", type=int, help="most sub-agents one turn may call (default: the deck's)")
     ask.add_argument(
         "--fault", action="append", default=[], metavar="AGENT=KIND", help="make a part fail, such as rewards=timeout; repeatable"
@@ -92,7 +93,8 @@ async def _ask_turn(message: str, arguments: Arguments) -> "Reply":
     from kit.wire import open_kit
 
     async with open_kit(faults=bool(arguments.fault)) as kit:
-        turn = kit.ask(message, kit.session(arguments.session), arguments.pattern, arguments.cap, arguments.fault)
+        session = kit.session(arguments.session)
+        turn = kit.ask(message, session, arguments.pattern, arguments.cap, arguments.fault, arguments.surface)
         if arguments.fault and not arguments.json:
             print("made to fail: " + ", ".join(arguments.fault), flush=True)
         await (_print_events(turn) if arguments.json else _print_story(turn, kit.model))

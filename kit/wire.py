@@ -17,6 +17,7 @@ from kit.core.injection import injected
 from kit.core.model import OFFLINE
 from kit.models.offline import OfflineModel
 from kit.patterns import PATTERNS, STAGES
+from kit.patterns.topology import arranged
 from kit.runtime.cassette import Cassette
 from kit.runtime.faulty import faulty_team
 from kit.runtime.recorder import Recorder, Sink
@@ -43,16 +44,23 @@ class Stages:
 
     plain: Team
     bind: Callable[[Deck], Team]
-    bound: dict[str, Team] = field(default_factory=dict[str, Team])
+    bound: dict[tuple[str, str], Team] = field(default_factory=dict[tuple[str, str], Team])
+    """By stage and surface."""
 
-    def team(self, pattern: Pattern) -> Team:
-        """The team a pattern runs with. Raises BindError or UnknownId where its deck cannot be bound."""
+    def team(self, pattern: Pattern, surface: str | None = None) -> Team:
+        """The team a pattern runs with on a surface; the deck's own surface when none is named.
+
+        Raises BindError or UnknownId where its deck cannot be bound, and UnknownId for a surface that the deck does not know.
+        """
         name = getattr(pattern, "__name__", "")
-        if name not in STAGES:
-            return self.plain
-        if name not in self.bound:
-            self.bound[name] = self.bind(STAGES[name](self.plain.deck))
-        return self.bound[name]
+        topologies = self.plain.deck.settings.topologies
+        if surface is not None and surface not in topologies:
+            raise UnknownId("surface", surface, topologies)
+        key = (name if name in STAGES else "", surface or self.plain.deck.surface)
+        if key not in self.bound:
+            team = self.bind(STAGES[name](self.plain.deck)) if name in STAGES else self.plain
+            self.bound[key] = arranged(team, surface)
+        return self.bound[key]
 
 
 @dataclass(frozen=True)
@@ -92,14 +100,15 @@ class Kit:
         pattern: str | None = None,
         cap: int | None = None,
         faults: Sequence[str | Fault] = (),
+        surface: str | None = None,
     ) -> Turn:
-        """Starts a turn; `pattern` by name, the kit's own when none is named.
+        """Starts a turn; `pattern` by name, the kit's own when none is named; `surface` as the deck's topologies name it.
 
         `faults` make this one turn go wrong, such as `["rewards=timeout"]` (PC2-S5.8). Raises FaultError or UnknownId, which
         name the nearest agents and kinds, and FaultError when the kit was opened without faults.
         """
         chosen = find_pattern(pattern) if pattern else self.pattern
-        team = self.stages.team(chosen)
+        team = self.stages.team(chosen, surface)
         host = self if team is self.team else replace(self, team=team)
         if not faults:
             return run_turn(message, session, host, chosen, cap=cap)
@@ -161,7 +170,9 @@ async def open_kit(
         recorder = Recorder(await asyncio.to_thread(_sinks, settings))  # importing Opik takes seconds
         stack.callback(recorder.close)
         today = settings.today or datetime.date.today().isoformat()
-        yield Kit(settings, team, store, recorder, find_pattern(pattern), today, Stages(team, bound), cassette, faults)
+        stages = Stages(team, bound)
+        team = stages.team(PATTERNS["mediated"])
+        yield Kit(settings, team, store, recorder, find_pattern(pattern), today, stages, cassette, faults)
         if cassette is not None and cassette.mode == "record":
             cassette.save()
 

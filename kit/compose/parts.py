@@ -8,6 +8,7 @@ from pydantic import Field
 
 from kit.compose.registry import Registry
 from kit.compose.status import StatusPolicy
+from kit.compose.topology import Rubric, Topology
 from kit.core.card import AgentCard, Policy
 from kit.core.model import OFFLINE, ModelSpec
 from kit.core.value import Value
@@ -82,6 +83,10 @@ class DeckSettings(Value):
     """Estimated tokens of them at which that happens sooner."""
     compact_keep: int = Field(default=6, ge=1)
     """How many of the newest turns stay whole."""
+    surface: str = "chat"
+    """Which topologies hold where nobody names a surface."""
+    topologies: dict[str, dict[str, Topology]] = {}
+    """Surface -> sub-agent -> how its calls are carried out; one that is not listed is asked itself (SO-7)."""
     status_phrases: dict[str, str] = {}
     """Status id -> the assistant's words for it (PC2-FR-13)."""
     status_policy: StatusPolicy = StatusPolicy()
@@ -110,6 +115,14 @@ class Parts:
     """Third layer: flag -> tool id -> values that hold while the flag is on."""
     tool_flags: Mapping[str, str] = field(default_factory=dict[str, str])
     """Tool id -> the flag that must be on for the tool to be bound at all (SO-11)."""
+    rubrics: Mapping[str, Rubric] = field(default_factory=dict[str, Rubric])
+    environment_surface: str | None = None
+    """The surface an environment chooses over the deck's."""
+
+    @property
+    def surface(self) -> str:
+        """Where this deck is used: in a chat, in a batch job."""
+        return self.environment_surface or self.settings.surface
 
     def on(self, flag: str | None) -> bool:
         """Whether what hangs on a flag is there; no flag means always, an undeclared flag is off."""

@@ -12,7 +12,7 @@ from kit.patterns.agents_as_tools import answered
 from kit.runtime.acknowledge import settle
 from kit.runtime.call_model import Hear
 from kit.runtime.context import RunContext
-from kit.runtime.dispatch import way_of
+from kit.runtime.dispatch import dispatch
 from kit.runtime.stream import Speech
 
 GAP = "\n\n"
@@ -55,7 +55,7 @@ class LiveSlot:
         """Carries a call out with a voice of its own; what its answer still lacks on the page is said at its end."""
         part = self._parts[f"{ctx.path}/{place}.{call.agent}"] = _Part(call.agent)
         try:
-            outcome = await way_of(call, ctx.turn)(call, ctx, place)
+            outcome = await dispatch(call, ctx, place)
             answer = outcome.text if isinstance(outcome, Answer) else ""
             if part.said.strip() != answer:
                 self._take_back(part)

@@ -40,17 +40,6 @@ class Agent(Protocol):
 Carry = Callable[[Sequence[AgentCall], "RunContext"], Awaitable[list[AgentCall]]]
 
 
-class Way(Protocol):
-    """How one call of an agent is carried out where a plain dispatch is not enough: a race, an ensemble, a pipeline (SO-7)."""
-
-    @property
-    def width(self) -> int:
-        """How many calls it makes at most; each counts against the cap (decisions 12)."""
-        ...
-
-    async def __call__(self, call: AgentCall, ctx: "RunContext", place: str) -> Outcome: ...
-
-
 class Slot(Protocol):
     """Where sub-agents speak to the user themselves, one at a time (SAT-7)."""
 
@@ -78,8 +67,6 @@ class TurnState:
     """Gives calls on a switch their prior_context."""
     jobs: Mapping[str, "BoundModel"] = field(default_factory=dict[str, "BoundModel"])
     """Models bound to one structured job each."""
-    ways: Mapping[str, Way] = field(default_factory=dict[str, Way])
-    """Agents whose calls are carried out in another way than by one dispatch."""
     slot: Slot | None = None
     """Set by patterns whose sub-agents speak to the user."""
     flush_seconds: float = 0.015
@@ -120,10 +107,7 @@ class TurnState:
         return f"{path}:{number}"
 
     def admit(self, calls: Sequence[AgentCall]) -> tuple[list[AgentCall], list[AgentCall]]:
-        """Splits calls into those under the cap and those over it, in emission order (PC2-FR-7).
-
-        A call is admitted for its agent alone; what its way needs beyond that it takes itself, out of what is left.
-        """
+        """Splits calls into those under the cap and those over it, in emission order (PC2-FR-7)."""
         room = max(0, self.cap - self.taken)
         run, over = list(calls[:room]), list(calls[room:])
         self.taken += len(run)
@@ -131,7 +115,7 @@ class TurnState:
         return run, over
 
     def take(self, most: int) -> int:
-        """How many further calls of at most `most` the cap leaves room for; they are counted (decisions 12)."""
+        """How many further calls, of at most `most`, the cap leaves room for; they are counted (decisions 12)."""
         granted = max(0, min(most, self.cap - self.taken))
         self.taken += granted
         return granted

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from kit.core.event import AgentEnded, AgentError, AgentStarted, CallDropped, Component, Refused
 from kit.core.outcome import AgentCall, Answer, Failure, FanOut, Outcome, Reason, Timing
 from kit.runtime.budget import Ledger, OverBudget
-from kit.runtime.context import Agent, RunContext, TurnState
+from kit.runtime.context import Agent, RunContext
 from kit.runtime.handoff import Crossing, distill, hide_outcome
 from kit.runtime.narration import MARK, narration
 from kit.runtime.stream import unwatch, watch
@@ -54,11 +54,11 @@ async def dispatch(call: AgentCall, ctx: RunContext, place: str = "1.1") -> Outc
     return outcome
 
 
-async def fan_out(calls: Sequence[AgentCall], ctx: RunContext, through: Carried | None = None) -> FanOut:
+async def fan_out(calls: Sequence[AgentCall], ctx: RunContext, through: Carried = dispatch) -> FanOut:
     """Runs calls at the same time, the first `cap` of the turn only; the rest are recorded and never run (PC2-FR-6, FR-7).
 
-    Takes as long as the slowest. When it is cancelled, every child has ended before it returns. `through` stands around each
-    call; without it a call goes the way its agent's card was given (`way_of`).
+    Takes as long as the slowest. When it is cancelled, every child has ended before it returns. `through` stands around the
+    dispatch of each call.
     """
     turn = ctx.turn
     turn.rounds += 1
@@ -68,9 +68,7 @@ async def fan_out(calls: Sequence[AgentCall], ctx: RunContext, through: Carried 
         ctx.emit(CallDropped(agent=call.agent, call_id=call.call_id, reason="over_cap"))
     if turn.routed and turn.carry is not None and any(call.agent not in turn.routed for call in run):
         run = await turn.carry(run, ctx)
-    if through is None and not turn.ways:
-        through = dispatch
-    work = ((through or way_of(call, turn))(call, ctx, f"{turn.rounds}.{position}") for position, call in enumerate(run, 1))
+    work = (through(call, ctx, f"{turn.rounds}.{position}") for position, call in enumerate(run, 1))
     results = await asyncio.gather(*work, return_exceptions=True)
     outcomes: list[Outcome] = []
     for result in results:
@@ -79,11 +77,6 @@ async def fan_out(calls: Sequence[AgentCall], ctx: RunContext, through: Carried 
         outcomes.append(result)
     turn.outcomes += outcomes
     return FanOut(outcomes=tuple(outcomes), dropped=tuple(dropped), cap=turn.cap)
-
-
-def way_of(call: AgentCall, turn: TurnState) -> Carried:
-    """How a call of this agent is carried out: by a topology chosen in the deck, else by one dispatch (SO-7)."""
-    return turn.ways.get(call.agent, dispatch)
 
 
 async def guarded(work: Work, call: AgentCall, ctx: RunContext, seconds: float | None) -> Outcome:

@@ -20,7 +20,7 @@ from kit.models.chained import Chained
 from kit.runtime.agent import LLMAgent
 from kit.runtime.ask import ROUTE, ask_tool, in_sequence, route_tool
 from kit.runtime.call_model import BoundModel
-from kit.runtime.context import Agent, Way
+from kit.runtime.context import Agent
 from kit.runtime.contract import contract_of
 from kit.runtime.handoff import private_fields
 from kit.runtime.job import JOBS
@@ -42,8 +42,6 @@ class Team:
     """Id of the orchestrator."""
     jobs: Mapping[str, BoundModel] = field(default_factory=dict[str, BoundModel])
     """The helper model, bound to one tool for each small job: name of the job -> model (PC1-NFR-7)."""
-    ways: Mapping[str, Way] = field(default_factory=dict[str, Way])
-    """Agent id -> how its calls are carried out, where that is not one dispatch (SO-7)."""
 
     @property
     def orchestrator(self) -> LLMAgent:

@@ -161,7 +161,6 @@ class _Runner:
             routed=frozenset(routed),
             carry=self.memory.carry,
             jobs=kit.team.jobs,
-            ways=kit.team.ways,
             flush_seconds=self.settings.flush_ms / 1000,
             helper_seconds=self.settings.helper_ms / 1000,
             phrases=self.settings.status_phrases,

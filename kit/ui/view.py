@@ -207,6 +207,8 @@ def _after(view: TurnView, event: Event) -> TurnView:
     match event.body:
         case TurnStarted(message=message, started_at=started_at):
             changed = {"turn_id": event.turn_id, "question": message, "started_at": started_at}
+        case AgentStarted() if any(step.span_id == event.parent_span_id for step in view.steps):
+            return view  # a member of a race or the like: its asker's step stands for it
         case AgentStarted(agent=agent, query=query):
             step = Step(span_id=event.span_id, agent=agent, query=query, started=event.at)
             changed = {"steps": (*view.steps, step)}
