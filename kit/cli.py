@@ -41,6 +41,7 @@ def _parser() -> argparse.ArgumentParser:
     ask.add_argument("--json", action="store_true", help="one event a line, the reply last")
     ask.add_argument("--session", default="cli", help="conversation to go on with (default: cli)")
     ask.add_argument("--pattern", help="how the turn is orchestrated (default: mediated)")
+    ask.add_argument("--surface", help="which of the deck's topologies hold (default: the deck's own)")
     ask.add_argument("--cap", type=int, help="most sub-agents one turn may call (default: the deck's)")
     ask.add_argument(
         "--fault", action="append", default=[], metavar="AGENT=KIND", help="make a part fail, such as rewards=timeout; repeatable"
@@ -119,7 +120,7 @@ async def _ask_turn(message: str, arguments: Arguments) -> "Reply":
     images = [read_picture(path) for path in arguments.image]
     async with open_kit(faults=bool(arguments.fault)) as kit:
         session = kit.session(arguments.session)
-        turn = kit.ask(message, session, arguments.pattern, arguments.cap, arguments.fault, images)
+        turn = kit.ask(message, session, arguments.pattern, arguments.cap, arguments.fault, images, arguments.surface)
         if arguments.fault and not arguments.json:
             print("made to fail: " + ", ".join(arguments.fault), flush=True)
         await (_print_events(turn) if arguments.json else _print_story(turn, kit.model))

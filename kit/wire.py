@@ -2,7 +2,7 @@
 
 import asyncio
 import datetime
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -18,7 +18,8 @@ from kit.core.injection import injected
 from kit.core.model import OFFLINE
 from kit.core.picture import Picture
 from kit.models.offline import OfflineModel
-from kit.patterns import PATTERNS
+from kit.patterns import PATTERNS, STAGES
+from kit.patterns.topology import arranged
 from kit.runtime.cassette import Cassette
 from kit.runtime.faulty import faulty_team
 from kit.runtime.recorder import Recorder, Sink
@@ -40,6 +41,31 @@ from kit.upstream.world import load_world
 
 
 @dataclass(frozen=True)
+class Stages:
+    """The team of each pattern: the deck's own, or one bound from the same cards, models and tools when it is first asked for."""
+
+    plain: Team
+    bind: Callable[[Deck], Team]
+    bound: dict[tuple[str, str], Team] = field(default_factory=dict[tuple[str, str], Team])
+    """By stage and surface."""
+
+    def team(self, pattern: Pattern, surface: str | None = None) -> Team:
+        """The team a pattern runs with on a surface; the deck's own surface when none is named.
+
+        Raises BindError or UnknownId where its deck cannot be bound, and UnknownId for a surface that the deck does not know.
+        """
+        name = getattr(pattern, "__name__", "")
+        topologies = self.plain.deck.settings.topologies
+        if surface is not None and surface not in topologies:
+            raise UnknownId("surface", surface, topologies)
+        key = (name if name in STAGES else "", surface or self.plain.deck.surface)
+        if key not in self.bound:
+            team = self.bind(STAGES[name](self.plain.deck)) if name in STAGES else self.plain
+            self.bound[key] = arranged(team, surface)
+        return self.bound[key]
+
+
+@dataclass(frozen=True)
 class Kit:
     """Everything a turn needs, opened once and closed together. One Kit belongs to one event loop."""
 
@@ -49,6 +75,7 @@ class Kit:
     recorder: Recorder
     pattern: Pattern
     today: str
+    stages: Stages
     cassette: Cassette | None = None
     faults: bool = False
     """Whether a turn may be told to go wrong."""
@@ -70,8 +97,8 @@ class Kit:
 
         Raises UnknownId for a key that is not there, BindError for a model that cannot do the work. Nothing is called.
         """
-        team = bind(self.deck, model, self.tools, reach_of(self.settings))
-        return replace(self, team=faulty_team(team) if self.faults else team)
+        stages = stages_of(self.deck, model, self.tools, self.settings, faults=self.faults)
+        return replace(self, team=stages.team(PATTERNS["mediated"]), stages=stages)
 
     def session(self, session_id: str, tenant: str | None = None, user: str | None = None) -> Session:
         """A session for a principal; the settings' own when none is named."""
@@ -86,19 +113,23 @@ class Kit:
         cap: int | None = None,
         faults: Sequence[str | Fault] = (),
         images: Sequence[Picture] = (),
+        surface: str | None = None,
     ) -> Turn:
-        """Starts a turn; `pattern` by name, the kit's own when none is named. `images` come with the message (SAT-14).
+        """Starts a turn; `pattern` by name, the kit's own when none is named; `surface` as the deck's topologies name it.
+        `images` come with the message (SAT-14).
 
         `faults` make this one turn go wrong, such as `["rewards=timeout"]` (PC2-S5.8). Raises FaultError or UnknownId, which
         name the nearest agents and kinds, FaultError when the kit was opened without faults, PictureError for too many images.
         """
-        chosen = find_pattern(pattern) if pattern else None
+        chosen = find_pattern(pattern) if pattern else self.pattern
+        team = self.stages.team(chosen, surface)
+        host = self if team is self.team else replace(self, team=team)
         if not faults:
-            return run_turn(message, session, self, chosen, cap=cap, images=images)
+            return run_turn(message, session, host, chosen, cap=cap, images=images)
         if not self.faults:
             raise FaultError("this kit was opened without faults: open it with open_kit(faults=True)")
         with injected(parse_all(faults, self.team.agents, self.team.root)):
-            return run_turn(message, session, self, chosen, cap=cap, images=images)
+            return run_turn(message, session, host, chosen, cap=cap, images=images)
 
 
 def find_pattern(name: str) -> Pattern:
@@ -120,6 +151,16 @@ def choose_models(settings: Settings) -> str | None:
 def reach_of(settings: Settings) -> Reach:
     """What of the settings building a model needs."""
     return Reach(api_key=settings.openai_api_key, base_url=settings.openai_base_url, pace=settings.pace)
+
+
+def stages_of(deck: Deck, models: Models | str | None, tools: Toolbox, settings: Settings, *, faults: bool) -> Stages:
+    """The teams of a deck on these models. Raises BindError where one cannot do the work. Nothing is called."""
+
+    def bound(deck: Deck) -> Team:
+        team = bind(deck, models, tools, reach_of(settings))
+        return faulty_team(team) if faults else team
+
+    return Stages(bound(deck), bound)
 
 
 @asynccontextmanager
@@ -146,14 +187,15 @@ async def open_kit(
         stack.callback(store.close)
         if tools is None:
             tools = await _upstream_tools(settings, store, stack, faults)
-        team = bind(deck, models if models is not None else choose_models(settings), tools, reach_of(settings))
-        team = faulty_team(team) if faults else team
+        stages = stages_of(deck, models if models is not None else choose_models(settings), tools, settings, faults=faults)
+        team = stages.team(PATTERNS["mediated"])
         if team.orchestrator.model.spec.key == OFFLINE.key:
             await asyncio.to_thread(OfflineModel.warm)  # else the first question pays for reading the word vectors
         recorder = Recorder(await asyncio.to_thread(_sinks, settings))  # importing Opik takes seconds
         stack.callback(recorder.close)
         today = settings.today or datetime.date.today().isoformat()
-        yield Kit(settings, team, store, recorder, find_pattern(pattern), today, cassette, faults, tools)
+        chosen = find_pattern(pattern)
+        yield Kit(settings, team, store, recorder, chosen, today, stages, cassette, faults, tools)
         if cassette is not None and cassette.mode == "record":
             cassette.save()
 

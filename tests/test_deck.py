@@ -226,7 +226,7 @@ FAULTS: dict[str, tuple[Mapping[str, str | None], str]] = {
     ),
     "broken model": (
         {"cards/models.yaml": "small:\n  provider: openapi\n"},
-        "models.yaml:2: 'provider': input should be 'offline' or 'openai', got 'openapi'",
+        "models.yaml:2: 'provider': input should be 'offline', 'openai' or 'simulated', got 'openapi'",
     ),
     "model that falls back on nothing": (
         {"cards/models.yaml": "small:\n  provider: openai\n  fallback: big\n"},

@@ -34,7 +34,7 @@ def test_every_fault_of_the_file_is_reported_with_its_line(tmp_path: Path):
     with pytest.raises(DeckError) as caught:
         load_models(models(tmp_path, text))
     assert [fault.replace(f"{tmp_path}/", "") for fault in caught.value.faults] == [
-        "models.yaml:2: 'provider': input should be 'offline' or 'openai', got 'openapi'",
+        "models.yaml:2: 'provider': input should be 'offline', 'openai' or 'simulated', got 'openapi'",
         "models.yaml:5: unknown field 'contxt_window': did you mean 'context_window'?",
         "models.yaml:7: expected a mapping of fields, found a single value; write `field: value` lines",
     ]

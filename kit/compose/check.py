@@ -8,6 +8,7 @@ from kit.compose.contract_check import contract_faults
 from kit.compose.parts import PLATFORM, Parts
 from kit.compose.prompts import prompt_size
 from kit.compose.source import Faults
+from kit.compose.topology import topology_faults
 from kit.core.card import AgentCard
 from kit.core.errors import nearest
 from kit.core.event import STATUSES
@@ -47,6 +48,8 @@ class Check:
         if not self._is_lost("settings", "deck"):
             self._settings()
             self._root()
+            for path, sentence in topology_faults(self.parts):
+                self._fault("settings", "deck", path, sentence)
             self._required()
             self._prompts()
         return self

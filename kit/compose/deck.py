@@ -11,6 +11,7 @@ from kit.compose.check import Check
 from kit.compose.parts import Block, DeckSettings, Parts
 from kit.compose.read import read_deck
 from kit.compose.registry import Registry
+from kit.compose.topology import Rubric
 from kit.core.card import AgentCard
 from kit.core.errors import DeckError
 from kit.core.model import OFFLINE, ModelSpec
@@ -38,6 +39,7 @@ class Deck(Parts):
         tool_settings: Mapping[str, Mapping[str, Any]] | None = None,
         flag_settings: Mapping[str, Mapping[str, Mapping[str, Any]]] | None = None,
         tool_flags: Mapping[str, str] | None = None,
+        rubrics: Iterable[Rubric] = (),
     ) -> "Deck":
         """A deck from values, under the same checks as a loaded one and without any file.
 
@@ -56,6 +58,7 @@ class Deck(Parts):
             tool_settings=tool_settings or {},
             flag_settings=flag_settings or {},
             tool_flags=tool_flags or {},
+            rubrics={rubric.id: rubric for rubric in rubrics},
         )
         check = Check(parts, lambda noun, name, path: f"{noun} {name!r}", known)
         for noun, ids in (("card", [card.id for card in cards]), ("block", [block.id for block in blocks])):

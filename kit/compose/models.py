@@ -58,6 +58,11 @@ def build_model(
             from kit.models.offline import OfflineModel
 
             return OfflineModel().paced(pace)
+        case "simulated":
+            from kit.models.simulated import SimulatedModel
+
+            assert spec.law is not None, "a simulated spec has a law"
+            return SimulatedModel(name=spec.key, law=spec.law, seed=spec.seed)
         case "openai":
             from kit.models.openai import chat_model
 

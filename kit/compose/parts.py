@@ -8,6 +8,7 @@ from pydantic import Field
 
 from kit.compose.registry import Registry
 from kit.compose.status import StatusPolicy
+from kit.compose.topology import Rubric, Topology
 from kit.core.card import AgentCard, Policy
 from kit.core.model import OFFLINE, ModelSpec
 from kit.core.value import Value
@@ -74,6 +75,8 @@ class DeckSettings(Value):
     model_call_budget_ms: int = Field(default=10_000, gt=0)
     """Milliseconds one model call of the orchestrator may take, be it to route or to compose. Past it the card's fallback model
     is asked, once in a turn; without one the answers in hand are used (PC2-S5.8b, decisions 10)."""
+    flush_ms: int = Field(default=15, ge=0)
+    """Between two pieces of a text that waited for another sub-agent to end, where they speak to the user themselves (SAT-23)."""
     helper_model: str | None = None
     """Key of the cheaper model for small jobs (prior_context, summaries); None takes the orchestrator's (PC1-NFR-7)."""
     compose_model: str | None = None
@@ -86,6 +89,10 @@ class DeckSettings(Value):
     """Estimated tokens of them at which that happens sooner."""
     compact_keep: int = Field(default=6, ge=1)
     """How many of the newest turns stay whole."""
+    surface: str = "chat"
+    """Which topologies hold where nobody names a surface."""
+    topologies: dict[str, dict[str, Topology]] = {}
+    """Surface -> sub-agent -> how its calls are carried out; one that is not listed is asked itself (SO-7)."""
     status_phrases: dict[str, str] = {}
     """Status id -> the assistant's words for it (PC2-FR-13)."""
     status_policy: StatusPolicy = StatusPolicy()
@@ -114,6 +121,14 @@ class Parts:
     """Third layer: flag -> tool id -> values that hold while the flag is on."""
     tool_flags: Mapping[str, str] = field(default_factory=dict[str, str])
     """Tool id -> the flag that must be on for the tool to be bound at all (SO-11)."""
+    rubrics: Mapping[str, Rubric] = field(default_factory=dict[str, Rubric])
+    environment_surface: str | None = None
+    """The surface an environment chooses over the deck's."""
+
+    @property
+    def surface(self) -> str:
+        """Where this deck is used: in a chat, in a batch job."""
+        return self.environment_surface or self.settings.surface
 
     def on(self, flag: str | None) -> bool:
         """Whether what hangs on a flag is there; no flag means always, an undeclared flag is off."""

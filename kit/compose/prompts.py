@@ -51,7 +51,7 @@ def plan_prompt(card: AgentCard, deck: Parts) -> PromptPlan:
     named = (deck.blocks[name] for name in (*required, *card.prompt_blocks))
     blocks = tuple(block for block in named if deck.on(block.flag))
     texts = [block.text.strip() for block in blocks]
-    if card.sub_agents:
+    if card.sub_agents and card.id == deck.settings.orchestrator:
         texts.append(_routing_lines(card, deck))
     prefix = "\n\n".join(texts)
     return PromptPlan(card.id, blocks, prefix, _cohort(card, blocks, prefix))

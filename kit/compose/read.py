@@ -10,6 +10,7 @@ from kit.compose.models import read_models
 from kit.compose.parts import PLATFORM, Block, DeckSettings, Parts
 from kit.compose.registry import Registry
 from kit.compose.source import Faults, Source, build, parse, read_text
+from kit.compose.topology import Rubric
 from kit.core.card import AgentCard
 from kit.core.errors import nearest
 from kit.core.model import OFFLINE, ModelSpec
@@ -27,6 +28,8 @@ class Environment(Value):
     """Flag -> tool id -> values that hold while the flag is on."""
     tool_flags: dict[str, str] = {}
     """Tool id -> the flag that must be on for the tool to be there at all."""
+    surface: str | None = None
+    """Which of a deck's topologies hold here; None leaves that to the deck."""
 
 
 @dataclass
@@ -66,6 +69,8 @@ def read_deck(folder: Path, environment: str, flags: Mapping[str, bool]) -> tupl
         tool_settings=here.tools,
         flag_settings=here.flag_tools,
         tool_flags=here.tool_flags,
+        rubrics=_rubrics(root / "rubrics", draft),
+        environment_surface=here.surface,
     )
     return parts, draft
 
@@ -95,6 +100,18 @@ def _cards(folder: Path, draft: Draft) -> dict[str, AgentCard]:
             cards[card.id] = card
             draft.sources["card", card.id] = source
     return cards
+
+
+def _rubrics(folder: Path, draft: Draft) -> dict[str, Rubric]:
+    rubrics: dict[str, Rubric] = {}
+    for path in sorted(folder.glob("*.yaml")):
+        source = _parse(path, draft)
+        rubric = build(Rubric, source, draft.faults) if source else None
+        if rubric is not None and rubric.id != path.stem and source is not None:
+            draft.faults.add(source.at("id"), f"rubric {rubric.id!r} stands in {path.name}; give both one name")
+        elif rubric is not None:
+            rubrics[rubric.id] = rubric
+    return rubrics
 
 
 def _blocks(folder: Path, draft: Draft) -> dict[str, Block]:
@@ -187,6 +204,7 @@ def _overlay(below: Environment, above: Environment) -> Environment:
             for flag in _union(below.flag_tools, above.flag_tools)
         },
         tool_flags=below.tool_flags | above.tool_flags,
+        surface=above.surface or below.surface,
     )
 
 

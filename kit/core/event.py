@@ -248,6 +248,21 @@ class Acknowledged(Value):
     owed: tuple[str, ...]
 
 
+class Chosen(Value):
+    """How a call came to its answer where several agents worked on it (SO-7). What they spent is the call's own usage."""
+
+    kind: Literal["chosen"] = "chosen"
+    agent: str
+    """Who was asked."""
+    call_id: str
+    policy: Literal["race", "ensemble", "pipeline"]
+    members: tuple[str, ...]
+    """Those that were put to work."""
+    winner: str | None
+    """Whose answer it is; None when there is none."""
+    because: str
+
+
 class Carried(Value):
     """The helper model was asked for the prior_context of agents the conversation switched to (PC1-FR-8, PC1-NFR-7)."""
 
@@ -327,6 +342,7 @@ Body = Annotated[
     | Envelope
     | AgentError
     | Acknowledged
+    | Chosen
     | Carried
     | Compacted
     | Separator

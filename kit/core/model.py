@@ -2,19 +2,32 @@
 
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
+from kit.core.law import Law
 from kit.core.outcome import Usage
 from kit.core.value import Value
 
 RoutingMode = Literal["native", "json_schema"]
 
 
+class Published(Value):
+    """A figure that somebody else measured, to stand beside ours (SAT-21)."""
+
+    what: str
+    value: float
+    unit: str = ""
+    of: int | None = None
+    """Sample size; None where the source gives none."""
+    source: str
+    note: str = ""
+
+
 class ModelSpec(Value):
     """A model by key. Prices in US dollars per million tokens; None where no price is known."""
 
     key: str
-    provider: Literal["offline", "openai"]
+    provider: Literal["offline", "openai", "simulated"]
     name: str = ""
     """The provider's own name; empty means the key."""
     base_url: str | None = None
@@ -30,7 +43,19 @@ class ModelSpec(Value):
     concurrent_tool_calls: bool = True
     """Whether one reply may hold several tool calls; an orchestrator needs it (PC1-NFR-6)."""
     fallback: str | None = None
+    law: Law | None = None
+    """How a simulated model behaves; its draws are seeded."""
+    seed: int = 0
+    published: tuple[Published, ...] = ()
     note: str = ""
+
+    @model_validator(mode="after")
+    def _says_what_it_is(self) -> "ModelSpec":
+        if self.provider == "simulated" and "simulated" not in self.key:
+            raise ValueError("the key of a simulated model must hold the word 'simulated': it is what people read")
+        if (self.law is not None) != (self.provider == "simulated"):
+            raise ValueError("a simulated model needs a law, and no other model may have one")
+        return self
 
     def cost(self, usage: Usage) -> float | None:
         """Dollars for a usage, or None where a price is not known."""

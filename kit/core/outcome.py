@@ -101,8 +101,15 @@ class Answer(Value):
     confidence: float | None = None
     data_faults: tuple[str, ...] = ()
     """Data calls that failed while the sub-agent could still answer (axis 2, decisions 9)."""
+    hands_to: AgentCall | None = None
+    """Whom it hands the conversation to, in a swarm; the text is then empty where it had no part of its own."""
     usage: Usage = Usage()
     timing: Timing | None = None
+
+    @property
+    def passed(self) -> bool:
+        """It had nothing to say itself and only handed on."""
+        return self.hands_to is not None and not self.text
 
     @property
     def reservation(self) -> str | None:
@@ -154,7 +161,7 @@ class RoutedOutcome(Value):
 
     agent: str
     call_id: str
-    result: Literal["success", "failure", "data_error"]
+    result: Literal["success", "failure", "data_error", "handed_on"]
     reason: Reason | None = None
 
 

@@ -4,7 +4,7 @@ from langchain_core.messages import HumanMessage, SystemMessage
 
 from kit.core.outcome import AgentCall, Answer, Failure, Outcome
 from kit.runtime.acknowledge import acknowledge
-from kit.runtime.agent import PREAMBLE, LLMAgent, Thread
+from kit.runtime.agent import PREAMBLE, Decision, LLMAgent, Thread
 from kit.runtime.context import RunContext
 from kit.runtime.dispatch import fan_out
 from kit.runtime.guards import checked, tidy
@@ -20,6 +20,11 @@ async def mediated(call: AgentCall, ctx: RunContext) -> Outcome:
     assert isinstance(lead, LLMAgent)
     thread = lead.open(call, ctx)
     decision = await checked(await lead.decide(thread, call, ctx), thread, call, lead, ctx)
+    return await composed(decision, thread, call, lead, ctx)
+
+
+async def composed(decision: Decision, thread: Thread, call: AgentCall, lead: LLMAgent, ctx: RunContext) -> Outcome:
+    """Runs what was decided and composes, as often as the model calls again; the last composition is checked."""
     rounds, clean = 0, True
     while decision.calls and rounds < MAX_ROUNDS:
         rounds += 1
@@ -28,15 +33,12 @@ async def mediated(call: AgentCall, ctx: RunContext) -> Outcome:
         news = await lead.tool_messages(decision, fan, ctx)
         thread += news
         decision = tidy(await lead.compose(thread, call, ctx, live=clean, news=len(news) - 1), ctx)
-    text = await _checked(decision.text, lead, thread, call, ctx, clean) if rounds else scrub(decision.text, ctx)
-    if not text:
-        return Failure(
-            call_id=call.call_id, agent=call.agent, axis="invocation", reason="insufficient", detail="no text composed"
-        )
-    return Answer(call_id=call.call_id, agent=call.agent, text=text)
+    if not rounds:
+        return answered(scrub(decision.text, ctx), call)
+    return answered(await owned_up(decision.text, lead, thread, call, ctx, clean=clean), call)
 
 
-async def _checked(text: str, lead: LLMAgent, thread: Thread, call: AgentCall, ctx: RunContext, clean: bool) -> str:
+async def owned_up(text: str, lead: LLMAgent, thread: Thread, call: AgentCall, ctx: RunContext, *, clean: bool) -> str:
     """The composition as it may be read; a second one is made from the same thread, told in the prompt what the first lacked."""
 
     async def again(notice: str) -> str:
@@ -47,6 +49,13 @@ async def _checked(text: str, lead: LLMAgent, thread: Thread, call: AgentCall, c
         return await acknowledge(text, ctx, again, clean=True, seconds=lead.time_budget)
     line = lead.card.preamble or PREAMBLE
     return await acknowledge(text, ctx, again, clean=False, sources=given(thread), lead_line=line, seconds=lead.time_budget)
+
+
+def answered(text: str, call: AgentCall) -> Outcome:
+    """A turn's text as its outcome; none is a failure."""
+    if text:
+        return Answer(call_id=call.call_id, agent=call.agent, text=text)
+    return Failure(call_id=call.call_id, agent=call.agent, axis="invocation", reason="insufficient", detail="no text composed")
 
 
 def given(thread: Thread) -> str:

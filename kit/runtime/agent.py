@@ -14,7 +14,7 @@ from kit.core.card import AgentCard, Policy
 from kit.core.event import Text
 from kit.core.outcome import SET_ASIDE, AgentCall, Answer, Failure, FanOut, Outcome, Reason, tell, tell_dropped
 from kit.runtime.ask import read_call
-from kit.runtime.call_model import BoundModel, ModelReply
+from kit.runtime.call_model import BoundModel, Hear, ModelReply
 from kit.runtime.call_tool import call_tool
 from kit.runtime.calls import with_calls
 from kit.runtime.context import RunContext
@@ -26,6 +26,8 @@ from kit.runtime.stream import Speech
 from kit.tools.tool import ToolResult
 
 PREAMBLE = "One moment, I'm looking into that."
+NEXT = "It takes over after you: give your own answer first."
+"""What a model is told of a hand-over that waits for its tools."""
 Thread = list[BaseMessage]
 
 
@@ -103,7 +105,7 @@ class LLMAgent:
             system += f"\nFrom earlier in the conversation: {call.prior_context}"
         if call.fields:
             system += "\n" + "\n".join(f"{name}: {value}" for name, value in call.fields.items())
-        reader = "" if self.card.sub_agents else self.card.id
+        reader = "" if self.card.sub_agents or ctx.path == self.card.id else self.card.id
         thread: Thread = [SystemMessage(system + ctx.turn.suffix(reader) + self.contract.told)]
         if self.card.handoff.closed:
             return [*thread, HumanMessage(call.query)]
@@ -115,15 +117,20 @@ class LLMAgent:
         """A sub-agent's turn: model and tools until the model has nothing more to call (PC2-S5.3 step 4)."""
         thread = self.open(call, ctx)
         results: list[ToolResult] = []
+        over: AgentCall | None = None
         voice, news = self._voice(), 1
         while True:
-            reply = await voice.ask(thread, ctx, agent=self.card.id, purpose="work", news=news)
-            if not reply.calls:
-                return self._outcome(call, reply, results)
-            ctx.ledger.before_tools(len(reply.calls))
+            hear = None if ctx.turn.slot is None else self._heard(ctx, bool(results))
+            reply = await voice.ask(thread, ctx, agent=self.card.id, purpose="work", hear=hear, news=news)
+            own, over = (reply.calls, None) if not self.sub_cards else self._parted(reply, call, over)
+            if not own:
+                return self._outcome(call, reply, results, over)
+            ctx.ledger.before_tools(len(own))
             thread.append(reply.message)
-            done = await self._call_tools(reply.calls, ctx)
+            done = await self.call_tools(own, ctx)
             thread += [message for message, _ in done]
+            if over is not None and len(own) < len(reply.calls):
+                thread += [ToolMessage(NEXT, tool_call_id=made["id"] or "") for made in reply.calls if made not in own]
             results += [result for _, result in done]
             voice.trusted = not any(result.fault == "principal_mismatch" for result in results)
             news = len(done)
@@ -167,8 +174,24 @@ class LLMAgent:
             ToolMessage(text, tool_call_id=call_id, status="error" if failed else "success")
             for call_id, (text, failed) in told.items()
         ]
-        messages += [message for message, _ in await self._call_tools(decision.own, ctx)]
+        messages += [message for message, _ in await self.call_tools(decision.own, ctx)]
         return [decision.reply.message, *messages]
+
+    def _parted(self, reply: ModelReply, call: AgentCall, over: AgentCall | None) -> tuple[list[ToolCall], AgentCall | None]:
+        """The calls of its own tools, and whom it hands the conversation to: the first it named, once and for all (swarm)."""
+        peers = [made for made in reply.calls if made["name"] in self.sub_cards]
+        if peers and over is None:
+            over = read_call(peers[0], self.sub_cards[peers[0]["name"]], peers[0]["id"] or "", call.query)
+        return [made for made in reply.calls if made not in peers], over
+
+    def _heard(self, ctx: RunContext, looked_up: bool) -> Hear | None:
+        """Its own voice, in patterns that give it one: not before it has looked things up, nor where its shape is checked."""
+        if ctx.turn.slot is None or self.contract.strict or (self.tools and not looked_up):
+            return None
+        hear = ctx.turn.slot.listen(ctx.path)
+        if hear is None or not self.sub_cards:
+            return hear
+        return lambda piece: hear(piece) if piece else None  # a hand-over follows words that stand
 
     def _voice(self, limit: float | None = None) -> Voice:
         patience = self.policy.model_time_ms / 1000 if self.policy.model_time_ms else None
@@ -203,14 +226,19 @@ class LLMAgent:
                 asks.append(read_call(tool_call, card, tool_call["id"] or "", call.query))
         return Decision(reply, tuple(asks), tuple(own))
 
-    async def _call_tools(self, calls: Sequence[ToolCall], ctx: RunContext) -> list[tuple[ToolMessage, ToolResult]]:
+    async def call_tools(self, calls: Sequence[ToolCall], ctx: RunContext) -> list[tuple[ToolMessage, ToolResult]]:
+        """Runs calls of its own tools at the same time; one message and one typed result for each, in their order."""
         return list(await asyncio.gather(*(call_tool(call, self.tools, self.card.id, ctx, self.watched) for call in calls)))
 
-    def _outcome(self, call: AgentCall, reply: ModelReply, results: Sequence[ToolResult]) -> Outcome:
+    def _outcome(
+        self, call: AgentCall, reply: ModelReply, results: Sequence[ToolResult], over: AgentCall | None = None
+    ) -> Outcome:
         text = reply.text.strip()
         declined = refusal(reply.message)
         if declined:
             return self._failed(call, "refusal", declined)
+        if not text and over is not None and not results:
+            return Answer(call_id=call.call_id, agent=self.card.id, text="", hands_to=over)
         if not text:
             return self._failed(call, "insufficient", "the model said nothing")
         faults = tuple(result.fault for result in results if result.fault)
@@ -231,6 +259,7 @@ class LLMAgent:
             components=components,
             caveat=" ".join(dict.fromkeys(caveats)) or None,
             data_faults=tuple(str(fault) for fault in faults if fault != "not_allowed"),
+            hands_to=over,
         )
 
     def _failed(self, call: AgentCall, reason: Reason, detail: str, suggestion: str | None = None) -> Failure:

@@ -1,6 +1,6 @@
 """A sub-agent as a tool: the schema an orchestrator's model sees, and the way back from its call (PC2-FR-2, SAT-16)."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from langchain_core.messages.tool import ToolCall
@@ -9,6 +9,8 @@ from kit.core.card import AgentCard, HandoffField
 from kit.core.outcome import AgentCall
 from kit.runtime.budget import CHARACTERS
 
+ROUTE = "submit_route"
+"""The tool by which a classifier answers."""
 _QUERY = "The user's exact words for this part, verbatim: do not rephrase, expand or add context."
 _COUNT = "How many distinct intents the user's whole message holds."
 _PRIOR = (
@@ -33,6 +35,20 @@ def ask_tool(card: AgentCard) -> dict[str, Any]:
     required = ["query", "intent_count", *(name for name, field in asked.items() if field.required)]
     parameters = {"type": "object", "properties": properties, "required": required}
     return {"type": "function", "function": {"name": card.tool_name, "description": card.description, "parameters": parameters}}
+
+
+def route_tool(labels: Sequence[str]) -> dict[str, Any]:
+    """The function schema of a classifier, its labels in the order in which they are worked off (SAT-20)."""
+    named = {"type": "array", "items": {"type": "string", "enum": list(labels)}, "description": "In the order listed here."}
+    query = {"type": "string", "description": "The user's exact words for the first of the labels, and nothing of the others."}
+    parameters = {"type": "object", "properties": {"labels": named, "query": query}, "required": ["labels", "query"]}
+    description = "Every label the latest message is about; none when it fits no label."
+    return {"type": "function", "function": {"name": ROUTE, "description": description, "parameters": parameters}}
+
+
+def in_sequence(agents: Sequence[str], support: str | None) -> list[str]:
+    """The order in which a gateway works labels off: support, then the others as the deck lists them."""
+    return sorted(agents, key=lambda agent: agent != support)
 
 
 def read_call(call: ToolCall, card: AgentCard | None, call_id: str, message: str) -> AgentCall:

@@ -35,6 +35,8 @@ class BoundModel:
     runnable: Runnable[Any, Any]
     private: Mapping[str, frozenset[str]] = field(default_factory=dict[str, frozenset[str]])
     """Tool name -> arguments that are personal: redacted in the trace (SO-22)."""
+    placed: bool = False
+    """Whether its stream takes the call's place in the turn: a simulated model draws by it."""
 
 
 @dataclass(slots=True)
@@ -48,6 +50,7 @@ class _Stream:
     begun: bool = False
     pieces: list[str] = field(default_factory=list[str])
     """Text that was passed on."""
+    place: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,9 +131,11 @@ async def _answer(
     model: BoundModel, messages: Sequence[BaseMessage], ctx: RunContext, hear: Hear | None, stream: _Stream
 ) -> tuple[AIMessage, float | None]:
     cassette = ctx.turn.cassette
+    if model.placed:
+        stream.place = ctx.turn.place(ctx.path)
     if cassette is None:
         return await _read(model, messages, ctx, hear, stream)
-    key = request_key(ctx.turn.place(ctx.path), model.spec.key, messages)
+    key = request_key(stream.place or ctx.turn.place(ctx.path), model.spec.key, messages)
     request = _line(messages[-1])
     take = cassette.find(key, request)
     if take is not None:
@@ -157,7 +162,7 @@ async def _read(
     chunks: list[Any] = []
     first: float | None = None
     calling = False
-    stream = model.runnable.astream(messages)
+    stream = model.runnable.astream(messages) if reading.place is None else model.runnable.astream(messages, place=reading.place)
     async with aclosing(cast("AsyncGenerator[Any]", stream)):
         async for chunk in stream:
             if first is None:

@@ -1,11 +1,28 @@
 """An event loop whose time jumps when nothing is ready, so that a 12 s wait costs microseconds and is exact."""
 
 import asyncio
+import heapq
+import math
 import selectors
 from collections.abc import Callable, Coroutine
+from contextvars import Context
 from typing import Any, TypeVar, cast
 
 T = TypeVar("T")
+TICK = 2.0**-32
+"""Waits are whole ticks, so that sums and differences of times are exact: a turn's times do not depend on when it began, up to
+twelve days of virtual time."""
+
+
+class _Timer(asyncio.TimerHandle):
+    """Timers due at the same moment go off in the order in which they were set, whatever else is waiting."""
+
+    __slots__ = ("order",)
+    order: int
+
+    def __lt__(self, other: asyncio.TimerHandle) -> bool:
+        mine, others = self.when(), other.when()
+        return self.order < cast("_Timer", other).order if mine == others else mine < others
 
 
 class _JumpingSelector(selectors.DefaultSelector):
@@ -33,18 +50,38 @@ class VirtualLoop(asyncio.SelectorEventLoop):
 
     def __init__(self) -> None:
         self._now = 0.0
+        self._timers = 0
         self.busy = 0
         selector = _JumpingSelector()
         selector.loop = self
         super().__init__(selector)
+        self._clock_resolution = TICK / 2
 
     def time(self) -> float:
         return self._now
 
+    @property
+    def _waiting(self) -> list[asyncio.TimerHandle]:
+        return cast("list[asyncio.TimerHandle]", self._scheduled)  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
+
     def jump(self) -> None:
         """Moves the clock to the next timer."""
-        scheduled = cast("list[asyncio.TimerHandle]", self._scheduled)  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
-        self._now = max(self._now, scheduled[0].when())
+        self._now = max(self._now, self._waiting[0].when())
+        self._clock_resolution = max(TICK / 2, math.ulp(self._now))  # else a timer due now would never be due
+
+    def call_later(
+        self, delay: float, callback: Callable[..., object], *args: Any, context: Context | None = None
+    ) -> asyncio.TimerHandle:
+        return self.call_at(self._now + round(delay / TICK) * TICK, callback, *args, context=context)
+
+    def call_at(
+        self, when: float, callback: Callable[..., object], *args: Any, context: Context | None = None
+    ) -> asyncio.TimerHandle:
+        timer = _Timer(round(when / TICK) * TICK, callback, args, self, context)
+        timer.order = self._timers = self._timers + 1
+        heapq.heappush(self._waiting, timer)
+        timer._scheduled = True
+        return timer
 
     def run_in_executor(self, executor: Any, func: Callable[..., T], *args: Any) -> "asyncio.Future[T]":
         self.busy += 1

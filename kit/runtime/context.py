@@ -19,6 +19,7 @@ from kit.runtime.cassette import Cassette
 from kit.runtime.log import TurnLog
 
 if TYPE_CHECKING:
+    from kit.runtime.call_model import BoundModel, Hear
     from kit.runtime.fallback import Voice
     from kit.runtime.stream import Progress
 
@@ -40,6 +41,14 @@ class Agent(Protocol):
 
 
 Carry = Callable[[Sequence[AgentCall], "RunContext"], Awaitable[list[AgentCall]]]
+
+
+class Slot(Protocol):
+    """Where sub-agents speak to the user themselves, one at a time (SAT-7)."""
+
+    def listen(self, path: str) -> "Hear | None":
+        """What hears the words of the invocation at `path`; None when it has no voice of its own."""
+        ...
 
 
 @dataclass(slots=True)
@@ -65,6 +74,12 @@ class TurnState:
     """Who speaks for the orchestrator: its model, or since that failed its fallback."""
     carry: Carry | None = None
     """Gives calls on a switch their prior_context."""
+    jobs: Mapping[str, "BoundModel"] = field(default_factory=dict[str, "BoundModel"])
+    """Models bound to one structured job each."""
+    slot: Slot | None = None
+    """Set by patterns whose sub-agents speak to the user."""
+    flush_seconds: float = 0.015
+    """Between two pieces of text that waited for that slot (SAT-23)."""
     helper_seconds: float = 3.0
     """Most that a helper model's job may take."""
     phrases: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -116,6 +131,12 @@ class TurnState:
         self.taken += len(run)
         self.dropped += over
         return run, over
+
+    def take(self, most: int) -> int:
+        """How many further calls, of at most `most`, the cap leaves room for; they are counted (decisions 12)."""
+        granted = max(0, min(most, self.cap - self.taken))
+        self.taken += granted
+        return granted
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,6 +44,11 @@ class Contract:
     min_confidence: float | None = None
     closed: bool = False
 
+    @property
+    def strict(self) -> bool:
+        """Whether a reply must be read whole before any of it counts."""
+        return self.closed or self.validator is not None
+
     def read(self, text: str) -> Reading | Breach:
         """The reply as an answer, or why it is none.
 

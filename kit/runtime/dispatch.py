@@ -15,6 +15,8 @@ from kit.runtime.stream import unwatch, watch
 
 Work = Callable[[AgentCall, RunContext], Awaitable[Outcome]]
 """A pattern or an agent's run: a call in, an outcome out."""
+Carried = Callable[[AgentCall, RunContext, str, dict[str, Outcome]], Awaitable[Outcome]]
+"""Carries out one call from its place and notes there how it ended; `dispatch` is the plainest."""
 
 
 async def dispatch(call: AgentCall, ctx: RunContext, place: str = "1.1", ended: dict[str, Outcome] | None = None) -> Outcome:
@@ -58,11 +60,12 @@ async def dispatch(call: AgentCall, ctx: RunContext, place: str = "1.1", ended: 
     return outcome
 
 
-async def fan_out(calls: Sequence[AgentCall], ctx: RunContext) -> FanOut:
+async def fan_out(calls: Sequence[AgentCall], ctx: RunContext, through: Carried = dispatch) -> FanOut:
     """Runs calls at the same time, the first `cap` of the turn only; the rest are recorded and never run (PC2-FR-6, FR-7).
 
     Takes as long as the slowest. When it is cancelled, every child has ended before it returns, and the turn has an outcome for
     each call: finished agents their own, the others a Failure that says whether time ran out or the turn was stopped.
+    `through` stands around the dispatch of each call.
     """
     turn = ctx.turn
     turn.rounds += 1
@@ -75,7 +78,7 @@ async def fan_out(calls: Sequence[AgentCall], ctx: RunContext) -> FanOut:
     try:
         if turn.routed and turn.carry is not None and any(call.agent not in turn.routed for call in run):
             places = dict(zip(places, await turn.carry(run, ctx), strict=True))
-        work = (dispatch(call, ctx, place, ended) for place, call in places.items())
+        work = (through(call, ctx, place, ended) for place, call in places.items())
         results = await asyncio.gather(*work, return_exceptions=True)
     finally:
         outcomes = [ended.get(place) or _stopped(call, turn) for place, call in places.items()]

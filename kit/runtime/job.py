@@ -46,7 +46,13 @@ SUMMARY = Job(
     "decided, and what is still open. Facts only, in the order they came.",
     3200,
 )
-JOBS: Mapping[str, Job] = {job.name: job for job in (PRIOR_CONTEXT, SUMMARY)}
+QUERY = Job(
+    "submit_query",
+    "What is left of the user's latest message for one specialist once the others have theirs: the user's own words for that "
+    "part, nothing added, nothing rephrased.",
+    2000,
+)
+JOBS: Mapping[str, Job] = {job.name: job for job in (PRIOR_CONTEXT, SUMMARY, QUERY)}
 
 
 async def run_job(

@@ -20,7 +20,7 @@ def routing_of(turn: TurnState) -> RoutingDecision:
     behavior: CapBehavior = "over" if turn.dropped else "at" if turn.taken and turn.taken == turn.cap else "within"
     return RoutingDecision(
         pattern=turn.pattern,
-        invoked=tuple(dict.fromkeys(outcome.agent for outcome in turn.outcomes)),
+        invoked=tuple(dict.fromkeys(o.agent for o in turn.outcomes if isinstance(o, Failure) or o.text or not o.hands_to)),
         intent_count=emitted,
         reported_intents=reported if reported > 0 else emitted,
         cap=turn.cap,
@@ -43,7 +43,7 @@ def record_of(
             "status": status,
             "text": text,
             "invoked": routing.invoked,
-            "failed": tuple(outcome.agent for outcome in routing.outcomes if outcome.result != "success"),
+            "failed": tuple(outcome.agent for outcome in routing.outcomes if outcome.result in ("failure", "data_error")),
             "intent_count": routing.intent_count,
             "cap_behavior": routing.cap_behavior,
             "ttft": first,
@@ -70,7 +70,7 @@ def dialogue(turn: TurnRecord, state: TurnState) -> list[Message]:
     if state.pictures:
         asked = {call_id: told(query, state.pictures) for call_id, query in asked.items()}
     for outcome in state.outcomes:
-        if isinstance(outcome, Answer):
+        if isinstance(outcome, Answer) and not outcome.passed:
             messages.append(
                 Message(turn_id=turn.id, role="user", text=asked.get(outcome.call_id, turn.message), agent=outcome.agent)
             )
@@ -89,7 +89,8 @@ def _parts(text: str, log: TurnLog, cuts: Sequence[int]) -> list[str]:
 def _routed(outcome: Outcome) -> RoutedOutcome:
     match outcome:
         case Answer():
-            return RoutedOutcome(agent=outcome.agent, call_id=outcome.call_id, result="success")
+            result = "handed_on" if outcome.passed else "success"
+            return RoutedOutcome(agent=outcome.agent, call_id=outcome.call_id, result=result)
         case Failure(axis="data"):
             return RoutedOutcome(agent=outcome.agent, call_id=outcome.call_id, result="data_error", reason=outcome.reason)
         case Failure():

@@ -18,7 +18,7 @@ from kit.core.errors import BindError, UnknownId
 from kit.core.model import OFFLINE, ModelSpec
 from kit.models.chained import Chained
 from kit.runtime.agent import LLMAgent
-from kit.runtime.ask import ask_tool
+from kit.runtime.ask import ROUTE, ask_tool, in_sequence, route_tool
 from kit.runtime.call_model import BoundModel
 from kit.runtime.context import Agent
 from kit.runtime.contract import contract_of
@@ -104,15 +104,19 @@ class _Binder:
         )
 
     def jobs(self) -> Mapping[str, BoundModel]:
-        """The helper model is the caller's `helper`, or what answers for the orchestrator; else the deck's `helper_model`."""
+        """The helper model is the caller's `helper`, or what answers for the orchestrator; else the deck's `helper_model`.
+
+        A classifier's route is the orchestrator's own model's.
+        """
         lead = self._deck.cards[self._deck.settings.orchestrator]
+        labels = in_sequence([card.id for card in self._deck.active_sub_agents(lead)], self._deck.settings.support_agent)
+        route = {ROUTE: _forced(*self._model(lead), ROUTE, route_tool(labels))} if labels else {}
         if isinstance(self._models, Mapping):
             lead = lead.model_copy(update={"id": "helper"} if "helper" in self._models else {})
         if self._deck.settings.helper_model:
             lead = lead.model_copy(update={"model": self._deck.settings.helper_model, "tuning": Tuning()})
         spec, model = self._model(lead)
-        bound = {job.name: BoundModel(spec, model.bind_tools([job.tool], tool_choice=job.name)) for job in JOBS.values()}
-        return MappingProxyType(bound)
+        return MappingProxyType({job.name: _forced(spec, model, job.name, job.tool) for job in JOBS.values()} | route)
 
     def _tool(self, card: AgentCard, tool_id: str) -> BaseTool:
         entry = self._tools.get(tool_id)
@@ -180,10 +184,17 @@ def _with_tools(
     spec: ModelSpec, model: BaseChatModel, schemas: Sequence[dict[str, Any]], private: Mapping[str, frozenset[str]]
 ) -> BoundModel:
     runnable: Runnable[Any, Any] = model.bind_tools(schemas) if schemas else model
-    return BoundModel(spec, Chained(runnable) if spec.api == "responses" else runnable, private)
+    return BoundModel(spec, Chained(runnable) if spec.api == "responses" else runnable, private, spec.provider == "simulated")
+
+
+def _forced(spec: ModelSpec, model: BaseChatModel, name: str, tool: dict[str, Any]) -> BoundModel:
+    return BoundModel(spec, model.bind_tools([tool], tool_choice=name), placed=spec.provider == "simulated")
 
 
 def _spec_of(model: BaseChatModel) -> ModelSpec:
+    own = getattr(model, "spec", None)
+    if isinstance(own, ModelSpec):
+        return own
     key = model.name or getattr(model, "model_name", None) or model._llm_type  # type: ignore[reportPrivateUsage]
     return ModelSpec(key=str(key), provider="offline", note="a chat model passed in")
 

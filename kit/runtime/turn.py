@@ -163,6 +163,8 @@ class _Runner:
             carry=self.memory.carry,
             seconds=self.settings.turn_budget_ms / 1000,
             call_seconds=self.settings.model_call_budget_ms / 1000,
+            jobs=kit.team.jobs,
+            flush_seconds=self.settings.flush_ms / 1000,
             helper_seconds=self.settings.helper_ms / 1000,
             phrases=self.settings.status_phrases,
             status_policy=self.settings.status_policy,

@@ -2,7 +2,18 @@
 
 from typing import TextIO
 
-from kit.core.event import AgentEnded, AgentStarted, CallDropped, Completed, Event, Routing, StatusLine, Text, TextReplaced
+from kit.core.event import (
+    AgentEnded,
+    AgentStarted,
+    CallDropped,
+    Chosen,
+    Completed,
+    Event,
+    Routing,
+    StatusLine,
+    Text,
+    TextReplaced,
+)
 from kit.core.outcome import Failure
 
 
@@ -13,6 +24,7 @@ class Story:
         self._out, self._model = out, model
         self._speaking: str | None = None
         self._said = ""
+        self._spans: set[str] = set()
 
     def tell(self, event: Event) -> None:
         match event.body:
@@ -23,12 +35,16 @@ class Story:
                 self._said = ""
                 self._speak("answer", text)
             case AgentStarted(agent=agent):
-                self._line(f"  · {_plain(agent)}: asked")
+                self._line(f"{self._margin(event)}· {_plain(agent)}: asked")
+                self._spans.add(event.span_id)
             case StatusLine(agent=agent, text=text):
                 self._line(f"  · {_plain(agent)}: {text}" if agent else f"  · {text}")
             case AgentEnded(agent=agent, outcome=outcome):
-                word = "could not answer" if isinstance(outcome, Failure) else "done"
-                self._line(f"  · {_plain(agent)}: {word} ({event.at:.1f} s)")
+                stopped = isinstance(outcome, Failure) and outcome.reason == "cancelled"
+                word = "stopped" if stopped else "could not answer" if isinstance(outcome, Failure) else "done"
+                self._line(f"{self._margin(event)}· {_plain(agent)}: {word} ({event.at:.1f} s)")
+            case Chosen(agent=agent, policy=policy, winner=winner, because=because):
+                self._line(f"  · {_plain(agent)}: {policy}, {_plain(winner or 'nobody')}, {because}")
             case CallDropped(agent=agent, reason="over_cap"):
                 self._line(f"  · {_plain(agent)}: left out, over the cap")
             case Routing(decision=decision):
@@ -38,6 +54,9 @@ class Story:
                 self._line(f"  {status} after {event.at:.1f} s, {self._model}")
             case _:
                 pass
+
+    def _margin(self, event: Event) -> str:
+        return "    " if event.parent_span_id in self._spans else "  "
 
     def _speak(self, channel: str, text: str) -> None:
         if self._speaking != channel:

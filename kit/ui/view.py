@@ -219,6 +219,8 @@ def _after(view: TurnView, event: Event) -> TurnView:
         case TurnStarted() as begun:
             changed = {"turn_id": event.turn_id, "question": begun.message, "started_at": begun.started_at}
             changed |= {"principal": begun.principal, "pattern": begun.pattern, "model": begun.model, "faults": begun.faults}
+        case AgentStarted() if any(step.span_id == event.parent_span_id for step in view.steps):
+            return view  # a member of a race or the like: its asker's step stands for it
         case AgentStarted(agent=agent, query=query):
             step = Step(span_id=event.span_id, agent=agent, query=query, started=event.at)
             changed = {"steps": (*view.steps, step)}

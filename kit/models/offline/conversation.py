@@ -24,6 +24,8 @@ _SHOWN = "Shown to the user last, by position:"
 _LINE = re.compile(r"^(\d+)\. (\S+) (\S*): (.*)$", re.M)
 _MEANT = re.compile(r"The user means (.*) \((\S+) (\S+)\)\.")
 _PICTURED = re.compile(r"\b(?:photo|picture|image) of ([\w\s,]+?) goes to (ask_\w+)")
+_HOLDS = re.compile(r"hand the rest over[^\n]*\nYour part: (.+)")
+_ALREADY = re.compile(r"Answered already by ([\w-]+):")
 _AT_MOST = re.compile(r"[Cc]all at most (\d+)\b")
 
 
@@ -161,6 +163,18 @@ class Conversation:
         return tuple(result for _, result in sorted(found, key=lambda pair: pair[0]))
 
     @cached_property
+    def called(self) -> dict[str, str]:
+        """Tool call id -> name of the tool, for every call since the request."""
+        since = (message for message in self.messages[self.asked_at + 1 :] if isinstance(message, AIMessage))
+        return {str(call["id"]): call["name"] for message in since for call in message.tool_calls}
+
+    @cached_property
+    def gathered(self) -> tuple[Result, ...]:
+        """Every result since the request, whatever the round."""
+        since = (message for message in self.messages[self.asked_at + 1 :] if isinstance(message, ToolMessage))
+        return tuple(Result(self.called.get(m.tool_call_id, m.name or "that"), text_of(m), m.status == "error") for m in since)
+
+    @cached_property
     def answered(self) -> bool:
         """True when results have arrived since the request."""
         return any(isinstance(message, ToolMessage) for message in self.messages[self.asked_at + 1 :])
@@ -176,10 +190,26 @@ class Conversation:
         return None
 
     @property
+    def role(self) -> str | None:
+        """What this agent's own part is, where it holds the conversation and hands on what is not its part."""
+        told = _HOLDS.search(self.system)
+        return told[1] if told else None
+
+    @property
+    def in_turns(self) -> bool:
+        """Whether tools are to be called one at a time, with a decision after each."""
+        return "one tool at a time" in self.system
+
+    @property
     def no_fit(self) -> str | None:
         """The tool to call when none fits; None when none should be called."""
         told = _NO_FIT.findall(self.system)
         return told[-1] if told and told[-1].lower() != "none" else None
+
+    @property
+    def done(self) -> frozenset[str]:
+        """Tools of the agents that have had the conversation in this turn."""
+        return frozenset(f"ask_{agent}" for agent in _ALREADY.findall(self.system))
 
     @property
     def most(self) -> int:

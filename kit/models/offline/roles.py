@@ -52,6 +52,10 @@ def reply(talk: Conversation, tools: Sequence[Tool], choice: str | None) -> Repl
     if named is not None and not named.routes:
         return _called(talk, "", [(named, _job(talk, named))])
     routers = [tool for tool in tools if tool.routes]
+    if routers and talk.role is not None:
+        return _held(talk, [tool for tool in tools if not tool.routes], routers, talk.role)
+    if routers and talk.in_turns:
+        return _next(talk, routers)
     if talk.results and (talk.answered or not tools):
         return Reply(_composed(talk, bool(routers)))
     if choice == "none" or not tools:
@@ -129,6 +133,31 @@ def _puzzled(talk: Conversation) -> str:
     if talk.pictured:
         return "I can't look at pictures. What does it show, and what would you like to know?"
     return "I received no text. What can I help you with?"
+
+
+def _next(talk: Conversation, tools: Sequence[Tool]) -> Reply:
+    """The first tool not called yet, one at a time; the answer when none is left."""
+    routed = _routed(talk, tools, must=False)
+    left = [call for call in routed.calls if call.name not in talk.called.values()]
+    if left:
+        return Reply("" if talk.called else routed.text, (left[0],))
+    return Reply(composition.compose(talk.request, talk.gathered)) if talk.called else routed
+
+
+def _held(talk: Conversation, own: Sequence[Tool], peers: Sequence[Tool], role: str) -> Reply:
+    """A member of a swarm: its own part by its own tools, and then whoever else the request is for takes over."""
+    decision = decide(Situation(talk.request, (("this", role), *((tool.label, tool.description) for tool in peers))), talk.most)
+    parts = decision.parts if isinstance(decision, Routes) else (Part(0, talk.request, 0.0),)
+    others = [(peers[part.tool - 1], part.text) for part in parts if part.tool]
+    over = [(tool, {"query": text, "intent_count": 1}) for tool, text in others if tool.name not in talk.done][:1]
+    mine = next((part.text for part in parts if part.tool == 0), None)
+    if talk.answered:
+        return _called(talk, composition.answer(mine or talk.request, talk.results), over)
+    if mine is None:
+        return _called(talk, "", over)
+    part = Conversation([*talk.messages[: talk.asked_at], HumanMessage(mine)])
+    worked = _worked(part, own, must=False) if own else Reply(_unaided(part))
+    return worked if worked.calls else _called(talk, worked.text, over)
 
 
 def _in_play(talk: Conversation, tools: Sequence[Tool], documents: tuple[tuple[str, str], ...]) -> frozenset[int]:

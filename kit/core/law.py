@@ -1,0 +1,79 @@
+"""How a simulated model behaves: laws over seconds, tokens and mistakes, and the truth it errs from."""
+
+import math
+from statistics import NormalDist
+from typing import Any, cast
+
+from pydantic import Field, model_validator
+
+from kit.core.value import Value
+
+_NORMAL = NormalDist()
+
+
+class Spread(Value):
+    """A log-normal law; given by its median, or fitted to a published `mean`."""
+
+    median: float = Field(gt=0)
+    sigma: float = Field(default=0.0, ge=0)
+    """Standard deviation of the logarithm; 0 is always the median."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _fitted(cls, given: Any) -> Any:
+        if isinstance(given, dict) and "mean" in given:
+            fields: dict[str, Any] = dict(cast("dict[str, Any]", given))
+            fields["median"] = float(fields.pop("mean")) / math.exp(float(fields.get("sigma", 0.0)) ** 2 / 2)
+            return fields
+        return cast("object", given)
+
+    @property
+    def mean(self) -> float:
+        return self.median * math.exp(self.sigma**2 / 2)
+
+    def quantile(self, share: float) -> float:
+        """The value below which `share` of the draws lie; 0 < share < 1."""
+        return self.median * math.exp(self.sigma * _NORMAL.inv_cdf(share)) if self.sigma else self.median
+
+
+class Law(Value):
+    """What a simulated model does, call by call. Every figure is a chance from 0 to 1 unless it says otherwise."""
+
+    latency: Spread = Spread(median=1.0)
+    """Seconds for a whole reply."""
+    first: float = Field(default=0.3, ge=0, le=1)
+    """Share of that time before the first token."""
+    tokens: Spread = Spread(median=60.0)
+    """Output tokens of a reply."""
+    drop: float = Field(default=0.0, ge=0, le=1)
+    """A routing reply to a mixed request lacks one of its calls."""
+    retry_drop: float | None = Field(default=None, ge=0, le=1)
+    """The same, of a reply to being asked again; None takes `drop`."""
+    under_report: float = Field(default=0.0, ge=0, le=1)
+    """With a call dropped, its intent is not counted either: no failsafe can see that (SAT-2)."""
+    over_trigger: float = Field(default=0.0, ge=0, le=1)
+    """A routing reply counts an intent too many: it is asked again for nothing."""
+    stray: float = Field(default=0.0, ge=0, le=1)
+    """A routing reply calls one agent more, which the request does not need."""
+    refusal: float = Field(default=0.0, ge=0, le=1)
+    """An answering agent declines."""
+    malformed: float = Field(default=0.0, ge=0, le=1)
+    """One call of a reply has arguments that cannot be read, and is lost."""
+
+
+class Part(Value):
+    """What a request asks of one agent."""
+
+    agent: str
+    query: str
+    tool: str | None = None
+    """The tool that agent needs for it; None where it answers without one."""
+
+
+class Truth(Value):
+    """What is right for one case: known to whoever made it, and to the simulated models that err from it."""
+
+    case: str
+    """Names the case; with the seed and the place of a call it fixes every draw."""
+    parts: tuple[Part, ...] = ()
+    """In the order asked; empty where nobody should be asked."""

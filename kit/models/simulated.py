@@ -1,0 +1,290 @@
+"""Known-truth models: they answer right, and err, take time and spend tokens by seeded laws, so that a bench can be checked.
+
+A simulated model is no LLM and its figures are nobody's results: its name, its answers and every trace say "simulated". What it
+should do is the truth of the case at hand (`known`); without one it is what the offline stand-in would do. Each draw is fixed by
+seed, case and place of the call in the turn, never by the order in which calls arrive.
+"""
+
+import asyncio
+import hashlib
+import json
+import re
+import struct
+from collections.abc import AsyncIterator, Generator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any, cast
+from zlib import crc32
+
+from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
+from langchain_core.language_models import BaseChatModel, LanguageModelInput
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage
+from langchain_core.messages.ai import UsageMetadata, add_ai_message_chunks
+from langchain_core.messages.tool import tool_call_chunk
+from langchain_core.outputs import ChatGeneration, ChatResult
+from langchain_core.runnables import Runnable, RunnableConfig
+from langchain_core.utils.function_calling import convert_to_openai_tool
+
+from kit.core.law import Law, Truth
+from kit.core.model import ModelSpec
+from kit.models.offline.composition import compose
+from kit.models.offline.conversation import Conversation, Tool, tool_of
+from kit.models.offline.roles import reply as stand_in
+from kit.models.offline.similarity import spoken
+
+NAME = "simulated"
+PREAMBLE = "Simulated: let me look into that."
+REFUSAL = "Simulated: I can't help with that."
+GARBLED = "simulated: unreadable"
+"""Arguments that no reader can make sense of."""
+_MADE = re.compile(r'ask_([\w-]+) with "')
+_truth: ContextVar[Truth | None] = ContextVar("truth", default=None)
+
+
+@contextmanager
+def known(truth: Truth) -> Generator[None]:
+    """Turns started inside are about this case; their tasks inherit it."""
+    token = _truth.set(truth)
+    try:
+        yield
+    finally:
+        _truth.reset(token)
+
+
+@dataclass(frozen=True, slots=True)
+class Draws:
+    """Even draws from 0 to 1 for one call, and a mark of its own."""
+
+    latency: float
+    tokens: float
+    drop: float
+    which: float
+    report: float
+    over: float
+    stray: float
+    refuse: float
+    garble: float
+    mark: int
+
+
+def draws(seed: int, case: str, place: str) -> Draws:
+    """The draws of one call; equal for equal arguments, on every machine."""
+    digest = hashlib.sha512(f"{seed}\0{case}\0{place}".encode("utf-8", "surrogatepass")).digest()
+    *numbers, mark = struct.unpack("<10I", digest[:40])
+    return Draws(*((number + 0.5) / 2**32 for number in numbers), mark=mark)
+
+
+def planted(case: str, agent: str) -> int:
+    """The figure that stands in an agent's simulated answer to a case, so that what became of the answer can be checked."""
+    return crc32(f"{case}/{agent}".encode("utf-8", "surrogatepass")) % 900_000 + 100_000
+
+
+@dataclass(slots=True)
+class Said:
+    """A reply before it is put into a message."""
+
+    text: str = ""
+    calls: list[tuple[str, dict[str, Any]]] = field(default_factory=list[tuple[str, dict[str, Any]]])
+    lost: tuple[str, ...] = ()
+    """Tools of calls whose arguments cannot be read."""
+    refused: bool = False
+
+
+class SimulatedModel(BaseChatModel):
+    """A chat model with a law in place of a mind. Asynchronous; costs microseconds, and its waiting is the loop's."""
+
+    name: str | None = NAME
+    law: Law = Law()
+    seed: int = 0
+
+    @property
+    def _llm_type(self) -> str:
+        return NAME
+
+    @property
+    def spec(self) -> ModelSpec:
+        """What the kit knows of it; its key holds the word "simulated" whatever its name."""
+        name = str(self.name)
+        return ModelSpec(key=name if NAME in name else f"{NAME} {name}", provider=NAME, law=self.law, seed=self.seed)
+
+    def bind_tools(
+        self, tools: Sequence[Any], *, tool_choice: str | None = None, **kwargs: Any
+    ) -> Runnable[LanguageModelInput, AIMessage]:
+        """The model with tools; dicts in OpenAI format are taken as they are."""
+        specs = [convert_to_openai_tool(tool) for tool in tools]
+        return cast("Runnable[LanguageModelInput, AIMessage]", Simulated(self, specs, tool_choice))
+
+    def astream(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> AsyncIterator[Any]:
+        return Simulated(self, (), None).astream(input, config, **kwargs)
+
+    async def _agenerate(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: AsyncCallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> ChatResult:
+        message = await Simulated(self, (), None).ainvoke(messages)
+        return ChatResult(generations=[ChatGeneration(message=message)])
+
+    def _generate(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: CallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> ChatResult:
+        raise NotImplementedError("a simulated model is asynchronous: use ainvoke or astream")
+
+
+class Simulated(Runnable[Any, AIMessage]):
+    """The model with its tools. `astream` takes the call's `place` in its turn; without one the last message stands for it."""
+
+    def __init__(self, model: SimulatedModel, tools: Sequence[Mapping[str, Any]], choice: str | None):
+        self._model, self._choice = model, choice
+        self._tools: list[Tool] = [tool_of(spec) for spec in tools]
+        self._asks = {tool.name.removeprefix("ask_"): tool.name for tool in self._tools if tool.routes}
+        self._own = frozenset(tool.name for tool in self._tools if not tool.routes)
+        self._forced = next((tool for tool in self._tools if tool.name == choice), None)
+        self._weight = len(json.dumps(list(tools))) if tools else 0
+
+    async def astream(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> AsyncIterator[Any]:
+        """The first word after its share of the latency, the rest at its end."""
+        messages = cast("list[BaseMessage]", input if isinstance(input, list) else [HumanMessage(str(input))])
+        talk, truth, law = Conversation(messages), _truth.get(), self._model.law
+        place = str(kwargs.get("place") or messages[-1].text)
+        drawn = draws(self._model.seed, talk.request if truth is None else truth.case, place)
+        said = self._said(talk, truth, place, drawn)
+        seconds = round(law.latency.quantile(drawn.latency), 6)
+        await asyncio.sleep(seconds * law.first)
+        head = said.text.find(" ") + 1
+        if head:
+            yield AIMessageChunk(content=said.text[:head])
+        await asyncio.sleep(seconds * (1 - law.first))
+        yield self._rest(messages, said, said.text[head:], drawn)
+
+    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> AIMessage:
+        chunks = [chunk async for chunk in self.astream(input, config, **kwargs)]
+        whole = add_ai_message_chunks(chunks[0], *chunks[1:])
+        return AIMessage(whole.text, tool_calls=whole.tool_calls, usage_metadata=whole.usage_metadata)
+
+    def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> AIMessage:
+        raise NotImplementedError("a simulated model is asynchronous: use ainvoke or astream")
+
+    def _rest(self, messages: Sequence[BaseMessage], said: Said, text: str, drawn: Draws) -> AIMessageChunk:
+        read = (sum(len(m.content if isinstance(m.content, str) else m.text) for m in messages) + self._weight) // 4
+        wrote = round(self._model.law.tokens.quantile(drawn.tokens))
+        written = [(name, json.dumps(args)) for name, args in said.calls] + [(name, GARBLED) for name in said.lost]
+        return AIMessageChunk(
+            content=text,
+            tool_call_chunks=[
+                tool_call_chunk(name=name, args=args, id=f"sim-{drawn.mark:08x}-{n}", index=n)
+                for n, (name, args) in enumerate(written)
+            ],
+            additional_kwargs={"refusal": REFUSAL} if said.refused else {},
+            usage_metadata=UsageMetadata(input_tokens=read, output_tokens=wrote, total_tokens=read + wrote),
+            response_metadata={"model_name": str(self._model.name)},
+            chunk_position="last",
+        )
+
+    def _said(self, talk: Conversation, truth: Truth | None, place: str, drawn: Draws) -> Said:
+        if truth is None:
+            answer = stand_in(talk, self._tools, self._choice)
+            said = Said(answer.text, [(call.name, call.args) for call in answer.calls])
+        elif self._forced is not None:
+            return self._job(self._forced, talk, truth, drawn)
+        elif talk.role is not None:
+            said = self._held(talk, truth, _agent(place), drawn)
+        elif self._asks:
+            said = self._routed(talk, truth, drawn)
+        else:
+            said = self._worked(talk, truth, _agent(place))
+        if not said.calls:
+            said.refused = not self._asks and drawn.refuse < self._model.law.refusal
+            return Said(refused=True) if said.refused else said
+        return _erring(said, talk, self._asks, self._model.law, drawn)
+
+    def _routed(self, talk: Conversation, truth: Truth, drawn: Draws) -> Said:
+        """An orchestrator calls for every part, one at a time where it is told to, and then puts the results together."""
+        calls = [(self._asks[part.agent], {"query": part.query}) for part in truth.parts if part.agent in self._asks]
+        if talk.in_turns:
+            left = [call for call in calls if call[0] not in talk.called.values()]
+            forgets = bool(talk.called) and drawn.drop < self._model.law.drop
+            calls = [] if forgets else left[:1]
+        if talk.answered and not (talk.in_turns and calls):
+            return Said(compose(talk.request, talk.gathered))
+        preamble = "" if talk.answered else PREAMBLE
+        return Said(preamble if calls else "Simulated answer: there is nothing to look up.", calls)
+
+    def _held(self, talk: Conversation, truth: Truth, agent: str, drawn: Draws) -> Said:
+        """A member of a swarm answers its part and hands the conversation to the next one whose part is open."""
+        left = [part for part in truth.parts if part.agent in self._asks and self._asks[part.agent] not in talk.done]
+        over = [(self._asks[part.agent], {"query": part.query}) for part in left][:1]
+        if not any(part.agent == agent for part in truth.parts):
+            return Said("" if over else "Simulated answer: there is nothing to look up.", over)
+        said = self._worked(talk, truth, agent)
+        return said if said.calls or drawn.drop < self._model.law.drop else Said(said.text, over)
+
+    def _worked(self, talk: Conversation, truth: Truth, agent: str) -> Said:
+        """A specialist calls the tool its part needs and says what that told it; one agent for all calls those of every part."""
+        mine = [part for part in truth.parts if part.agent == agent] or list(truth.parts)
+        calls = {part.tool: {"query": part.query} for part in mine if part.tool in self._own}
+        if calls and not talk.answered:
+            return Said(calls=[(str(tool), args) for tool, args in calls.items()])
+        good = {result.tool: result.text for result in talk.results if not result.failed} if talk.answered else {}
+        done = [part.agent for part in mine if part.tool not in calls or part.tool in good]
+        told = [f"Simulated answer of {spoken(name)}: {planted(truth.case, name)}." for name in dict.fromkeys(done)]
+        return Said(" ".join([*told, *good.values()]) or "Simulated answer: that is not available right now.")
+
+    def _job(self, tool: Tool, talk: Conversation, truth: Truth, drawn: Draws) -> Said:
+        """A structured job: labels from the truth, everything else a word that says what it is."""
+        properties = cast("Mapping[str, Mapping[str, Any]]", tool.schema.get("properties") or {})
+        args: dict[str, Any] = {}
+        for name, spec in properties.items():
+            if name == "labels":
+                labels = [part.agent for part in truth.parts]
+                args[name] = _without(labels, drawn) if len(labels) > 1 and drawn.drop < self._model.law.drop else labels
+            elif spec.get("type") == "string":
+                args[name] = _own_words(talk, truth) if name == "query" else f"Simulated {name.replace('_', ' ')}."
+        return Said(calls=[(tool.name, args)])
+
+
+def _erring(said: Said, talk: Conversation, asks: Mapping[str, str], law: Law, drawn: Draws) -> Said:
+    """The calls of a reply with the law's mistakes in them, each with the count the model reports (SAT-2)."""
+    again = set(_MADE.findall(talk.system)) if "<missing_calls>" in talk.system else set[str]()
+    calls, count = said.calls, len(said.calls)
+    if again:
+        calls = [call for call in calls if call[0].removeprefix("ask_") not in again]
+    chance = law.retry_drop if again and law.retry_drop is not None else law.drop
+    if count > 1 and calls and drawn.drop < chance:
+        calls = _without(calls, drawn)
+        count -= drawn.report < law.under_report
+    others = [name for name in asks.values() if name not in dict(said.calls)]
+    if others and drawn.stray < law.stray:
+        calls = [*calls, (others[int(drawn.which * len(others))], {"query": talk.request})]
+    if not again and drawn.over < law.over_trigger:
+        count += 1
+    count = max(count, len(calls))
+    made = [(name, {**args, "intent_count": count} if name in asks.values() else args) for name, args in calls]
+    if not made or drawn.garble >= law.malformed:
+        return Said(said.text, made)
+    kept = _without(made, drawn)
+    return Said(said.text, kept, tuple(name for name, args in made if (name, args) not in kept))
+
+
+def _agent(place: str) -> str:
+    """Who is called, told by the place of the call: `orchestrator/1.2.rewards:1` is rewards."""
+    return place.rpartition(":")[0].rpartition("/")[2].rpartition(".")[2]
+
+
+def _own_words(talk: Conversation, truth: Truth) -> str:
+    """What the user said for the agent the job names, else for the first."""
+    named = (part.query for part in truth.parts if f"specialist {part.agent};" in talk.request)
+    return next(named, truth.parts[0].query if truth.parts else talk.request)
+
+
+def _without(items: Sequence[Any], drawn: Draws) -> list[Any]:
+    """All but one of the items, the one the draw names."""
+    gone = int(drawn.which * len(items))
+    return [item for place, item in enumerate(items) if place != gone]

@@ -1,0 +1,79 @@
+"""The gateway baseline: a structured-output classifier in front of agents that answer one after another (SAT-20).
+
+It is what agents-as-tools replaced, kept faithful so that the two can be compared: no preamble, no composition, mixed messages in
+sequence. The labels are the deck's cards, so it runs over any deck; the support agent goes first where there is one.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import cast
+
+from langchain_core.messages import HumanMessage, SystemMessage
+
+from kit.core.outcome import AgentCall, Outcome
+from kit.patterns.agents_as_tools import answered
+from kit.patterns.live_slot import live_slot, spoken
+from kit.runtime.agent import Decision, LLMAgent
+from kit.runtime.ask import ROUTE, in_sequence
+from kit.runtime.call_model import call_model
+from kit.runtime.context import RunContext
+from kit.runtime.dispatch import fan_out
+from kit.runtime.guards import echo, verbatim
+from kit.runtime.job import QUERY, run_job
+
+CLASSIFY = "You are a classifier. Classify the user's latest message, and only that one; you do not answer it. The labels:"
+OUTSIDE = "I can't help with that here. What else can I look into for you?"
+"""Said where nothing fits and the deck has no default sub-agent."""
+
+
+async def classifier_gateway(call: AgentCall, ctx: RunContext) -> Outcome:
+    """Classify, then each labelled agent in turn; every agent after the first is asked for what is left of the message."""
+    lead = ctx.turn.agents[call.agent]
+    assert isinstance(lead, LLMAgent)
+    decision = await classified(call, lead, ctx)
+    if not decision.asks:
+        return answered(OUTSIDE, call)
+    async with live_slot(ctx) as slot:
+        first, *rest = decision.asks
+        await fan_out([first], ctx, slot.carry)
+        for ask in rest:
+            await fan_out(await _rewritten(ask, decision, call, ctx), ctx, slot.carry)
+    return spoken(slot, call, ctx)
+
+
+async def classified(call: AgentCall, lead: LLMAgent, ctx: RunContext) -> Decision:
+    """The labels as calls, in the order in which they are made, after a gateway's guards: echo, and the user's own words."""
+    labels = "\n".join(f"{card.id}: {card.description}" for card in lead.sub_cards.values())
+    thread = [SystemMessage(f"{CLASSIFY}\n{labels}{ctx.turn.suffix('')}"), *lead.open(call, ctx)[1:]]
+    reply = await call_model(ctx.turn.jobs[ROUTE], thread, ctx, agent=call.agent, purpose="decide")
+    made = [submitted["args"] for submitted in reply.calls if submitted["name"] == ROUTE]
+    args: Mapping[str, object] = made[0] if made else {}
+    decision = Decision(reply, _in_order(args.get("labels"), args.get("query"), call, lead, ctx))
+    if ctx.turn.guards.echo:
+        decision = echo(decision, call, lead, ctx)
+    return verbatim(decision, call, ctx) if ctx.turn.guards.verbatim and len(decision.asks) == 1 else decision
+
+
+def _in_order(labels: object, query: object, call: AgentCall, lead: LLMAgent, ctx: RunContext) -> tuple[AgentCall, ...]:
+    named = set(cast("list[object]", labels)) if isinstance(labels, list) else set[object]()
+    agents = in_sequence([card.id for card in lead.sub_cards.values() if card.id in named], ctx.turn.support_agent)
+    default = ctx.turn.default_sub_agent
+    if not agents and default is not None and default in ctx.callees:
+        agents = [default]
+    words = query if isinstance(query, str) and query.strip() else call.query
+    return tuple(
+        AgentCall(call_id=f"route-{n}", agent=agent, query=call.query if n > 1 else words, intent_count=len(agents))
+        for n, agent in enumerate(agents, 1)
+    )
+
+
+async def _rewritten(ask: AgentCall, decision: Decision, call: AgentCall, ctx: RunContext) -> Sequence[AgentCall]:
+    """The call with what is left of the message for it, written by the helper model; the whole message where that fails."""
+    others = ", ".join(other.agent for other in decision.asks if other is not ask)
+    material = [HumanMessage(call.query)]
+    text = await run_job(QUERY, ctx.turn.jobs, material, f"For the specialist {ask.agent}; {others} have their parts.", ctx)
+    asks = (decision.asks[0], ask.model_copy(update={"query": text or call.query}))
+    rewritten = replace(decision, asks=asks)
+    if ctx.turn.guards.verbatim:
+        rewritten = verbatim(rewritten, call, ctx)
+    return rewritten.asks[1:]

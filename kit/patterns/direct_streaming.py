@@ -1,0 +1,27 @@
+"""Direct: the same decision and the same fan-out as mediated, but the sub-agents speak to the user themselves (SAT-7)."""
+
+from kit.core.outcome import AgentCall, Outcome
+from kit.patterns.agents_as_tools import composed
+from kit.patterns.live_slot import live_slot, spoken
+from kit.runtime.agent import LLMAgent
+from kit.runtime.context import RunContext
+from kit.runtime.dispatch import fan_out
+from kit.runtime.guards import checked
+
+
+async def direct(call: AgentCall, ctx: RunContext) -> Outcome:
+    """Decide, fan out, and let the first to produce speak live; nobody composes (decisions 1).
+
+    A decision without sub-agents ends as in mediated: the orchestrator answers itself.
+    """
+    lead = ctx.turn.agents[call.agent]
+    assert isinstance(lead, LLMAgent)
+    thread = lead.open(call, ctx)
+    decision = await checked(await lead.decide(thread, call, ctx), thread, call, lead, ctx)
+    if not decision.asks:
+        return await composed(decision, thread, call, lead, ctx)
+    async with live_slot(ctx) as slot:
+        fan = await fan_out(decision.asks, ctx, slot.carry)
+        if decision.own:
+            await lead.tool_messages(decision, fan, ctx)
+    return spoken(slot, call, ctx)

@@ -1,0 +1,152 @@
+"""The live slot: sub-agents that speak to the user themselves, one at a time, the first to produce first (SAT-7, SAT-23)."""
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+from kit.core.event import Separator, Text, TextReplaced
+from kit.core.outcome import AgentCall, Answer, Outcome
+from kit.patterns.agents_as_tools import answered
+from kit.runtime.acknowledge import settle
+from kit.runtime.call_model import Hear
+from kit.runtime.context import RunContext
+from kit.runtime.dispatch import dispatch
+from kit.runtime.stream import Speech
+
+GAP = "\n\n"
+"""Between two parts, for the reader; the separator event is for history alone (SAT-18)."""
+
+
+@dataclass(slots=True)
+class _Part:
+    """What one invocation has to say, as far as it is known."""
+
+    agent: str
+    waiting: deque[str | None] = field(default_factory=deque[str | None])
+    """Pieces not spoken yet; None: what was said before stands for nothing."""
+    said: str = ""
+    """What stands of its words, spoken or waiting."""
+    ended: bool = False
+
+
+class LiveSlot:
+    """One stream to the user, held by one part at a time; the others buffer and follow in the order they began to speak."""
+
+    def __init__(self, ctx: RunContext):
+        self._ctx = ctx
+        self._parts: dict[str, _Part] = {}
+        self._order: list[_Part] = []
+        self._news = asyncio.Event()
+        self._closed = False
+
+    @property
+    def text(self) -> str:
+        """The answers in the order they were spoken."""
+        return GAP.join(part.said.strip() for part in self._order if part.said.strip())
+
+    def listen(self, path: str) -> Hear | None:
+        """The ear for the invocation at `path`: hears its words, and "" when they turn out to lead to a tool call."""
+        part = self._parts.get(path)
+        return None if part is None else lambda piece: self._say(part, piece) if piece else self._take_back(part)
+
+    async def carry(self, call: AgentCall, ctx: RunContext, place: str, ended: dict[str, Outcome]) -> Outcome:
+        """Carries a call out with a voice of its own; what its answer still lacks on the page is said at its end."""
+        part = self._parts[f"{ctx.path}/{place}.{call.agent}"] = _Part(call.agent)
+        try:
+            outcome = await dispatch(call, ctx, place, ended)
+            answer = outcome.text if isinstance(outcome, Answer) else ""
+            if part.said.strip() != answer:
+                self._take_back(part)
+                if answer:
+                    self._say(part, answer)
+            return outcome
+        finally:
+            part.ended = True
+            self._news.set()
+
+    def close(self) -> None:
+        """No further part begins; `drive` ends when the last one has been spoken."""
+        self._closed = True
+        self._news.set()
+
+    async def drive(self) -> None:
+        """Speaks the live part as it comes, then the next: what had waited with a pause after each piece, the rest live."""
+        spoken, waited = 0, False
+        while spoken < len(self._order) or not self._closed:
+            if spoken == len(self._order):
+                waited = False
+                await self._wait()
+                continue
+            await self._speak(self._order[spoken], spoken, flushing=waited)
+            spoken, waited = spoken + 1, True
+
+    def _say(self, part: _Part, text: str) -> None:
+        if part not in self._order:
+            self._order.append(part)
+        part.waiting.append(text)
+        part.said += text
+        self._news.set()
+
+    def _take_back(self, part: _Part) -> None:
+        if part.said:
+            part.waiting.clear()
+            part.waiting.append(None)
+            part.said = ""
+            self._news.set()
+
+    async def _speak(self, part: _Part, position: int, *, flushing: bool) -> None:
+        turn = self._ctx.turn
+        gap = GAP if any(before.said for before in self._order[:position]) else ""
+        speech, began, lead = Speech(self._ctx, "answer"), len(turn.log.events), gap
+        if position:
+            self._ctx.emit(Separator(agent=part.agent))
+        while part.waiting or not part.ended:
+            if not part.waiting:
+                flushing = False
+                await self._wait()
+                continue
+            piece = part.waiting.popleft()
+            if piece is None:
+                speech.end()
+                self._retract(began)
+                speech, began, lead = Speech(self._ctx, "answer"), len(turn.log.events), gap
+            else:
+                speech.say(lead + piece)
+                lead = ""
+            if flushing:
+                await asyncio.sleep(turn.flush_seconds)
+        speech.end()
+
+    def _retract(self, began: int) -> None:
+        if any(isinstance(event.body, Text) for event in self._ctx.turn.log.events[began:]):
+            self._ctx.emit(TextReplaced(from_seq=began, text=""))
+
+    async def _wait(self) -> None:
+        self._news.clear()
+        await self._news.wait()
+
+
+@asynccontextmanager
+async def live_slot(ctx: RunContext) -> AsyncGenerator[LiveSlot]:
+    """A slot for one turn; when the block ends every part has been spoken, and when it is left otherwise nothing more is said."""
+    slot = LiveSlot(ctx)
+    driver = asyncio.create_task(slot.drive(), name=f"live slot {ctx.turn.log.turn_id}")
+    ctx.turn.slot = slot
+    try:
+        yield slot
+        slot.close()
+        await driver
+    finally:
+        ctx.turn.slot = None
+        driver.cancel()
+        await asyncio.gather(driver, return_exceptions=True)
+
+
+def spoken(slot: LiveSlot, call: AgentCall, ctx: RunContext) -> Outcome:
+    """The answer of a turn whose text is out: what it owes is appended, in the fixed words (decisions 1)."""
+    text = settle(slot.text, ctx)
+    if slot.text and text.startswith(slot.text) and len(text) > len(slot.text):
+        ctx.emit(Text(channel="answer", text=text[len(slot.text) :]))
+    return answered(text, call)

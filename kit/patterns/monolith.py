@@ -1,0 +1,103 @@
+"""Monolith: one agent with every tool and every prompt of the deck, and nobody to ask (SO-18)."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from langchain_core.messages.tool import ToolCall
+
+from kit.compose.deck import Deck
+from kit.compose.registry import Registry
+from kit.core.card import AgentCard
+from kit.core.outcome import AgentCall, Answer, Failure, Outcome, Reason, Timing
+from kit.patterns.agents_as_tools import MAX_ROUNDS, answered, owned_up
+from kit.runtime.agent import LLMAgent
+from kit.runtime.context import Agent, RunContext
+from kit.runtime.raw import scrub
+from kit.tools.tool import ToolResult
+
+
+def one_agent(deck: Deck) -> Deck:
+    """The same deck with the orchestrator holding all tools and blocks of its sub-agents, which nobody calls any more."""
+    lead = deck.cards[deck.settings.orchestrator]
+    cards = (lead, *deck.active_sub_agents(lead))
+    union = lead.model_copy(
+        update={
+            "tools": tuple(dict.fromkeys(tool for card in cards for tool in deck.tools_on(card))),
+            "tool_grants": {},
+            "tool_config": {tool: config for card in cards for tool, config in card.tool_config.items()},
+            "prompt_blocks": tuple(dict.fromkeys([*_kept(lead, deck), *(b for card in cards[1:] for b in card.prompt_blocks)])),
+            "sub_agents": (),
+        }
+    )
+    settings = deck.settings.model_copy(update={"default_sub_agent": None, "support_agent": None})
+    return replace(deck, cards=Registry("card", {**deck.cards, union.id: union}), settings=settings)
+
+
+def _kept(lead: AgentCard, deck: Deck) -> list[str]:
+    """The orchestrator's blocks without its instructions, which say how to route."""
+    return [block for block in lead.prompt_blocks if deck.blocks[block].category != "instructions"]
+
+
+async def monolith(call: AgentCall, ctx: RunContext) -> Outcome:
+    """Model and tools until there is nothing more to call. A tool call stands for the part of the agent whose tool it is.
+
+    So the same acknowledgement holds: a part of which every tool failed is owned up to (PC2-FR-14).
+    """
+    lead = ctx.turn.agents[call.agent]
+    assert isinstance(lead, LLMAgent)
+    thread = lead.open(call, ctx)
+    reply = (await lead.decide(thread, call, ctx)).reply
+    results: list[tuple[ToolCall, ToolResult]] = []
+    clean = True
+    while reply.calls and ctx.turn.rounds < MAX_ROUNDS:
+        ctx.turn.rounds += 1
+        ctx.ledger.before_tools(len(reply.calls))
+        done = await lead.call_tools(reply.calls, ctx)
+        thread += [reply.message, *(message for message, _ in done)]
+        results += zip(reply.calls, (result for _, result in done), strict=True)
+        clean = _note_parts(results, call, ctx)
+        reply = (await lead.compose(thread, call, ctx, live=clean, news=len(done))).reply
+    text = reply.text.strip()
+    return answered(await owned_up(text, lead, thread, call, ctx, clean=clean) if results else scrub(text, ctx), call)
+
+
+def _note_parts(results: Sequence[tuple[ToolCall, ToolResult]], call: AgentCall, ctx: RunContext) -> bool:
+    """Keeps what became of each agent's part: an answer when one of its tools gave data. True when nothing is owed."""
+    owners = owned(ctx.turn.agents, call.agent)
+    parts: dict[str, list[tuple[ToolCall, ToolResult]]] = {}
+    for made, result in results:
+        if made["name"] in owners:
+            parts.setdefault(owners[made["name"]], []).append((made, result))
+    now = Timing(started=0.0, ended=ctx.turn.log.now())
+    outcomes = [_part(agent, mine, now) for agent, mine in parts.items()]
+    ctx.turn.outcomes[:] = outcomes
+    ctx.turn.emitted[:] = [AgentCall(call_id=o.call_id, agent=o.agent, query=call.query) for o in outcomes]
+    return all(isinstance(outcome, Answer) and not outcome.reservation for outcome in outcomes)
+
+
+def _part(agent: str, mine: Sequence[tuple[ToolCall, ToolResult]], timing: Timing) -> Outcome:
+    call_id = mine[0][0]["id"] or agent
+    faults: list[Reason] = [result.fault for _, result in mine if result.fault]
+    if len(faults) == len(mine):
+        detail = "; ".join(f"{result.fault}: {result.detail}" for _, result in mine)
+        return Failure(call_id=call_id, agent=agent, axis="data", reason=faults[0], detail=detail, timing=timing)
+    good = [result for _, result in mine if not result.fault]
+    return Answer(
+        call_id=call_id,
+        agent=agent,
+        text="\n".join(result.text for result in good),
+        components=tuple(component for result in good for component in result.components),
+        caveat=" ".join(dict.fromkeys(result.caveat for result in good if result.caveat)) or None,
+        data_faults=tuple(fault for fault in faults if fault != "not_allowed"),
+        timing=timing,
+    )
+
+
+def owned(agents: Mapping[str, Agent], lead: str) -> dict[str, str]:
+    """Tool id -> the agent whose card holds it, the first where several do."""
+    found: dict[str, str] = {}
+    for agent in agents.values():
+        card: AgentCard = agent.card
+        for tool in card.tools if card.id != lead else ():
+            found.setdefault(tool, card.id)
+    return found

@@ -1,0 +1,51 @@
+"""Supervisor: the orchestrator asks one sub-agent at a time and decides again after each."""
+
+from langchain_core.messages import SystemMessage
+
+from kit.core.event import Guarded
+from kit.core.outcome import AgentCall, Outcome
+from kit.patterns.agents_as_tools import answered, owned_up
+from kit.runtime.agent import Decision, LLMAgent
+from kit.runtime.context import RunContext
+from kit.runtime.dispatch import fan_out
+from kit.runtime.guards import checked, tidy, verbatim
+from kit.runtime.raw import scrub
+
+TURNS = "Call one tool at a time. After each result you decide again: call the next one, or answer when nothing is missing."
+
+OFF = {"failsafe": False, "overlap": False, "verbatim": False}
+"""Guards that compare a decision with the whole message: here it is about one part of it by design."""
+
+
+async def supervisor(call: AgentCall, ctx: RunContext) -> Outcome:
+    """Decide, ask one, decide again, until the model answers; at most as many steps as the cap has calls, and one."""
+    lead = ctx.turn.agents[call.agent]
+    assert isinstance(lead, LLMAgent)
+    thread = lead.open(call, ctx)
+    thread[0] = SystemMessage(f"{thread[0].text}\n\n{TURNS}")
+    words = ctx.turn.guards.verbatim
+    ctx.turn.guards = ctx.turn.guards.model_copy(update=OFF)
+    decision = _first(await checked(await lead.decide(thread, call, ctx), thread, call, lead, ctx), ctx)
+    if words and [ask.intent_count or 1 for ask in decision.asks] == [1]:
+        decision = verbatim(decision, call, ctx)
+    steps, clean = 0, True
+    while decision.calls and steps <= ctx.turn.cap:
+        steps += 1
+        fan = await fan_out(decision.asks, ctx)
+        clean = clean and fan.clean
+        news = await lead.tool_messages(decision, fan, ctx)
+        thread += news
+        decision = _first(tidy(await lead.compose(thread, call, ctx, live=clean, news=len(news) - 1), ctx), ctx)
+    if not steps:
+        return answered(scrub(decision.text, ctx), call)
+    return answered(await owned_up(decision.text, lead, thread, call, ctx, clean=clean), call)
+
+
+def _first(decision: Decision, ctx: RunContext) -> Decision:
+    """The decision with its first call alone, in the model's own form: the others were never made, and may be made next."""
+    if len(decision.asks) < 2:
+        return decision
+    for ask in decision.asks[1:]:
+        reason = "one at a time: the supervisor decides again after the first"
+        ctx.emit(Guarded(guard="one_at_a_time", action="dropped", agent=ask.agent, call_id=ask.call_id, reason=reason))
+    return decision.calling(decision.asks[:1])

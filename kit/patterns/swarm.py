@@ -1,0 +1,66 @@
+"""Swarm: nobody routes; the agent that holds the conversation answers its part and hands it to the next card as an outcome."""
+
+from dataclasses import replace
+
+from kit.compose.deck import Block, Deck
+from kit.compose.registry import Registry
+from kit.core.event import Guarded
+from kit.core.outcome import AgentCall, Answer, FanOut, Outcome
+from kit.patterns.live_slot import live_slot, spoken
+from kit.runtime.agent import LLMAgent
+from kit.runtime.context import RunContext
+from kit.runtime.dispatch import fan_out
+
+HOLD = """You share this conversation with other specialists, and you hold it now. Answer the part that is yours, then hand the \
+rest over by calling the one whose part it is. When nothing of it is yours, hand it over without a word.
+Your part: {part}"""
+
+
+def peers(deck: Deck) -> Deck:
+    """The same deck with every sub-agent able to call every other one: a call is a hand-over, and runs nothing by itself."""
+    members = deck.active_sub_agents(deck.cards[deck.settings.orchestrator])
+    ids = [card.id for card in members]
+    cards, blocks = dict(deck.cards), dict(deck.blocks)
+    for card in members:
+        part = " ".join(card.description.split())
+        hold = Block(id=f"swarm-{card.id}", category="instructions", owner="platform", text=HOLD.format(part=part))
+        others = tuple(other for other in ids if other != card.id)
+        blocks[hold.id] = hold
+        cards[card.id] = card.model_copy(update={"sub_agents": others, "prompt_blocks": (*card.prompt_blocks, hold.id)})
+    return replace(deck, cards=Registry("card", cards), blocks=Registry("block", blocks))
+
+
+async def swarm(call: AgentCall, ctx: RunContext) -> Outcome:
+    """Whoever spoke last gets the whole message; it travels from hand to hand until nobody hands it on. The cap counts hands."""
+    lead = ctx.turn.agents[call.agent]
+    assert isinstance(lead, LLMAgent)
+    holder: str | None = _entry(lead, ctx)
+    told: list[str] = []
+    async with live_slot(ctx) as slot:
+        while holder is not None:
+            ask = AgentCall(
+                call_id=f"hand-{len(told) + 1}", agent=holder, query=call.query, prior_context="\n".join(told) or None
+            )
+            fan = await fan_out([ask], ctx, slot.carry)
+            told += [f"Answered already by {o.agent}: {o.text if isinstance(o, Answer) else ''}" for o in fan.outcomes]
+            holder = _next(fan, ctx)
+    return spoken(slot, call, ctx)
+
+
+def _entry(lead: LLMAgent, ctx: RunContext) -> str | None:
+    """Who holds the conversation when the turn begins: the last to speak in the turn before, else the default, else the first."""
+    members = [card.id for card in lead.sub_cards.values()]
+    wanted = (*reversed(ctx.turn.dynamic.in_play), ctx.turn.default_sub_agent, *members)
+    return next((agent for agent in wanted if agent in members), None)
+
+
+def _next(fan: FanOut, ctx: RunContext) -> str | None:
+    """Whom the conversation was handed to; nobody gets it back in one turn, so that it cannot go round."""
+    over = next((o.hands_to for o in fan.outcomes if isinstance(o, Answer)), None)
+    if over is None:
+        return None
+    if any(outcome.agent == over.agent for outcome in ctx.turn.outcomes):
+        reason = "it has held the conversation in this turn already"
+        ctx.emit(Guarded(guard="no_return", action="dropped", agent=over.agent, call_id=over.call_id, reason=reason))
+        return None
+    return over.agent
