@@ -22,9 +22,10 @@ from kit.patterns import PATTERNS, STAGES
 from kit.patterns.topology import arranged
 from kit.runtime.cassette import Cassette
 from kit.runtime.faulty import faulty_team
+from kit.runtime.host import Pattern
 from kit.runtime.recorder import Recorder, Sink
 from kit.runtime.team import Models, Reach, Team, bind
-from kit.runtime.turn import Pattern, Turn, run_turn
+from kit.runtime.turn import Turn, run_turn
 from kit.settings import Settings
 from kit.stores.protocol import Store
 from kit.stores.sqlite import SqliteStore

@@ -12,7 +12,8 @@ from kit.models.scripted import Line
 from kit.runtime.api_agent import ApiAgent
 from kit.runtime.context import RunContext
 from kit.runtime.dispatch import fan_out
-from kit.runtime.turn import Pattern, Reply, run_turn
+from kit.runtime.host import Pattern
+from kit.runtime.turn import Reply, run_turn
 from kit.settings import Settings
 from kit.wire import open_kit
 from tests.kits import ALICE, SmallKit, answering, asks, failing, small_kit, stitched

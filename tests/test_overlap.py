@@ -7,8 +7,9 @@ from kit.bench.routing import RoutingKit
 from kit.core.context import Principal, Session
 from kit.core.trace import Trace
 from kit.patterns.agents_as_tools import mediated
+from kit.runtime.host import Pattern
 from kit.runtime.team import bind
-from kit.runtime.turn import Pattern, run_turn
+from kit.runtime.turn import run_turn
 
 SESSION = Session(id="s", principal=Principal(tenant_id="acme", user_id="alice"))
 

@@ -32,8 +32,9 @@ from kit.runtime.context import RunContext
 from kit.runtime.dispatch import fan_out
 from kit.runtime.faulty import faulty_team
 from kit.runtime.guards import checked
+from kit.runtime.host import Pattern
 from kit.runtime.team import Team, bind
-from kit.runtime.turn import Pattern, Reply, Turn, run_turn
+from kit.runtime.turn import Reply, Turn, run_turn
 from kit.tools.enricher import UNAVAILABLE, structured
 from kit.tools.tool import ToolResult, tool_context
 

@@ -24,8 +24,9 @@ from kit.runtime.agent import LLMAgent
 from kit.runtime.clock import run_virtual
 from kit.runtime.context import RunContext
 from kit.runtime.dispatch import fan_out
+from kit.runtime.host import Pattern
 from kit.runtime.team import bind
-from kit.runtime.turn import Pattern, run_turn
+from kit.runtime.turn import run_turn
 
 Seconds = Mapping[str, float]
 """Agent id -> how long its model takes to answer."""

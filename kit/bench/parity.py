@@ -15,7 +15,8 @@ from kit.core.picture import Picture, told
 from kit.core.record import Message
 from kit.core.value import Value
 from kit.core.words import words
-from kit.runtime.turn import Host, Reply, run_turn
+from kit.runtime.host import Host
+from kit.runtime.turn import Reply, run_turn
 
 Category = Literal[
     "support", "greeting", "image", "echo", "mixed", "no_carry_forward", "no_reformulation", "follow_up", "out_of_range"

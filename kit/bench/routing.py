@@ -19,9 +19,10 @@ from kit.core.outcome import AgentCall, Answer, Outcome
 from kit.core.record import Message
 from kit.patterns.agents_as_tools import mediated
 from kit.runtime.context import RunContext
+from kit.runtime.host import Host, Pattern
 from kit.runtime.recorder import Recorder
 from kit.runtime.team import Models, Reach, Team, bind
-from kit.runtime.turn import Host, Pattern, run_turn
+from kit.runtime.turn import run_turn
 from kit.stores.sqlite import SqliteStore
 
 CAP = 8

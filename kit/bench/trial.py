@@ -11,8 +11,9 @@ from kit.core.context import Session
 from kit.core.fault import parse_all
 from kit.core.injection import injected
 from kit.core.record import Message
+from kit.runtime.host import Host, Pattern
 from kit.runtime.reply import Reply
-from kit.runtime.turn import Host, Pattern, run_turn
+from kit.runtime.turn import run_turn
 
 K = TypeVar("K", bound=Host)
 

@@ -9,7 +9,7 @@ from kit.patterns.direct_streaming import direct
 from kit.patterns.monolith import monolith, one_agent
 from kit.patterns.supervisor import supervisor
 from kit.patterns.swarm import peers, swarm
-from kit.runtime.turn import Pattern
+from kit.runtime.host import Pattern
 
 PATTERNS: Mapping[str, Pattern] = {
     "mediated": mediated,

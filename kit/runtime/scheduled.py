@@ -3,7 +3,8 @@
 import uuid
 
 from kit.core.context import Principal, Session
-from kit.runtime.turn import Host, Turn, run_turn
+from kit.runtime.host import Host
+from kit.runtime.turn import Turn, run_turn
 
 
 def run_scheduled(message: str, target: Principal, kit: Host, *, job: str, location: str | None = None) -> Turn:

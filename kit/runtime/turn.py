@@ -4,57 +4,34 @@ import asyncio
 import logging
 import time
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Sequence
-from typing import Any, Protocol
+from collections.abc import AsyncIterator, Callable, Generator, Sequence
+from typing import Any
 
 from kit.core.context import DynamicContext, InheritedContext, Session
 from kit.core.errors import SessionError, StoreError
 from kit.core.event import Completed, Event, Routing, Spent, Text, TextReplaced, Thinking, TurnStarted
 from kit.core.injection import planned
-from kit.core.outcome import AgentCall, Answer, Outcome
+from kit.core.outcome import AgentCall, Answer
 from kit.core.picture import Picture, told
 from kit.core.record import Message, Recalled, TurnRecord
 from kit.core.transcript import transcript
 from kit.runtime.acknowledge import rescued
 from kit.runtime.alert import sound
 from kit.runtime.budget import root_ledger
-from kit.runtime.cassette import Cassette
 from kit.runtime.context import RunContext, TurnState
 from kit.runtime.dispatch import guarded
+from kit.runtime.host import Host, Pattern
 from kit.runtime.log import TurnLog
 from kit.runtime.memory import Memory
 from kit.runtime.message import clean, counted, decline
 from kit.runtime.narration import MARK, narration
-from kit.runtime.recorder import Recorder
 from kit.runtime.reply import Reply, Status
 from kit.runtime.rollup import dialogue, record_of, routing_of
 from kit.runtime.stream import Progress
-from kit.runtime.team import Team
-from kit.stores.protocol import Store
 
 log = logging.getLogger("kit.turn")
-Pattern = Callable[[AgentCall, RunContext], Awaitable[Outcome]]
 LATE = 1.0
 """Seconds that old turns may still be summed up for once the answer is given; what is not done then is tried again next time."""
-
-
-class Host(Protocol):
-    """What a turn needs of the kit that runs it."""
-
-    @property
-    def team(self) -> Team: ...
-    @property
-    def store(self) -> Store: ...
-    @property
-    def recorder(self) -> Recorder: ...
-    @property
-    def cassette(self) -> Cassette | None: ...
-    @property
-    def pattern(self) -> Pattern: ...
-    @property
-    def today(self) -> str:
-        """The date prompts carry."""
-        ...
 
 
 class Turn:

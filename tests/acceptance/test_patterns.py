@@ -293,7 +293,7 @@ async def test_supervisor_may_change_its_mind_after_a_result() -> None:
 
 
 async def test_supervisor_ends_at_the_cap_whatever_its_model_wants() -> None:
-    lead = ScriptedModel(lambda _: asks("shop", text="", query="again"))
+    lead = ScriptedModel(lambda seen: asks("shop", text="", query=f"again, for the {len(seen)}th time"))
     reply = await ask(small_kit(lead, {"shop": answering("S, 4,975 of them")}, cap=3), "supervisor")
     assert [o.agent for o in reply.outcomes] == ["shop"] * 3 and reply.routing.cap_behavior == "over"
     assert "4,975" in reply.text and reply.status == "ok"

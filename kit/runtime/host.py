@@ -1,0 +1,33 @@
+"""What a turn needs of whoever runs it, and how it is orchestrated."""
+
+from collections.abc import Awaitable, Callable
+from typing import Protocol
+
+from kit.core.outcome import AgentCall, Outcome
+from kit.runtime.cassette import Cassette
+from kit.runtime.context import RunContext
+from kit.runtime.recorder import Recorder
+from kit.runtime.team import Team
+from kit.stores.protocol import Store
+
+Pattern = Callable[[AgentCall, RunContext], Awaitable[Outcome]]
+"""A way to orchestrate: the root call in, the turn's outcome out."""
+
+
+class Host(Protocol):
+    """What a turn needs of the kit that runs it."""
+
+    @property
+    def team(self) -> Team: ...
+    @property
+    def store(self) -> Store: ...
+    @property
+    def recorder(self) -> Recorder: ...
+    @property
+    def cassette(self) -> Cassette | None: ...
+    @property
+    def pattern(self) -> Pattern: ...
+    @property
+    def today(self) -> str:
+        """The date prompts carry."""
+        ...
