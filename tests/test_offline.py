@@ -207,6 +207,16 @@ def test_composer_keeps_every_fact_in_the_order_asked_and_says_it_once():
     assert text.count("They expire on 2 May") == 1
 
 
+def test_composer_names_each_part_and_sets_a_long_list_item_by_item():
+    listing = "Coffee offers: 200 points on A; 100 points on B; 50 points on C. You bought two."
+    text = composed(("rewards", "You have 12,450 points; 75 more are pending.", "success"), ("shop", listing, "success"))
+    assert text.split("\n\n")[0] == "**Rewards:** You have 12,450 points; 75 more are pending."
+    assert "**Shop:** Coffee offers:\n- 200 points on A\n- 100 points on B\n- 50 points on C." in text and text.endswith(
+        "You bought two."
+    )
+    assert composed(("rewards", "You have 12,450 points.", "success")) == "You have 12,450 points."
+
+
 @pytest.mark.req("PC2-FR-14")
 def test_composer_owns_up_to_what_failed_and_what_was_left_out():
     text = composed(("support", LATE, "error"), ("rewards", "You have 12,450 points.", "success"), ("play", LEFT, "error"))

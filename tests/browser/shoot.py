@@ -14,7 +14,7 @@ from tests.browser.stage import ROOT, Served, Visitor, browser, serve, visit
 PICTURES = ROOT / "docs" / "screenshots"
 MIXED = "My receipt didn't scan, how many points do I have, and find coffee deals"
 DESK = {"width": 1280, "height": 800}
-TALL = {"width": 1280, "height": 1130}
+TALL = {"width": 1280, "height": 1230}
 PHONE = {"width": 390, "height": 844}
 
 

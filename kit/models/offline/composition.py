@@ -74,7 +74,7 @@ def itemised(text: str) -> str:
     lines: list[str] = []
     for piece in sentences(text):
         head, colon, rest = piece.partition(": ")
-        items = rest.rstrip(".").split("; ")
+        items = rest.split("; ")
         if colon and len(items) >= 3 and ";" not in head:
             lines += [f"{head}:", *(f"- {item}" for item in items), ""]
         elif lines and lines[-1]:
