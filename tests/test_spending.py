@@ -19,6 +19,7 @@ from kit.core.outcome import total
 from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.agent import LLMAgent
 from kit.runtime.call_model import BoundModel
+from kit.runtime.job import JOBS
 from kit.runtime.metrics import metrics
 from kit.runtime.spending import EXTRA
 from kit.runtime.team import Reach, Team, bind
@@ -156,7 +157,7 @@ def test_a_deck_names_the_cheaper_models_and_bind_takes_them() -> None:
     deck = load_deck(Settings().deck, TOOL_IDS)
     tools: Any = {name: _nothing(name) for name in TOOL_IDS}
     team = bind(deck, None, tools, Reach(api_key="k"))
-    assert {job.spec.key for job in team.jobs.values()} == {deck.settings.helper_model} == {"gpt-5.4-nano"}
+    assert {team.jobs[name].spec.key for name in JOBS} == {deck.settings.helper_model} == {"gpt-5.4-nano"}
     assert team.orchestrator.composer is None  # the orchestrator's own model words the answer unless the deck says otherwise
     cheaper = replace(deck, settings=deck.settings.model_copy(update={"compose_model": "gpt-5.4-nano"}))
     composer = bind(cheaper, None, tools, Reach(api_key="k")).orchestrator.composer

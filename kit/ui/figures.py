@@ -8,9 +8,9 @@ from kit.runtime.metrics import Metrics
 from kit.ui.view import label
 from kit.ui.waterfall import took
 
-Unit = Literal["count", "seconds", "share", "each"]
-Group = Literal["Routing", "Sub-agents", "Failures", "Whose data", "Progress", "Judged by labels"]
-GROUPS: tuple[Group, ...] = ("Routing", "Sub-agents", "Failures", "Whose data", "Progress", "Judged by labels")
+Unit = Literal["count", "seconds", "share", "each", "dollars"]
+Group = Literal["Routing", "Sub-agents", "Failures", "Whose data", "Progress", "Spending", "Judged by labels"]
+GROUPS: tuple[Group, ...] = ("Routing", "Sub-agents", "Failures", "Whose data", "Progress", "Spending", "Judged by labels")
 
 
 class Figure(Value):
@@ -154,6 +154,17 @@ FIGURES: tuple[Figure, ...] = (
         ),
     ),
     *_figures(
+        "Spending",
+        ("model_calls_total", "Model calls", "count", "Calls of a model, by what they were for."),
+        ("model_calls_per_turn", "Model calls a turn", "each", "The same over all turns."),
+        ("turns_with_model_call", "Turns with such a call", "count", "Turns in which a model was called for this."),
+        ("tokens_total", "Tokens", "count", "Tokens in and out of those calls."),
+        ("cost_dollars_total", "Cost", "dollars", "Of those calls; empty where no price is known."),
+        ("cost_dollars_per_turn", "Cost a turn", "dollars", "The same over all turns."),
+        ("extra_cost_dollars_per_turn", "Extra calls, a turn", "dollars", "Composing, what is carried over, and summaries."),
+        ("extra_cost_dollars_per_user", "Extra calls, a user", "dollars", "The same over the users of this window."),
+    ),
+    *_figures(
         "Judged by labels",
         (
             "routing_accuracy",
@@ -208,6 +219,8 @@ def read(value: Any, unit: Unit) -> str:
             return f"{value:.0%}" if value in (0, 1) or value >= 0.1 else f"{value:.1%}"
         case "each":
             return f"{value:.2f}".rstrip("0").rstrip(".")
+        case "dollars":
+            return f"${value:,.4f}" if value else "$0"
 
 
 def agents_table(found: Metrics) -> tuple[list[str], list[list[str]]]:

@@ -111,6 +111,8 @@ def _groups(found: Metrics) -> None:
     for place, group in zip(st.columns(2, gap="large"), ("Whose data", "Progress"), strict=True):
         place.markdown(f"#### {group}")
         place.html(_lines_html(known[group]))
+    st.markdown("#### Spending")
+    st.html(_lines_html(known["Spending"]))
     st.markdown("#### Judged by labels")
     st.html(_lines_html(known["Judged by labels"], empty="needs labels"))
     st.file_uploader("Labels, a line of JSON for each turn (docs/metrics.md says which fields)", type=["jsonl"], key="m-labels")
