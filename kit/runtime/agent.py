@@ -163,7 +163,8 @@ class LLMAgent:
             ToolMessage(text, tool_call_id=call_id, status="error" if failed else "success")
             for call_id, (text, failed) in told.items()
         ]
-        messages += [message for message, _ in await self._call_tools(decision.own, ctx)]
+        if decision.own:
+            messages += [message for message, _ in await self._call_tools(decision.own, ctx)]
         return [decision.reply.message, *messages]
 
     def _voice(self, limit: float | None = None) -> Voice:
