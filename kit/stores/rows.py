@@ -8,21 +8,20 @@ from pydantic import TypeAdapter
 from pydantic_core import PydanticSerializationError
 
 from kit.core.event import Event
-from kit.core.record import TurnRecord
+from kit.core.record import Measures, TurnRecord
 
 COLUMNS = tuple(TurnRecord.model_fields)
 _LISTS = ("invoked", "failed")
+_UNMEASURED: Measures = TurnRecord.model_fields["measures"].default
+_BARE = _UNMEASURED.model_dump_json()
 _log = TypeAdapter(list[Event])
 
 
 def row_of(turn: TurnRecord) -> list[Any]:
     """Its fields in the order of COLUMNS."""
-    lists = {name: json.dumps(getattr(turn, name)) for name in _LISTS}
-    try:
-        measures = turn.measures.model_dump_json()
-    except PydanticSerializationError:
-        measures = _worded(turn.measures.model_dump())
-    fields = {**vars(turn), **lists, "measures": measures}
+    fields = {**vars(turn), "measures": _BARE if turn.measures is _UNMEASURED else _measures_of(turn.measures)}
+    for name in _LISTS:
+        fields[name] = json.dumps(fields[name]) if fields[name] else "[]"
     return [fields[name] for name in COLUMNS]
 
 
@@ -48,6 +47,13 @@ def record_of(row: Sequence[Any]) -> TurnRecord:
 def events_of(log: str) -> list[Event]:
     """The events of such a list."""
     return _log.validate_json(log)
+
+
+def _measures_of(measures: Measures) -> str:
+    try:
+        return measures.model_dump_json()
+    except PydanticSerializationError:
+        return _worded(measures.model_dump())
 
 
 def _worded(value: Any) -> str:
