@@ -315,6 +315,7 @@ def test_a_file_of_before_measures_were_kept_is_opened_and_counted(tmp_path: Pat
     store = SqliteStore(path)
     store.end_turn(row("old"), [], [])
     store._db.execute("ALTER TABLE turns DROP COLUMN measures")
+    store._db.execute("PRAGMA user_version = 2")
     store.close()
     store = SqliteStore(path)
     found: Metrics = metrics(store)

@@ -7,7 +7,6 @@ import pytest
 from kit.compose.models import build_model, check_orchestrator, load_models
 from kit.core.errors import BindError, DeckError, UnknownId
 from kit.core.model import ModelSpec
-from kit.core.outcome import Usage
 
 
 def models(folder: Path, text: str) -> Path:
@@ -20,7 +19,7 @@ def test_a_spec_takes_its_key_from_the_file_and_offline_is_always_there(tmp_path
     specs = load_models(models(tmp_path, "small:\n  provider: openai\n  effort: low\n  price_in: 0.5\n  price_out: 2\n"))
     assert list(specs) == ["offline", "small"]
     assert specs["small"] == ModelSpec(key="small", provider="openai", effort="low", price_in=0.5, price_out=2.0)
-    assert specs["small"].cost(Usage(input_tokens=1_000_000, output_tokens=500_000)) == 1.5
+    assert specs["small"].price(1_000_000, 500_000) == 1.5
     with pytest.raises(UnknownId, match=r"unknown model 'smal': did you mean 'small'\?"):
         specs["smal"]
 

@@ -14,7 +14,7 @@ import pytest
 from kit.core.context import Session
 from kit.core.errors import StoreError
 from kit.core.event import Component, Event
-from kit.core.record import Feedback, Message
+from kit.core.record import Feedback, Message, Note
 from kit.core.trace import trace_of
 from kit.stores.protocol import Store
 from kit.stores.sqlite import SCHEMA, SqliteStore
@@ -148,6 +148,62 @@ def test_an_odd_payload_costs_nobody_the_turn(store: SqliteStore, odd: object) -
     kept = store.events("t1")
     assert len(kept) == len(events)
     assert isinstance(kept[7].body, Component) and kept[7].body.payload["sku"] == "B1"
+
+
+def test_half_a_surrogate_pair_in_a_text_costs_nobody_the_turn(store: SqliteStore) -> None:
+    store.begin_turn(a_turn())
+    ended = a_turn().model_copy(update={"status": "ok", "text": "so \ud83d", "invoked": ("shop\ud83d",)})
+    said = Message(turn_id="t1", role="assistant", text="so \ud83d")
+    store.end_turn(ended, some_events(), [said], {"summary": Note(value="\ud83d", at=1.0)})
+    kept = store.turn("t1")
+    assert kept is not None and (kept.status, kept.text) == ("ok", "so ?")
+    assert [line.text for line in store.history("s1")] == ["so ?"] and len(store.events("t1")) == len(some_events())
+
+
+OLD = """
+CREATE TABLE turns (
+  id TEXT PRIMARY KEY, session_id TEXT NOT NULL, tenant_id TEXT NOT NULL, user_id TEXT NOT NULL, message TEXT NOT NULL,
+  pattern TEXT NOT NULL, model TEXT NOT NULL, started_at REAL NOT NULL, seconds REAL, status TEXT NOT NULL, text TEXT NOT NULL,
+  invoked TEXT NOT NULL, failed TEXT NOT NULL, intent_count INTEGER NOT NULL, cap INTEGER NOT NULL, cap_behavior TEXT NOT NULL,
+  ttft REAL, input_tokens INTEGER NOT NULL, output_tokens INTEGER NOT NULL, model_calls INTEGER NOT NULL,
+  tool_calls INTEGER NOT NULL, cost REAL, owner TEXT NOT NULL);
+CREATE TABLE events (
+  turn_id TEXT NOT NULL, seq INTEGER NOT NULL, at REAL NOT NULL, kind TEXT NOT NULL, span_id TEXT NOT NULL, parent_span_id TEXT,
+  event TEXT NOT NULL, PRIMARY KEY (turn_id, seq));
+CREATE VIEW spans AS SELECT turn_id FROM events;
+"""
+"""What a file of schema 2 held, as far as this is another one."""
+
+
+def test_a_file_with_a_table_of_events_keeps_every_one_of_them(path: Path) -> None:
+    with sqlite3.connect(path) as old:
+        old.executescript(OLD)
+        turn = (
+            "INSERT INTO turns VALUES (?, 's1', 'acme', 'ann', 'hi', 'p', 'm', ?, 1.0, ?, 'yo', '[]', '[]', 1, 4, 'within', 0.1,"
+            " 1, 1, 1, 0, 0, 'x')"
+        )
+        old.executemany(turn, [("t1", 1.0, "ok"), ("t2", 2.0, "running"), ("t3", 3.0, "failed")])
+        rows = [(e.turn_id, e.seq, e.at, e.kind, e.span_id, e.parent_span_id, e.model_dump_json()) for e in some_events()]
+        old.executemany("INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?)", reversed(rows))
+        old.execute("PRAGMA application_id = 0x6B697431")
+        old.execute("PRAGMA user_version = 2")
+    old.close()
+    store = SqliteStore(path)
+    assert store.events("t1") == some_events() and store.events("t2") == store.events("t3") == []
+    assert {turn.id: turn.status for turn in store.turns()} == {"t1": "ok", "t2": "interrupted", "t3": "failed"}
+    finish(store, a_turn("t4"))
+    assert store.events("t4") == some_events("t4")
+    found = store._read("SELECT turn_id, count(*) FROM spans GROUP BY turn_id")
+    assert found == [("t1", 7), ("t4", 7)]
+    store.close()
+    assert SqliteStore(path).events("t1") == some_events()
+
+
+def test_a_turn_that_begins_again_is_a_new_one(store: SqliteStore) -> None:
+    finish(store, a_turn())
+    store.begin_turn(a_turn().model_copy(update={"message": "again"}))
+    turn = store.turn("t1")
+    assert turn is not None and (turn.status, turn.message, store.events("t1")) == ("running", "again", [])
 
 
 def test_feedback_needs_a_stored_turn(store: SqliteStore) -> None:

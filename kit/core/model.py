@@ -5,7 +5,6 @@ from typing import Literal
 from pydantic import Field, model_validator
 
 from kit.core.law import Law
-from kit.core.outcome import Usage
 from kit.core.value import Value
 
 RoutingMode = Literal["native", "json_schema"]
@@ -57,11 +56,11 @@ class ModelSpec(Value):
             raise ValueError("a simulated model needs a law, and no other model may have one")
         return self
 
-    def cost(self, usage: Usage) -> float | None:
-        """Dollars for a usage, or None where a price is not known."""
+    def price(self, read: int, wrote: int) -> float | None:
+        """Dollars for so many tokens in and out, or None where a price is not known."""
         if self.price_in is None or self.price_out is None:
             return None
-        return (usage.input_tokens * self.price_in + usage.output_tokens * self.price_out) / 1e6
+        return (read * self.price_in + wrote * self.price_out) / 1e6
 
 
 OFFLINE = ModelSpec(key="offline", provider="offline", price_in=0.0, price_out=0.0, note="offline stand-in, not an LLM")

@@ -1,9 +1,27 @@
 """The shape of every value in the kit: frozen, closed, documented by attribute docstrings."""
 
+from typing import Any, Self
+
 from pydantic import BaseModel, ConfigDict
+
+_set = object.__setattr__
 
 
 class Value(BaseModel):
     """A frozen value that refuses fields it does not know."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    @classmethod
+    def trusted(cls, fields: dict[str, Any]) -> Self:
+        """A value of fields that need no check: every one of them given, each of its type, and the mapping handed over.
+
+        Takes a third of the time. Only for what the kit makes by the dozen in every turn out of values of its own; whatever comes
+        from elsewhere is validated where it comes in.
+        """
+        value = cls.__new__(cls)
+        _set(value, "__dict__", fields)
+        _set(value, "__pydantic_fields_set__", set(fields))
+        _set(value, "__pydantic_extra__", None)
+        _set(value, "__pydantic_private__", None)
+        return value

@@ -174,7 +174,8 @@ class LLMAgent:
             ToolMessage(text, tool_call_id=call_id, status="error" if failed else "success")
             for call_id, (text, failed) in told.items()
         ]
-        messages += [message for message, _ in await self.call_tools(decision.own, ctx)]
+        if decision.own:
+            messages += [message for message, _ in await self.call_tools(decision.own, ctx)]
         return [decision.reply.message, *messages]
 
     def _parted(self, reply: ModelReply, call: AgentCall, over: AgentCall | None) -> tuple[list[ToolCall], AgentCall | None]:

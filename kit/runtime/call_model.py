@@ -258,6 +258,11 @@ def _unfinished(error: BaseException, size: int, stream: _Stream, spec: ModelSpe
 
 
 def _priced(spec: ModelSpec, read: int, wrote: int, cached: int = 0, *, estimated: bool = False) -> Usage:
-    usage = Usage(input_tokens=read, output_tokens=wrote, cached_tokens=cached, model_calls=1, estimated=estimated)
-    cost = spec.cost(usage)
-    return usage if cost is None else usage.model_copy(update={"cost": cost})
+    return Usage(
+        input_tokens=read,
+        output_tokens=wrote,
+        cached_tokens=cached,
+        model_calls=1,
+        cost=spec.price(read, wrote),
+        estimated=estimated,
+    )

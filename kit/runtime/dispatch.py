@@ -78,8 +78,8 @@ async def fan_out(calls: Sequence[AgentCall], ctx: RunContext, through: Carried 
     try:
         if turn.routed and turn.carry is not None and any(call.agent not in turn.routed for call in run):
             places = dict(zip(places, await turn.carry(run, ctx), strict=True))
-        work = (through(call, ctx, place, ended) for place, call in places.items())
-        results = await asyncio.gather(*work, return_exceptions=True)
+        work = [through(call, ctx, place, ended) for place, call in places.items()]
+        results = [await work[0]] if len(work) == 1 else await asyncio.gather(*work, return_exceptions=True)
     finally:
         outcomes = [ended.get(place) or _stopped(call, turn) for place, call in places.items()]
         turn.outcomes += outcomes

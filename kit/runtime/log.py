@@ -28,18 +28,22 @@ class TurnLog:
         return f"s{self._spans}"
 
     def emit(self, body: Body, span_id: str, parent_span_id: str | None = None) -> Event:
-        """Stamps and appends. After the log is closed nothing is added: a late child has no voice."""
-        event = Event(
-            seq=len(self.events),
-            at=self.now(),
-            turn_id=self.turn_id,
-            span_id=span_id,
-            parent_span_id=parent_span_id,
-            body=body,
+        """Stamps and appends; the body was validated when it was made. After the log is closed nothing is added: a late child
+        has no voice."""
+        event = Event.trusted(
+            {
+                "seq": len(self.events),
+                "at": self._clock() - self._began,
+                "turn_id": self.turn_id,
+                "span_id": span_id,
+                "parent_span_id": parent_span_id,
+                "body": body,
+            }
         )
         if not self.closed:
             self.events.append(event)
-            self._wake()
+            if self._waiting:
+                self._wake()
         return event
 
     def close(self) -> None:
@@ -63,8 +67,7 @@ class TurnLog:
             await waiter
 
     def _wake(self) -> None:
-        if self._waiting:
-            waiting, self._waiting = self._waiting, []
-            for waiter in waiting:
-                if not waiter.done():
-                    waiter.set_result(None)
+        waiting, self._waiting = self._waiting, []
+        for waiter in waiting:
+            if not waiter.done():
+                waiter.set_result(None)

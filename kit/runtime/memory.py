@@ -65,7 +65,8 @@ class Memory:
         brought: Sequence[Message] | None = None,
     ):
         self._store, self._session, self._settings, self._jobs = store, session, settings, jobs
-        self._message, self._brought = message, brought
+        self._message = message
+        self._brought = () if brought is None and recalled is None else brought  # a new session has nothing to look up
         self._notes: Mapping[str, Note] = recalled.notes if recalled is not None and brought is None else {}
         self._read: dict[str, Sequence[Message]] = {}
         self._shown: Sequence[Shown] | None = None

@@ -36,7 +36,7 @@ def record_of(
     begun: TurnRecord, log: TurnLog, routing: RoutingDecision, usage: Usage, status: TurnStatus, text: str
 ) -> TurnRecord:
     """The rollup row of a finished turn."""
-    first = next((event.at for event in log.events if isinstance(event.body, Text)), None)
+    first = next((event.at for event in log.events if event.body.__class__ is Text), None)
     return begun.model_copy(
         update={
             "seconds": log.now(),

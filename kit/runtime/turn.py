@@ -207,13 +207,9 @@ class _Runner:
             started_at=started_at,
             cap=self.state.cap,
         )
-        self._keep(lambda: self._open(record))
+        new = None if self.known else self.session  # refused when a stranger opened it in the meantime
+        self._keep(lambda: self.kit.store.begin_turn(record, new))
         return record
-
-    def _open(self, record: TurnRecord) -> None:
-        if not self.known:
-            self.kit.store.open_session(self.session)  # refuses a stranger who opened it in the meantime
-        self.kit.store.begin_turn(record)
 
     def _keep(self, write: Callable[[], object]) -> None:
         """A store that fails must not cost the user the answer: the loss is logged and stands on the trace's last event."""

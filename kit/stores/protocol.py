@@ -21,8 +21,8 @@ class Store(Protocol):
         """The session, who was called last, and its notes; None when it was never opened."""
         ...
 
-    def begin_turn(self, turn: TurnRecord) -> None:
-        """Commits at once: an accepted turn survives a killed process."""
+    def begin_turn(self, turn: TurnRecord, session: Session | None = None) -> None:
+        """Commits at once: an accepted turn survives a killed process. A `session` is opened in the same commit, as above."""
         ...
 
     def end_turn(

@@ -9,50 +9,45 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from pydantic import TypeAdapter
-from pydantic_core import PydanticSerializationError
-
 from kit.core.context import Principal, Session
 from kit.core.errors import SessionError, StoreError
 from kit.core.event import Event
 from kit.core.record import Feedback, Message, Note, Recalled, Shown, TurnRecord
 from kit.stores.owner import Owner
-from kit.stores.tables import APPLICATION, SCHEMA, TABLES
+from kit.stores.rows import COLUMNS, events_of, log_of, plain, record_of, row_of
+from kit.stores.tables import APPLICATION, SCHEMA, lay_out
 
 OLDEST = (3, 38, 0)
 """The first SQLite with the `->>` operator."""
-_COLUMNS = tuple(TurnRecord.model_fields)
-_TURN = f"""INSERT INTO turns ({", ".join(_COLUMNS)}, owner)
-SELECT {", ".join(f"json_extract(?1, '$.{name}')" for name in _COLUMNS)}, ?2 WHERE true
-ON CONFLICT (id) DO UPDATE SET {", ".join(f"{name} = excluded.{name}" for name in (*_COLUMNS, "owner"))}"""
-_EVENTS = """INSERT OR REPLACE INTO events SELECT ?1, value ->> 'seq', value ->> 'at', value ->> '$.body.kind',
-value ->> 'span_id', value ->> 'parent_span_id', value FROM json_each(?2)"""
-_MESSAGES = """INSERT OR REPLACE INTO messages SELECT ?1, key, ?2, value ->> 'agent', value ->> 'role', value ->> 'text'
-FROM json_each(?3)"""
+_BEGUN = frozenset({"id", "session_id", "tenant_id", "user_id", "message", "pattern", "model", "started_at", "cap"})
+"""What is known when a turn is accepted, and never changes."""
+_ALL = (*COLUMNS, "owner", "log")
+_INSERT = f"INSERT INTO turns ({', '.join(_ALL)}) VALUES ({', '.join('?' * len(_ALL))}) ON CONFLICT (id) DO UPDATE SET "
+_BEGIN = _INSERT + ", ".join(f"{name} = excluded.{name}" for name in _ALL)
+_END = _INSERT + ", ".join(f"{name} = excluded.{name}" for name in _ALL if name not in (*_BEGUN, "owner"))
+_MESSAGE = "INSERT OR REPLACE INTO messages VALUES (?, ?, ?, ?, ?, ?)"
 _NOTE = "INSERT OR REPLACE INTO notes VALUES (?, ?, ?, ?)"
 _LAST = (
     "SELECT invoked FROM turns WHERE session_id = s.id AND status <> 'running' {} ORDER BY started_at DESC, rowid DESC LIMIT 1"
 )
 _RECALL = f"""SELECT s.*, ({_LAST.format("")}), ({_LAST.format("AND invoked <> '[]'")}),
 (SELECT json_group_object(name, json_array(value, at)) FROM notes WHERE session_id = s.id) FROM sessions s WHERE s.id = ?"""
-_SHOWN = """SELECT c.turn_id, c.event ->> '$.body.agent', c.event ->> '$.body.type',
-coalesce(c.event ->> '$.body.payload.id', ''),
-coalesce(c.event ->> '$.body.payload.title', c.event ->> '$.body.payload.name', ''),
-coalesce(s.event ->> '$.body.tool', '')
-FROM events c LEFT JOIN events s ON s.turn_id = c.turn_id AND s.span_id = c.span_id AND s.kind = 'tool_started'
-WHERE c.kind = 'component' AND c.turn_id = (
-  SELECT t.id FROM turns t WHERE t.session_id = ? AND EXISTS (SELECT 1 FROM events WHERE turn_id = t.id AND kind = 'component')
-  ORDER BY t.started_at DESC, t.rowid DESC LIMIT 1) ORDER BY c.seq"""
-
-_turn = TypeAdapter(TurnRecord)
-_events = TypeAdapter(list[Event])
-_messages = TypeAdapter(list[Message])
+_SHOWN = """SELECT t.id, c.value ->> '$.body.agent', c.value ->> '$.body.type',
+coalesce(c.value ->> '$.body.payload.id', ''),
+coalesce(c.value ->> '$.body.payload.title', c.value ->> '$.body.payload.name', ''),
+coalesce(s.value ->> '$.body.tool', '')
+FROM (SELECT id, log FROM turns WHERE session_id = ? AND instr(log, '"kind":"component"')
+  AND EXISTS (SELECT 1 FROM json_each(log) WHERE value ->> '$.body.kind' = 'component')
+  ORDER BY started_at DESC, rowid DESC LIMIT 1) t
+JOIN json_each(t.log) c LEFT JOIN json_each(t.log) s
+  ON s.value ->> 'span_id' = c.value ->> 'span_id' AND s.value ->> '$.body.kind' = 'tool_started'
+WHERE c.value ->> '$.body.kind' = 'component' ORDER BY c.key"""
 
 
 class SqliteStore:
     """The Store protocol over one SQLite file, or `:memory:`; safe to call from several threads and processes.
 
-    Writing goes in as JSON and is taken apart by SQLite: one statement per table, whatever the number of events.
+    A turn is one row, its events the JSON in one column of it: writing costs the same statements whatever their number.
     Raises StoreError, with a sentence that says what to do, when the file cannot be opened, read or written.
     """
 
@@ -79,14 +74,7 @@ class SqliteStore:
         self._db.execute("PRAGMA journal_mode = WAL")
         with self._commit() as db:
             if not self._is_current():
-                there = {name for (name,) in db.execute("SELECT name FROM sqlite_master")}
-                for statement in TABLES.strip().split(";\n"):
-                    if statement.split()[2] not in there:
-                        db.execute(statement)
-                db.execute(f"PRAGMA application_id = {APPLICATION}")
-                db.execute(f"PRAGMA user_version = {SCHEMA}")
-            if "measures" not in {row[1] for row in db.execute("PRAGMA table_info(turns)")}:  # a file of before it was kept
-                db.execute("ALTER TABLE turns ADD COLUMN measures TEXT NOT NULL DEFAULT '{}'")
+                lay_out(db)
             self._owner.live()
 
     def _is_current(self) -> bool:
@@ -154,13 +142,8 @@ class SqliteStore:
 
     def open_session(self, session: Session) -> None:
         """Writes the session if it is new; leaves an existing one alone. Raises SessionError when it is another principal's."""
-        who = session.principal
-        row = (session.id, who.tenant_id, who.user_id, session.locale, session.location)
         with self._commit() as db:
-            if not db.execute("INSERT OR IGNORE INTO sessions VALUES (?, ?, ?, ?, ?)", row).rowcount:
-                owner = db.execute("SELECT tenant_id, user_id FROM sessions WHERE id = ?", row[:1]).fetchone()
-                if owner != row[1:3]:
-                    raise SessionError(f"session {session.id!r} belongs to someone else; start a new one under another id")
+            _open(db, session)
 
     def session(self, session_id: str) -> Session | None:
         """The session, or None when it was never opened."""
@@ -178,24 +161,34 @@ class SqliteStore:
             )
         return None
 
-    def begin_turn(self, turn: TurnRecord) -> None:
-        """Commits at once: an accepted turn survives a killed process."""
+    def begin_turn(self, turn: TurnRecord, session: Session | None = None) -> None:
+        """Commits at once: an accepted turn survives a killed process. A `session` is opened in the same commit."""
         with self._commit() as db:
-            db.execute(_TURN, (_json(_turn, turn), self._owner.id))
+            if session is not None:
+                _open(db, session)
+            db.execute(_BEGIN, (*row_of(turn), self._owner.id, None))
 
     def end_turn(
         self, turn: TurnRecord, events: Sequence[Event], messages: Sequence[Message], notes: Mapping[str, Note] | None = None
     ) -> None:
         """Writes the rollup, every event, the new narration and what the episode shall remember in one commit.
 
-        A second call for the same turn replaces it.
+        A second call for the same turn replaces what is new in it since it began.
         """
+        row = [*row_of(turn), self._owner.id, log_of(events)]
+        lines = [(turn.id, place, turn.session_id, m.agent, m.role, m.text) for place, m in enumerate(messages)]
+        kept = [(turn.session_id, name, note.value, note.at) for name, note in notes.items()] if notes else []
+        try:
+            self._end(row, lines, kept)
+        except UnicodeEncodeError:  # half of a surrogate pair, as a broken client may send it
+            self._end(plain(row), [plain(line) for line in lines], [plain(note) for note in kept])
+
+    def _end(self, row: Sequence[Any], lines: Sequence[Sequence[Any]], notes: Sequence[Sequence[Any]]) -> None:
         with self._commit() as db:
-            db.execute(_TURN, (_json(_turn, turn), self._owner.id))
-            db.execute(_EVENTS, (turn.id, _json(_events, list(events))))
-            db.execute(_MESSAGES, (turn.id, turn.session_id, _json(_messages, list(messages))))
-            for name, note in (notes or {}).items():
-                db.execute(_NOTE, (turn.session_id, name, note.value, note.at))
+            db.execute(_END, row)
+            db.executemany(_MESSAGE, lines)
+            if notes:
+                db.executemany(_NOTE, notes)
 
     def history(self, session_id: str, agent: str = "", limit: int = 40, since: str | None = None) -> list[Message]:
         """The newest `limit` messages of one reader of one session, oldest first; only those after the turn `since`."""
@@ -232,8 +225,8 @@ class SqliteStore:
 
     def turn(self, turn_id: str) -> TurnRecord | None:
         """The rollup of one turn, or None when it was never accepted."""
-        found = self._read(f"SELECT {', '.join(_COLUMNS)} FROM turns WHERE id = ?", turn_id)
-        return _record(found[0]) if found else None
+        found = self._read(f"SELECT {', '.join(COLUMNS)} FROM turns WHERE id = ?", turn_id)
+        return record_of(found[0]) if found else None
 
     def turns(
         self, session_id: str | None = None, tenant_id: str | None = None, user_id: str | None = None, limit: int = 50
@@ -242,13 +235,13 @@ class SqliteStore:
         asked = {"session_id": session_id, "tenant_id": tenant_id, "user_id": user_id}
         wanted = {name: value for name, value in asked.items() if value is not None}
         where = "WHERE " + " AND ".join(f"{name} = ?" for name in wanted) if wanted else ""
-        sql = f"SELECT {', '.join(_COLUMNS)} FROM turns {where} ORDER BY started_at DESC, rowid DESC LIMIT ?"
-        return [_record(row) for row in self._read(sql, *wanted.values(), limit)]
+        sql = f"SELECT {', '.join(COLUMNS)} FROM turns {where} ORDER BY started_at DESC, rowid DESC LIMIT ?"
+        return [record_of(row) for row in self._read(sql, *wanted.values(), limit)]
 
     def events(self, turn_id: str) -> list[Event]:
         """Every event of a turn in order; empty while it runs."""
-        rows = self._read("SELECT event FROM events WHERE turn_id = ? ORDER BY seq", turn_id)
-        return _events.validate_json(f"[{','.join(row[0] for row in rows)}]")
+        rows = self._read("SELECT log FROM turns WHERE id = ? AND log IS NOT NULL", turn_id)
+        return events_of(rows[0][0]) if rows else []
 
     def give_feedback(self, feedback: Feedback) -> None:
         """One thumb a turn; a later one replaces it. Raises StoreError when the turn is not stored."""
@@ -271,15 +264,10 @@ class SqliteStore:
             self._owner.end()
 
 
-def _json(shape: TypeAdapter[Any], value: Any) -> str:
-    """JSON of a value; what JSON cannot hold is worded, so that one odd payload never costs the turn its trace."""
-    try:
-        return shape.dump_json(value, fallback=str).decode()
-    except PydanticSerializationError:  # half of a surrogate pair, as a broken client may send it, or raw bytes
-        plain = json.dumps(shape.dump_python(value), default=str, skipkeys=True, ensure_ascii=False)
-        return plain.encode("utf-8", "replace").decode()
-
-
-def _record(row: Sequence[Any]) -> TurnRecord:
-    fields = dict(zip(_COLUMNS, row, strict=True))
-    return TurnRecord(**fields | {name: json.loads(fields[name]) for name in ("invoked", "failed", "measures")})
+def _open(db: sqlite3.Connection, session: Session) -> None:
+    who = session.principal
+    row = (session.id, who.tenant_id, who.user_id, session.locale, session.location)
+    if not db.execute("INSERT OR IGNORE INTO sessions VALUES (?, ?, ?, ?, ?)", row).rowcount:
+        owner = db.execute("SELECT tenant_id, user_id FROM sessions WHERE id = ?", row[:1]).fetchone()
+        if owner != row[1:3]:
+            raise SessionError(f"session {session.id!r} belongs to someone else; start a new one under another id")

@@ -1,0 +1,61 @@
+"""A turn as a row of SQL, and back; what SQL or JSON cannot hold is worded, so that nothing odd costs a turn its trace."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from pydantic import TypeAdapter
+from pydantic_core import PydanticSerializationError
+
+from kit.core.event import Event
+from kit.core.record import Measures, TurnRecord
+
+COLUMNS = tuple(TurnRecord.model_fields)
+_LISTS = ("invoked", "failed")
+_UNMEASURED: Measures = TurnRecord.model_fields["measures"].default
+_BARE = _UNMEASURED.model_dump_json()
+_log = TypeAdapter(list[Event])
+
+
+def row_of(turn: TurnRecord) -> list[Any]:
+    """Its fields in the order of COLUMNS."""
+    fields = {**vars(turn), "measures": _BARE if turn.measures is _UNMEASURED else _measures_of(turn.measures)}
+    for name in _LISTS:
+        fields[name] = json.dumps(fields[name]) if fields[name] else "[]"
+    return [fields[name] for name in COLUMNS]
+
+
+def plain(row: Sequence[Any]) -> list[Any]:
+    """The same without the halves of surrogate pairs, which SQLite refuses."""
+    return [value.encode("utf-8", "replace").decode() if isinstance(value, str) else value for value in row]
+
+
+def log_of(events: Sequence[Event]) -> str:
+    """A turn's events as a JSON list, one odd payload or not."""
+    try:
+        return _log.dump_json(list(events), fallback=str).decode()
+    except PydanticSerializationError:  # half of a surrogate pair, or raw bytes
+        return _worded(_log.dump_python(list(events)))
+
+
+def record_of(row: Sequence[Any]) -> TurnRecord:
+    """The turn of a row of COLUMNS."""
+    fields = dict(zip(COLUMNS, row, strict=True))
+    return TurnRecord(**fields | {name: json.loads(fields[name]) for name in (*_LISTS, "measures")})
+
+
+def events_of(log: str) -> list[Event]:
+    """The events of such a list."""
+    return _log.validate_json(log)
+
+
+def _measures_of(measures: Measures) -> str:
+    try:
+        return measures.model_dump_json()
+    except PydanticSerializationError:
+        return _worded(measures.model_dump())
+
+
+def _worded(value: Any) -> str:
+    text = json.dumps(value, default=str, skipkeys=True, ensure_ascii=False, separators=(",", ":"))
+    return text.encode("utf-8", "replace").decode()
