@@ -10,7 +10,7 @@ from typing import Any, cast
 from langchain_core.messages import AIMessage, HumanMessage
 
 from kit.core.small_talk import small_talk
-from kit.models.offline import composition
+from kit.models.offline import composition, shaping
 from kit.models.offline.arguments import Source, fill, fillable, resolve
 from kit.models.offline.conversation import Conversation, Tool, text_of
 from kit.models.offline.routing import Part, Routes, Situation, SmallTalk, Unfit, decide, points_back
@@ -72,6 +72,9 @@ def _job(talk: Conversation, tool: Tool) -> dict[str, Any]:
 
 
 def _composed(talk: Conversation, routing: bool) -> str:
+    schema = shaping.wanted(talk.system)
+    if schema is not None:
+        return shaping.shaped(schema, talk.request, talk.system, [result.text for result in talk.results if not result.failed])
     if routing or any(result.tool.startswith("ask_") for result in talk.results):
         return composition.compose(talk.request, talk.results)
     return composition.answer(talk.request, talk.results)
@@ -79,6 +82,9 @@ def _composed(talk: Conversation, routing: bool) -> str:
 
 def _unaided(talk: Conversation) -> str:
     """Without tools: small talk, a digest of the text given, or what that text says about the request."""
+    schema = shaping.wanted(talk.system)
+    if schema is not None:
+        return shaping.shaped(schema, talk.request, talk.system, ())
     if small_talk(talk.request, talk.said):
         return composition.chat(talk.request)
     if not talk.request:
