@@ -24,12 +24,11 @@ from kit.core.errors import BindError
 from kit.core.event import STATUSES, Body, Envelope, Status
 from kit.core.outcome import Reason
 from kit.core.record import Feedback, TurnRecord
-from kit.tools.enricher import CAVEAT, UNAVAILABLE, Enrich, EnrichError, HttpEnrich
+from kit.tools.enricher import CAVEAT, UNAVAILABLE, WORDINGS, Enrich, EnrichError, HttpEnrich
 from kit.tools.render import RENDERS
 from kit.tools.support import HttpSupport
 from kit.tools.tool import ToolContext, ToolResult, within
-from kit.tools.toolbox import SPECS, TOOL_IDS, toolbox
-from kit.tools.wording import WORDINGS
+from kit.tools.toolbox import SKILLS, SPECS, TOOL_IDS, toolbox
 from kit.upstream.context_service import context_app
 from kit.upstream.enrichers import ENRICHERS
 from kit.upstream.support_service import support_app
@@ -115,13 +114,13 @@ def altered(**changes: Any) -> Callable[[Reply], Reply]:
 
 
 def test_the_toolbox_holds_exactly_the_tools_of_the_deck() -> None:
-    assert {*IDS.split(), *(spec.id for spec in RENDERS)} == TOOL_IDS
-    assert {(spec.domain_type, spec.enricher_id) for spec in SPECS} == set(ENRICHERS) == set(WORDINGS)
+    assert {*IDS.split(), *(spec.id for spec in (*RENDERS, *SKILLS))} == TOOL_IDS
+    assert {(spec.domain_type, spec.enricher_id) for spec in (*SPECS, *SKILLS)} == set(ENRICHERS) == set(WORDINGS)
 
 
 async def test_every_status_a_tool_sends_is_in_the_vocabulary() -> None:
-    assert {status for spec in SPECS for status in spec.statuses} <= STATUSES
-    assert all(spec.statuses for spec in SPECS)
+    assert {status for spec in (*SPECS, *SKILLS) for status in spec.statuses} <= STATUSES
+    assert all(spec.statuses for spec in (*SPECS, *SKILLS))
 
 
 async def test_a_tools_schema_is_plain_and_shows_neither_principal_nor_context() -> None:

@@ -31,6 +31,9 @@ VOCABULARY: Mapping[str, Term] = {
     "finding_restaurants": Term(),
     "looking_up_retailer": Term(),
     "preparing_results": Term(),
+    "looking_up_tastes": Term(),
+    "reading_reviews": Term(),
+    "checking_spoiler_rules": Term(),
 }
 """Identifiers, never prose (PC2-S5.7). To add one is a line here; to retire one is `deprecated`, then `instead`, then no line."""
 

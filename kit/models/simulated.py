@@ -28,6 +28,7 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from kit.core.law import Law, Truth
 from kit.core.model import ModelSpec
+from kit.models.offline import shaping
 from kit.models.offline.composition import compose
 from kit.models.offline.conversation import Conversation, Tool, tool_of
 from kit.models.offline.roles import reply as stand_in
@@ -235,6 +236,9 @@ class Simulated(Runnable[Any, AIMessage]):
         good = {result.tool: result.text for result in talk.results if not result.failed} if talk.answered else {}
         done = [part.agent for part in mine if part.tool not in calls or part.tool in good]
         told = [f"Simulated answer of {spoken(name)}: {planted(truth.case, name)}." for name in dict.fromkeys(done)]
+        schema = shaping.wanted(talk.system)
+        if schema is not None:
+            return Said(shaping.shaped(schema, talk.request, talk.system, [*told, *good.values()]))
         return Said(" ".join([*told, *good.values()]) or "Simulated answer: that is not available right now.")
 
     def _job(self, tool: Tool, talk: Conversation, truth: Truth, drawn: Draws) -> Said:

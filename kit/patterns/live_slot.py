@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from kit.core.event import Separator, Text, TextReplaced
 from kit.core.outcome import AgentCall, Answer, Outcome
+from kit.core.prose import prose
 from kit.patterns.agents_as_tools import answered
 from kit.runtime.acknowledge import settle
 from kit.runtime.call_model import Hear
@@ -56,7 +57,7 @@ class LiveSlot:
         part = self._parts[f"{ctx.path}/{place}.{call.agent}"] = _Part(call.agent)
         try:
             outcome = await dispatch(call, ctx, place, ended)
-            answer = outcome.text if isinstance(outcome, Answer) else ""
+            answer = prose(outcome.text) if isinstance(outcome, Answer) else ""
             if part.said.strip() != answer:
                 self._take_back(part)
                 if answer:

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 from kit.core.event import Acknowledged, Acknowledgement, Guarded, Text, TextReplaced
 from kit.core.outcome import AgentCall, Answer, Outcome
+from kit.core.prose import prose
 from kit.core.transcript import transcript
 from kit.runtime.context import RunContext, TurnState
 from kit.runtime.debt import Debt, apology, debt, plain, rescue, reservations
@@ -70,6 +71,8 @@ def judge(text: str, ctx: RunContext, owing: Debt, sources: str) -> Verdict:
     if not text:
         return Verdict(empty=True)
     answers = [outcome for outcome in turn.outcomes if outcome.kind == "answer"]
+    if [answer for answer in answers if answer.text[:1] == "{"]:  # a structured answer counts by its sentences
+        answers = [answer.model_copy(update={"text": prose(answer.text)}) for answer in answers]
     raw = leaks(text, ctx) != ()
     unsaid = [answer for answer in answers if answer.text not in text]
     gone = tuple(dict.fromkeys(a.agent for a in unsaid if lost(a.text, text, _others(a, answers, turn)))) if unsaid else ()

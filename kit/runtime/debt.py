@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from kit.core.outcome import AgentCall, Answer, Failure, Outcome
+from kit.core.prose import prose
 from kit.runtime.context import RunContext
 from kit.runtime.raw import raw_reasons, scrub
 
@@ -87,7 +88,7 @@ def rescue(outcomes: Sequence[Outcome], dropped: Sequence[AgentCall], ctx: RunCo
     calls = ctx.turn.emitted if ctx is not None else ()
     owing = debt(outcomes, dropped, calls)
     raw = raw_reasons(ctx.turn) if ctx is not None else [o.detail for o in outcomes if isinstance(o, Failure)]
-    kept = {o.call_id: scrub(o.text, ctx, raw) for o in outcomes if isinstance(o, Answer)}
+    kept = {o.call_id: scrub(prose(o.text), ctx, raw) for o in outcomes if isinstance(o, Answer)}
     said = list(dict.fromkeys(text for text in kept.values() if text))
     unsaid = [o for o in outcomes if isinstance(o, Answer) and not kept[o.call_id]]
     if unsaid:

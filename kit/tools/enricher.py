@@ -15,9 +15,12 @@ from kit.core.errors import BindError, UpstreamError
 from kit.core.event import Envelope, Status
 from kit.core.outcome import Reason
 from kit.core.value import Value
+from kit.tools.manga import WORDINGS as MANGA
 from kit.tools.tool import ToolContext, ToolResult, tool_context
-from kit.tools.wording import WORDINGS, Told
+from kit.tools.wording import WORDINGS as CONSUMER
+from kit.tools.wording import Told
 
+WORDINGS = {**CONSUMER, **MANGA}
 UNDERSTOOD = "1.0.0"
 """The payload version the tools are written for; the same major number is understood."""
 UNAVAILABLE = "This data is unavailable right now."

@@ -182,8 +182,53 @@ SPECS: tuple[EnricherSpec, ...] = (
     ),
 )
 
+_TITLES = "Title ids, titles or words, such as mg-0012 or dark fantasy."
+SKILLS: tuple[EnricherSpec, ...] = (
+    EnricherSpec(
+        id="catalog-search",
+        description="Find titles of the library by genre, theme, story, studio or name.",
+        domain_type="manga",
+        enricher_id="catalog",
+        properties=_words("What to look for, such as dark fantasy or a title."),
+        statuses=("searching_catalog",),
+    ),
+    EnricherSpec(
+        id="user-prefs-reco",
+        description="What the reader likes and has read, and unread titles that fit.",
+        domain_type="manga",
+        enricher_id="prefs",
+        properties=_words("A genre or theme to narrow it to."),
+        statuses=("looking_up_tastes",),
+    ),
+    EnricherSpec(
+        id="review-sentiment",
+        description="What reviewers make of titles: score, praise and complaint, to compare them by.",
+        domain_type="manga",
+        enricher_id="sentiment",
+        properties=_words(_TITLES),
+        statuses=("reading_reviews",),
+    ),
+    EnricherSpec(
+        id="cross-title-link",
+        description="How titles hang together: same studio, shared world, what is read after what.",
+        domain_type="manga",
+        enricher_id="links",
+        properties=_words(_TITLES),
+        statuses=("searching_catalog",),
+    ),
+    EnricherSpec(
+        id="support-policy",
+        description="The spoiler rules, and what may be told of each story arc of a title.",
+        domain_type="manga",
+        enricher_id="policy",
+        properties=_words(_TITLES),
+        statuses=("checking_spoiler_rules",),
+    ),
+)
+"""Of the manga deck (SO-14)."""
+
 SUPPORT, FEEDBACK = "ask_support_service", "llm_feedback"
-TOOL_IDS: frozenset[str] = frozenset(spec.id for spec in (*SPECS, *RENDERS)) | {SUPPORT, FEEDBACK}
+TOOL_IDS: frozenset[str] = frozenset(spec.id for spec in (*SPECS, *SKILLS, *RENDERS)) | {SUPPORT, FEEDBACK}
 """What a card may name."""
 
 
@@ -214,7 +259,7 @@ def toolbox(
         return lambda _: render_tool(spec)
 
     return {
-        **{spec.id: of(spec) for spec in SPECS},
+        **{spec.id: of(spec) for spec in (*SPECS, *SKILLS)},
         **{spec.id: of_render(spec) for spec in RENDERS},
         SUPPORT: of_support,
         FEEDBACK: of_feedback,

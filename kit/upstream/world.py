@@ -13,6 +13,7 @@ from kit.core.context import Principal
 from kit.core.errors import DataError
 from kit.core.value import Value
 from kit.upstream import rows
+from kit.upstream.library import Library
 from kit.upstream.match import GRAMMAR, Index
 
 V = TypeVar("V", bound=Value)
@@ -45,6 +46,7 @@ class World:
     restaurants: Mapping[str, rows.Restaurant]
     restaurant_offers: Mapping[str, rows.RestaurantOffer]
     articles: Sequence[rows.Article]
+    library: Library
 
     @property
     def as_of(self) -> rows.Day:
@@ -117,6 +119,7 @@ def load_world(folder: Path) -> World:
         restaurants=_by_id(read("restaurants", rows.Restaurant)),
         restaurant_offers=_by_id(read("restaurant_offers", rows.RestaurantOffer)),
         articles=read("articles", rows.Article),
+        library=Library(folder.parent / "manga"),
     )
 
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kit.core import small_talk
+from kit.core.prose import prose
 from kit.core.words import STOP
 from kit.models.offline import phrases
 from kit.models.offline.routing import Part
@@ -59,7 +60,7 @@ def compose(request: str, results: Sequence[Result]) -> str:
             owed.append(failure)
             continue
         said, note = _apart(result.text)
-        kept = _fresh(extract(request, said), seen)
+        kept = _fresh(extract(request, prose(said)), seen)
         if kept:
             kept = itemised(kept)
             parts.append(f"**{result.label.capitalize()}:** {kept}" if several else kept)

@@ -1,0 +1,38 @@
+"""A structured answer in sentences: what of its JSON a person can read."""
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any, cast
+
+
+def prose(text: str) -> str:
+    """The sentences of a JSON object, an item a line, without ids and figures about itself; any other text as it is."""
+    if text[:1] != "{":
+        return text
+    try:
+        value: object = json.loads(text)
+    except ValueError:
+        return text
+    return "\n".join(_lines(cast("Mapping[str, Any]", value))) if isinstance(value, dict) else text
+
+
+def _lines(value: Mapping[str, Any]) -> Iterator[str]:
+    strings = [(key, part) for key, part in value.items() if isinstance(part, str) and part and not _names(key)]
+    said = " ".join(dict.fromkeys(_sentence(part) for key, part in strings if key != "title"))
+    title = next((part for key, part in strings if key == "title"), "")
+    if said or title:
+        yield said if said.startswith(title) else f"{title}: {said}"
+    for part in value.values():
+        for item in cast("list[object]", part if isinstance(part, list) else []):
+            if isinstance(item, dict):
+                yield from _lines(cast("Mapping[str, Any]", item))
+            elif isinstance(item, str) and " " in item:
+                yield _sentence(item)
+
+
+def _names(key: str) -> bool:
+    return key == "id" or key.endswith(("_id", "_ids"))
+
+
+def _sentence(text: str) -> str:
+    return text if text[-1:] in ".!?…" else f"{text}."

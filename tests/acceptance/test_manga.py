@@ -1,0 +1,161 @@
+"""The discovery deck: a seeded library, narrow contracts held by the runtime, four topologies end to end, no spoiler served."""
+
+import importlib.util
+import json
+import re
+from functools import lru_cache
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from kit.compose.deck import Deck, load_deck
+from kit.core.card import HandoffField
+from kit.core.event import AgentStarted, Chosen
+from kit.core.outcome import Answer
+from kit.models.scripted import Line, ScriptedModel
+from kit.runtime.turn import Reply
+from kit.settings import Settings
+from kit.tools.toolbox import TOOL_IDS
+from kit.upstream.library import Library
+from kit.wire import open_kit
+from tests.kits import answering, stitched
+
+ROOT = Path(__file__).parent.parent.parent
+SETTINGS = Settings(deck=ROOT / "cards" / "manga", store=":memory:", pace=0.0, today="2026-11-01")
+
+
+@lru_cache(maxsize=1)
+def deck() -> Deck:
+    return load_deck(SETTINGS.deck, TOOL_IDS)
+
+
+@lru_cache(maxsize=1)
+def library() -> Library:
+    return Library(ROOT / "data" / "manga")
+
+
+def script() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("make_manga", ROOT / "data" / "make_manga.py")
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+async def asked(message: str, surface: str | None = None, pattern: str | None = None) -> Reply:
+    async with open_kit(SETTINGS) as kit:
+        return await kit.ask(message, kit.session("s"), pattern, surface=surface)
+
+
+def secrets() -> set[str]:
+    return {arc.hidden for title in library().titles.values() for arc in title.arcs}
+
+
+@pytest.mark.req("SO-14")
+def test_the_script_writes_the_committed_library_byte_for_byte(tmp_path: Path) -> None:
+    script().write(tmp_path)
+    committed = ROOT / "data" / "manga"
+    assert [p.name for p in sorted(tmp_path.iterdir()) if p.read_bytes() != (committed / p.name).read_bytes()] == []
+    titles = library().titles
+    assert len(titles) == 320 and len({title.title for title in titles.values()}) == 320
+    assert all(link.id in titles for title in titles.values() for link in title.links)
+    assert all(key in titles for reader in library().readers.values() for key in reader.read)
+
+
+@pytest.mark.req("SO-14")
+def test_each_sub_agent_has_the_leaf_skills_of_its_contract_and_the_planner_none() -> None:
+    tools = {card.id: set(card.tools) for card in deck().active()}
+    assert tools["explainer"] == {"catalog-search", "user-prefs-reco", "review-sentiment"}
+    assert tools["comparator"] == {"catalog-search", "review-sentiment", "cross-title-link"}
+    assert tools["arc_summarizer"] == {"support-policy", "review-sentiment"}
+    assert tools["planner"] == set() and deck().cards["planner"].sub_agents == ("explainer", "comparator", "arc_summarizer")
+
+
+@pytest.mark.req("SO-14", "SO-23")
+def test_the_explainers_contract_is_that_of_its_design() -> None:
+    card = deck().cards["explainer"]
+    policy, fields = deck().policy(card), card.handoff.fields
+    assert (policy.tokens_in, policy.tokens_out, policy.time_budget_ms) == (4000, 1500, 3500)
+    assert (policy.max_tool_calls, policy.max_recursion_depth, card.handoff.max_query_tokens) == (5, 0, 500)
+    assert fields["candidate_title_ids"] == HandoffField(
+        type="array", max_items=20, description=fields["candidate_title_ids"].description
+    )
+    assert (fields["user_prefs_summary"].max_tokens, fields["user_prefs_summary"].pii) == (800, True)
+    assert fields["user_locale"].source == "locale" and card.handoff.closed and card.fallback_model is not None
+    item = (card.handoff.output_schema or {})["properties"]["ranked_explanations"]["items"]["properties"]
+    assert item["explanation"]["maxSentences"] == 2 and item["confidence"]["type"] == "number"
+    assert card.eval is not None and card.eval.rubric == "explanation-quality-v3" in deck().rubrics
+
+
+@pytest.mark.req("SO-23")
+async def test_limits_of_the_hand_off_are_held_by_the_runtime_whatever_the_planner_asks() -> None:
+    args = {
+        "query": "dark " * 1000,
+        "intent_count": 1,
+        "candidate_title_ids": [f"mg-{number:04}" for number in range(40)],
+        "user_prefs_summary": "loves wolves " * 500,
+        "conversation": "everything that was ever said",
+    }
+    explained = {"ranked_explanations": [{"title_id": "mg-0001", "explanation": "Iron Wolf is grim.", "confidence": 0.9}]}
+    sub = answering(json.dumps(explained))
+    lead = ScriptedModel(Line(calls=[("ask_explainer", args)]), stitched, stitched)
+    async with open_kit(SETTINGS, models={"planner": lead, "explainer": sub, "explainer_quick": sub, "*": sub}) as kit:
+        reply = await kit.ask("dark " * 100, kit.session("s"), surface="batch")
+    call = next(e.body for e in reply.events if isinstance(e.body, AgentStarted))
+    assert len(call.fields["candidate_title_ids"]) == 20 and "conversation" not in call.fields
+    assert call.fields["user_prefs_summary"] == "[personal]" and call.fields["user_locale"] == "en-US"
+    assert "loves wolves" in str(sub.seen[0][0].content) and "everything that was ever said" not in str(sub.seen)
+
+
+@pytest.mark.req("SO-7", "SO-14")
+@pytest.mark.parametrize(
+    ("message", "agent", "policy", "members"),
+    [
+        ("recommend me a dark fantasy that is new", "explainer", "race", ("explainer~1", "explainer_quick")),
+        ("compare Iron Wolf and Signal Colony", "comparator", "ensemble", ("comparator~1", "comparator_reviews")),
+        ("what is Signal Colony about, without spoilers", "arc_summarizer", "pipeline", ("arc_summarizer~1", "spoiler_editor")),
+    ],
+)
+async def test_the_topologies_run_end_to_end_on_the_offline_stand_in(
+    message: str, agent: str, policy: str, members: tuple[str, ...]
+) -> None:
+    reply = await asked(message)
+    [chosen] = [event.body for event in reply.events if isinstance(event.body, Chosen)]
+    assert (chosen.agent, chosen.policy, chosen.members) == (agent, policy, members) and chosen.winner is not None
+    assert reply.status == "ok" and reply.routing.invoked == (agent,)
+    assert [type(outcome) for outcome in reply.outcomes] == [Answer]
+    assert len(reply.text) > 60 and "{" not in reply.text and not re.search(r"\w_\w", reply.text), "sentences, not data"
+
+
+@pytest.mark.req("SO-7", "SO-14")
+async def test_in_a_batch_the_same_question_is_delegated_and_costs_one_agent() -> None:
+    message = "recommend me a dark fantasy that is new"
+    chat, batch = await asked(message), await asked(message, surface="batch")
+    assert not any(isinstance(event.body, Chosen) for event in batch.events)
+    assert batch.usage.model_calls < chat.usage.model_calls
+    assert [o.agent for o in batch.outcomes] == ["explainer"]
+
+
+@pytest.mark.parametrize("pattern", ["direct", "classifier_gateway", "monolith", "supervisor", "swarm"])
+async def test_every_pattern_runs_over_this_deck_too(pattern: str) -> None:
+    reply = await asked("recommend me a short finished mystery", pattern=pattern)
+    assert reply.status == "ok" and "mystery" in reply.text.lower() and "{" not in reply.text
+
+
+@pytest.mark.req("SO-14")
+@pytest.mark.parametrize(
+    "message", ["what happens in the siege arc of Signal Colony", "sum up Iron Wolf", "how does Hollow Eclipse end?"]
+)
+async def test_what_an_arc_reveals_is_in_no_event_of_a_turn(message: str) -> None:
+    reply = await asked(message)
+    log = "\n".join(event.model_dump_json() for event in reply.events)
+    assert [secret for secret in secrets() if secret in log] == [] and len(secrets()) > 20
+
+
+async def test_a_judge_and_an_editor_are_called_by_topologies_alone() -> None:
+    lead = ScriptedModel(Line(calls=[("ask_judge", {"query": "judge this", "intent_count": 1})]), "I can't do that.")
+    async with open_kit(SETTINGS, models={"planner": lead, "*": "offline"}) as kit:
+        reply = await kit.ask("judge this", kit.session("s"))
+    [outcome] = reply.outcomes
+    assert outcome.kind == "failure" and outcome.reason == "not_allowed"
