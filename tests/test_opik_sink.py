@@ -64,6 +64,10 @@ def send(url, count):
     return {"cpu": sorted(cpu), "close": time.monotonic() - began, "warnings": list(warnings)}
 
 report = {name: send(url, int(count)) for name, url, count in zip(*[iter(sys.argv[1:])] * 3)}
+from opik.url_helpers import get_project_url_by_trace_id
+from kit.runtime.opik_sink import trace_url
+link = trace_url("t1", 1.0, sys.argv[-2])
+report["link"] = [link, get_project_url_by_trace_id(link.split("trace_id=")[1].split("&")[0], sys.argv[-2])]
 report["outside"] = sorted(outside)
 report["switches"] = {name: os.environ[name] for name in ("OPIK_SENTRY_ENABLE", "OPIK_ANALYTICS_ENABLE")}
 report["ended"] = time.time()
@@ -115,6 +119,12 @@ def test_a_turn_arrives_as_one_trace_in_the_thread_of_its_session(sent: Sent) ->
     assert trace["metadata"]["principal"] == {"tenant_id": "acme", "user_id": "ann"}
     assert trace["tags"] == ["mediated", "ok"]
     assert "error_info" not in trace
+
+
+def test_the_link_to_a_turn_is_what_the_sdk_itself_would_give(sent: Sent) -> None:
+    trace, _ = trace_and_spans(sent[0])
+    ours, sdks = sent[1]["link"]
+    assert ours == sdks and f"trace_id={trace['id']}&" in ours
 
 
 @pytest.mark.req("SO-5")

@@ -111,7 +111,7 @@ async def compare(siblings: Sequence[Sibling]) -> list[Round]:
     reply = await exact(siblings)
     answered = tuple(outcome.agent for outcome in reply.outcomes if outcome.kind == "answer")
     told = tuple(outcome.agent for outcome in reply.outcomes if outcome.kind == "failure")
-    return [*rounds, Round("fan_out", reply.events[-1].at, answered, "", told, ())]
+    return [*rounds, Round("fan_out", round(reply.events[-1].at, 6), answered, "", told, ())]
 
 
 async def _plain(way: Way, siblings: Sequence[Sibling]) -> Round:

@@ -1,5 +1,6 @@
 """Spans and totals of a turn, derived from its events and from nothing else."""
 
+import math
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
@@ -42,6 +43,11 @@ class Span(Value):
     ttft: float | None = None
     """Seconds from a model call to its first token."""
     attributes: dict[str, Any] = {}
+
+    @property
+    def cut_off(self) -> bool:
+        """Ended by what it is part of: a deadline above it, or a person who stopped the turn."""
+        return (self.error or "").startswith("CancelledError")
 
     @property
     def seconds(self) -> float:
@@ -157,3 +163,31 @@ def slowest(spans: Sequence[Span]) -> Span | None:
     """The span that took longest, the turn itself aside."""
     parts = [span for span in spans if span.kind != "turn"]
     return max(parts, key=lambda span: span.seconds, default=None)
+
+
+def failures(trace: Trace) -> tuple[Span, ...]:
+    """Where it went wrong: spans that ended in an error while nothing below them did, in the order they began.
+
+    A span that was only cut off by what it is part of has not failed itself.
+    """
+    broken = [span for span in trace.spans if span.status == "error" and not span.cut_off]
+    blamed = {span.parent_id for span in broken}
+    return tuple(span for span in broken if span.id not in blamed)
+
+
+def critical_path(trace: Trace) -> tuple[Span, ...]:
+    """What the turn waited for: back from its end, at each moment the part that ended last; parts before their own parts.
+
+    What is not on it could have been faster without the turn being so. A part that nobody closed ends with what it is part of.
+    """
+    return tuple(_awaited(trace, None, math.inf))
+
+
+def _awaited(trace: Trace, parent_id: str | None, until: float) -> list[Span]:
+    found: list[Span] = []
+    parts = [(min(until, math.inf if span.ended is None else span.ended), span) for span in trace.children(parent_id)]
+    for ended, span in sorted(parts, key=lambda part: part[0], reverse=True):
+        if (span.ended is None or span.ended <= until) and span.started <= until:
+            found = [span, *_awaited(trace, span.id, ended), *found]
+            until = span.started
+    return found

@@ -1,5 +1,6 @@
 """Copies finished turns to Opik through its own SDK, which sends from threads of its own; imported only when configured."""
 
+import base64
 import hashlib
 import logging
 import os
@@ -8,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal
+from urllib.parse import quote
 
 from kit.core.event import Event
 from kit.core.record import TurnRecord
@@ -25,6 +27,16 @@ _TYPES: dict[SpanKind, Literal["general", "llm", "tool"]] = {
     "model": "llm",
     "tool": "tool",
 }
+
+
+CLOUD = "https://www.comet.com/opik/api/"
+
+
+def trace_url(turn_id: str, started_at: float, url: str | None = None) -> str:
+    """Where a turn's trace is read on the server whose REST root is `url`, the cloud's when None: it sends on to its page."""
+    root = url or CLOUD
+    path = quote(base64.b64encode(root.encode()).decode(), safe="=")
+    return f"{root.rstrip('/')}/v1/session/redirect/projects/?trace_id={_uuid7(started_at, turn_id)}&path={path}"
 
 
 def open_opik(

@@ -159,3 +159,11 @@ def test_a_turn_whose_process_died_has_an_explanation(page: AppTest, asked: Path
     said = shown(open_turn(page, lost))
     assert "Ask it again in the chat" in said
     store.close()
+
+
+def test_a_trace_says_what_the_turn_waited_for_and_links_to_opik_only_where_there_is_one(
+    page: AppTest, asked: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    turn = stored(asked)[2]
+    said = shown(open_turn(page, turn))
+    assert "What the turn waited for: decide" in said.replace("\\", "") and not page.get("link_button")

@@ -8,7 +8,7 @@ import streamlit as st
 
 from kit.core.context import Principal
 from kit.core.record import TurnRecord
-from kit.core.trace import Span, Trace, slowest
+from kit.core.trace import Span, Trace, critical_path, failures, slowest
 from kit.settings import Settings
 from kit.ui import address
 from kit.ui.canvas import literal, prose
@@ -17,9 +17,9 @@ from kit.ui.export import export
 from kit.ui.facts import headline
 from kit.ui.frame import STYLE, open_host, told, visitor
 from kit.ui.shelf import AXES, STATES, Wanted, slow, table
-from kit.ui.span import choice, draw_span, log_html
+from kit.ui.span import choice, draw_span, log_html, span_name
 from kit.ui.view import TurnView, label
-from kit.ui.waterfall import waterfall_spec
+from kit.ui.waterfall import took, waterfall_spec
 
 if TYPE_CHECKING:
     from kit.ui.host import Host
@@ -134,7 +134,7 @@ def _one(host: "Host", turn: TurnRecord) -> None:
     batch = host.follow(turn.id, timeout=0.0)
     view = TurnView.of(turn, batch.events)
     trace = view.trace
-    _heading(turn, view)
+    _heading(turn, view, host.kit.settings)
     if not trace.spans:
         st.info(
             "Nothing is stored of this turn beside its question: its process ended before it did. Ask it again in the chat.",
@@ -150,7 +150,7 @@ def _one(host: "Host", turn: TurnRecord) -> None:
         st.markdown(prose("\n\n".join(part for part in (view.lead, view.answer) if part) or view.regret))
 
 
-def _heading(turn: TurnRecord, view: TurnView) -> None:
+def _heading(turn: TurnRecord, view: TurnView, settings: Settings) -> None:
     with st.container(horizontal=True, vertical_alignment="center", key="trace-head"):
         st.button("All traces", icon=":material/arrow_back:", type="tertiary", on_click=_back)
         st.space("stretch")
@@ -163,24 +163,31 @@ def _heading(turn: TurnRecord, view: TurnView) -> None:
             type="tertiary",
             on_click="ignore",
         )
+        if settings.has_opik:
+            from kit.runtime.opik_sink import trace_url
+
+            url = trace_url(turn.id, view.trace.started_at or turn.started_at, settings.opik_url)
+            st.link_button("Open in Opik", url, icon=":material/open_in_new:", type="tertiary")
         if view.running:
             st.button("Refresh", icon=":material/refresh:", type="tertiary")
     tag = headline(view)
     when = datetime.fromtimestamp(turn.started_at).strftime("%d %b %Y, %H:%M:%S")
-    took = f" · {view.seconds:.2f} s" if view.seconds is not None else ""
+    lasted = f" · {view.seconds:.2f} s" if view.seconds is not None else ""
     first = f" · first words after {view.ttft:.2f} s" if view.ttft is not None else ""
     tokens = f" · {view.tokens:,} tokens" if view.tokens is not None else ""
     st.markdown(f"### {literal(turn.message)}")
-    st.markdown(f":{_BADGES[tag.tone]}-badge[{tag.text}] :gray[{when}{took}{first}{tokens}]")
+    st.markdown(f":{_BADGES[tag.tone]}-badge[{tag.text}] :gray[{when}{lasted}{first}{tokens}]")
 
 
 def _timeline(turn: TurnRecord, trace: Trace, view: TurnView) -> None:
     spans = {span.id: span for _, span in trace.rows()}
-    failed = next((span for span in reversed(trace.spans) if span.status == "error" and span.kind != "turn"), None)
+    failed = next((span for span in failures(trace) if span.kind != "turn"), None)
     late = slowest([span for span in trace.spans if span.kind in ("model", "tool")])
     asked = address.read("span")
     span = spans.get(asked) or failed or late or trace.spans[0]
     _jumps(spans, span, late, failed)
+    waited = [f"{span_name(one)} {took(one.seconds)}" for one in critical_path(trace) if one.kind != "turn"]
+    st.caption("What the turn waited for: " + literal(" → ".join(waited)))
     chart, detail = st.columns([3, 2], gap="medium")
     with chart:
         spec = waterfall_spec(trace, dark=st.context.theme.type == "dark", chosen=span.id)

@@ -1,0 +1,53 @@
+"""What a turn waited for, and where it went wrong: folds over its spans."""
+
+from kit.core.outcome import Failure
+from kit.core.trace import Span, SpanKind, Trace, critical_path, failures, trace_of
+from tests.app.logs import mixed
+
+
+def span(name: str, parent: str | None, started: float, ended: float | None, kind: SpanKind = "agent", error: str = "") -> Span:
+    status = "error" if error else "ok"
+    return Span(
+        id=name, parent_id=parent, kind=kind, name=name, agent="", started=started, ended=ended, status=status, error=error
+    )
+
+
+def path(*spans: Span) -> list[str]:
+    return [one.id for one in critical_path(Trace(turn_id="t", spans=spans))]
+
+
+TURN = span("turn", None, 0.0, 4.0, "turn")
+DECIDE, COMPOSE = span("decide", "turn", 0.0, 1.0, "model"), span("compose", "turn", 3.0, 4.0, "model")
+
+
+def test_of_what_ran_side_by_side_only_the_last_to_end_was_waited_for() -> None:
+    quick, slow = span("quick", "turn", 1.0, 2.0), span("slow", "turn", 1.0, 3.0)
+    inner = span("search", "slow", 1.5, 3.0, "tool")
+    assert path(TURN, DECIDE, quick, slow, inner, COMPOSE) == ["turn", "decide", "slow", "search", "compose"]
+
+
+def test_what_one_after_the_other_made_up_the_time_is_all_on_it() -> None:
+    first, second = span("first", "turn", 1.0, 2.0), span("second", "turn", 2.0, 3.0)
+    assert path(TURN, DECIDE, second, first, COMPOSE) == ["turn", "decide", "first", "second", "compose"]
+
+
+def test_a_part_that_nobody_closed_was_waited_for_until_its_parent_ended() -> None:
+    hung = span("hung", "turn", 1.0, None)
+    assert path(TURN, DECIDE, hung, span("call", "hung", 1.1, None, "model")) == ["turn", "decide", "hung", "call"]
+
+
+def test_a_real_log_and_an_empty_one_have_a_path() -> None:
+    names = [one.name for one in critical_path(trace_of(mixed()))]
+    assert names == ["turn", "decide · offline", "shop", "search_catalog"]
+    assert critical_path(trace_of([])) == ()
+
+
+def test_the_deepest_failed_span_is_where_it_went_wrong() -> None:
+    parent, call = span("shop", "turn", 0, 2, error="data: unavailable"), span("get", "shop", 1, 2, "tool", error="HTTP 503")
+    other = span("play", "turn", 0, 3, error="invocation: timeout")
+    assert [one.id for one in failures(Trace(turn_id="t", spans=(TURN, parent, call, other)))] == ["get", "play"]
+    hung, model = span("slow", "turn", 0, 2, error="invocation: timeout"), span("work", "slow", 0, 2, error="CancelledError: ")
+    assert [one.id for one in failures(Trace(turn_id="t", spans=(TURN, hung, model)))] == ["slow"], "cut off is no cause"
+    lost = Failure(call_id="b", agent="shop", axis="invocation", reason="timeout", detail="x")
+    assert [one.name for one in failures(trace_of(mixed(lost)))] == ["shop"]
+    assert failures(trace_of(mixed())) == ()
