@@ -1,7 +1,6 @@
 """The one place a model is called: streams, counts, records, and leaves a span."""
 
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -95,8 +94,11 @@ async def call_model(
     started = ModelStarted(agent=agent, model=model.spec.key, purpose=purpose, input=lines, instead_of=instead_of)
     span = ctx.opened(started)
     began = span.turn.log.now()
+    if model.placed:
+        stream.place = span.turn.place(span.path)
     try:
-        message, first = await _answer(model, messages, span, hear, stream)
+        source = _read if span.turn.cassette is None else _taped
+        message, first = await source(model, messages, span, hear, stream)
     except BaseException as error:
         usage = _unfinished(error, size, stream, model.spec)
         ctx.ledger.charge(usage)
@@ -127,14 +129,12 @@ async def call_model(
     return ModelReply(message, text, usage, ttft, parts)
 
 
-async def _answer(
+async def _taped(
     model: BoundModel, messages: Sequence[BaseMessage], ctx: RunContext, hear: Hear | None, stream: _Stream
 ) -> tuple[AIMessage, float | None]:
+    """A reply as the recording has it, or recorded as it comes."""
     cassette = ctx.turn.cassette
-    if model.placed:
-        stream.place = ctx.turn.place(ctx.path)
-    if cassette is None:
-        return await _read(model, messages, ctx, hear, stream)
+    assert cassette is not None
     key = request_key(stream.place or ctx.turn.place(ctx.path), model.spec.key, messages)
     request = _line(messages[-1])
     take = cassette.find(key, request)
@@ -162,8 +162,9 @@ async def _read(
     chunks: list[Any] = []
     first: float | None = None
     calling = False
-    stream = model.runnable.astream(messages) if reading.place is None else model.runnable.astream(messages, place=reading.place)
-    async with aclosing(cast("AsyncGenerator[Any]", stream)):
+    place = {} if reading.place is None else {"place": reading.place}
+    stream = cast("AsyncGenerator[Any]", model.runnable.astream(messages, **place))
+    try:
         async for chunk in stream:
             if first is None:
                 first = ctx.turn.log.now()
@@ -182,6 +183,9 @@ async def _read(
             if not calling and hear is not None and chunk.tool_calls:
                 calling = True
                 hear("")
+    except BaseException:
+        await stream.aclose()  # where it was this side that broke off; a stream that ended, or failed itself, is closed
+        raise
     if isinstance(hear, Narrating):
         hear.end()
     return _merged(chunks), first
