@@ -130,7 +130,7 @@ def test_reload_and_stop_mid_turn_and_a_killed_server(chromium: Any, tmp_path: P
 
 def _reload_mid_turn(visitor: Visitor) -> None:
     visitor.ask(MIXED)
-    visitor.page.get_by_text("Asking the support team").wait_for()
+    visitor.page.get_by_role("button", name="Stop").wait_for()
     visitor.page.reload()
     visitor.page.get_by_role("button", name="Stop").wait_for()
     visitor.settled(1)
