@@ -177,4 +177,6 @@ def within(line: str, seconds: float, promised: float) -> None:
     """Prints a time and holds it to what was promised; on a crowded machine, to three times that."""
     told(line, 1000 * seconds)
     crowd = os.getloadavg()[0]
-    assert seconds <= (promised if crowd < QUIET else 3 * promised), f"{line}: {seconds:.2f} s at load {crowd:.1f}, not {promised} s"
+    assert seconds <= (promised if crowd < QUIET else 3 * promised), (
+        f"{line}: {seconds:.2f} s at load {crowd:.1f}, not {promised} s"
+    )

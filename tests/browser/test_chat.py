@@ -23,7 +23,6 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Generator[Served]:
         yield app
 
 
-
 def test_the_first_page_is_ready_within_seconds(visitor: Visitor, served: Served) -> None:
     loaded = visitor.open()
     told("first page, from nothing to typing", 1000 * loaded)

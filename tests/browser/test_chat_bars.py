@@ -2,11 +2,10 @@
 
 import asyncio
 import json
-import os
 import statistics
 import threading
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -21,7 +20,7 @@ from kit.settings import Settings
 from kit.stores.sqlite import SqliteStore
 from kit.wire import open_kit
 from tests.browser.raw import raw_visitor, resident
-from tests.browser.stage import DESK, MIXED, QUIET, Served, Visitor, serve, told, visit, within
+from tests.browser.stage import DESK, MIXED, Served, Visitor, serve, told, visit, within
 
 pytestmark = pytest.mark.browser
 HANGS = "?fault=rewards%3Dhang"
@@ -34,7 +33,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Generator[Served]:
 
 
 @contextmanager
-def stored(served: Served) -> Iterator[SqliteStore]:
+def stored(served: Served) -> Generator[SqliteStore]:
     store = SqliteStore(served.store)
     try:
         yield store
@@ -219,6 +218,7 @@ def test_a_session_of_fifty_turns_opens_and_goes_on_quickly(visitor: Visitor, se
 
 def test_twenty_sessions_cost_little_memory(served: Served) -> None:
     with ExitStack() as open_pages:
+
         def come() -> None:
             page = open_pages.enter_context(raw_visitor(served.url))
             page.run()

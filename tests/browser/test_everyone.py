@@ -65,7 +65,6 @@ def walk(visitor: Visitor, served: Served, look: Callable[[str], None]) -> None:
 VIEWS: dict[str, dict[str, Any]] = {
     "desk light": {"viewport": DESK, "color_scheme": "light"},
     "desk dark": {"viewport": DESK, "color_scheme": "dark"},
-    "phone light": {"viewport": PHONE, "color_scheme": "light"},
     "phone dark": {"viewport": PHONE, "color_scheme": "dark"},
 }
 

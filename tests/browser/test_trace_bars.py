@@ -1,7 +1,7 @@
 """What is promised of the trace: a click, a key or a link opens a span; the file holds all of it; an empty page says what to do."""
 
 import json
-from collections.abc import Generator, Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Generator[Served]:
 
 
 @contextmanager
-def newest(served: Served) -> Iterator[tuple[str, Trace]]:
+def newest(served: Served) -> Generator[tuple[str, Trace]]:
     """Id and trace of the turn asked last."""
     store = SqliteStore(served.store)
     try:
