@@ -1,4 +1,4 @@
-"""An entry for Streamlit: the app with three talkative tools, each telling its progress every 0.3 s before it calls its service."""
+"""An entry for Streamlit: the app with talkative tools, each of which tells its progress for some seconds before it begins."""
 
 import asyncio
 import runpy

@@ -25,7 +25,7 @@ DESK = {"width": 1280, "height": 800}
 PHONE = {"width": 390, "height": 844}
 MIXED = "My receipt didn't scan, how many points do I have, and find coffee deals"
 QUIET = 3.0
-"""Load of the machine below which a figure of time is held to what was promised; above, to what still tells a fault from a crowd."""
+"""Load of the machine below which times are held to what was promised (see `within`)."""
 
 
 @dataclass
@@ -163,7 +163,7 @@ def _own(asked: str, url: str) -> bool:
 
 
 def _complains(said: ConsoleMessage, url: str) -> bool:
-    """Whether it is an error. Streamlit looks for its server under the path of a sub-page first, and is told that it is not there."""
+    """Whether it is an error. Streamlit looks for its server under the path of a sub-page first: those two misses are its own."""
     probes = {f"{url}/{page}/_stcore/{probe}" for page in ("traces", "cards", "metrics") for probe in ("health", "host-config")}
     return said.type == "error" and not ("404" in said.text and said.location["url"] in probes)
 
@@ -174,7 +174,7 @@ def told(line: str, figure: float, unit: str = "ms") -> None:
 
 
 def within(line: str, seconds: float, promised: float) -> None:
-    """Prints a time and holds it to what was promised; on a crowded machine, to three times that."""
+    """Prints a time and holds it to what was promised; on a crowded machine (QUIET), to three times that."""
     told(line, 1000 * seconds)
     crowd = os.getloadavg()[0]
     assert seconds <= (promised if crowd < QUIET else 3 * promised), (

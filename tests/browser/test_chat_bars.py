@@ -1,4 +1,4 @@
-"""What is promised of a turn on the page: it can be stopped, nothing else ends it, and what failed is said in plain words alone."""
+"""What is promised of a turn on the page: it can be stopped, nothing else ends it, and what failed is said in plain words."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""What is promised to everybody: each page can be read, in light and dark and on a phone, worked by keys alone, and stays at home."""
+"""What is promised to everybody: each page can be read, in light and dark and on a phone, works by keys, and stays at home."""
 
 from collections.abc import Callable, Generator
 from typing import Any

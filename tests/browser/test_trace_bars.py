@@ -1,4 +1,4 @@
-"""What is promised of the trace: a click, a key or a link opens a span; the file holds all of it; an empty page says what to do."""
+"""What is promised of the trace: a click, a key or a link opens a span, the file holds all of it, an empty page helps."""
 
 import json
 from collections.abc import Generator
@@ -110,7 +110,7 @@ def test_the_file_holds_every_span(visitor: Visitor, turn: tuple[str, Trace]) ->
     whole = json.loads(Path(download.value.path()).read_text())
     assert [span["id"] for span in whole["spans"]] == [span.id for span in trace.spans] and len(trace.spans) > 10
     assert trace.routing and whole["routing"] == trace.routing.model_dump(mode="json")
-    assert any("error" == span["status"] for span in whole["spans"])
+    assert any(span["status"] == "error" for span in whole["spans"])
 
 
 def test_a_row_of_the_list_opens_its_trace(visitor: Visitor, turn: tuple[str, Trace]) -> None:
