@@ -1,18 +1,23 @@
 """Browser tests need playwright and a Chromium. Without them they are skipped with the reason; in CI that is a failure."""
 
 import os
+from collections.abc import Generator, Iterator
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.browser.chromium import chromium
+from tests.browser import chromium as found
+
+if TYPE_CHECKING:
+    from tests.browser.stage import Served, Visitor
 
 
 def _wanting() -> str | None:
     if find_spec("playwright") is None:
         return "there is no playwright here (pip install -r requirements-browser.txt)"
-    if chromium() is None:
+    if found.chromium() is None:
         return "there is no chromium here (on Debian: apt-get install chromium)"
     return None
 
@@ -31,3 +36,24 @@ class Wanting(pytest.Module):
 
 def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> pytest.Module | None:
     return Wanting.from_parent(parent, path=module_path) if WANTING else None
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Generator[Any]:
+    """One browser for a module."""
+    from tests.browser import stage
+
+    with stage.browser() as launched:
+        yield launched
+
+
+@pytest.fixture
+def visitor(chromium: Any, served: "Served") -> "Iterator[Visitor]":
+    """Somebody at a desk, who must not be sent to another host nor find errors in the console; the module serves the app."""
+    from tests.browser.stage import DESK, visit
+
+    seen = visit(chromium, served.url, viewport=DESK)
+    yield seen
+    seen.page.context.close()
+    assert seen.foreign == [], "the page asked another host"
+    assert seen.complaints == [], "the page wrote errors to the console"

@@ -9,13 +9,10 @@ from pathlib import Path
 
 from playwright.sync_api import Browser
 
-from tests.browser.stage import ROOT, Served, Visitor, browser, serve, visit
+from tests.browser.stage import DESK, MIXED, PHONE, ROOT, Served, Visitor, browser, serve, visit
 
 PICTURES = ROOT / "docs" / "screenshots"
-MIXED = "My receipt didn't scan, how many points do I have, and find coffee deals"
-DESK = {"width": 1280, "height": 800}
 TALL = {"width": 1280, "height": 1230}
-PHONE = {"width": 390, "height": 844}
 
 
 def first(visitor: Visitor) -> None:

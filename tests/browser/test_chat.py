@@ -2,7 +2,7 @@
 
 import signal
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
@@ -11,18 +11,10 @@ import pytest
 from kit.core.event import STATUSES
 from kit.core.trace import trace_of
 from kit.stores.sqlite import SqliteStore
-from tests.browser import stage
-from tests.browser.stage import Served, Visitor, serve, visit
+from tests.browser.stage import DESK, MIXED, PHONE, Served, Visitor, serve, told, visit, within
 
 pytestmark = pytest.mark.browser
-MIXED = "My receipt didn't scan, how many points do I have, and find coffee deals"
-SLOW = {"KIT_PACE": "3"}
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Generator[Any]:
-    with stage.browser() as launched:
-        yield launched
+SLOW = {"KIT_PACE": "5"}
 
 
 @pytest.fixture(scope="module")
@@ -31,23 +23,10 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Generator[Served]:
         yield app
 
 
-@pytest.fixture
-def visitor(chromium: Any, served: Served) -> Iterator[Visitor]:
-    seen = visit(chromium, served.url, viewport={"width": 1100, "height": 800})
-    yield seen
-    seen.page.context.close()
-    assert seen.foreign == [], "the page asked another host"
-    assert seen.complaints == [], "the page wrote errors to the console"
-
-
-def _told(line: str, figure: float, unit: str = "ms") -> None:
-    print(f"\n   {line}: {figure:.0f} {unit}", end="")
-
-
 def test_the_first_page_is_ready_within_seconds(visitor: Visitor, served: Served) -> None:
     loaded = visitor.open()
-    _told("first page, from nothing to typing", 1000 * loaded)
-    _told("the server before it", 1000 * served.ready)
+    told("first page, from nothing to typing", 1000 * loaded)
+    told("the server before it", 1000 * served.ready)
     visitor.page.get_by_text("Three things at once").wait_for()
     visitor.ready()
     assert loaded < 15
@@ -63,9 +42,9 @@ def test_the_preamble_comes_first_and_the_answer_grows(visitor: Visitor) -> None
     enter = seen["marks"]["enter"]
     lead = next(text for text in seen["texts"] if text["at"] > enter)
     complete = seen["texts"][-1]
-    _told("Enter to preamble", lead["at"] - enter)
-    _told("Enter to first status line", seen["steps"][0]["at"] - enter)
-    _told("Enter to complete answer", complete["at"] - enter)
+    told("Enter to preamble", lead["at"] - enter)
+    told("Enter to first status line", seen["steps"][0]["at"] - enter)
+    told("Enter to complete answer", complete["at"] - enter)
     assert lead["at"] - enter <= 1000
     assert lead["at"] <= min(step["at"] for step in seen["steps"])
     assert seen["steps"][0]["at"] - enter <= 2000
@@ -111,7 +90,7 @@ def test_every_span_of_the_stored_trace_has_its_labelled_bar(visitor: Visitor, s
 
 
 def test_a_phone_shows_the_page_without_scrolling_sideways(chromium: Any, served: Served) -> None:
-    phone = visit(chromium, served.url, viewport={"width": 390, "height": 844}, color_scheme="dark")
+    phone = visit(chromium, served.url, viewport=PHONE, color_scheme="dark")
     phone.open()
     phone.ready()
     phone.ask(MIXED)
@@ -127,7 +106,7 @@ def test_a_phone_shows_the_page_without_scrolling_sideways(chromium: Any, served
 
 def test_reload_and_stop_mid_turn_and_a_killed_server(chromium: Any, tmp_path: Path) -> None:
     with serve(tmp_path, SLOW) as slow:
-        visitor = visit(chromium, slow.url)
+        visitor = visit(chromium, slow.url, viewport=DESK)
         visitor.open()
         visitor.ready()
         _reload_mid_turn(visitor)
@@ -139,30 +118,23 @@ def test_reload_and_stop_mid_turn_and_a_killed_server(chromium: Any, tmp_path: P
         slow.process.wait()
         visitor.page.context.close()
     with serve(tmp_path, {"KIT_PACE": "0"}) as anew:
-        visitor = visit(chromium, anew.url)
+        visitor = visit(chromium, anew.url, viewport=DESK)
         visitor.open(f"?{address}")
         visitor.page.locator(".stMarkdownBadge", has_text="Interrupted").wait_for(timeout=20_000)
         assert visitor.page.get_by_test_id("stChatMessage").count() == 6
         visitor.page.get_by_role("button", name="Ask again").click()
         visitor.settled(4)
-        assert badges(visitor, "Answered") == 2 and badges(visitor, "Interrupted") == 1 == badges(visitor, "Stopped")
+        assert visitor.badges("Answered") == 2 and visitor.badges("Interrupted") == 1 == visitor.badges("Stopped")
 
 
 def _reload_mid_turn(visitor: Visitor) -> None:
     visitor.ask(MIXED)
-    visitor.page.get_by_text("Asking the support team").wait_for()
-    names = [step["name"] for step in visitor.seen()["steps"]]
-    back = [name in names[:place] and names[place - 1] != name for place, name in enumerate(names)]
-    assert any(back), f"lines of different agents do not interleave: {names}"
+    visitor.page.get_by_role("button", name="Stop").wait_for()
     visitor.page.reload()
     visitor.page.get_by_role("button", name="Stop").wait_for()
     visitor.settled(1)
     assert visitor.page.get_by_test_id("stChatMessage").count() == 2 == visitor.seen()["most"]
-    assert badges(visitor, "Answered") == 1
-
-
-def badges(visitor: Visitor, word: str) -> int:
-    return visitor.page.locator(".stMarkdownBadge", has_text=word).count()
+    assert visitor.badges("Answered") == 1
 
 
 def _stop(visitor: Visitor) -> None:
@@ -172,8 +144,7 @@ def _stop(visitor: Visitor) -> None:
     visitor.page.locator(".stMarkdownBadge", has_text="Stopped").wait_for()
     seen = visitor.seen()
     took = seen["badges"]["Stopped"] - seen["marks"]["click"]
-    _told("Stop to stopped", took)
-    assert took <= 3000
+    within("Stop to stopped", took / 1000, 1.5)
     said = seen["texts"]
     visitor.page.get_by_role("button", name="Stop").wait_for(state="detached", timeout=1500)
     time.sleep(1)

@@ -1,17 +1,18 @@
 // Remembers what the page showed and when, in milliseconds since it was opened: short-lived text cannot be polled for.
 window.seen = {
   most: 0, // chat messages ever shown at once
-  steps: [], // every line of every step, when first seen
+  steps: [], // every line of every step: message, step, place in the step, when first seen
   texts: [], // every state of the newest message's prose
   badges: {}, // badge under an answer -> when first seen
   marks: {}, // when the person last pressed Enter, or clicked
+  origin: performance.timeOrigin, // wall clock of 0
 };
 
 const look = () => {
   const at = performance.now();
-  const messages = document.querySelectorAll('[data-testid=stChatMessage]');
+  const messages = [...document.querySelectorAll('[data-testid=stChatMessage]')];
   window.seen.most = Math.max(window.seen.most, messages.length);
-  document.querySelectorAll('[data-testid=stChatMessage] details').forEach((step) => lines(step, at));
+  messages.forEach((message, turn) => message.querySelectorAll('details').forEach((step) => lines(step, turn, at)));
   for (const badge of document.querySelectorAll('[data-testid=stChatMessage] .stMarkdownBadge')) {
     const word = badge.innerText.trim();
     if (!(word in window.seen.badges)) window.seen.badges[word] = at;
@@ -19,13 +20,14 @@ const look = () => {
   if (messages.length) prose(messages[messages.length - 1], at);
 };
 
-const lines = (step, at) => {
+const lines = (step, turn, at) => {
   const name = step.querySelector('summary strong')?.innerText;
   if (!name) return;
-  for (const caption of step.querySelectorAll('[data-testid=stCaptionContainer]')) {
+  [...step.querySelectorAll('[data-testid=stCaptionContainer]')].forEach((caption, place) => {
     const line = caption.innerText.trim();
-    if (line && !window.seen.steps.some((one) => one.name === name && one.line === line)) window.seen.steps.push({name, line, at});
-  }
+    const known = (one) => one.turn === turn && one.name === name && one.place === place;
+    if (line && !window.seen.steps.some(known)) window.seen.steps.push({turn, name, place, line, at});
+  });
 };
 
 const prose = (message, at) => {

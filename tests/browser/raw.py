@@ -1,0 +1,54 @@
+"""A visitor without a browser: Streamlit's own messages over its socket, for counting what many of them cost the server."""
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+from websockets.sync.client import ClientConnection, connect
+
+LONGEST = 30.0
+
+
+@dataclass
+class RawVisitor:
+    """One open page: it runs the script and asks, and looks at nothing."""
+
+    socket: ClientConnection
+    address: str = ""
+    box: str = ""
+    """Id of the chat's input."""
+
+    def run(self, question: str = "") -> None:
+        """Runs the page, with a question or without, until it is done: with a question, until the turn is."""
+        message = BackMsg()
+        message.rerun_script.query_string = self.address
+        if question:
+            widget = message.rerun_script.widget_states.widgets.add(id=self.box)
+            widget.chat_input_value.data = question
+        self.socket.send(message.SerializeToString())
+        while True:
+            said = ForwardMsg.FromString(bytes(self.socket.recv(timeout=LONGEST)))  # type: ignore[arg-type]
+            if said.delta.new_element.HasField("chat_input"):
+                self.box = said.delta.new_element.chat_input.id
+            if said.HasField("page_info_changed"):
+                self.address = said.page_info_changed.query_string
+            if said.WhichOneof("type") == "script_finished":
+                return
+
+
+@contextmanager
+def raw_visitor(url: str) -> Generator[RawVisitor]:
+    """Opens the chat's socket."""
+    with connect(url.replace("http", "ws", 1) + "/_stcore/stream", origin=url, max_size=None) as socket:  # type: ignore[arg-type]
+        yield RawVisitor(socket)
+
+
+def resident(process_id: int) -> float:
+    """MiB of memory that a process holds."""
+    for line in Path(f"/proc/{process_id}/status").read_text().splitlines():
+        if line.startswith("VmRSS:"):
+            return int(line.split()[1]) / 1024
+    raise AssertionError(f"/proc says nothing of process {process_id}")

@@ -1,0 +1,269 @@
+"""What is promised of a turn on the page: it can be stopped, nothing else ends it, and what failed is said in plain words."""
+
+import asyncio
+import json
+import statistics
+import threading
+import time
+from collections.abc import Generator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kit.core.event import StatusLine
+from kit.core.fault import PLANTED, PLANTED_NUMBER, RAW
+from kit.core.record import TurnRecord
+from kit.core.trace import trace_of
+from kit.settings import Settings
+from kit.stores.sqlite import SqliteStore
+from kit.wire import open_kit
+from tests.browser.raw import raw_visitor, resident
+from tests.browser.stage import DESK, MIXED, Served, Visitor, serve, told, visit, within
+
+pytestmark = pytest.mark.browser
+HANGS = "?fault=rewards%3Dhang"
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Generator[Served]:
+    with serve(tmp_path_factory.mktemp("bars"), {"KIT_PACE": "0"}) as app:
+        yield app
+
+
+@contextmanager
+def stored(served: Served) -> Generator[SqliteStore]:
+    store = SqliteStore(served.store)
+    try:
+        yield store
+    finally:
+        store.close()
+
+
+def turns_of(served: Served, visitor: Visitor) -> list[TurnRecord]:
+    with stored(served) as store:
+        return store.turns(session_id=visitor.session())
+
+
+def hanging(visitor: Visitor) -> None:
+    """Asks, and waits until only the part that hangs is at work."""
+    visitor.ask(MIXED)
+    visitor.page.get_by_role("button", name="Stop").wait_for()
+    visitor.page.locator("details summary", has_text="of 8 s").wait_for()
+
+
+def test_stop_ends_a_silent_turn_at_once_and_for_good(visitor: Visitor, served: Served) -> None:
+    visitor.open(HANGS)
+    visitor.ready()
+    hanging(visitor)
+    visitor.page.get_by_role("button", name="Stop").click()
+    visitor.page.locator(".stMarkdownBadge", has_text="Stopped").wait_for()
+    visitor.page.get_by_role("button", name="Stop").wait_for(state="detached", timeout=1500)
+    seen = visitor.seen()
+    within("Stop to stopped, in a hang", (seen["badges"]["Stopped"] - seen["marks"]["click"]) / 1000, 1.5)
+    time.sleep(1)
+    assert visitor.seen()["texts"] == seen["texts"], "text came after the stop"
+    assert [turn.status for turn in turns_of(served, visitor)] == ["cancelled"]
+
+
+def test_a_second_tab_shows_the_same_turn_and_it_finishes_once(visitor: Visitor, served: Served) -> None:
+    visitor.open(HANGS)
+    visitor.ready()
+    hanging(visitor)
+    second = Visitor(visitor.page.context.new_page(), served.url)
+    second.page.goto(visitor.page.url)
+    second.page.get_by_role("button", name="Stop").wait_for()
+    for tab in (visitor, second):
+        tab.settled()
+        assert tab.page.get_by_test_id("stChatMessage").count() == 2 and tab.badges("Partly answered") == 1
+    assert len(turns_of(served, visitor)) == 1
+
+
+def test_switches_thumbs_and_another_page_leave_a_running_turn_alone(visitor: Visitor, served: Served) -> None:
+    visitor.open()
+    visitor.ready()
+    visitor.ask("How many points do I have?")
+    visitor.settled()
+    visitor.page.get_by_text("does not answer in time").click()
+    visitor.page.wait_for_url("**fault=rewards*")
+    hanging(visitor)
+    visitor.page.get_by_text("gets no data from its service").click()
+    visitor.page.get_by_test_id("stChatMessage").nth(1).get_by_role("radio", name="Thumbs up").click()
+    visitor.page.wait_for_url("**error_envelope*")
+    assert visitor.page.get_by_role("button", name="Stop").is_visible(), "it was not in the middle of the turn any more"
+    visitor.page.get_by_role("link", name="Traces").click()
+    visitor.page.get_by_role("heading", name="Traces").wait_for()
+    visitor.page.get_by_role("link", name="Chat").click()
+    visitor.settled(2)
+    assert visitor.page.get_by_test_id("stChatMessage").count() == 4 == visitor.seen()["most"]
+    newest, oldest = turns_of(served, visitor)
+    assert (newest.status, newest.failed) == ("ok", ("rewards",)), "a switch holds from the next question on"
+    with stored(served) as store:
+        given = store.feedback(oldest.id)
+    assert given and given.score == 1
+
+
+PAIRS = [
+    ("rewards=raise", "shop=error_envelope", "A receipt that does not scan"),
+    ("rewards=foreign_principal", "support=refuses", "Coffee offers"),
+    ("shop=bad_payload", "rewards=instantiation", "A receipt that does not scan"),
+]
+
+
+@pytest.mark.parametrize(("one", "other", "healthy"), PAIRS, ids=[f"{one} {other}" for one, other, _ in PAIRS])
+def test_what_failed_is_said_plainly_and_the_raw_reason_is_for_the_trace(
+    visitor: Visitor, served: Served, one: str, other: str, healthy: str
+) -> None:
+    visitor.open(f"?fault={one.replace('=', '%3D')}&fault={other.replace('=', '%3D')}")
+    visitor.ready()
+    visitor.ask(MIXED)
+    visitor.settled()
+    (turn,) = turns_of(served, visitor)
+    with stored(served) as store:
+        spans = trace_of(store.events(turn.id)).spans
+    broken = {span.agent: span for span in spans if span.kind == "agent" and span.error}
+    assert set(broken) == {fault.split("=")[0] for fault in (one, other)} == set(turn.failed)
+    answer = visitor.page.get_by_test_id("stChatMessage").nth(1)
+    assert healthy in answer.inner_text()
+    for agent, span in broken.items():
+        step = answer.locator("details", has_text=agent.capitalize()).locator("summary")
+        assert step.locator(".stMarkdownColoredText").count() == 1, "its step is not red"
+        assert str(span.error) not in visitor.text()
+    everything = visitor.page.content()
+    assert RAW not in everything and PLANTED not in everything and str(PLANTED_NUMBER) not in everything
+    visitor.page.get_by_role("link", name="Open trace").first.click()
+    for agent, span in broken.items():
+        visitor.page.locator(f"path[aria-roledescription=bar][aria-label*='{agent}']").first.click()
+        visitor.page.locator(f"[data-span='{span.id}']").wait_for()
+        assert str(span.error) in visitor.page.locator(".st-key-span-detail [data-testid=stAlert]").inner_text()
+
+
+def test_a_pill_runs_its_scenario_and_nothing_of_somebody_else_gets_out(visitor: Visitor, served: Served) -> None:
+    visitor.open()
+    visitor.ready()
+    visitor.page.get_by_text("Someone else's data").click()
+    visitor.settled()
+    chip = visitor.page.get_by_test_id("stChatMessage").nth(1).locator(".faults li")
+    assert chip.all_inner_texts() == ["Rewards is sent somebody else's data"]
+    assert "1 blocked" in visitor.page.locator(".st-key-panel-desk [data-fact=principal]").inner_text()
+    pages = [visitor.page.content()]
+    visitor.page.get_by_role("link", name="Open trace").first.click()
+    visitor.page.locator("path[aria-roledescription=bar]").first.wait_for()
+    visitor.page.get_by_text("events").last.click()
+    with visitor.page.expect_download() as download:
+        visitor.page.get_by_role("button", name="JSON").click()
+    file = Path(download.value.path()).read_text()
+    assert json.loads(file)["turn"]["message"].startswith("How many points")
+    for told_to_somebody in (*pages, visitor.page.content(), file):
+        assert PLANTED not in told_to_somebody and str(PLANTED_NUMBER) not in told_to_somebody
+
+
+def test_the_panel_says_what_is_stored_and_a_thumb_outlives_the_page(visitor: Visitor, served: Served) -> None:
+    visitor.open("?cap=2")
+    visitor.ready()
+    visitor.ask(MIXED)
+    visitor.settled()
+    (turn,) = turns_of(served, visitor)
+    with stored(served) as store:
+        trace = trace_of(store.events(turn.id))
+    routing, usage = trace.routing, trace.usage
+    assert routing
+    facts = visitor.page.locator(".st-key-panel-desk .turn [data-fact]")
+    visitor.page.locator(".st-key-panel-desk [data-fact=cost]").wait_for()
+    shown = dict(facts.evaluate_all("all => all.map(one => [one.dataset.fact, one.dataset.value])"))
+    assert shown["agents"] == ",".join(routing.invoked) and len(routing.invoked) == 2
+    assert shown["intents"] == f"{routing.reported_intents}/{routing.intent_count}" == "3/3"
+    assert shown["cap"] == f"{routing.cap_behavior} {routing.cap}" == "over 2"
+    panel = visitor.page.locator(".st-key-panel-desk .turn").inner_text()
+    assert f"{usage.input_tokens:,} in, {usage.output_tokens:,} out" in panel and f"{turn.seconds:.2f} s" in panel
+
+    up = visitor.page.get_by_role("radio", name="Thumbs up")
+    up.click()
+    visitor.page.get_by_placeholder("What was good").wait_for()
+    visitor.page.reload()
+    visitor.settled()
+    assert up.get_attribute("aria-checked") == "true"
+
+
+def seeded(store: Path, session: str, turns: int) -> None:
+    """Plays turns straight into a store. In a thread: the browser's driver has the loop of this one."""
+
+    async def play() -> None:
+        settings = Settings.read().model_copy(update={"store": str(store), "model": "offline", "pace": 0.0})
+        async with open_kit(settings) as kit:
+            for _ in range(turns):
+                await kit.ask(MIXED, kit.session(session))
+
+    player = threading.Thread(target=lambda: asyncio.run(play()))
+    player.start()
+    player.join()
+
+
+def test_a_session_of_fifty_turns_opens_and_goes_on_quickly(visitor: Visitor, served: Served) -> None:
+    seeded(served.store, "fifty", 50)
+    began = time.monotonic()
+    visitor.page.goto(f"{served.url}/?session=fifty")
+    visitor.settled(10, timeout=60)
+    within("a session of 50 turns, from nothing to its newest answer", time.monotonic() - began, 5)
+    assert visitor.page.get_by_role("button", name="Show earlier").is_visible()
+    visitor.ready()
+    visitor.ask("How many points do I have?")
+    lead = "Let me check your points"
+    visitor.page.wait_for_function("lead => window.seen.texts.some((one) => one.text.startsWith(lead))", arg=lead)
+    seen = visitor.seen()
+    first = next(text["at"] for text in seen["texts"] if text["text"].startswith(lead))
+    within("a new turn in it, from Enter to its first words", (first - seen["marks"]["enter"]) / 1000, 1.5)
+
+
+def test_twenty_sessions_cost_little_memory(served: Served) -> None:
+    with ExitStack() as open_pages:
+
+        def come() -> None:
+            page = open_pages.enter_context(raw_visitor(served.url))
+            page.run()
+            page.run("How many points do I have?")
+
+        for _ in range(3):
+            come()
+        with stored(served) as store:
+            asked = len(store.turns(limit=500))
+        before = resident(served.process.pid)
+        for _ in range(20):
+            come()
+        grown = resident(served.process.pid) - before
+        with stored(served) as store:
+            assert len(store.turns(limit=500)) == asked + 20
+    told("twenty sessions added", grown, "MiB")
+    assert grown < 20
+
+
+def test_a_line_is_painted_soon_after_it_was_said(chromium: Any, tmp_path: Path) -> None:
+    with serve(tmp_path, {"KIT_PACE": "1"}, entry="tests/browser/lively.py") as lively:
+        visitor = visit(chromium, lively.url, viewport=DESK)
+        visitor.open()
+        visitor.ready()
+        visitor.ask(MIXED)
+        visitor.settled()
+        seen, (turn,) = visitor.seen(), turns_of(lively, visitor)
+        with stored(lively) as store:
+            events = store.events(turn.id)
+        visitor.page.context.close()
+    start = trace_of(events).started_at
+    said: dict[str, list[float]] = {}
+    for event in events:
+        if isinstance(event.body, StatusLine):
+            said.setdefault(event.body.agent, []).append(start + event.at)
+    shown = {(step["name"].lower(), step["place"]): (seen["origin"] + step["at"]) / 1000 for step in seen["steps"]}
+    late = sorted(
+        shown[agent, place] - at
+        for agent, times in said.items()
+        for place, at in enumerate(times, start=1)  # the first caption of a step is its request
+    )
+    assert len(said) == 3 and len(late) > 30
+    names = [step["name"] for step in seen["steps"]]
+    again = [name in names[:place] and names[place - 1] != name for place, name in enumerate(names)]
+    assert sum(again) > 20, f"lines of different agents do not interleave: {names}"
+    middle, slow = statistics.median(late), late[int(0.95 * len(late))]
+    within("event to paint, half of the lines", middle, 0.060)
+    within("event to paint, 95 % of the lines", slow, 0.120)

@@ -1,0 +1,111 @@
+"""What is promised to everybody: each page can be read, in light and dark and on a phone, works by keys, and stays at home."""
+
+from collections.abc import Callable, Generator
+from typing import Any
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+
+from kit.stores.sqlite import SqliteStore
+from tests.browser.stage import DESK, MIXED, PHONE, Served, Visitor, serve, visit
+
+pytestmark = pytest.mark.browser
+WIDE = "[...document.querySelectorAll('html, body, section')].map(box => box.scrollWidth)"
+GRAVE = ("serious", "critical")
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Generator[Served]:
+    with serve(tmp_path_factory.mktemp("everyone"), {"KIT_PACE": "0"}) as app:
+        yield app
+
+
+def findings(visitor: Visitor) -> list[str]:
+    """What axe finds grave, with where it is."""
+    found = Axe().run(visitor.page).response["violations"]
+    return [
+        f"{one['id']} ({one['impact']}): {'; '.join(str(node['html'])[:160] for node in one['nodes'][:3])}"
+        for one in found
+        if one["impact"] in GRAVE
+    ]
+
+
+def walk(visitor: Visitor, served: Served, look: Callable[[str], None]) -> None:
+    """Goes through every page, and looks at each state of it."""
+    page = visitor.page
+    visitor.open()
+    visitor.ready()
+    page.get_by_text("Someone else's data").wait_for()
+    look("chat, first screen")
+    page.get_by_text("Someone else's data").click()
+    visitor.settled()
+    look("chat, a part failed")
+    visitor.ask(MIXED)
+    visitor.settled(2)
+    page.get_by_text("How this was answered").last.click()
+    look("chat, answered")
+    page.goto(f"{served.url}/traces")
+    page.locator("[data-testid=stDataFrame] canvas").first.wait_for()
+    look("traces, the list")
+    store = SqliteStore(served.store)
+    newest = store.turns(limit=1)[0].id
+    store.close()
+    page.goto(f"{served.url}/traces?turn={newest}")
+    page.locator("path[aria-roledescription=bar]").first.wait_for()
+    page.locator("[data-span] h3").wait_for()
+    look("traces, one")
+    page.goto(f"{served.url}/cards")
+    page.get_by_role("heading", name="Which description loses which questions").wait_for()
+    look("cards")
+    page.goto(f"{served.url}/metrics")
+    page.get_by_role("heading", name="Judged by labels").wait_for()
+    look("metrics")
+
+
+VIEWS: dict[str, dict[str, Any]] = {
+    "desk light": {"viewport": DESK, "color_scheme": "light"},
+    "desk dark": {"viewport": DESK, "color_scheme": "dark"},
+    "phone dark": {"viewport": PHONE, "color_scheme": "dark"},
+}
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_every_page_can_be_read_and_stays_at_home(chromium: Any, served: Served, view: str) -> None:
+    visitor = visit(chromium, served.url, **VIEWS[view])
+    grave: dict[str, list[str]] = {}
+    wide: dict[str, int] = {}
+
+    def look(state: str) -> None:
+        visitor.page.wait_for_timeout(300)  # what has just come fades in
+        if found := findings(visitor):
+            grave[state] = found
+        if (width := max(visitor.page.evaluate(WIDE))) > VIEWS[view]["viewport"]["width"]:
+            wide[state] = width
+
+    walk(visitor, served, look)
+    visitor.page.context.close()
+    assert grave == {}
+    assert wide == {}, "a page is wider than the window"
+    assert visitor.foreign == [], "a page asked another host"
+    assert visitor.complaints == [], "a page wrote errors to the console"
+
+
+def test_the_keyboard_alone_asks_and_stops(visitor: Visitor) -> None:
+    visitor.open("?fault=rewards%3Dhang")
+    visitor.ready()
+    box, keys = visitor.page.get_by_test_id("stChatInputTextArea"), visitor.page.keyboard
+    for _ in range(60):
+        keys.press("Tab")
+        if box.evaluate("one => one === document.activeElement"):
+            break
+    keys.type("How many points do I have?")
+    keys.press("Enter")
+    stop = visitor.page.get_by_role("button", name="Stop")
+    stop.wait_for()
+    visitor.page.locator("details summary", has_text="Rewards").wait_for()
+    for _ in range(60):
+        keys.press("Tab")
+        if stop.evaluate("one => one === document.activeElement"):
+            break
+    keys.press("Enter")
+    visitor.page.locator(".stMarkdownBadge", has_text="Stopped").wait_for(timeout=6_000)
