@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kit.bench.descriptions import NOBODY, Routed, read_routed, report, routed_of, wilson_lower
+from kit.bench.descriptions import NOBODY, Routed, Share, read_routed, report, routed_of
 from kit.bench.promotion import promote
 from kit.bench.routing import Catalog, RoutingKit, catalog_team, read_cases, route_case
 from kit.bench.switches import DATA, as_lines, read_source, switch_cases
@@ -102,7 +102,7 @@ def test_the_report_says_which_description_loses_which_questions_to_which_card()
 
 @pytest.mark.parametrize(("right", "total", "lower"), [(0, 0, 0.0), (10, 10, 0.7225), (95, 100, 0.8882), (0, 10, 0.0)])
 def test_the_lower_bound_is_wilsons(right: int, total: int, lower: float) -> None:
-    assert wilson_lower(right, total) == pytest.approx(lower, abs=1e-4)
+    assert Share(right=right, total=total).lower == pytest.approx(lower, abs=1e-4)
 
 
 @pytest.mark.req("PC2-PF1", "PC2-S9.3-5")

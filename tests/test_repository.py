@@ -34,6 +34,7 @@ PLANTED = {
     "Opik is imported": ("runtime/recorder.py", "import opik"),
     "Streamlit is imported": ("cli.py", "import streamlit"),
     "Frames and figures": ("runtime/rollup.py", "import pandas"),
+    "SciPy and statsmodels": ("bench/statistics.py", "import scipy"),
     "Values touch nothing": ("core/outcome.py", "import asyncio"),
     "Stores know values": ("stores/sqlite.py", "import langchain_core.messages"),
 }

@@ -1,12 +1,12 @@
 """Which description loses which questions to which card (PC2-S5.9): labelled cases set against predictions."""
 
 import json
-import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from kit.bench.statistics import wilson
 from kit.core.errors import DataError
 from kit.core.value import Value
 
@@ -51,7 +51,7 @@ class Share(Value):
     @property
     def lower(self) -> float:
         """Lower end of the 95 % Wilson interval: what so few cases can vouch for."""
-        return wilson_lower(self.right, self.total)
+        return wilson(self.right, self.total).low if self.total else 0.0
 
 
 class RoutingReport(Value):
@@ -66,15 +66,6 @@ class RoutingReport(Value):
         for loss in self.lost:
             told.append(f"{loss.card} loses {len(loss.queries)} to {loss.to}: " + "; ".join(map(repr, loss.queries[:examples])))
         return told
-
-
-def wilson_lower(right: int, total: int, z: float = 1.96) -> float:
-    """Lower bound of a share at 95 % confidence; 0.0 of nothing."""
-    if not total:
-        return 0.0
-    share, square = right / total, z * z
-    spread = z * math.sqrt((share * (1 - share) + square / (4 * total)) / total)
-    return max(0.0, (share + square / (2 * total) - spread) / (1 + square / total))
 
 
 def report(turns: Iterable[Routed]) -> RoutingReport:

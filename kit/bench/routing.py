@@ -3,15 +3,17 @@
 import json
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from kit.bench.cases import Case, read_cases
 from kit.compose.deck import Deck, DeckSettings
 from kit.core.card import AgentCard
 from kit.core.context import Principal, Session
 from kit.core.errors import DataError
+from kit.core.event import TurnStarted
 from kit.core.outcome import AgentCall, Answer, Outcome
 from kit.core.record import Message
 from kit.patterns.agents_as_tools import mediated
@@ -27,13 +29,19 @@ CAP = 8
 
 @dataclass(frozen=True)
 class Stub:
-    """A sub-agent that only notes that it was asked."""
+    """A sub-agent that only notes that it was asked, or says what a case has it say."""
 
     card: AgentCard
     time_budget: float | None = None
+    lines: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Message of the user -> what to answer."""
 
     async def run(self, call: AgentCall, ctx: RunContext) -> Outcome:
-        return Answer(call_id=call.call_id, agent=self.card.id, text="Noted.")
+        text = "Noted."
+        if self.lines:
+            begun = next(event.body for event in ctx.turn.log.events if isinstance(event.body, TurnStarted))
+            text = self.lines.get(begun.message, text)
+        return Answer(call_id=call.call_id, agent=self.card.id, text=text)
 
 
 @dataclass(frozen=True)
@@ -46,15 +54,6 @@ class RoutingKit:
     cassette: None = None
     pattern: Pattern = mediated
     today: str = "2026-11-01"
-
-
-@dataclass(frozen=True)
-class Case:
-    """One dialogue: user turns, and the replies that were given to them."""
-
-    id: str
-    users: tuple[str, ...]
-    assistants: tuple[str | None, ...]
 
 
 @dataclass(frozen=True)
@@ -84,23 +83,6 @@ def read_catalog(path: Path) -> Catalog:
     return Catalog(tuple(cards), names)
 
 
-def read_cases(path: Path) -> Iterator[Case]:
-    """Dialogues of a JSONL file, one a line.
-
-    Raises DataError with file and line for a line that is not a case.
-    """
-    for number, line in enumerate(_text(path).splitlines(), 1):
-        if not line.strip():
-            continue
-        try:
-            raw: dict[str, Any] = json.loads(line)
-            turns: list[dict[str, Any]] = raw["turns"]
-            users = tuple(str(turn["user"]) for turn in turns)
-            yield Case(str(raw["id"]), users, tuple(turn.get("assistant") for turn in turns))
-        except (ValueError, KeyError, TypeError) as error:
-            raise DataError(f'{path}:{number}: not a case; it needs "id" and "turns", each turn with "user"') from error
-
-
 def catalog_team(catalog: Catalog, models: Models = "offline") -> Team:
     """An orchestrator over stubs of the catalogue; when nothing fits, nothing is called (decisions 5)."""
     ids = tuple(card.id for card in catalog.cards)
@@ -117,15 +99,15 @@ async def route_case(case: Case, catalog: Catalog, kit: Host) -> list[dict[str, 
     history: list[Message] = []
     called: tuple[str, ...] = ()
     predictions: list[dict[str, Any]] = []
-    for number, (user, assistant) in enumerate(zip(case.users, case.assistants, strict=True)):
-        reply = await run_turn(user, session, kit, history=tuple(history), in_play=called)
+    for number, ask in enumerate(case.turns):
+        reply = await run_turn(ask.user, session, kit, history=tuple(history), in_play=called)
         now = reply.routing.invoked
         predictions.append({"id": case.id, "turn": number, "called": [catalog.names[agent] for agent in now]})
         called = now or called
         turn_id = f"{case.id}-{number}"
-        history.append(Message(turn_id=turn_id, role="user", text=user))
-        if assistant:
-            history.append(Message(turn_id=turn_id, role="assistant", text=str(assistant)))
+        history.append(Message(turn_id=turn_id, role="user", text=ask.user))
+        if ask.assistant:
+            history.append(Message(turn_id=turn_id, role="assistant", text=ask.assistant))
     return predictions
 
 
@@ -136,7 +118,7 @@ async def route_file(cases: Path, catalog_path: Path, out: Path, models: Models 
     kit = RoutingKit(team)
     done = 0
     with out.open("w", encoding="utf-8") as file:
-        for case in read_cases(cases):
+        for case in read_cases(cases, labelled=False):
             for prediction in await route_case(case, catalog, kit):
                 file.write(json.dumps(prediction) + "\n")
                 done += 1

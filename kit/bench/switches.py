@@ -46,7 +46,9 @@ def switch_cases(source: SwitchSource, seed: int = SEED) -> list[dict[str, Any]]
     cases: list[dict[str, Any]] = []
     for first, second in permutations(source.verticals, 2):
         for name, path in (("there", (first, second)), ("back", (first, second, first))):
-            cases.append({"id": f"{first}-{second}-{name}", "kind": "switch", "turns": _turns(path, source, rng)})
+            cases.append(
+                {"id": f"{first}-{second}-{name}", "kind": "switch", "domain": second, "turns": _turns(path, source, rng)}
+            )
     return cases
 
 

@@ -1,0 +1,199 @@
+"""Cases: what is asked, of whom it should be asked, and what is true of the answer; read from JSON lines, one case a line.
+
+A line is `{"id", "kind", "domain", "turns": [{"user", "expected_sub_agents", ...}]}`, the format of public routing sets; a case
+of one turn may put `user` and `expected_sub_agents` on the line itself. What a line holds beyond the fields below is left alone.
+"""
+
+import json
+import re
+from collections.abc import Collection, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Literal, cast, get_args
+
+from pydantic import ValidationError
+
+from kit.core.context import Principal
+from kit.core.errors import DataError, nearest
+from kit.core.fault import Kind as FaultKind
+from kit.core.value import Value
+
+Kind = Literal["single", "mixed", "switch", "oos", "small_talk", "partial", "injection", "reference", "long"]
+"""`oos`: outside of what the deck answers; `partial`: some parts fail; `reference`: leans on what was named earlier."""
+KINDS: tuple[Kind, ...] = get_args(Kind)
+ANYBODY = "*"
+FAILING: frozenset[FaultKind] = frozenset(
+    ("raise", "hang", "instantiation", "refuses", "error_envelope", "foreign_principal", "bad_payload", "version_break")
+)
+"""Faults that leave an agent without an answer: the reply owes words about it."""
+RESERVING: frozenset[FaultKind] = frozenset(("partial_envelope",))
+"""Faults after which an answer holds with a reservation."""
+
+
+def plain(text: str) -> str:
+    """A text without letter case, commas within numbers and curled apostrophes, so that spellings meet."""
+    return re.sub(r"(?<=\d),(?=\d{3})", "", text.replace("’", "'")).casefold()
+
+
+class Fact(Value):
+    """Something true that an answer must say."""
+
+    agent: str
+    name: str
+    any_of: tuple[str, ...]
+    """Spellings, one of which is enough; commas within numbers and letter case do not matter."""
+
+    def stated_in(self, text: str) -> bool:
+        """Whether a text says it: one of the spellings, as whole words and numbers, in singular or plural."""
+        heard = plain(text)
+        return any(re.search(rf"(?<![\w.]){re.escape(plain(said))}(?:e?s)?(?!\w|\.\d)", heard) for said in self.any_of)
+
+
+class Ask(Value):
+    """One user turn and what is known of it."""
+
+    user: str
+    expected: tuple[str, ...]
+    """Whom it is for; empty: nobody is to be called."""
+    optional: tuple[str, ...] = ()
+    """Whom calling is not wrong."""
+    assistant: str | None = None
+    """What was answered, as history for the turns after; None: nothing is known."""
+    skip: bool = False
+    """Part of the conversation, but not scored."""
+    queries: Mapping[str, str] = {}
+    """Agent -> its part of the message, where the case knows it."""
+    facts: tuple[Fact, ...] = ()
+    carried: tuple[str, ...] = ()
+    """Names of earlier turns that prior_context must carry."""
+    answers: Mapping[str, str] = {}
+    """Agent, or `*` for anybody -> what it answers, in place of its own work."""
+
+
+class Case(Value):
+    """One dialogue, one turn or several; the last turn is the newest."""
+
+    id: str
+    kind: Kind
+    domain: str
+    """The vertical it is for, or `mixed`, `small_talk`, `out_of_scope`; of foreign sets whatever they call it."""
+    turns: tuple[Ask, ...]
+    principal: Principal = Principal(tenant_id="acme", user_id="u-001")
+    """On whose behalf it is asked."""
+    faults: tuple[str, ...] = ()
+    """What goes wrong in the scored turns, as `rewards=timeout` (kit/core/fault.py)."""
+    topics: Mapping[str, tuple[str, ...]] = {}
+    """Agent -> words by which a person would name its part."""
+    forbids: tuple[str, ...] = ()
+    """What no reply may hold."""
+    kept: Mapping[str, tuple[str, ...]] = {}
+    """Sort (entities, decisions, intents) -> what a summary must hold."""
+    live: bool = False
+    """The turns are played one after the other in one session of the store, instead of being told as history."""
+    source: str = "ours"
+
+    @property
+    def scored(self) -> tuple[int, ...]:
+        """Places of the turns that count."""
+        return tuple(place for place, ask in enumerate(self.turns) if not ask.skip)
+
+    @property
+    def agents(self) -> frozenset[str]:
+        """Everybody a turn names."""
+        asks = ((*ask.expected, *ask.optional, *ask.queries, *ask.answers) for ask in self.turns)
+        facts = (fact.agent for ask in self.turns for fact in ask.facts)
+        return frozenset(name for names in asks for name in names).union(facts) - {ANYBODY}
+
+
+def read_cases(path: Path, agents: Collection[str] | None = None, *, labelled: bool = True) -> Iterator[Case]:
+    """Cases of a JSONL file, in order, each as soon as its line is read: what was done with earlier ones stays done.
+
+    `agents` are the sub-agents there are; None takes any. Not `labelled`, only messages and replies are read.
+    Raises DataError, one sentence with file and line, for a file that cannot be read and for a line that is no JSON, lacks a
+    field, names an unknown agent or repeats an id.
+    """
+    first: dict[str, int] = {}
+    for number, line in enumerate(_lines(path), 1):
+        if not line.strip():
+            continue
+        place = f"{path}:{number}"
+        case = _case(line, place, labelled)
+        if case.id in first:
+            raise DataError(f"{place}: id {case.id!r} is that of line {first[case.id]} already; choose another")
+        first[case.id] = number
+        unknown = sorted(case.agents.difference(agents)) if agents is not None else []
+        if agents is not None and unknown:
+            raise DataError(f"{place}: unknown agent {unknown[0]!r}: {nearest(unknown[0], agents)}")
+        yield case
+
+
+def as_line(case: Case) -> str:
+    """A case as one line of a file, without what has its default; `read_cases` reads it back equal."""
+    raw = case.model_dump(mode="json", exclude_defaults=True)
+    raw["turns"] = [_raw_ask(ask) for ask in case.turns]
+    return json.dumps(raw, ensure_ascii=False) + "\n"
+
+
+_Raw = list[dict[str, Any]]
+_ALIASES = {"expected": "expected_sub_agents", "optional": "optional_sub_agents"}
+
+
+def _raw_ask(ask: Ask) -> dict[str, Any]:
+    raw = {"expected": (), **ask.model_dump(mode="json", exclude_defaults=True)}
+    return {_ALIASES.get(name, name): value for name, value in raw.items()}
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        return path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise DataError(f"cannot read the cases of {path}: {reason}") from error
+
+
+def _case(line: str, place: str, labelled: bool) -> Case:
+    try:
+        raw: Any = json.loads(line)
+    except ValueError as error:
+        raise DataError(f"{place}: not JSON ({error}); a case is one object a line") from error
+    if not isinstance(raw, dict):
+        raise DataError(f"{place}: not a case; a case is one object a line")
+    fields = cast("dict[str, Any]", raw)
+    if fields.get("id") in (None, ""):
+        raise DataError(f'{place}: a case without an id; give it one, such as "id": "coffee-1"')
+    turns = fields.get("turns") or ([fields] if "user" in fields else None)
+    if not isinstance(turns, list):
+        raise DataError(f'{place}: case {fields["id"]!r} has no turns; it needs "turns", or "user" and "expected_sub_agents"')
+    try:
+        if not labelled:
+            told = [
+                Ask(user=str(turn["user"]), expected=(), assistant=turn.get("assistant"), skip=True) for turn in cast(_Raw, turns)
+            ]
+            return Case(id=str(fields["id"]), kind=_kind(told), domain="", turns=tuple(told))
+        asks = [_ask(turn) for turn in cast(_Raw, turns)]
+        kind = fields.get("kind") or _kind(asks)
+        known = {name: fields[name] for name in Case.model_fields if name in fields}
+        return Case.model_validate({"domain": "", **known, "id": str(fields["id"]), "kind": kind, "turns": asks})
+    except ValidationError as error:
+        fault = error.errors()[0]
+        field = ".".join(map(str, fault["loc"]))
+        raise DataError(f"{place}: case {fields['id']!r}, {field}: {fault['msg'].lower()}") from error
+    except (KeyError, TypeError, AttributeError) as error:
+        wanted = ' and "expected_sub_agents"' if labelled else ""
+        said = f"{error} is missing" if isinstance(error, KeyError) else "a turn is no object"
+        raise DataError(f'{place}: case {fields["id"]!r} cannot be used: {said}; each turn needs "user"{wanted}') from error
+
+
+def _ask(turn: Mapping[str, Any]) -> Ask:
+    known = {name: turn[name] for name in Ask.model_fields if turn.get(name) is not None}
+    if not turn.get("skip"):
+        known["expected"] = turn["expected_sub_agents"]
+    known["optional"] = turn.get("optional_sub_agents", ())
+    return Ask.model_validate({"expected": turn.get("expected_sub_agents", ()), **known, "user": turn["user"]})
+
+
+def _kind(asks: list[Ask]) -> Kind:
+    """The kind of a case that does not say it."""
+    if len(asks) > 1:
+        return "switch"
+    expected = len(asks[0].expected)
+    return "oos" if not expected else "single" if expected == 1 else "mixed"

@@ -1,0 +1,70 @@
+"""One case on one kit: the real turn, with the conversation, the faults and the sub-agents' words that the case tells of."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, TypeVar, cast
+
+from kit.bench.cases import ANYBODY, Case
+from kit.bench.observed import Observed, observed
+from kit.bench.routing import Stub
+from kit.core.context import Session
+from kit.core.fault import parse_all
+from kit.core.injection import injected
+from kit.core.record import Message
+from kit.runtime.reply import Reply
+from kit.runtime.turn import Host, Pattern, run_turn
+
+K = TypeVar("K", bound=Host)
+
+
+async def run_case(
+    case: Case,
+    kit: Host,
+    pattern: Pattern | None = None,
+    *,
+    cap: int | None = None,
+    session: str | None = None,
+    names: Mapping[str, str] | None = None,
+) -> list[tuple[Observed, Reply]]:
+    """Plays the scored turns of a case, in order; what was seen of each, and its whole reply.
+
+    Earlier turns are told as history, with the replies the case holds; of a `live` case the store remembers them. `session`
+    names the session, where one store sees the same case more than once; `names` maps card ids to those of the case file.
+    Faults need a kit opened with them. Raises FaultError or UnknownId for a fault that this kit cannot have.
+    """
+    cards = {name: card for card, name in (names or {}).items()}
+    host = planted(kit, case, cards)
+    faults = parse_all(case.faults, host.team.agents, host.team.root)
+    owner = Session(id=session or case.id, principal=case.principal)
+    history: list[Message] = []
+    called: tuple[str, ...] = ()
+    seen: list[tuple[Observed, Reply]] = []
+    for place, ask in enumerate(case.turns):
+        if ask.skip:
+            called = tuple(cards.get(agent, agent) for agent in ask.expected) or called
+        else:
+            before = None if case.live else tuple(history)
+            with injected(faults):
+                turn = run_turn(ask.user, owner, host, pattern, cap=cap, history=before, in_play=None if case.live else called)
+            reply = await turn
+            called = reply.routing.invoked or called
+            seen.append((observed(reply.events, place, names), reply))
+        history.append(Message(turn_id=f"{case.id}-{place}", role="user", text=ask.user))
+        if ask.assistant:
+            history.append(Message(turn_id=f"{case.id}-{place}", role="assistant", text=ask.assistant))
+    return seen
+
+
+def planted(kit: K, case: Case, cards: Mapping[str, str] | None = None) -> K:
+    """The same kit, in which the agents whose words the case holds say these words and do nothing else."""
+    lines: dict[str, dict[str, str]] = {}
+    subs = [card.id for card in kit.team.orchestrator.sub_cards.values()]
+    for ask in case.turns:
+        for agent, text in ask.answers.items():
+            named = [(cards or {}).get(agent, agent)] if agent != ANYBODY else subs
+            for name in named:
+                lines.setdefault(name, {})[ask.user] = text
+    if not lines:
+        return kit
+    stubs = {agent: Stub(kit.team.agents[agent].card, lines=said) for agent, said in lines.items()}
+    return replace(cast(Any, kit), team=kit.team.with_agents(stubs))

@@ -1,0 +1,181 @@
+"""The case sets are what their source makes, varied and labelled; a bad line is one sentence with file and line."""
+
+import json
+from collections import Counter
+from functools import lru_cache
+from itertools import permutations
+from pathlib import Path
+
+import pytest
+
+from kit.bench.case_quality import duplicates, naming, typical_words
+from kit.bench.case_sets import DATA, DEFAULT, Maker, write
+from kit.bench.cases import FAILING, KINDS, Ask, Case, as_line, read_cases
+from kit.bench.facts import FACTS, fact
+from kit.bench.routing import read_catalog
+from kit.compose.deck import load_deck
+from kit.core.context import Principal
+from kit.core.errors import DataError, UnknownId
+from kit.core.fault import parse_all
+from kit.settings import HOME
+from kit.upstream.world import load_world
+
+FOLDER = DATA / "cases"
+SHARED = HOME.parent / "shared" / "routing-sets"
+STEMS = ("single", "mixed", "switches", "fastpath", "partial", "injection", "references", "long")
+
+
+@lru_cache(maxsize=1)
+def agents() -> tuple[str, ...]:
+    return load_deck(HOME / "cards" / "consumer").cards["orchestrator"].sub_agents
+
+
+def cases(stem: str) -> list[Case]:
+    return list(read_cases(FOLDER / f"{stem}.jsonl", agents()))
+
+
+def test_the_committed_sets_are_what_source_and_seed_make(tmp_path: Path) -> None:
+    for name in write(tmp_path):
+        assert (tmp_path / f"{name}.jsonl").read_bytes() == (FOLDER / f"{name}.jsonl").read_bytes(), name
+    assert Maker(load_world(DATA / "world"), seed=12).mixed_cases() != cases("mixed")
+
+
+def test_there_are_enough_of_every_sort() -> None:
+    single = Counter(case.domain for case in cases("single"))
+    assert single.total() >= 400 and min(single[agent] for agent in agents()) >= 40
+    assert single["out_of_scope"] >= 30 and single["small_talk"] >= 30
+    sizes = Counter(len(case.turns[0].expected) for case in cases("mixed"))
+    assert sizes.total() >= 300 and set(sizes) == {2, 3, 4, 5} and min(sizes.values()) >= 30
+    assert {case.turns[0].expected for case in cases("mixed")} >= set(permutations(agents(), 2))
+    switched = {
+        (*a.expected, *b.expected) for case in cases("switches") for a, b in zip(case.turns, case.turns[1:], strict=False)
+    }
+    assert switched == set(permutations(agents(), 2))
+    assert {kind for stem in STEMS for kind in (case.kind for case in cases(stem))} == set(KINDS)
+
+
+@pytest.mark.parametrize("stem", STEMS)
+def test_every_case_says_what_it_is_and_whom_it_is_for(stem: str) -> None:
+    for case in cases(stem):
+        assert case.id and case.domain and case.scored
+        for ask in case.turns:
+            assert ask.expected or case.kind == "small_talk", case.id
+            assert set(ask.queries) <= set(ask.expected)
+            assert all(part.rstrip("?. ") in ask.user for part in ask.queries.values()), case.id
+    assert all(case.turns[0].expected == (DEFAULT,) for case in cases("single") if case.kind == "oos")
+
+
+@pytest.mark.parametrize("stem", ["single", "mixed", "fastpath", "partial", "injection", "references"])
+def test_no_two_cases_of_a_set_ask_nearly_the_same(stem: str) -> None:
+    assert duplicates(cases(stem)) == []
+
+
+def test_a_set_made_from_one_template_would_be_noticed() -> None:
+    farm = [Case(id=f"f{n}", kind="single", domain="shop", turns=(ask(f"please find me some {n} coffee deals"),)) for n in "ab"]
+    assert [(twin.first, twin.second) for twin in duplicates(farm, 0.5)] == [("fa", "fb")]
+    assert naming([Case(id="s", kind="single", domain="shop", turns=(ask("ask the shop about tea"),))]) == 1.0
+
+
+def test_no_vertical_is_given_away_by_its_length_or_its_name() -> None:
+    typical = {domain: words for domain, words in typical_words(cases("single")).items() if domain in agents()}
+    assert max(typical.values()) <= 1.6 * min(typical.values())
+    assert naming(cases("single")) < 0.05 and naming(cases("mixed")) < 0.25
+
+
+def test_no_part_carries_a_set_of_mixed_cases() -> None:
+    used = Counter(part for case in cases("mixed") for part in case.turns[0].queries.values())
+    assert len(used) > 350 and max(used.values()) <= 12
+
+
+def test_what_is_to_fail_can_fail_and_leaves_something_to_own_up_to() -> None:
+    found: Counter[str] = Counter()
+    for case in cases("partial"):
+        faults = parse_all(case.faults, agents(), "orchestrator")
+        assert {fault.where for fault in faults} <= set(case.turns[0].expected) and set(case.topics) == set(
+            case.turns[0].expected
+        )
+        assert not {known.agent for known in case.turns[0].facts} & {fault.where for fault in faults}
+        found.update(fault.kind for fault in faults)
+    assert set(found) > FAILING and min(found.values()) >= 5
+
+
+def test_facts_are_true_of_the_user_they_are_about() -> None:
+    world = load_world(DATA / "world")
+    keys: set[str] = set()
+    for stem in ("single", "mixed", "partial"):
+        for case in cases(stem):
+            for known in case.turns[-1].facts:
+                assert fact(world, case.principal, known.agent, known.name) == known
+                keys.add(known.name.partition(":")[0])
+    assert keys == set(FACTS)
+    demo = Principal(tenant_id="acme", user_id="u-001")
+    assert fact(world, demo, "rewards", "balance").any_of == ("4975",)
+    with pytest.raises(UnknownId, match="did you mean 'balance'"):
+        fact(world, demo, "rewards", "balanse")
+    with pytest.raises(DataError, match="holds no 'progress:Chess' for acme/u-001"):
+        fact(world, demo, "play", "progress:Chess")
+
+
+def ask(user: str, *expected: str) -> Ask:
+    return Ask(user=user, expected=expected or ("shop",))
+
+
+GOOD = {"id": "a", "turns": [{"user": "coffee deals", "expected_sub_agents": ["shop"]}]}
+
+
+@pytest.mark.parametrize(
+    ("line", "sentence"),
+    [
+        ("{not json", "not JSON"),
+        ("[1, 2]", "not a case; a case is one object a line"),
+        (json.dumps({**GOOD, "id": ""}), "a case without an id"),
+        (json.dumps({**GOOD, "id": "a"}), "id 'a' is that of line 1 already"),
+        (json.dumps({"id": "b", "user": "hi", "expected_sub_agents": ["shoop"]}), "unknown agent 'shoop': did you mean 'shop'"),
+        (json.dumps({"id": "b", "user": "hi"}), "'expected_sub_agents' is missing"),
+        (json.dumps({"id": "b"}), "case 'b' has no turns"),
+        (json.dumps({"id": "b", "turns": ["hi"]}), "a turn is no object"),
+        (json.dumps({**GOOD, "id": "b", "kind": "sinlge"}), "case 'b', kind: "),
+    ],
+)
+def test_a_bad_line_is_one_sentence_with_file_and_line_and_earlier_cases_are_kept(
+    tmp_path: Path, line: str, sentence: str
+) -> None:
+    path = tmp_path / "mine.jsonl"
+    path.write_text(f"{json.dumps(GOOD)}\n\n{line}\n{json.dumps({**GOOD, 'id': 'z'})}\n")
+    done: list[str] = []
+    with pytest.raises(DataError) as caught:
+        for case in read_cases(path, agents()):
+            done.append(case.id)
+    said = str(caught.value)
+    assert done == ["a"] and said.startswith(f"{path}:3: ") and sentence in said and "\n" not in said
+
+
+def test_a_file_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"cannot read the cases of .*nowhere\.jsonl: No such file"):
+        list(read_cases(tmp_path / "nowhere.jsonl"))
+
+
+def test_cases_and_catalogue_of_ones_own_need_the_least_there_can_be(tmp_path: Path) -> None:
+    (tmp_path / "mine.jsonl").write_text('{"id": 7, "user": "my bill?", "expected_sub_agents": ["Billing 1"], "extra": {}}\n')
+    (tmp_path / "mine.json").write_text(json.dumps({"sub_agents": [{"id": "Billing 1", "description": "Bills."}]}))
+    catalog = read_catalog(tmp_path / "mine.json")
+    (case,) = read_cases(tmp_path / "mine.jsonl", set(catalog.names.values()))
+    assert (case.id, case.kind, case.turns[0].expected) == ("7", "single", ("Billing 1",))
+    (told,) = read_cases(tmp_path / "mine.jsonl", labelled=False)
+    assert told.turns[0].user == "my bill?" and told.scored == ()
+
+
+def test_a_case_written_is_read_back_as_it_was(tmp_path: Path) -> None:
+    every = [case for stem in STEMS for case in cases(stem)]
+    path = tmp_path / "all.jsonl"
+    path.write_text("".join(map(as_line, every)))
+    assert list(read_cases(path)) == every
+
+
+@pytest.mark.skipif(not SHARED.is_dir(), reason="the public routing sets are not here")
+@pytest.mark.parametrize("name", ["sgd", "clinc_mix", "hwu64"])
+def test_public_routing_sets_are_read_with_their_catalogue(name: str) -> None:
+    known = read_catalog(SHARED / "catalogs" / f"{name}.json").names.values()
+    found = list(read_cases(SHARED / "dev" / f"{name}.jsonl", set(known)))
+    assert len(found) > 200 and {case.source for case in found} == {name}
+    assert sum(len(case.scored) for case in found) >= len(found)

@@ -1,0 +1,217 @@
+"""The statistics hold what they promise: against the binomial law, against worked examples, and on models of known truth."""
+
+import math
+import subprocess
+import sys
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+from statsmodels.stats.multitest import multipletests
+
+from kit.bench.difference import SCARCE, by_item, holm, mcnemar, mcnemar_of, newcombe, non_inferior, paired
+from kit.bench.power import items_for_difference, items_for_mean, items_for_shares, items_for_target, more_items, target
+from kit.bench.statistics import LEVEL, Proportion, bootstrap_mean, clustered, pass_k, wilson
+from kit.core.errors import DataError
+
+GRID = [(n, p) for n in (10, 30, 73, 200, 400) for p in (0.5, 0.7, 0.9, 0.95, 0.99)]
+"""(items, true share) of the simulated Bernoulli models."""
+PAIRS = [(n, a, b, twin) for n in (50, 150) for a, b in ((0.9, 0.9), (0.9, 0.95), (0.7, 0.8)) for twin in (0.0, 0.5)]
+"""(items, two true shares, how often both models meet the same luck)."""
+
+
+def intervals(n: int) -> list[Proportion]:
+    return [wilson(right, n) for right in range(n + 1)]
+
+
+def exact_coverage(found: list[Proportion], p: float) -> float:
+    """Of these intervals, one for each count: the binomial chance that a count is seen whose interval holds p."""
+    n = len(found) - 1
+    return float(sum(stats.binom.pmf(k, n, p) for k, each in enumerate(found) if not each.excludes(p)))
+
+
+@pytest.mark.req("PC1-NFR-2")
+def test_wilson_covers_simulated_models_as_often_as_the_binomial_law_says() -> None:
+    rng = np.random.default_rng(11)
+    tries, seen = 4000, []
+    for n in sorted({n for n, _ in GRID}):
+        found = intervals(n)
+        holds = {p: np.array([not each.excludes(p) for each in found]) for m, p in GRID if m == n}
+        for p, inside in holds.items():
+            right = (rng.random((tries, n)) < p).sum(axis=1)
+            exact = exact_coverage(found, p)
+            error = math.sqrt(exact * (1 - exact) / tries)
+            assert abs(inside[right].mean() - exact) <= 4 * error + 1e-12, (n, p)
+            seen.append(exact)
+    assert min(seen) > 0.9 and abs(float(np.mean(seen)) - LEVEL) < 0.015  # it dips at the edges, and is right on average
+
+
+@pytest.mark.req("PC1-NFR-2")
+def test_the_paired_bootstrap_covers_at_least_92_percent_from_fifty_items_on() -> None:
+    assert min(n for n, *_ in PAIRS) == SCARCE
+    rng, tries = np.random.default_rng(5), 400
+    for n, a, b, twin in PAIRS:
+        first, second = rng.random((tries, n)), rng.random((tries, n))
+        second = np.where(rng.random((tries, n)) < twin, first, second)
+        items = [str(item) for item in range(n)]
+        held = 0
+        for trial in range(tries):
+            x = dict(zip(items, (first[trial] < a).astype(float)[:, None].tolist(), strict=True))
+            y = dict(zip(items, (second[trial] < b).astype(float)[:, None].tolist(), strict=True))
+            held += not paired(x, y, seed=trial, resamples=500).excludes(b - a)
+        assert held / tries >= 0.92, (n, a, b, twin, held / tries)
+
+
+def test_outcomes_in_clusters_are_not_taken_for_independent_ones() -> None:
+    rng, tries, groups, repeats, p = np.random.default_rng(3), 400, 40, 5, 0.8
+    shares = rng.beta(p, 1 - p, (tries, groups))  # half of an outcome is its item, half is luck
+    outcomes = rng.random((tries, groups, repeats)) < shares[:, :, None]
+    names = [item for item in range(groups) for _ in range(repeats)]
+    naive = np.mean([not wilson(int(o.sum()), groups * repeats).excludes(p) for o in outcomes])
+    robust = np.mean([not clustered(o.ravel().tolist(), names).excludes(p) for o in outcomes])
+    again = np.mean([not bootstrap_mean(o.ravel().tolist(), names, resamples=500).excludes(p) for o in outcomes])
+    assert naive < 0.8 and robust >= 0.92 and again >= 0.92, (naive, robust, again)
+
+
+def test_a_cluster_that_always_agrees_counts_once() -> None:
+    thrice = clustered([True] * 30, [number // 3 for number in range(30)])
+    assert wilson(30, 30).low > wilson(10, 10).low > thrice.low
+    assert clustered([True, False, True], ["a", "b", "c"]).model_dump() == wilson(2, 3).model_dump()
+    assert clustered([True, True], ["a", "a"]).worth == 1.0
+    assert str(thrice).startswith("30 of 30 in 10 clusters = 1.000 [0.6")
+
+
+@pytest.mark.parametrize(("right", "total"), [(181, 200), (30, 30), (0, 7), (1, 2), (399, 400)])
+def test_wilson_agrees_with_another_implementation(right: int, total: int) -> None:
+    found, other = wilson(right, total), stats.binomtest(right, total).proportion_ci(method="wilson")
+    assert (found.low, found.high) == pytest.approx((other.low, other.high), abs=1e-12)
+
+
+def test_a_share_prints_as_one_sentence() -> None:
+    assert str(wilson(181, 200)) == "181 of 200 = 0.905 [0.856, 0.938]"
+    assert str(target(wilson(181, 200), 0.95)) == "181 of 200 = 0.905 [0.856, 0.938], excludes 0.95, it is below"
+
+
+def test_newcombe_gives_the_figures_of_his_paper() -> None:
+    found = newcombe((48, 80), (56, 70))  # table II, a
+    assert (found.value, found.low, found.high) == pytest.approx((0.2, 0.0524, 0.3339), abs=1e-4)
+    assert newcombe((10, 10), (20, 20)).low < 0 < newcombe((10, 10), (20, 20)).high
+
+
+def test_mcnemar_counts_coins_and_the_mid_p_takes_half_of_the_seen_one() -> None:
+    found = mcnemar(3, 12)
+    tail = sum(math.comb(15, k) for k in range(4)) / 2**15
+    assert found.exact == pytest.approx(2 * tail)
+    assert found.mid_p == pytest.approx(2 * tail - math.comb(15, 3) / 2**15)
+    assert mcnemar(0, 0).exact == mcnemar(4, 4).mid_p == 1.0
+    assert mcnemar_of({"a": 0.5, "b": -0.5, "c": 0.0, "d": 1.0}) == mcnemar(1, 2)
+
+
+def test_holm_agrees_with_another_implementation() -> None:
+    chances = {name: p for name, p in zip("abcdefg", (0.01, 0.04, 0.03, 0.5, 0.001, 0.2, 0.03), strict=True)}
+    other: Any = multipletests(list(chances.values()), method="holm")[1]
+    assert list(holm(chances).values()) == pytest.approx(list(other)) and list(holm(chances)) == list(chances)
+    assert holm({}) == {}
+
+
+def test_pass_k_is_the_share_of_all_draws_of_k_tries() -> None:
+    results = [[True, True, False, True], [True] * 4, [False, True, False, False]]
+    draws = [all(d) for tries in results for d in combinations(tries, 2)]
+    assert pass_k(results, 2).value == pytest.approx(sum(draws) / len(draws))
+    with pytest.raises(DataError, match="item 1 has fewer; repeat it more often"):
+        pass_k(results, 5)
+
+
+def test_repeats_of_an_item_are_no_items_of_their_own() -> None:
+    once = {str(i): [float(i % 3 > 0)] for i in range(60)}
+    better = {item: [1.0] for item in once}
+    fivefold = {item: scores * 5 for item, scores in once.items()}
+    assert paired(fivefold, better).model_dump() == paired(once, better).model_dump()
+    with pytest.raises(DataError, match="item '7' was scored on one side only"):
+        by_item(once, {item: s for item, s in better.items() if item != "7"})
+
+
+def test_sixty_items_alike_are_no_certainty() -> None:
+    same = {str(i): [1.0] for i in range(60)}
+    found = paired(same, same)
+    assert found.value == 0.0 and found.low == pytest.approx(-wilson(0, 60).high) and not found.excludes(0.02)
+
+
+@pytest.mark.parametrize(("rate", "figure"), [(0.9, 0.95), (0.8, 0.7), (0.97, 0.95)])
+def test_the_sample_for_a_target_settles_it_eight_times_in_ten(rate: float, figure: float) -> None:
+    n = items_for_target(rate, figure)
+    assert n is not None
+    settles = sum(stats.binom.pmf(k, n, rate) for k, each in enumerate(intervals(n)) if each.excludes(figure))
+    assert 0.76 <= settles <= 0.84
+
+
+def test_all_right_needs_73_in_a_row_to_exclude_95_percent() -> None:
+    assert items_for_target(1.0, 0.95) == 73
+    assert wilson(73, 73).excludes(0.95) and not wilson(72, 72).excludes(0.95)
+    assert target(wilson(30, 30), 0.95).more == 43
+    assert items_for_target(0.95, 0.95) is None
+    thrice = clustered([True] * 30, [number // 3 for number in range(30)])
+    assert (target(thrice, 0.95).more or 0) > 100  # ten questions asked thrice are not thirty
+
+
+@pytest.mark.parametrize(("gap", "discordant"), [(0.05, 0.1), (0.1, 0.3)])
+def test_the_sample_for_a_paired_difference_shows_it_eight_times_in_ten(gap: float, discordant: float) -> None:
+    n = items_for_difference(gap, discordant)
+    assert n is not None
+    rng = np.random.default_rng(9)
+    gain, loss = (discordant + gap) / 2, (discordant - gap) / 2
+    drawn = rng.multinomial(n, [gain, loss, 1 - gain - loss], size=2000)
+    shown = [mcnemar(int(worse), int(better)).mid_p < 0.05 for better, worse, _ in drawn]
+    assert 0.75 <= np.mean(shown) <= 0.85
+    spread = math.sqrt(discordant - gap**2)
+    assert items_for_mean(gap, spread) == pytest.approx(n, rel=0.05)
+
+
+def test_a_difference_says_how_many_more_items_it_needs() -> None:
+    few = paired(*({str(i): [float(i % 10 != 0 or side)] for i in range(20)} for side in (0, 1)))
+    assert few.value == pytest.approx(0.1) and not few.excludes(0)
+    more = more_items(few, deviation=0.3)
+    assert more == (items_for_mean(0.1, 0.3) or 0) - 20
+    assert more_items(few, deviation=0.01) == 1
+    assert items_for_difference(0.0, 0.2) is None and items_for_shares(0.5, 0.5) is None
+
+
+def test_a_margin_is_decided_by_the_whole_interval() -> None:
+    near = newcombe((900, 1000), (895, 1000))
+    assert non_inferior(near, 0.05).verdict == "not worse"
+    assert non_inferior(near, 0.02).verdict == "open"
+    assert non_inferior(newcombe((900, 1000), (700, 1000)), 0.05).verdict == "worse"
+    assert str(non_inferior(near, 0.02)).endswith("whether it is worse by more than 0.02 stays open")
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda: wilson(1, 0),
+        lambda: wilson(3, 2),
+        lambda: clustered([], []),
+        lambda: bootstrap_mean([]),
+        lambda: paired({}, {}),
+        lambda: items_for_target(0.5, 1.0),
+        lambda: items_for_difference(0.3, 0.2),
+        lambda: non_inferior(newcombe((1, 2), (1, 2)), -1),
+    ],
+)
+def test_nothing_is_estimated_from_nothing(ask: Any) -> None:
+    with pytest.raises(DataError, match=r"\w+ \w+"):
+        ask()
+
+
+def test_a_seed_gives_the_same_bytes() -> None:
+    scores = [((i * 37) % 11) / 10 for i in range(80)]
+    assert repr(bootstrap_mean(scores, seed=4)) == repr(bootstrap_mean(scores, seed=4))
+    assert bootstrap_mean(scores, seed=4).low != bootstrap_mean(scores, seed=5).low
+    assert "mean of 80 items" in str(bootstrap_mean(scores, unit="ms")) and str(bootstrap_mean(scores, unit="ms")).endswith("ms")
+
+
+def test_a_turn_loads_no_statistics() -> None:
+    code = "import sys, kit.wire, kit.cli; print([m for m in ('scipy', 'statsmodels') if m in sys.modules])"
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert said.strip() == "[]"
