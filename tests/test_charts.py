@@ -8,8 +8,9 @@ from matplotlib.collections import LineCollection
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
+from matplotlib.text import Annotation
 
-from kit.bench.charts import BLUE, GREY, KINDS, table, time_against_n, waterfall
+from kit.bench.charts import BLUE, GREY, KINDS, ORANGE, RUST, bands, dots, heat, stack, table, time_against_n, waterfall
 from kit.bench.overlap import MIXED, Run, trace_one
 from kit.core.trace import Span, Trace
 
@@ -83,6 +84,59 @@ def test_time_against_n_draws_exact_lines_and_measured_points_with_their_range()
     whisker = np.asarray(whiskers.get_segments()[0])
     assert sorted(whisker[:, 1]) == pytest.approx([0.21, 0.3])
     assert figure.axes[0].get_title("left") == "2 sub-agents side by side take 0.22 s, one after another 0.41 s"
+
+
+def test_bands_has_a_panel_a_setting_and_names_each_line_once():
+    rows = [
+        {"panel": panel, "line": line, "dose": dose, "y": y, "low": y - 0.1, "high": y + 0.1}
+        for panel in ("left", "right")
+        for line, y in (("a", 0.50), ("b", 0.52))
+        for dose in (0.0, 0.5)
+    ]
+    figure = bands(pd.DataFrame(rows), "dose", {"a": BLUE, "b": RUST}, "found", "x")
+    left, right = figure.axes
+    assert [axes.get_title("left") for axes in (left, right)] == ["left", "right"]
+    drawn = {line.get_color(): np.asarray(line.get_ydata()).tolist() for line in right.lines}
+    assert drawn == {BLUE: [0.5, 0.5], RUST: [0.52, 0.52]}
+    assert [text.get_text() for text in left.texts] == []
+    named = {text.get_text(): text.xy[1] for text in right.texts if isinstance(text, Annotation)}
+    assert named["b"] - named["a"] > 0.08, "two names must not cover each other"
+    edges = np.concatenate([path.vertices for path in right.collections[0].get_paths()])[:, 1]
+    assert (edges.min(), edges.max()) == pytest.approx((0.4, 0.6))
+
+
+def test_stack_draws_shares_that_add_up_and_says_of_how_many():
+    counts = pd.DataFrame({"mended": [1, 0], "told": [3, 2]}, index=["10%", "50%"])
+    figure = stack(counts, {"told": BLUE, "mended": ORANGE}, "found", "x", "y")
+    assert [(x, y, h) for x, y, _, h in bars(figure, ORANGE)] == [(-0.35, 0.75, 0.25), (0.65, 1.0, 0.0)]
+    assert [text.get_text() for text in figure.axes[0].texts] == ["told", "n = 4", "n = 2"]
+
+
+def test_dots_has_a_row_a_thing_and_whiskers_from_low_to_high():
+    rows = [
+        {"row": "shop", "line": "before", "y": 0.5, "low": 0.3, "high": 0.7},
+        {"row": "play", "line": "before", "y": 1.0, "low": 0.6, "high": 1.0},
+        {"row": "play", "line": "after", "y": 0.9, "low": 0.8, "high": 0.95},
+    ]
+    figure = dots(pd.DataFrame(rows), {"before": RUST, "after": BLUE}, "found", "x")
+    assert lanes(figure) == ["shop", "play"]
+    segments = [collection.get_segments() for collection in figure.axes[0].collections if isinstance(collection, LineCollection)]
+    before, after = ([np.asarray(segment)[:, 0].tolist() for segment in line] for line in segments)
+    assert before == [pytest.approx([0.3, 0.7]), pytest.approx([0.6, 1.0])]
+    assert after == [pytest.approx([0.8, 0.95])]
+
+
+def test_heat_writes_every_count_and_tells_the_diagonal_from_a_leak():
+    figure = heat({"leaky": [[2, 1], [0, 3]], "tight": [[2, 0], [0, 3]]}, ["ann", "bob"], "found", "x", "y")
+    leaky, tight = figure.axes
+    assert [text.get_text() for text in leaky.texts] == ["2", "1", "0", "3"]
+    assert [text.get_text() for text in tight.texts] == ["2", "0", "0", "3"]
+
+    def filled(axes: Any, colour: str) -> int:
+        return sum(to_rgb(patch.get_facecolor()) == to_rgb(colour) and bool(patch.get_alpha()) for patch in axes.patches)
+
+    assert (filled(leaky, RUST), filled(leaky, BLUE)) == (1, 2)
+    assert (filled(tight, RUST), filled(tight, BLUE)) == (0, 2)
 
 
 def test_figures_are_not_left_open_for_pyplot_to_show_again():

@@ -5,13 +5,12 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from langchain_core.messages import BaseMessage, ToolMessage
 
+from kit.bench.ablation import erring
 from kit.bench.parity import Scenario, Verdict, read_scenarios, report, run_scenario
 from kit.bench.routing import RoutingKit, Stub
 from kit.compose.parts import Guards
 from kit.core.errors import DataError
-from kit.models.scripted import Line, ScriptedModel
 from kit.settings import HOME, Settings
 from kit.wire import open_kit
 from tests.kits import answering, small_kit
@@ -21,25 +20,6 @@ AGENTS = ("shop", "support", "rewards", "ereceipts", "play", "offer_details", "r
 SCENARIOS = read_scenarios(FILE, AGENTS)
 FLOOR = 0.70
 """Share of scenarios the offline stand-in must send to the right agents; below what it reaches."""
-
-
-def lead(scenario: Scenario) -> ScriptedModel:
-    """A model that errs as the scenario says; by default it words single requests anew and leaves pleasantries alone."""
-    single = [("a request in other words" if len(scenario.calls) == 1 else query, agent) for agent, query in scenario.calls]
-    lines = [
-        Line(e.text or "Let me look.", calls=[_call(asked.agent, asked.query or scenario.user, e.intents) for asked in e.calls])
-        for e in scenario.model
-    ] or [Line("Let me look.", calls=[_call(agent, query, len(single)) for query, agent in single])]
-    said = iter(lines)
-
-    def say(messages: list[BaseMessage]) -> Line:
-        return Line("Here is what I found.") if isinstance(messages[-1], ToolMessage) else next(said)
-
-    return ScriptedModel(say)
-
-
-def _call(agent: str, query: str, intents: int) -> tuple[str, dict[str, object]]:
-    return f"ask_{agent}", {"query": query, "intent_count": intents}
 
 
 def test_the_set_covers_every_category_and_every_support_topic():
@@ -73,7 +53,7 @@ def test_every_fault_of_a_file_is_told_with_its_line(tmp_path: Path):
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.id)
 async def test_a_model_that_errs_still_ends_in_the_expected_calls(scenario: Scenario):
     kit = small_kit(
-        lead(scenario),
+        erring(scenario),
         {agent: answering(f"From {agent}.") for agent in AGENTS},
         default_sub_agent="shop",
         support_agent="support",

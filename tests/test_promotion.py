@@ -10,7 +10,7 @@ import pytest
 
 from kit.bench.descriptions import NOBODY, Routed, Share, read_routed, report, routed_of
 from kit.bench.promotion import promote
-from kit.bench.routing import Catalog, RoutingKit, catalog_team, read_cases, route_case
+from kit.bench.routing import Catalog, RoutingKit, catalog_team, read_cases, route_case, route_questions
 from kit.bench.switches import DATA, as_lines, read_source, switch_cases
 from kit.compose.deck import Deck, load_deck
 from kit.core.card import AgentCard
@@ -75,6 +75,17 @@ async def test_the_stand_in_routes_most_switches_and_its_misses_are_listed() -> 
     assert right / total > 0.85  # the stand-in is no language model: docs/metrics.md has the figures
     missed = [turn.query for turn in turns if not set(turn.expected) <= set(turn.called)]
     assert {query for loss in found.lost if loss.card != NOBODY for query in loss.queries} == set(missed)
+
+
+async def test_questions_are_routed_one_by_one_and_labelled_by_their_card() -> None:
+    cards = [AgentCard(id="play", description="Games to play: puzzle games, word games.", model="offline")]
+    cards.append(AgentCard(id="rewards", description="Points and gift cards: how many points there are.", model="offline"))
+    catalog = Catalog(tuple(cards), {card.id: card.id for card in cards})
+    asked = {"play": ["which word games are there"], "rewards": ["how many points do I have", "show me the puzzle games"]}
+    routed = await route_questions(asked, catalog_team(catalog))
+    assert [(turn.query, turn.expected) for turn in routed] == [(q, (name,)) for name, queries in asked.items() for q in queries]
+    assert [turn.called for turn in routed] == [("play",), ("rewards",), ("play",)]
+    assert report(routed).accuracy["rewards"].right == 1
 
 
 @pytest.mark.req("PC2-S5.9")

@@ -53,6 +53,11 @@ class Share(Value):
         """Lower end of the 95 % Wilson interval: what so few cases can vouch for."""
         return wilson(self.right, self.total).low if self.total else 0.0
 
+    @property
+    def upper(self) -> float:
+        """Its upper end."""
+        return wilson(self.right, self.total).high if self.total else 1.0
+
 
 class RoutingReport(Value):
     """Accuracy of each card, and what each loses to whom, the greatest loss first."""
@@ -91,9 +96,11 @@ def read_routed(cases: Path, predictions: Path) -> list[Routed]:
 
     Raises DataError for a missing file, a broken line, or a turn without a prediction.
     """
-    called = {(str(line["id"]), int(line["turn"])): tuple(line["called"]) for line in _lines(predictions, "id", "turn", "called")}
+    called = {
+        (str(line["id"]), int(line["turn"])): tuple(line["called"]) for line in read_lines(predictions, "id", "turn", "called")
+    }
     found: list[Routed] = []
-    for case in _lines(cases, "id", "turns"):
+    for case in read_lines(cases, "id", "turns"):
         found += routed_of(case, [called.get((str(case["id"]), number)) for number in range(len(case["turns"]))])
     return found
 
@@ -121,7 +128,8 @@ def routed_of(case: dict[str, Any], called: Sequence[Sequence[str] | None]) -> l
     return found
 
 
-def _lines(path: Path, *fields: str) -> list[dict[str, Any]]:
+def read_lines(path: Path, *fields: str) -> list[dict[str, Any]]:
+    """Objects of a JSONL file, each with these fields. Raises DataError with file and line where that is not so."""
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:

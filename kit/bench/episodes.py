@@ -1,6 +1,7 @@
 """What compaction is worth over the length of an episode: tokens read, calls made, facts still in view (PC1-NFR-5)."""
 
-from collections.abc import Sequence
+import random
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from langchain_core.messages import BaseMessage
@@ -27,6 +28,8 @@ class Episode:
 
     turns: int
     after: int | None
+    keeps: float
+    """Share of the facts before it that each summary holds, drawn anew for each fact each time."""
     input_tokens: int
     """Of all model calls, summaries included."""
     summaries: int
@@ -44,12 +47,20 @@ class _Kit:
     today: str = "2026-11-01"
 
 
-async def measure(lengths: Sequence[int] = (5, 10, 20, 40), thresholds: Sequence[int | None] = (None, 8, 16)) -> list[Episode]:
-    """Every threshold over every length; each turn states one fact, and a summary is as long as a summary is."""
-    return [await _episode(turns, after) for turns in lengths for after in thresholds]
+async def measure(
+    lengths: Sequence[int] = (5, 10, 20, 40),
+    thresholds: Sequence[int | None] = (None, 8, 16),
+    keeps: float = 1.0,
+    seed: int = 7,
+) -> list[Episode]:
+    """Every threshold over every length; each turn states one fact, and a summary is as long as a summary is.
+
+    `keeps` is how good summaries are: 1 holds every fact, 0 none, which is the same as cutting old turns off.
+    """
+    return [await _episode(turns, after, keeps, seed) for turns in lengths for after in thresholds]
 
 
-async def _episode(turns: int, after: int | None) -> Episode:
+async def _episode(turns: int, after: int | None, keeps: float, seed: int) -> Episode:
     lead, store = ScriptedModel(_answer), SqliteStore(":memory:")
     cards = [
         AgentCard(id="orchestrator", description="Routes.", model="offline", sub_agents=("shop",)),
@@ -57,7 +68,7 @@ async def _episode(turns: int, after: int | None) -> Episode:
     ]
     keep = max(1, (after or 2) // 3)
     deck = Deck.of(cards, settings=DeckSettings(orchestrator="orchestrator", compact_after=after, compact_keep=keep))
-    models = {"orchestrator": lead, "shop": ScriptedModel(_answer), "helper": ScriptedModel(_sum)}
+    models = {"orchestrator": lead, "shop": ScriptedModel(_answer), "helper": ScriptedModel(_summing(keeps, seed))}
     kit = _Kit(bind(deck, models, {}), store)
     session = Session(id="episode", principal=Principal(tenant_id="bench", user_id="bench"))
     replies = [await run_turn(f"fact-{number:03}", session, kit) for number in range(turns)]
@@ -67,6 +78,7 @@ async def _episode(turns: int, after: int | None) -> Episode:
     return Episode(
         turns=turns,
         after=after,
+        keeps=keeps,
         input_tokens=sum(reply.usage.input_tokens for reply in replies),
         summaries=sum(isinstance(event.body, Compacted) and event.body.done for event in events),
         in_view=sum(f"fact-{number:03}" in shown for number in range(turns - 1)) / max(1, turns - 1),
@@ -77,6 +89,12 @@ def _answer(messages: list[BaseMessage]) -> Line:
     return Line(f"Noted: {messages[-1].content} " + "word " * WORDS)
 
 
-def _sum(messages: list[BaseMessage]) -> Line:
-    facts = sorted({word for message in messages for word in str(message.content).split() if word.startswith("fact-")})
-    return Line(calls=[("submit_summary", {"summary": " ".join(facts)})])
+def _summing(keeps: float, seed: int) -> Callable[[list[BaseMessage]], Line]:
+    rng = random.Random(seed)
+
+    def say(messages: list[BaseMessage]) -> Line:
+        facts = sorted({word for message in messages for word in str(message.content).split() if word.startswith("fact-")})
+        kept = [fact for fact in facts if rng.random() < keeps]
+        return Line(calls=[("submit_summary", {"summary": " ".join(["So far:", *kept])})])
+
+    return say

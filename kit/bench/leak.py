@@ -2,17 +2,18 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from langchain_core.messages import BaseMessage
 from langchain_core.runnables import Runnable, RunnableLambda
 
 from kit.core.context import Session
+from kit.core.outcome import AgentCall
 from kit.core.record import Message, TurnRecord
-from kit.runtime.agent import LLMAgent
+from kit.runtime.agent import LLMAgent, Thread
 from kit.runtime.call_model import BoundModel
-from kit.runtime.context import Agent
+from kit.runtime.context import Agent, RunContext
 from kit.runtime.team import Team
 from kit.stores.protocol import Store
 
@@ -33,6 +34,10 @@ class LeakMatrix:
     def leaks(self) -> int:
         """Off the diagonal, raw: must be zero."""
         return sum(count for (reader, owner), count in self.raw.items() if reader != owner)
+
+    def rows(self) -> list[list[int]]:
+        """Raw counts: one row a reader, one column an owner."""
+        return [[self.raw.get((reader, owner), 0) for owner in self.agents] for reader in self.agents]
 
     def __str__(self) -> str:
         width = max(map(len, self.agents), default=0) + 2
@@ -103,3 +108,26 @@ class LeakMeter:
 
         runnable: Runnable[Any, Any] = RunnableLambda(listen) | agent.model.runnable
         return replace(agent, model=BoundModel(agent.model.spec, runnable))
+
+
+class Overhearing(LLMAgent):
+    """A sub-agent that is shown the whole conversation; a bench variant, never bound by a deck (decisions 2)."""
+
+    def open(self, call: AgentCall, ctx: RunContext) -> Thread:
+        """The same conversation as ever, with the orchestrator's history in place of the agent's own."""
+        turn = ctx.turn
+
+        def everything(reader: str) -> Sequence[Message]:
+            return turn.history("")
+
+        return super().open(call, replace(ctx, turn=replace(turn, history=everything)))
+
+
+def overhearing(team: Team) -> Team:
+    """The same team, its sub-agents shown every turn: the baseline that a leak matrix is held against."""
+    heard: dict[str, Agent] = {}
+    for card in team.orchestrator.sub_cards.values():
+        agent = team.agents[card.id]
+        if isinstance(agent, LLMAgent):
+            heard[card.id] = Overhearing(**{field.name: getattr(agent, field.name) for field in fields(agent)})
+    return team.with_agents(heard)

@@ -3,12 +3,13 @@
 import json
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from kit.bench.cases import Case, read_cases
+from kit.bench.descriptions import Routed
 from kit.compose.deck import Deck, DeckSettings
 from kit.core.card import AgentCard
 from kit.core.context import Principal, Session
@@ -109,6 +110,21 @@ async def route_case(case: Case, catalog: Catalog, kit: Host) -> list[dict[str, 
         if ask.assistant:
             history.append(Message(turn_id=turn_id, role="assistant", text=ask.assistant))
     return predictions
+
+
+async def route_questions(questions: Mapping[str, Sequence[str]], team: Team) -> list[Routed]:
+    """Sub-agent -> questions for it: each question alone, in a session of its own, over stubs of the team's sub-agents."""
+    cards = team.orchestrator.sub_cards.values()
+    kit = RoutingKit(team.with_agents({card.id: Stub(card) for card in cards}))
+    routed: list[Routed] = []
+    for agent, asked in questions.items():
+        for number, question in enumerate(asked):
+            session = Session(id=f"{agent}-{number}", principal=Principal(tenant_id="bench", user_id="bench"))
+            reply = await run_turn(question, session, kit)
+            called = reply.routing.invoked
+            routed.append(Routed(case_id=session.id, turn=0, query=question, expected=(agent,), called=called))
+    kit.store.close()
+    return routed
 
 
 async def route_file(cases: Path, catalog_path: Path, out: Path, models: Models = "offline") -> int:

@@ -1,0 +1,34 @@
+"""Figures of notebooks and docs, drawn with matplotlib; the title of each says what was found.
+
+`python -m kit.bench.charts docs/figures` measures afresh and writes the figures of the docs.
+"""
+
+from kit.bench.charts.bands import bands
+from kit.bench.charts.canvas import BLUE, GREY, INK, ORANGE, PALE, RED, RUST, WIDTH, table
+from kit.bench.charts.dots import dots
+from kit.bench.charts.estimates import means, shares
+from kit.bench.charts.heat import heat
+from kit.bench.charts.stack import stack
+from kit.bench.charts.time_against_n import time_against_n
+from kit.bench.charts.waterfall import KINDS, waterfall
+
+__all__ = [
+    "BLUE",
+    "GREY",
+    "INK",
+    "KINDS",
+    "ORANGE",
+    "PALE",
+    "RED",
+    "RUST",
+    "WIDTH",
+    "bands",
+    "dots",
+    "heat",
+    "means",
+    "shares",
+    "stack",
+    "table",
+    "time_against_n",
+    "waterfall",
+]

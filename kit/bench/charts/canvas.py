@@ -1,0 +1,80 @@
+"""What all figures share: width, colours, type, an empty canvas; and the table that stands beside them."""
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import Any
+
+import matplotlib.pyplot as plt
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.typing import RcKeyType
+from pandas.io.formats.style import Styler
+
+WIDTH = 6.5
+"""Inches: a column of text."""
+INK, GREY, PALE = "#2B2F36", "#6F7782", "#DFE5EC"
+BLUE, ORANGE, RUST, RED = "#0072B2", "#E69F00", "#B8500B", "#B3261E"
+"""Blue and orange differ in lightness too, so they survive colour blindness and a grey printer. Rust is orange fit for words."""
+_STYLE: dict[RcKeyType, Any] = {
+    "font.size": 9,
+    "axes.titlesize": 10,
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
+    "axes.titlepad": 10,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.edgecolor": GREY,
+    "axes.labelcolor": INK,
+    "axes.titlecolor": INK,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "text.color": INK,
+    "grid.color": PALE,
+    "figure.dpi": 130,
+    "figure.titlesize": 10,
+    "figure.titleweight": "bold",
+}
+
+
+@contextmanager
+def canvas(height: float) -> Generator[tuple[Figure, Axes]]:
+    """An empty figure in the style of the kit; ticks and legend are made late, so all drawing happens inside."""
+    with panels(height, 1) as (figure, (axes,)):
+        yield figure, axes
+
+
+@contextmanager
+def panels(height: float, count: int, *, sharey: bool = True) -> Generator[tuple[Figure, list[Axes]]]:
+    """The same with several panels side by side."""
+    with plt.rc_context(_STYLE):
+        figure, row = plt.subplots(1, count, figsize=(WIDTH, height), layout="constrained", sharey=sharey, squeeze=False)
+        plt.close(figure)  # pyplot would show it a second time in a notebook
+        for axes in row[0]:
+            axes.set_axisbelow(True)
+        yield figure, list(row[0])
+
+
+def headline(figure: Figure, text: str) -> None:
+    """A title over all panels, where that of a single one stands."""
+    figure.suptitle(text, x=0.01, ha="left", color=INK)
+
+
+def note(axes: Axes, text: str) -> None:
+    """Small print in the upper left corner."""
+    box = {"facecolor": "white", "edgecolor": "none", "pad": 2}
+    axes.text(0.03, 0.98, text, transform=axes.transAxes, va="top", fontsize=8, color=GREY, linespacing=1.5, bbox=box)
+
+
+def label(axes: Axes, text: str, x: float, y: float, colour: str) -> None:
+    """Names a line where it ends."""
+    axes.annotate(text, (x, y), (6, 0), textcoords="offset points", color=colour, va="center", annotation_clip=False)
+
+
+def table(frame: pd.DataFrame) -> Styler:
+    """A frame for reading: no index, text to the left, numbers to the right with two decimals."""
+    words = frame.select_dtypes(exclude="number").columns
+    styles: list[Any] = [{"selector": f".col{place}", "props": "text-align: left"} for place in map(frame.columns.get_loc, words)]
+    style = frame.style.hide().set_table_styles([*styles, {"selector": "td", "props": "white-space: nowrap"}])
+    style.format(precision=2)
+    return style

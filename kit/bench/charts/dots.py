@@ -1,0 +1,48 @@
+"""Estimates beside each other: a dot with its interval as whisker, one row a thing."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+from matplotlib.figure import Figure
+from matplotlib.ticker import PercentFormatter
+
+from kit.bench.charts.canvas import INK, canvas
+
+
+def dots(frame: pd.DataFrame, colours: Mapping[str, str], title: str, xlabel: str, *, low: float = 0.0) -> Figure:
+    """One row for each value of `row`, in their order, one dot for each of `line`; shares, drawn from `low` to 1.
+
+    `frame` has the columns row, line, y, low, high (see kit/bench/interval.py).
+    """
+    rows: Any = frame
+    names = list(dict.fromkeys(rows["row"]))
+    step = 0.24
+    with canvas(0.9 + 0.3 * len(names) + 0.06 * len(names) * (len(colours) - 1)) as (figure, axes):
+        for place, (line, colour) in enumerate(colours.items()):
+            part = rows[rows["line"] == line]
+            at = [names.index(name) + step * (place - (len(colours) - 1) / 2) for name in part["row"]]
+            whiskers = [part["y"] - part["low"], part["high"] - part["y"]]
+            axes.errorbar(
+                part["y"], at, xerr=whiskers, fmt="o", color=colour, ms=5, elinewidth=1.4, label=line, clip_on=False, zorder=3
+            )
+        axes.set_yticks(range(len(names)), names)
+        axes.set_ylim(len(names) - 0.4, -0.6)
+        axes.set_xlim(low, 1.01)
+        axes.xaxis.set_major_formatter(PercentFormatter(1, decimals=0))
+        axes.tick_params(axis="y", length=0)
+        axes.spines["left"].set_visible(False)
+        axes.grid(axis="x")
+        axes.set_xlabel(xlabel, loc="left")
+        axes.set_title(title)
+        if len(colours) > 1:
+            axes.legend(
+                loc="upper right",
+                bbox_to_anchor=(1, 0),
+                ncols=len(colours),
+                frameon=False,
+                fontsize=8,
+                borderaxespad=2.2,
+                labelcolor=INK,
+            )
+        return figure

@@ -1,0 +1,37 @@
+"""What a whole is made of, at each step of something."""
+
+from collections.abc import Mapping
+
+import pandas as pd
+from matplotlib.figure import Figure
+from matplotlib.ticker import PercentFormatter
+
+from kit.bench.charts.canvas import INK, canvas, label
+
+
+def stack(counts: pd.DataFrame, colours: Mapping[str, str], title: str, xlabel: str, ylabel: str) -> Figure:
+    """One bar a row, cut into the shares of its columns and named beside the last one; n stands above each bar.
+
+    `counts`: rows are steps (their index is what is written below them), columns are parts in the order of `colours`.
+    """
+    total = counts.sum(axis=1)
+    with canvas(2.6) as (figure, axes):
+        bottom = pd.Series(0.0, index=counts.index)
+        places = range(len(counts))
+        for part, colour in colours.items():
+            height = counts[part] / total.where(total > 0, 1)
+            axes.bar(places, height, 0.7, bottom, color=colour, edgecolor="white", linewidth=0.8)
+            if height.iloc[-1] > 0:
+                label(axes, part, len(counts) - 0.68, bottom.iloc[-1] + height.iloc[-1] / 2, INK)
+            bottom += height
+        for place, n in zip(places, total, strict=True):
+            axes.annotate(f"n = {n}", (place, 1), (0, 3), textcoords="offset points", ha="center", fontsize=8)
+        axes.set_xticks(places, list(counts.index))
+        axes.set_ylim(0, 1.1)
+        axes.set_yticks([0, 0.25, 0.5, 0.75, 1])
+        axes.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
+        axes.tick_params(axis="x", length=0)
+        axes.set_xlabel(xlabel)
+        axes.set_ylabel(ylabel)
+        axes.set_title(title)
+        return figure

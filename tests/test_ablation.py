@@ -1,0 +1,67 @@
+"""Guards switched on and off: each saves what it is for, and what it costs is shown as well."""
+
+import pytest
+
+from kit.bench.ablation import GUARDS, Trial, erring_team, settings, trials
+from kit.bench.parity import Scenario, read_scenarios
+from kit.compose.parts import Guards
+from kit.settings import HOME
+
+CASES = HOME / "data" / "cases"
+AGENTS = ("shop", "support", "rewards", "ereceipts", "play", "offer_details", "restaurants", "retailer_context")
+PARITY = {scenario.id: scenario for scenario in read_scenarios(CASES / "routing_parity.jsonl", AGENTS)}
+COSTS = read_scenarios(CASES / "guard_costs.jsonl", AGENTS)
+SAVES = {
+    "failsafe": "mixed-receipt-coffee-dropped",
+    "duplicate": "mixed-twice-the-same",
+    "echo": "echo-gift-card",
+    "overlap": "mixed-invented-call",
+    "verbatim": "no-reformulation-spelling",
+    "fastpath": "out-of-range-1",
+}
+"""Guard -> a scenario that only it saves."""
+
+
+def right(rows: list[Trial]) -> dict[str, bool]:
+    return {row.setting: row.words for row in rows}
+
+
+def test_the_settings_are_all_none_each_without_and_each_alone():
+    chosen = settings()
+    assert set(SAVES) == set(GUARDS)
+    assert len(chosen) == 2 + 2 * len(GUARDS)
+    assert chosen["all on"] == Guards() and not any(vars(chosen["all off"]).values())
+    assert [sum(vars(chosen[f"without {guard}"]).values()) for guard in GUARDS] == [len(GUARDS) - 1] * len(GUARDS)
+    assert [sum(vars(chosen[f"{guard} alone"]).values()) for guard in GUARDS] == [1] * len(GUARDS)
+
+
+@pytest.mark.parametrize(("guard", "scenario"), SAVES.items())
+async def test_each_guard_saves_a_scenario_and_says_why(guard: str, scenario: str):
+    chosen = {name: value for name, value in settings().items() if name in ("all on", f"without {guard}")}
+    rows = await trials([PARITY[scenario]], chosen, AGENTS)
+    assert right(rows) == {"all on": True, f"without {guard}": False}
+    acted = {row.setting: {name for name, _, _ in row.acted} for row in rows}
+    assert guard in acted["all on"] and guard not in acted[f"without {guard}"]
+    assert all(reason for row in rows for _, _, reason in row.acted)
+
+
+@pytest.mark.parametrize("guard", ["failsafe", "echo", "overlap", "fastpath"])
+async def test_a_guard_can_cost_a_decision_that_was_right(guard: str):
+    mine = [scenario for scenario in COSTS if scenario.id.startswith(guard)]
+    chosen = {name: value for name, value in settings().items() if name in ("all on", f"without {guard}")}
+    rows = await trials(mine, chosen, AGENTS)
+    assert all(row.agents for row in rows if row.setting == f"without {guard}")
+    assert not all(row.agents for row in rows if row.setting == "all on")
+
+
+async def test_the_failsafe_costs_one_call_where_the_count_was_wrong():
+    overcount = next(scenario for scenario in COSTS if scenario.id == "failsafe-overcount")
+    rows = await trials([overcount], {"on": Guards(), "off": Guards(failsafe=False)}, AGENTS)
+    assert [(row.model_calls, row.agents) for row in rows] == [(3, True), (2, True)]
+
+
+async def test_a_team_of_its_own_routes_in_place_of_the_script():
+    asked = Scenario.model_validate({"id": "x", "category": "support", "user": "help", "expect": [{"agent": "support"}]})
+    team = erring_team(asked, AGENTS)
+    [row] = await trials([PARITY["out-of-range-1"]], {"on": Guards()}, AGENTS, team)
+    assert not row.agents and row.category == "out_of_range"

@@ -1,0 +1,71 @@
+"""What later agents still know, hop by hop; and the leaky variant that gives the leak matrix its scale."""
+
+from collections import defaultdict
+from dataclasses import replace
+
+from langchain_core.messages import BaseMessage
+
+from kit.bench import episodes
+from kit.bench.leak import LeakMeter, overhearing
+from kit.bench.recall import PATH, Recall, measure
+from kit.core.context import Principal, Session
+from kit.models.scripted import Line, ScriptedModel
+from kit.runtime.turn import run_turn
+from tests.kits import answering, asks, small_kit, stitched
+
+WHO = Principal(tenant_id="acme", user_id="alice")
+
+
+def by(rows: list[Recall], way: str) -> dict[int, list[Recall]]:
+    found: dict[int, list[Recall]] = defaultdict(list)
+    for row in rows:
+        if row.way == way:
+            found[row.hop].append(row)
+    return found
+
+
+async def test_everything_knows_all_and_reads_all_and_an_own_history_neither():
+    rows = await measure(dialogues=3)
+    everything, own, prior = (by(rows, way) for way in ("everything", "own history", "prior_context"))
+    assert {row.agent for row in rows} == set(PATH[1:])
+    assert all(row.known and row.foreign == 2 * hop for hop in (1, 2, 3, 4) for row in everything[hop])
+    assert not any(row.known or row.foreign for hop in (1, 2, 3, 4) for row in own[hop])
+    assert all(row.foreign == 0 for hop in (1, 2, 3, 4) for row in prior[hop])
+    assert {row.fact for row in prior[1] if row.known} >= {"offer", "id"}
+    assert max(row.tokens for row in prior[4]) < min(row.tokens for row in everything[4])
+
+
+async def test_a_helper_that_carries_everything_makes_recall_whole():
+    def carry(messages: list[BaseMessage]) -> Line:
+        told = " ".join(str(message.content) for message in messages[:-1])
+        return Line(calls=[("submit_prior_context", {"prior_context": told})])
+
+    rows = by(await measure(dialogues=2, helper=ScriptedModel(carry)), "prior_context")
+    assert all(row.known for hop in (1, 2, 3, 4) for row in rows[hop])
+
+
+async def test_the_same_seed_tells_the_same_dialogues():
+    assert await measure(dialogues=2, seed=3) == await measure(dialogues=2, seed=3)
+
+
+async def test_the_leak_meter_counts_what_an_overhearing_team_is_shown():
+    lead = ScriptedModel(lambda messages: stitched(messages) if messages[-1].type == "tool" else asks("ann", "bob"))
+    kit = small_kit(lead, {"ann": answering("A"), "bob": answering("B")})
+    counts: dict[str, int] = {}
+    for name, team in (("tight", kit.team), ("leaky", overhearing(kit.team))):
+        meter = LeakMeter(team)
+        session = Session(id=name, principal=WHO)
+        meter.plant(kit.store, session)
+        await run_turn("two things", session, replace(kit, team=meter.team))
+        matrix = meter.matrix()
+        counts[name] = matrix.leaks
+        assert [matrix.raw[agent, agent] > 0 for agent in meter.agents] == [True, True]
+        assert sum(map(sum, matrix.rows())) == sum(matrix.raw.values())
+    assert counts["tight"] == 0 and counts["leaky"] >= 4
+
+
+async def test_what_a_poor_summary_loses_stays_lost():
+    whole, poor, none = [(await episodes.measure((40,), (8,), keeps))[0] for keeps in (1.0, 0.5, 0.0)]
+    assert whole.in_view == 1.0 > poor.in_view > none.in_view
+    assert whole.summaries == poor.summaries == none.summaries > 3
+    assert none.input_tokens < whole.input_tokens
