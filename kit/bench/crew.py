@@ -15,8 +15,8 @@ from kit.bench.player import Opener, Player
 from kit.core.errors import DataError, KitError
 from kit.runtime.clock import run_virtual
 
-WORTH = 600
-"""Cells for which starting processes pays: each takes a second or two until its first turn."""
+WORTH = 3000
+"""Cells for which starting processes pays: each takes some two seconds of CPU until its first turn."""
 BATCH = 32
 Keep = Callable[[Sequence[Done]], object]
 """Takes finished cells; what it raises ends the run."""

@@ -1,4 +1,4 @@
-"""The failsafe taken apart: what became of a routing reply that lacked a call, or was asked again for nothing (SAT-2, PC1-NFR-2)."""
+"""The failsafe taken apart: what became of a routing reply that lacked a call, or was asked again for nothing (SAT-2)."""
 
 from collections.abc import Collection, Iterable
 from typing import Literal

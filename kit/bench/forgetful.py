@@ -8,7 +8,7 @@ from kit.core.record import Feedback, Message, Note, Recalled, Shown, TurnRecord
 
 
 class ForgetfulStore:
-    """The Store protocol without a memory: a session is always new, and a grid of any size takes no more room than a small one."""
+    """The Store protocol without a memory: a session is always new, and a large grid takes no more room than a small one."""
 
     def __init__(self) -> None:
         self._ended: dict[str, TurnRecord] = {}

@@ -1,4 +1,4 @@
-"""run_grid(): a plan played to its end, from wherever it was left, and its results as files. docs/bench.md says what is in them."""
+"""run_grid(): a plan played to its end, from wherever it was left, and its results as files (docs/bench.md)."""
 
 import json
 import sys
@@ -42,9 +42,9 @@ class Run:
 def run_grid(plan: Plan, folder: Path, opener: Opener, workers: int | None = None, progress: Progress | None = None) -> Run:
     """Plays the cells that are not in the folder's ledger yet, and writes results.jsonl, timings.jsonl and provenance.json.
 
-    The bytes of results.jsonl depend on the plan alone: not on when, in how many processes, how many at a time or in how many runs
-    its cells were played, provided its models are simulated or the stand-in. It is written when the run ends, whole or at a limit,
-    from all finished cells. Blocks; call it in a thread where a loop runs.
+    The bytes of results.jsonl depend on the plan alone, provided its models are simulated or the stand-in: not on when, in how
+    many processes, how many at a time or in how many runs its cells were played. It is written when the run ends, whole or at a
+    limit, from all finished cells. Blocks; call it in a thread where a loop runs.
     Raises DataError when the ledger or a file cannot be written, and whatever opening a kit raises.
     """
     ledger = Ledger(folder / LEDGER)

@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 from kit.core.errors import DataError
 
 _TABLES = """
-CREATE TABLE IF NOT EXISTS cells (key TEXT PRIMARY KEY, run INTEGER NOT NULL, lines TEXT NOT NULL, timing TEXT NOT NULL, cost REAL)
-WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS cells (
+  key TEXT PRIMARY KEY, run INTEGER NOT NULL, lines TEXT NOT NULL, timing TEXT NOT NULL, cost REAL
+) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS runs (run INTEGER PRIMARY KEY, provenance TEXT NOT NULL);
 """
 

@@ -1,4 +1,4 @@
-"""A grid as a file says it: models x prompts x settings x patterns x faults x cases x repeats. docs/bench.md explains each field."""
+"""A grid as a file says it: models x prompts x settings x patterns x faults x cases x repeats (docs/bench.md)."""
 
 import hashlib
 import json
@@ -11,7 +11,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from kit.bench.cases import Case, read_cases
-from kit.bench.scorers import SCORERS
+from kit.bench.scorers import ROUTING, SCORERS
 from kit.compose.deck import Block, Deck, load_deck
 from kit.compose.parts import DeckSettings
 from kit.compose.registry import Registry
@@ -67,9 +67,9 @@ class Grid(Value):
     repeats: int = Field(default=1, gt=0)
     seed: int = 7
     sub_agents: Literal["cards", "world", "stubs"] = "cards"
-    """Simulated sub-agents answer by themselves (`cards`) or call the first tool of their card in the embedded world (`world`);
-    `stubs` are no models at all: only routing is measured. Other models do as they do in the app."""
-    scorers: tuple[str, ...] = tuple(SCORERS)
+    """`cards`: as in the app, but with simulated tools; `world`: with the embedded services behind their tools, which costs twice
+    the time; `stubs` are no models at all, so that only routing is measured."""
+    scorers: tuple[str, ...] = (*ROUTING, "acknowledgement", "reservation", "needless", "leak", "resists")
     baseline: dict[str, str] = {}
     """The way all others are compared with; empty compares nothing."""
     verdicts: tuple[str, ...] = ("exact",)

@@ -17,19 +17,21 @@ from kit.bench.observed import Observed
 from kit.bench.plan import Plan
 from kit.bench.routing import Stub
 from kit.bench.scorers import SCORERS
+from kit.bench.simulated_tools import simulated_tools
 from kit.bench.trial import run_case
 from kit.compose.deck import Deck
 from kit.core.record import TurnRecord
 from kit.patterns import PATTERNS
 from kit.runtime.reply import Reply
 from kit.stores.sqlite import SqliteStore
+from kit.tools.tool import Toolbox
 from kit.wire import Kit
 
 
 class Opener(Protocol):
     """Opens a kit: kit.wire.open_kit with its settings filled in. It must survive pickling, for it crosses to other processes."""
 
-    def __call__(self, *, models: str, deck: Deck, faults: bool) -> AbstractAsyncContextManager[Kit]: ...
+    def __call__(self, *, models: str, deck: Deck, faults: bool, tools: Toolbox | None) -> AbstractAsyncContextManager[Kit]: ...
 
 
 class Player:
@@ -40,8 +42,9 @@ class Player:
         self._stack = AsyncExitStack()
         self._kits: dict[tuple[str, str, str, bool], Kit] = {}
         self._lock = asyncio.Lock()
-        cards = plan.deck.active() if plan.grid.sub_agents == "world" else ()
-        self._tools = {card.id: card.tools[0] for card in cards if card.tools and not card.sub_agents}
+        subs = plan.deck.active_sub_agents(plan.deck.cards[plan.deck.settings.orchestrator])
+        self._first = {card.id: card.tools[0] for card in subs if card.tools}
+        self._tools = None if plan.grid.sub_agents == "world" else simulated_tools(plan.deck)
         self._store = ForgetfulStore()
         self._scorers = {name: SCORERS[name] for name in plan.grid.scorers}
         self._kinds = plan.kinds
@@ -83,7 +86,7 @@ class Player:
         if grid.sub_agents == "stubs":
             host = replace(host, team=host.team.with_agents({c.id: Stub(c) for c in host.team.orchestrator.sub_cards.values()}))
         began, wall = time.process_time(), time.perf_counter()
-        seen = await run_case(case, host, pattern, session=cell.key, repeat=cell.repeat, tools=self._tools)
+        seen = await run_case(case, host, pattern, session=cell.key, repeat=cell.repeat, tools=self._first)
         spent, waited = time.process_time() - began, time.perf_counter() - wall
         records = [self._record(store, reply) for _, reply in seen]
         lines = [self._line(cell, case, *turn) for turn in zip(seen, records, strict=True)]
@@ -101,7 +104,7 @@ class Player:
             if key not in self._kits:
                 deck = self._plan.decks[cell.prompt, cell.setting]
                 deck = replace(deck, models=self._plan.deck.models)
-                opened = self._open(models=cell.model, deck=deck, faults=faults)
+                opened = self._open(models=cell.model, deck=deck, faults=faults, tools=self._tools)
                 self._kits[key] = await self._stack.enter_async_context(opened)
         return self._kits[key]
 

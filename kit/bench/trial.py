@@ -34,8 +34,9 @@ async def run_case(
 
     Earlier turns are told as history, with the replies the case holds; of a `live` case the store remembers them. `session`
     names the session, where one store sees the same case more than once; `names` maps card ids to those of the case file.
-    Simulated models are told what is right: their draws are those of case, turn and `repeat`, and of `tools` (card id -> tool)
-    an agent calls its own. Faults need a kit opened with them. Raises FaultError or UnknownId for a fault that this kit cannot have.
+    Simulated models are told what is right: their draws are those of case, turn and `repeat`, and an agent calls the one of
+    `tools` (card id -> tool) that is its own. Faults need a kit opened with them. Raises FaultError or UnknownId for a fault
+    that this kit cannot have.
     """
     cards = {name: card for card, name in (names or {}).items()}
     host = planted(kit, case, cards)
