@@ -43,10 +43,11 @@ def cores() -> int:
 def _here(plan: Plan, cells: Sequence[Cell], opener: Opener, keep: Keep, go_on: Callable[[], bool]) -> None:
     """In this process and thread. What costs money is kept at once, the rest in batches."""
     batch: list[Done] = []
+    most = BATCH if plan.virtual and plan.grid.limits.dollars is None else 1
 
     def one(done: Done) -> None:
         batch.append(done)
-        if len(batch) >= BATCH or not plan.virtual:
+        if len(batch) >= most:
             full = batch.copy()
             batch.clear()
             keep(full)

@@ -6,9 +6,8 @@ from typing import Any
 from kit.bench.comparison import Comparison, Summary, compare, summarise
 from kit.bench.grid import Run
 from kit.bench.plan import Plan
-from kit.bench.results import AXES, MEASURES, read_results, tidy
-from kit.bench.scorers import SCORERS
-from kit.core.errors import DataError, nearest
+from kit.bench.results import AXES, read_results, tidy
+from kit.core.errors import DataError
 
 REPORT = "report.md"
 
@@ -39,9 +38,6 @@ def report(plan: Plan, run: Run) -> str:
 def found(plan: Plan, rows: Sequence[Mapping[str, Any]]) -> tuple[list[Summary], list[Comparison]]:
     """Every way by every verdict of the grid, and beside the baseline where it has one."""
     names = plan.grid.verdicts
-    for name in names:
-        if name not in SCORERS and name not in MEASURES:
-            raise DataError(f"the grid {plan.grid.name!r} compares by {name!r}: {nearest(name, [*SCORERS, *MEASURES])}")
     told = tidy(rows, names)
     varied = axes(rows)
     ways = summarise(told, varied)

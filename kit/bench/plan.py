@@ -11,6 +11,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from kit.bench.cases import Case, read_cases
+from kit.bench.results import MEASURES
 from kit.bench.scorers import ROUTING, SCORERS
 from kit.compose.deck import Block, Deck, load_deck
 from kit.compose.parts import DeckSettings
@@ -120,7 +121,7 @@ def read_plan(path: Path) -> Plan:
     try:
         deck = load_deck(_found(grid.deck, path), TOOL_IDS)
     except KitError as error:
-        raise DataError(f"{source.at('deck')}: {error}") from error
+        raise DataError(f"{source.at('deck')}: {' '.join(str(error).split())}") from error
     deck = _with_models(deck, grid, source)
     _known(grid, deck, source)
     decks = {(p, s): _deck(deck, grid, p, s, source) for p in grid.prompts for s in grid.settings}
@@ -144,6 +145,7 @@ def _known(grid: Grid, deck: Deck, source: Source) -> None:
         ("models", "model", deck.models),
         ("patterns", "pattern", PATTERNS),
         ("scorers", "scorer", SCORERS),
+        ("verdicts", "scorer or measure", (*grid.scorers, *MEASURES)),
     ):
         for place, name in enumerate(getattr(grid, field)):
             if name not in known:

@@ -1,17 +1,14 @@
-"""What a grid left behind, read back: tidy rows for comparisons, a frame for figures, routed turns for promotions."""
+"""What a grid left behind, read back: tidy rows for comparisons, routed turns for promotions."""
 
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kit.bench.cases import Case
 from kit.bench.descriptions import Routed
 from kit.core.errors import DataError
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 AXES = ("model", "prompt", "setting", "pattern", "fault")
 """What tells the ways of a grid apart."""
@@ -57,13 +54,6 @@ def tidy(rows: Iterable[Mapping[str, Any]], names: Sequence[str]) -> list[dict[s
             value = row.get(name) if name in MEASURES else row["scores"].get(name)
             found.append({**common, "scorer": name, "value": value})
     return found
-
-
-def frame(rows: Iterable[Mapping[str, Any]]) -> "pd.DataFrame":
-    """The same as a frame, a row for each turn, each score in a column of its name."""
-    import pandas as pd
-
-    return pd.DataFrame([{**{k: v for k, v in row.items() if k != "scores"}, **row["scores"]} for row in rows])
 
 
 def routed(rows: Iterable[Mapping[str, Any]], cases: Iterable[Case]) -> list[Routed]:

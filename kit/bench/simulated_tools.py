@@ -45,12 +45,11 @@ def _without_service(entry: BaseTool | ToolFactory, owner: str) -> ToolFactory:
 
         async def call(**_: Any) -> tuple[str, ToolResult]:
             await asyncio.sleep(SECONDS)
-            result = said
-            for fault in active(owner, "upstream"):
-                reason = FAULTS[fault.kind]
-                result = (
-                    ToolResult(text=UNAVAILABLE, fault=reason, detail=f"injected {fault.kind}") if reason else _reserved(said)
-                )
+            struck = [fault.kind for fault in active(owner, "upstream")]
+            result = _reserved(said) if struck else said
+            for kind, reason in ((kind, FAULTS[kind]) for kind in struck):
+                if reason is not None:
+                    result = ToolResult(text=UNAVAILABLE, fault=reason, detail=f"injected {kind}")
             return result.text, result
 
         return tool.model_copy(update={"coroutine": call})
