@@ -79,6 +79,12 @@ def _parser() -> argparse.ArgumentParser:
     upstream.add_argument("--port", type=int, default=8800)
     upstream.set_defaults(run=_upstream)
 
+    grid = commands.add_parser("grid", help="models x prompts x patterns x cases as a file says; goes on where it was stopped")
+    grid.add_argument("plan", type=Path, metavar="FILE.yaml")
+    grid.add_argument("--out", type=Path, help="folder of ledger and results (default: .kit/grids/<name>)")
+    grid.add_argument("--workers", type=int, help="processes (default: one a core, for large simulated grids)")
+    grid.set_defaults(run=_grid)
+
     bench = commands.add_parser("bench", help="cost of a turn beside a hand-written loop, one interleaved run")
     bench.add_argument("--gate", action="store_true", help="fail above 1.5 times the hand loop's Python calls")
     bench.set_defaults(run=_bench)
@@ -269,3 +275,25 @@ def _bench(arguments: Arguments) -> int:
     from kit.bench.overhead import report
 
     return report(gate=arguments.gate)
+
+
+def _grid(arguments: Arguments) -> int:
+    from functools import partial
+
+    from kit.bench.findings import report
+    from kit.bench.grid import Bar, run_grid
+    from kit.bench.plan import read_plan
+    from kit.settings import HOME, Settings
+    from kit.wire import open_kit
+
+    plan = read_plan(arguments.plan)
+    settings = Settings.read().with_(store=":memory:", today="2026-11-01", **({"pace": 0.0} if plan.virtual else {}))
+    folder = arguments.out or HOME / ".kit" / "grids" / plan.grid.name
+    bar = Bar()
+    try:
+        run = run_grid(plan, folder, partial(open_kit, settings), arguments.workers, bar)
+    finally:
+        bar.end()
+    print(report(plan, run), end="")
+    print(f"\n{run.done:,} cells played, {run.before:,} were there; results in {folder}")
+    return 0 if run.complete else 1

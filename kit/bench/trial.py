@@ -4,13 +4,15 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, TypeVar, cast
 
-from kit.bench.cases import ANYBODY, Case
+from kit.bench.cases import ANYBODY, Ask, Case
 from kit.bench.observed import Observed, observed
 from kit.bench.routing import Stub
 from kit.core.context import Session
 from kit.core.fault import parse_all
 from kit.core.injection import injected
+from kit.core.law import Part, Truth
 from kit.core.record import Message
+from kit.models.simulated import known
 from kit.runtime.host import Host, Pattern
 from kit.runtime.reply import Reply
 from kit.runtime.turn import run_turn
@@ -26,12 +28,16 @@ async def run_case(
     cap: int | None = None,
     session: str | None = None,
     names: Mapping[str, str] | None = None,
+    repeat: int = 0,
+    tools: Mapping[str, str] | None = None,
 ) -> list[tuple[Observed, Reply]]:
     """Plays the scored turns of a case, in order; what was seen of each, and its whole reply.
 
     Earlier turns are told as history, with the replies the case holds; of a `live` case the store remembers them. `session`
     names the session, where one store sees the same case more than once; `names` maps card ids to those of the case file.
-    Faults need a kit opened with them. Raises FaultError or UnknownId for a fault that this kit cannot have.
+    Simulated models are told what is right: their draws are those of case, turn and `repeat`, and an agent calls the one of
+    `tools` (card id -> tool) that is its own. Faults need a kit opened with them. Raises FaultError or UnknownId for a fault
+    that this kit cannot have.
     """
     cards = {name: card for card, name in (names or {}).items()}
     host = planted(kit, case, cards)
@@ -45,7 +51,7 @@ async def run_case(
             called = tuple(cards.get(agent, agent) for agent in ask.expected) or called
         else:
             before = None if case.live else tuple(history)
-            with injected(faults):
+            with injected(faults), known(_truth(f"{case.id}-{place}#{repeat}", ask, cards, tools or {})):
                 turn = run_turn(ask.user, owner, host, pattern, cap=cap, history=before, in_play=None if case.live else called)
             reply = await turn
             called = reply.routing.invoked or called
@@ -54,6 +60,12 @@ async def run_case(
         if ask.assistant:
             history.append(Message(turn_id=f"{case.id}-{place}", role="assistant", text=ask.assistant))
     return seen
+
+
+def _truth(name: str, ask: Ask, cards: Mapping[str, str], tools: Mapping[str, str]) -> Truth:
+    agents = {agent: cards.get(agent, agent) for agent in ask.expected}
+    parts = (Part(agent=card, query=ask.queries.get(agent, ask.user), tool=tools.get(card)) for agent, card in agents.items())
+    return Truth(case=name, parts=tuple(parts))
 
 
 def planted(kit: K, case: Case, cards: Mapping[str, str] | None = None) -> K:

@@ -1,0 +1,19 @@
+"""The results of a grid as a frame: a row for each scored turn."""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from kit.bench.results import read_results
+
+
+def load_frame(folder: Path) -> pd.DataFrame:
+    """Ways, case, measures, and each score in a column of its name. Raises DataError for a folder without results."""
+    return frame(read_results(folder))
+
+
+def frame(rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
+    """The same of rows that were read already."""
+    return pd.DataFrame([{**{name: value for name, value in row.items() if name != "scores"}, **row["scores"]} for row in rows])

@@ -1,0 +1,51 @@
+"""The failsafe taken apart: what became of a routing reply that lacked a call, or was asked again for nothing (SAT-2)."""
+
+from collections.abc import Collection, Iterable
+from typing import Literal
+
+from kit.core.event import Event, Guarded, ModelEnded, ModelStarted
+from kit.runtime.reply import Reply
+
+Fate = Literal["whole", "caught", "retry failed", "unseen", "over-triggered"]
+FATES: tuple[Fate, ...] = ("whole", "caught", "retry failed", "unseen", "over-triggered")
+"""`whole`: nothing lacked, nothing was asked; `caught`: what lacked was added; `retry failed`: asked again, and it still lacks;
+`unseen`: it lacks and was not asked for, because it was not counted either or the failsafe is off; `over-triggered`: asked again
+though nothing lacked."""
+
+
+GUARDED = ("mediated", "direct")
+"""Patterns whose routing reply the failsafe reads; the others route one at a time, by a label, or not at all."""
+
+
+def fate(expected: Collection[str], called: Collection[str], reply: Reply) -> Fate | None:
+    """What became of one turn's first routing reply; None where nobody was to be called, or no failsafe reads it.
+
+    `expected` and `called` are card ids; `called` after all guards.
+    """
+    first = _first(reply.events) if expected and reply.routing.pattern in GUARDED else None
+    if first is None:
+        return None
+    made, asked = first
+    if set(expected) <= made:
+        return "over-triggered" if asked else "whole"
+    if not asked:
+        return "unseen"
+    return "caught" if set(expected) <= set(called) else "retry failed"
+
+
+def _first(events: Iterable[Event]) -> tuple[set[str], bool] | None:
+    """Whom the first deciding reply called, and whether the failsafe asked for more."""
+    deciding: set[str] = set()
+    made: set[str] | None = None
+    asked = False
+    for event in events:
+        match event.body:
+            case ModelStarted(purpose="decide") if made is None:
+                deciding.add(event.span_id)
+            case ModelEnded(calls=calls) if made is None and event.span_id in deciding:
+                made = {call.partition("(")[0].removeprefix("ask_") for call in calls}
+            case Guarded(guard="failsafe", action="asked_again"):
+                asked = True
+            case _:
+                pass
+    return None if made is None else (made, asked)

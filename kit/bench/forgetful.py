@@ -1,0 +1,55 @@
+"""A store for turns that are told their history: it keeps the newest rollups until they are taken, and nothing else."""
+
+from collections.abc import Mapping, Sequence
+
+from kit.core.context import Session
+from kit.core.event import Event
+from kit.core.record import Feedback, Message, Note, Recalled, Shown, TurnRecord
+
+
+class ForgetfulStore:
+    """The Store protocol without a memory: a session is always new, and a large grid takes no more room than a small one."""
+
+    def __init__(self) -> None:
+        self._ended: dict[str, TurnRecord] = {}
+
+    def take(self, turn_id: str) -> TurnRecord:
+        """The rollup of a turn that has ended; it can be taken once."""
+        return self._ended.pop(turn_id)
+
+    def end_turn(
+        self, turn: TurnRecord, events: Sequence[Event], messages: Sequence[Message], notes: Mapping[str, Note] | None = None
+    ) -> None:
+        self._ended[turn.id] = turn
+
+    def open_session(self, session: Session) -> None: ...
+    def begin_turn(self, turn: TurnRecord) -> None: ...
+    def keep_note(self, session_id: str, name: str, note: Note) -> None: ...
+    def give_feedback(self, feedback: Feedback) -> None: ...
+    def close(self) -> None: ...
+
+    def session(self, session_id: str) -> Session | None:
+        return None
+
+    def recall(self, session_id: str) -> Recalled | None:
+        return None
+
+    def history(self, session_id: str, agent: str = "", limit: int = 40, since: str | None = None) -> list[Message]:
+        return []
+
+    def note(self, session_id: str, name: str) -> Note | None:
+        return None
+
+    def shown(self, session_id: str) -> list[Shown]:
+        return []
+
+    def turn(self, turn_id: str) -> TurnRecord | None:
+        return self._ended.get(turn_id)
+
+    def turns(
+        self, session_id: str | None = None, tenant_id: str | None = None, user_id: str | None = None, limit: int = 50
+    ) -> list[TurnRecord]:
+        return []
+
+    def events(self, turn_id: str) -> list[Event]:
+        return []

@@ -1,0 +1,147 @@
+"""Plays cells: a kit for every model, prompt and setting, the real turn for every cell, its scores as a line."""
+
+import asyncio
+import json
+import time
+from collections.abc import Callable, Iterable
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from dataclasses import replace
+from typing import Any, Protocol, cast
+
+from kit.bench.cases import Case
+from kit.bench.cell import Cell
+from kit.bench.failsafe import fate
+from kit.bench.forgetful import ForgetfulStore
+from kit.bench.ledger import Done
+from kit.bench.observed import Observed
+from kit.bench.plan import Plan
+from kit.bench.routing import Stub
+from kit.bench.scorers import SCORERS
+from kit.bench.simulated_tools import simulated_tools
+from kit.bench.trial import run_case
+from kit.compose.deck import Deck
+from kit.core.record import TurnRecord
+from kit.patterns import PATTERNS
+from kit.runtime.reply import Reply
+from kit.stores.sqlite import SqliteStore
+from kit.tools.tool import Toolbox
+from kit.wire import Kit
+
+
+class Opener(Protocol):
+    """Opens a kit: kit.wire.open_kit with its settings filled in. It must survive pickling, for it crosses to other processes."""
+
+    def __call__(self, *, models: str, deck: Deck, faults: bool, tools: Toolbox | None) -> AbstractAsyncContextManager[Kit]: ...
+
+
+class Player:
+    """Opens each kit when its first cell comes; `close` closes them all. It belongs to one event loop."""
+
+    def __init__(self, plan: Plan, opener: Opener):
+        self._plan, self._open = plan, opener
+        self._stack = AsyncExitStack()
+        self._kits: dict[tuple[str, str, str, bool], Kit] = {}
+        self._lock = asyncio.Lock()
+        subs = plan.deck.active_sub_agents(plan.deck.cards[plan.deck.settings.orchestrator])
+        self._first = {card.id: card.tools[0] for card in subs if card.tools}
+        self._tools = None if plan.grid.sub_agents == "world" else simulated_tools(plan.deck)
+        self._store = ForgetfulStore()
+        self._scorers = {name: SCORERS[name] for name in plan.grid.scorers}
+        self._kinds = plan.kinds
+
+    async def play(self, cells: Iterable[Cell], keep: Callable[[Done], object], go_on: Callable[[], bool] | None = None) -> None:
+        """Plays cells, as many at a time as the plan says; `keep` gets each as it is done, in no order.
+
+        No further cell is begun once `go_on` says no. What one cell raises ends all of them.
+        """
+        queue = iter(cells)
+
+        async def hand() -> None:
+            for cell in queue:
+                if go_on is not None and not go_on():
+                    return
+                keep(await self.cell(cell))
+
+        hands = [asyncio.ensure_future(hand()) for _ in range(self._plan.concurrency)]
+        try:
+            await asyncio.gather(*hands)
+        finally:
+            for task in hands:
+                task.cancel()
+            await asyncio.gather(*hands, return_exceptions=True)
+
+    async def close(self) -> None:
+        await self._stack.aclose()
+
+    async def cell(self, cell: Cell) -> Done:
+        """Plays one cell: its case's turns one after the other, in a session of its own."""
+        grid, faults = self._plan.grid, self._plan.faults[cell.fault]
+        case = self._plan.cases[cell.case]
+        if faults:
+            case = case.model_copy(update={"faults": (*case.faults, *map(str, faults))})
+        kit = await self._kit(cell, faults=bool(case.faults))
+        pattern = PATTERNS[cell.pattern]
+        store = SqliteStore(":memory:") if case.live else self._store
+        host = replace(kit, team=kit.stages.team(pattern), store=store)
+        if grid.sub_agents == "stubs":
+            host = replace(host, team=host.team.with_agents({c.id: Stub(c) for c in host.team.orchestrator.sub_cards.values()}))
+        began, wall = time.process_time(), time.perf_counter()
+        seen = await run_case(case, host, pattern, session=cell.key, repeat=cell.repeat, tools=self._first)
+        spent, waited = time.process_time() - began, time.perf_counter() - wall
+        records = [self._record(store, reply) for _, reply in seen]
+        lines = [self._line(cell, case, *turn) for turn in zip(seen, records, strict=True)]
+        costs = [record.cost for record in records if record.cost is not None]
+        timing: dict[str, Any] = {"cell": cell.key, "wall_ms": round(1e3 * waited, 3)}
+        if self._plan.concurrency == 1:
+            timing["cpu_ms"] = round(1e3 * spent, 3)
+        if not self._plan.virtual:
+            timing["turns"] = [_times(record) for record in records]
+        return Done(cell.key, "".join(lines), json.dumps(timing) + "\n", sum(costs) if costs else None)
+
+    async def _kit(self, cell: Cell, *, faults: bool) -> Kit:
+        key = (cell.model, cell.prompt, cell.setting, faults)
+        async with self._lock:
+            if key not in self._kits:
+                deck = self._plan.decks[cell.prompt, cell.setting]
+                deck = replace(deck, models=self._plan.deck.models)
+                opened = self._open(models=cell.model, deck=deck, faults=faults, tools=self._tools)
+                self._kits[key] = await self._stack.enter_async_context(opened)
+        return self._kits[key]
+
+    def _record(self, store: ForgetfulStore | SqliteStore, reply: Reply) -> TurnRecord:
+        record = store.take(reply.turn_id) if isinstance(store, ForgetfulStore) else store.turn(reply.turn_id)
+        return cast(TurnRecord, record)
+
+    def _line(self, cell: Cell, case: Case, turn: tuple[Observed, Reply], record: TurnRecord) -> str:
+        seen, reply = turn
+        row: dict[str, Any] = {
+            "kind": self._kinds[cell.model],
+            "model": cell.model,
+            "prompt": cell.prompt,
+            "setting": cell.setting,
+            "pattern": cell.pattern,
+            "fault": cell.fault,
+            "case": case.id,
+            "repeat": cell.repeat,
+            "turn": seen.turn,
+            "domain": case.domain,
+            "parts": len(case.turns[seen.turn].expected),
+            "status": seen.status,
+            "called": sorted(seen.called),
+            "failed": sorted(seen.failed),
+            "failsafe": fate(case.turns[seen.turn].expected, seen.called, reply),
+            "model_calls": record.model_calls,
+            "input_tokens": record.input_tokens,
+            "output_tokens": record.output_tokens,
+            "cost": record.cost,
+            **(_times(record) if self._plan.virtual else {}),
+            "scores": {name: scorer(case, seen) for name, scorer in self._scorers.items()},
+            "cell": cell.key,
+        }
+        return json.dumps(row) + "\n"
+
+
+def _times(record: TurnRecord) -> dict[str, float | None]:
+    """Seconds of a turn by its own clock: whole, to the first text a user could read, and spent on deciding whom to ask."""
+    times = {"seconds": record.seconds, "ttft": record.ttft, "routing_seconds": record.measures.routing}
+    return {name: None if seconds is None else round(seconds, 6) for name, seconds in times.items()}

@@ -1,0 +1,475 @@
+"""A grid: every cell once, the same bytes however it was run, and bad input, limits and full disks as one sentence."""
+
+import cProfile
+import json
+import math
+import pstats
+import resource
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kit.bench.cell import cells
+from kit.bench.charts.frame import frame, load_frame
+from kit.bench.findings import found, report
+from kit.bench.forgetful import ForgetfulStore
+from kit.bench.grid import LEDGER, PROVENANCE, RESULTS, TIMINGS, Bar, Run, run_grid
+from kit.bench.ledger import Done, Ledger
+from kit.bench.plan import HOME, Plan, read_plan
+from kit.bench.promotion import promote
+from kit.bench.results import read_results, routed, tidy
+from kit.bench.routing import Stub
+from kit.bench.statistics import wilson
+from kit.cli import main
+from kit.core.context import Session
+from kit.core.errors import DataError
+from kit.core.law import Part, Truth
+from kit.models.simulated import known
+from kit.patterns import PATTERNS
+from kit.runtime.clock import run_virtual
+from kit.runtime.turn import run_turn
+from kit.settings import Settings
+from kit.wire import open_kit
+
+OPENER = partial(open_kit, Settings(store=":memory:", pace=0.0, today="2026-11-01"))
+MIXED = {"file": "data/cases/mixed.jsonl", "every": 40}
+QUARTER = {**MIXED, "every": 4}
+ERRING = {"latency": {"median": 1.0, "sigma": 0.4}, "drop": 0.3, "under_report": 0.5, "stray": 0.1, "over_trigger": 0.2}
+
+
+def write(folder: Path, **fields: Any) -> Path:
+    """A grid file of one simulated model over a few mixed requests, with these fields changed."""
+    grid: dict[str, Any] = {
+        "models": ["simulated-test"],
+        "specs": {"simulated-test": {"provider": "simulated", "law": ERRING}},
+        "settings": {"wide": {"cap": 8}},
+        "cases": [MIXED],
+        **fields,
+    }
+    path = folder / "small.yaml"
+    path.write_text(json.dumps(grid, indent=1))  # JSON is YAML
+    return path
+
+
+def plan_of(folder: Path, **fields: Any) -> Plan:
+    return read_plan(write(folder, **fields))
+
+
+def play(plan: Plan, folder: Path, workers: int | None = 1) -> tuple[Run, list[dict[str, Any]]]:
+    run = run_grid(plan, folder, OPENER, workers)
+    return run, read_results(folder)
+
+
+# every cell once, the same bytes
+
+
+@pytest.mark.req("SAT-11")
+def test_every_pattern_meets_every_case_in_one_run_and_is_set_beside_the_baseline_by_item(tmp_path: Path) -> None:
+    plan = plan_of(tmp_path, patterns=sorted(PATTERNS), baseline={"pattern": "mediated"}, verdicts=["exact", "seconds"])
+    run, rows = play(plan, tmp_path / "out")
+    met = {pattern: sorted(row["case"] for row in rows if row["pattern"] == pattern) for pattern in PATTERNS}
+    assert all(cases == sorted(case.id for case in plan.cases) for cases in met.values())
+    assert run.complete and run.done == len(plan.cases) * len(PATTERNS) == len(rows)
+    _, verdicts = found(plan, rows)
+    assert {v.way["pattern"] for v in verdicts if v.scorer == "exact"} == set(PATTERNS) - {"mediated"}
+    assert {v.difference.items for v in verdicts} == {len(plan.cases)}
+    assert all({"model", "pattern"} == set(v.way) for v in verdicts)
+
+
+def test_the_bytes_are_the_same_at_any_concurrency_in_any_number_of_processes_and_in_any_number_of_runs(tmp_path: Path) -> None:
+    fields: dict[str, Any] = {
+        "patterns": ["mediated", "direct", "swarm"],
+        "repeats": 2,
+        "cases": [MIXED, {"file": "data/cases/long.jsonl"}],
+    }
+    seen: dict[str, bytes] = {}
+    for name, workers, limits in (("one", 1, {}), ("many", 1, {"concurrency": 9}), ("processes", 2, {"concurrency": 3})):
+        plan = plan_of(tmp_path, limits=limits, **fields)
+        run_grid(plan, tmp_path / name, OPENER, workers)
+        seen[name] = (tmp_path / name / RESULTS).read_bytes()
+    part = plan_of(tmp_path, **{**fields, "patterns": ["swarm"]})
+    run_grid(part, tmp_path / "parts", OPENER, 1)
+    whole = run_grid(plan_of(tmp_path, **fields), tmp_path / "parts", OPENER, 1)
+    assert whole.before == len(list(cells(part))) > 0, "what another grid of the folder has played is not played again"
+    seen["parts"] = (tmp_path / "parts" / RESULTS).read_bytes()
+    assert len(set(seen.values())) == 1 and len(seen["one"]) > 10_000
+    other = plan_of(tmp_path, seed=8, **fields)
+    run_grid(other, tmp_path / "other", OPENER, 1)
+    assert (tmp_path / "other" / RESULTS).read_bytes() != seen["one"]
+    order = [
+        tuple(row[axis] for axis in ("model", "pattern", "case", "repeat", "turn")) for row in read_results(tmp_path / "one")
+    ]
+    assert order == sorted(order)
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from kit.bench.grid import run_grid
+from kit.bench.plan import read_plan
+from tests.test_grid import OPENER
+
+def killing(done, total):
+    if done >= 96:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+run_grid(read_plan(Path(sys.argv[1])), Path(sys.argv[2]), OPENER, 1, killing)
+"""
+
+
+def test_a_run_killed_in_the_middle_goes_on_where_it_was(tmp_path: Path) -> None:
+    path = write(
+        tmp_path, patterns=["monolith", "mediated"], cases=[{"file": "data/cases/mixed.jsonl", "every": 4}], sub_agents="stubs"
+    )
+    died = subprocess.run([sys.executable, "-c", KILLED, str(path), str(tmp_path / "out")], cwd=HOME, timeout=120)
+    assert died.returncode == -9 and not (tmp_path / "out" / RESULTS).exists()
+    plan = read_plan(path)
+    keys = [cell.key for cell in cells(plan)]
+    ledger = Ledger(tmp_path / "out" / LEDGER)
+    kept = ledger.keys()
+    ledger.close()
+    assert 96 <= len(kept) < len(keys) == 156 and kept < set(keys)
+    run, rows = play(plan, tmp_path / "out")
+    assert (run.before, run.done) == (len(kept), len(keys) - len(kept)), "none again"
+    assert [row["cell"] for row in rows] == keys, "none lost, none twice"
+    run_grid(plan, tmp_path / "whole", OPENER, 1)
+    assert (tmp_path / "whole" / RESULTS).read_bytes() == (tmp_path / "out" / RESULTS).read_bytes()
+    runs = json.loads((tmp_path / "out" / PROVENANCE).read_text())["runs"]
+    assert sorted(runs) == ["1", "2"]
+
+
+def test_a_case_that_changed_is_played_again_and_no_other(tmp_path: Path) -> None:
+    lines = (HOME / "data" / "cases" / "mixed.jsonl").read_text().splitlines()[:4]
+    (tmp_path / "cases.jsonl").write_text("\n".join(lines))
+    plan = plan_of(tmp_path, cases=[{"file": "cases.jsonl"}])
+    run_grid(plan, tmp_path / "out", OPENER, 1)
+    changed = json.loads(lines[1])
+    changed["turns"][0]["user"] += " Thanks!"
+    (tmp_path / "cases.jsonl").write_text("\n".join([lines[0], json.dumps(changed), *lines[2:]]))
+    run, rows = play(plan_of(tmp_path, cases=[{"file": "cases.jsonl"}]), tmp_path / "out")
+    assert (run.before, run.done, len(rows)) == (3, 1, 4)
+
+
+def test_timings_and_provenance_stand_beside_the_results(tmp_path: Path) -> None:
+    plan = plan_of(tmp_path)
+    _, rows = play(plan, tmp_path / "out")
+    timings = [json.loads(line) for line in (tmp_path / "out" / TIMINGS).read_text().splitlines()]
+    assert [line["cell"] for line in timings] == [row["cell"] for row in rows] and all(line["cpu_ms"] > 0 for line in timings)
+    (made,) = json.loads((tmp_path / "out" / PROVENANCE).read_text())["runs"].values()
+    assert made["clock"] == "virtual" and made["seed"] == 7 and len(made["revision"].rstrip("+")) == 40
+    assert made["kinds"] == {"simulated-test": "simulated"} and made["models"]["simulated-test"]["law"]["drop"] == 0.3
+    assert set(made["versions"]) > {"numpy", "scipy"} and "path" not in json.dumps(made)
+
+
+# what it measures
+
+
+@pytest.mark.req("PC1-NFR-2", "SAT-12")
+def test_the_failsafe_is_taken_apart_at_the_rates_of_the_law(tmp_path: Path) -> None:
+    law = {"drop": 0.3, "under_report": 0.4, "retry_drop": 0.5, "over_trigger": 0.2}
+    plan = plan_of(
+        tmp_path,
+        specs={"simulated-test": {"provider": "simulated", "law": law}},
+        settings={"on": {"cap": 8}, "off": {"cap": 8, "guards": {"failsafe": False}}},
+        cases=[{"file": "data/cases/mixed.jsonl", "take": 124}],
+        repeats=3,
+        sub_agents="stubs",
+        baseline={"setting": "off"},
+        verdicts=["exact", "model_calls"],
+    )
+    _, rows = play(plan, tmp_path / "out")
+    on, off = (Counter(row["failsafe"] for row in rows if row["setting"] == name) for name in ("on", "off"))
+    turns = 372
+
+    def rate(share: float) -> Any:
+        return pytest.approx(share * turns, abs=4 * math.sqrt(share * (1 - share) * turns))
+
+    assert on["unseen"] == rate(0.3 * 0.4 * 0.8) and on["over-triggered"] == rate(0.7 * 0.2)
+    seen = 0.3 * (1 - 0.4 * 0.8)
+    assert on["caught"] + on["retry failed"] == rate(seen) and on["caught"] > 0 < on["retry failed"]
+    assert set(off) == {"whole", "unseen"} and off["unseen"] == sum(on[fate] for fate in ("caught", "retry failed", "unseen"))
+    exact = {name: sum(row["scores"]["exact"] for row in rows if row["setting"] == name) for name in ("on", "off")}
+    assert exact["on"] - exact["off"] == on["caught"], "on the same draws the failsafe wins what it catches, and nothing else"
+    _, verdicts = found(plan, rows)
+    assert [v.verdict for v in verdicts if v.scorer == "exact"] == ["better"]
+
+
+@pytest.mark.req("SAT-12", "PC1-NFR-1", "SO-18")
+def test_every_turn_has_its_times_tokens_and_cost_and_a_price_makes_dollars(tmp_path: Path) -> None:
+    spec = {
+        "provider": "simulated",
+        "law": {"latency": {"median": 1.0}, "tokens": {"median": 50}},
+        "price_in": 1.0,
+        "price_out": 10.0,
+    }
+    plan = plan_of(tmp_path, specs={"simulated-test": spec}, patterns=["mediated", "direct", "monolith"])
+    _, rows = play(plan, tmp_path / "out")
+    by = {pattern: [row for row in rows if row["pattern"] == pattern] for pattern in plan.grid.patterns}
+    for row in rows:
+        assert row["cost"] == pytest.approx((row["input_tokens"] + 10 * row["output_tokens"]) / 1e6)
+        assert row["output_tokens"] == 50 * row["model_calls"] and row["routing_seconds"] == pytest.approx(1.0)
+    times = {p: {(round(row["ttft"], 3), round(row["seconds"], 3)) for row in mine} for p, mine in by.items()}
+    assert times["mediated"] == {(0.3, 4.2)}, "the preamble; route, two calls of each agent, its tool, compose"
+    assert times["monolith"] == {(0.3, 2.2)}
+    assert all(first == 0.3 and 3.2 < whole < 3.4 for first, whole in times["direct"]), "no composition, but pauses between parts"
+    tokens = {pattern: sum(row["input_tokens"] for row in mine) for pattern, mine in by.items()}
+    assert tokens["direct"] < tokens["mediated"]
+
+
+@pytest.mark.req("PC2-NFR-3")
+def test_switches_of_a_grid_decide_which_vertical_may_be_promoted(tmp_path: Path) -> None:
+    for stray, promoted in ((0.0, True), (0.2, False)):
+        law = {"latency": {"median": 1.0}, "stray": stray}
+        fields: dict[str, Any] = {"specs": {"simulated-test": {"provider": "simulated", "law": law}}, "sub_agents": "stubs"}
+        plan = plan_of(tmp_path, cases=[{"file": "data/cases/switches.jsonl"}], **fields)
+        _, rows = play(plan, tmp_path / f"out-{stray}")
+        turns = routed(rows, plan.cases)
+        assert len(turns) == 280 and sum(turn.switch for turn in turns) == 168
+        subs = plan.deck.cards["orchestrator"].sub_agents
+        assert {promote(plan.deck, card, turns).promoted for card in subs} == {promoted}
+
+
+@pytest.mark.req("PC2-NFR-7")
+def test_fan_out_beyond_two_agents_is_measured_by_its_size(tmp_path: Path) -> None:
+    law = {"latency": {"median": 1.0}, "drop": 0.2, "refusal": 0.1}
+    plan = plan_of(
+        tmp_path,
+        specs={"simulated-test": {"provider": "simulated", "law": law}},
+        cases=[{"file": "data/cases/mixed.jsonl", "every": 4}],
+    )
+    _, rows = play(plan, tmp_path / "out")
+    table = frame(rows)
+    sizes = table.groupby("parts")["exact"].agg(["sum", "size"])
+    assert list(sizes.index) == [2, 3, 4, 5]
+    assert all(wilson(int(right), int(of)).low < 0.95 for right, of in zip(sizes["sum"], sizes["size"], strict=True))
+    failed, called = (sum(len(row[name]) for row in rows) for name in ("failed", "called"))
+    assert wilson(failed, called).low < 0.1 < wilson(failed, called).high, "each agent declines one request in ten"
+
+
+def test_faults_of_the_grid_strike_and_are_owned_up_to(tmp_path: Path) -> None:
+    plan = plan_of(
+        tmp_path,
+        specs={"simulated-test": {"provider": "simulated", "law": {}}},
+        cases=[{"file": "data/cases/partial.jsonl", "every": 6}],
+        faults={"none": [], "down": ["rewards=down", "support=raise"]},
+        patterns=["mediated", "direct", "monolith"],
+    )
+    _, rows = play(plan, tmp_path / "out")
+    hit = [row for row in rows if row["fault"] == "down" and "rewards" in row["called"]]
+    assert {row["pattern"] for row in hit} == set(plan.grid.patterns) and all("rewards" in row["failed"] for row in hit)
+    assert any(row["failed"] for row in rows if row["fault"] == "none"), "the faults of a case hold without the grid's"
+    owed = [row["scores"]["acknowledgement"] for row in rows if row["failed"]]
+    assert len(owed) > 30 and set(owed) == {1.0}
+
+
+def test_prompts_and_the_world_behind_the_tools_change_what_is_read(tmp_path: Path) -> None:
+    cases = [{"file": "data/cases/mixed.jsonl", "take": 2}]
+    short = {"deck": {}, "short": {"instructions-routing": "Call the tools that fit."}}
+    _, rows = play(
+        plan_of(tmp_path, cases=cases, prompts=short, scorers=["facts", "exact"], sub_agents="world"), tmp_path / "out"
+    )
+    read = {name: sum(row["input_tokens"] for row in rows if row["prompt"] == name) for name in short}
+    assert read["short"] < read["deck"]
+    assert rows[0]["scores"]["facts"] == 1.0, "the figure comes from the world"
+
+
+# limits, faults of a person, disks
+
+
+def test_no_cell_is_begun_once_the_dollars_are_spent_and_the_rest_follows_when_there_are_more(tmp_path: Path) -> None:
+    spec = {"provider": "simulated", "law": {"tokens": {"median": 100}}, "price_in": 0.0, "price_out": 1000.0}
+    fields: dict[str, Any] = {"specs": {"simulated-test": spec}, "patterns": ["direct"], "sub_agents": "stubs"}
+    plan = plan_of(tmp_path, limits={"dollars": 0.35, "concurrency": 2}, **fields)
+    for again in range(2):
+        run, rows = play(plan, tmp_path / "out")
+        assert "stopped early" in report(plan, run)
+        assert not run.complete and run.before + run.done == len(rows) and (run.done == 0) == bool(again)
+        assert 0.35 <= run.dollars <= 0.35 + 2 * max(row["cost"] for row in rows)
+    run, rows = play(plan_of(tmp_path, **fields), tmp_path / "out")
+    assert run.complete and run.before > 0 and run.done > 0 and len(rows) == run.total
+
+
+BAD = [
+    ({"patterns": ["mediated", "superviser"]}, r"small.yaml:\d+: unknown pattern 'superviser': did you mean 'supervisor'"),
+    ({"models": ["simulated-tset"]}, r"small.yaml:\d+: unknown model 'simulated-tset': did you mean 'simulated-test'"),
+    ({"scorers": ["exatc"]}, r"small.yaml:\d+: unknown scorer 'exatc': did you mean 'exact'"),
+    ({"modles": ["offline"]}, r"small.yaml:\d+: unknown field 'modles': did you mean 'models'"),
+    ({"repeats": 0}, r"small.yaml:\d+: 'repeats': input should be greater than 0"),
+    ({"faults": {"down": ["reward=down"]}}, r"small.yaml:\d+: unknown agent 'reward': did you mean 'rewards'"),
+    ({"prompts": {"x": {"instruction-routing": ""}}}, r"small.yaml:\d+: unknown block 'instruction-routing': did you mean"),
+    ({"settings": {"x": {"cpa": 3}}}, r"small.yaml:\d+: unknown field 'cpa': did you mean 'cap'"),
+    ({"baseline": {"pattern": "direct"}}, r"small.yaml:\d+: unknown pattern 'direct': .*mediated"),
+    ({"baseline": {"patern": "mediated"}}, r"small.yaml:\d+: unknown axis 'patern': did you mean 'pattern'"),
+    ({"verdicts": ["secondz"]}, r"small.yaml:\d+: unknown scorer or measure 'secondz': did you mean 'seconds'"),
+    ({"specs": {"simulated-test": {"provider": "simulated"}}}, r"small.yaml:\d+: .*needs a law"),
+    ({"cases": [{"file": "nowhere.jsonl"}]}, r"cannot read the cases of .*nowhere.jsonl"),
+    ({"cases": [MIXED, MIXED]}, r"mixed.jsonl: case 'mixed-2-001' is in .* too"),
+    ({"deck": "cards/nowhere"}, r"small.yaml:\d+: no deck at"),
+]
+
+
+@pytest.mark.parametrize(("fields", "sentence"), BAD, ids=[next(iter(fields)) + str(n) for n, (fields, _) in enumerate(BAD)])
+def test_bad_input_is_one_sentence_with_file_and_line_and_the_nearest_name(
+    fields: dict[str, Any], sentence: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["grid", str(write(tmp_path, **fields)), "--out", str(tmp_path / "out")]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("kit: ") and said.count("\n") == 1
+    with pytest.raises(DataError, match=sentence):
+        plan_of(tmp_path, **fields)
+
+
+@pytest.mark.parametrize(
+    ("line", "sentence"),
+    [
+        ({"id": "", "user": "x", "expected_sub_agents": []}, "cases.jsonl:3: a case without an id"),
+        (
+            {"id": "c", "user": "x", "expected_sub_agents": ["rewrads"]},
+            "cases.jsonl:3: unknown agent 'rewrads': did you mean 'rewards'",
+        ),
+    ],
+)
+def test_a_bad_case_is_named_with_its_line_and_finished_cells_are_kept(
+    line: dict[str, Any], sentence: str, tmp_path: Path
+) -> None:
+    lines = (HOME / "data" / "cases" / "mixed.jsonl").read_text().splitlines()[:2]
+    (tmp_path / "cases.jsonl").write_text("\n".join(lines))
+    fields: dict[str, Any] = {"cases": [{"file": "cases.jsonl"}]}
+    play(plan_of(tmp_path, **fields), tmp_path / "out")
+    (tmp_path / "cases.jsonl").write_text("\n".join([*lines, json.dumps(line)]))
+    with pytest.raises(DataError, match=sentence):
+        plan_of(tmp_path, **fields)
+    (tmp_path / "cases.jsonl").write_text("\n".join(lines))
+    assert play(plan_of(tmp_path, **fields), tmp_path / "out")[0].before == 2
+
+
+@contextmanager
+def full_disk(room: int) -> Generator[None]:
+    """No file of this process may grow beyond `room` bytes."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (room, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def test_a_full_disk_is_one_sentence_and_finished_cells_are_kept(tmp_path: Path) -> None:
+    plan = plan_of(tmp_path, cases=[{"file": "data/cases/mixed.jsonl", "every": 2}], sub_agents="stubs")
+    with full_disk(140_000), pytest.raises(DataError, match=r"make room on its disk.*; \d+ finished cells are kept") as caught:
+        run_grid(plan, tmp_path / "out", OPENER, 1)
+    assert "\n" not in str(caught.value)
+    run, rows = play(plan, tmp_path / "out")
+    assert run.before >= 32 and run.complete and [row["cell"] for row in rows] == [cell.key for cell in cells(plan)]
+    with full_disk(20_000), pytest.raises(DataError, match=r"results cannot be written .* 156 finished cells are kept"):
+        run_grid(plan, tmp_path / "out", OPENER, 1)
+    assert len(read_results(tmp_path / "out")) == 156, "the results that were there are whole"
+
+
+def test_a_ledger_in_use_or_of_another_program_is_one_sentence(tmp_path: Path) -> None:
+    first = Ledger(tmp_path / LEDGER)
+    first.begin("{}")
+    with pytest.raises(DataError, match="another run writes to it"):
+        Ledger(tmp_path / LEDGER)
+    first.keep([Done("a", "x", "y", None), Done("a", "z", "y", None)])
+    assert first.kept == 1 and first.lines("lines")["a"][0] == "x"
+    first.close()
+    (tmp_path / "other.db").write_text("no database at all, but long enough to be taken for one " * 20)
+    with pytest.raises(DataError, match="it is no ledger"):
+        Ledger(tmp_path / "other.db")
+    (tmp_path / "file").write_text("")
+    with pytest.raises(DataError, match="choose a folder"):
+        Ledger(tmp_path / "file" / LEDGER)
+
+
+def test_results_that_are_none_are_named_with_file_and_line(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="run the grid first"):
+        read_results(tmp_path)
+    (tmp_path / RESULTS).write_text('{"cell": "a", "seconds": 1}\n{"cell": 1')
+    with pytest.raises(DataError, match=rf"{RESULTS}:2: no line of a grid"):
+        read_results(tmp_path)
+
+
+# how it is seen
+
+
+def test_the_command_reports_every_simulated_figure_as_such_and_is_quiet_without_a_terminal(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = write(tmp_path, models=["simulated-test", "offline"], baseline={"model": "simulated-test"}, sub_agents="stubs")
+    for played in ("16 cells played, 0 were there", "0 cells played, 16 were there"):
+        assert main(["grid", str(path), "--out", str(tmp_path / "out")]) == 0
+        out, err = capsys.readouterr()
+        assert played in out and err == ""
+    assert out.startswith("# small: offline stand-in and simulated\n")
+    told = [line for line in out.splitlines() if line.startswith("- ")]
+    assert len(told) == 3 and "simulated-test" in told[1] and "paired by 8 items" in told[2] and "after Holm" in told[2]
+    assert (tmp_path / "out" / "report.md").read_text() in out
+    assert {row["kind"] for row in read_results(tmp_path / "out")} == {"simulated", "offline stand-in"}
+
+
+def test_the_bar_is_one_line_on_a_terminal(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    bar = Bar()
+    for done in (1, 50, 100):
+        bar(done, 100)
+    bar.end()
+    shown = capsys.readouterr().err
+    assert shown.count("\n") == 1 and shown.endswith("\n") and "100 of 100 cells" in shown
+
+
+def calls_of(work: Callable[[], object]) -> int:
+    profile = cProfile.Profile()
+    profile.enable()
+    work()
+    profile.disable()
+    return int(pstats.Stats(profile).total_calls)  # type: ignore[attr-defined]
+
+
+def test_the_harness_adds_little_to_a_turn(tmp_path: Path) -> None:
+    """Python calls, which no other work on the machine can change: of two more repeats, less those of the bare turns."""
+    plans = {repeats: plan_of(tmp_path, repeats=repeats, sub_agents="stubs") for repeats in (1, 3)}
+    run_grid(plans[1], tmp_path / "warm", OPENER, 1)
+    grids = [calls_of(partial(run_grid, plan, tmp_path / str(repeats), OPENER, 1)) for repeats, plan in plans.items()]
+
+    async def bare() -> int:
+        plan = plans[1]
+        async with OPENER(models="simulated-test", deck=replace(plan.decks["deck", "wide"], models=plan.deck.models)) as kit:
+            team = kit.team.with_agents({card.id: Stub(card) for card in kit.team.orchestrator.sub_cards.values()})
+            host = replace(kit, team=team, store=ForgetfulStore())
+            profile = cProfile.Profile()
+            for number, case in enumerate((plan.cases[0], *plan.cases)):
+                ask = case.turns[0]
+                parts = tuple(Part(agent=agent, query=ask.queries.get(agent, ask.user)) for agent in ask.expected)
+                with known(Truth(case=f"{case.id}-0#1", parts=parts)):
+                    if number == 1:
+                        profile.enable()
+                    await run_turn(ask.user, Session(id=str(number), principal=case.principal), host, history=())
+            profile.disable()
+        return int(pstats.Stats(profile).total_calls)  # type: ignore[attr-defined]
+
+    cells_more = 2 * len(plans[1].cases)
+    harness = (grids[1] - grids[0]) / cells_more - run_virtual(bare()) / len(plans[1].cases)
+    print(f"harness: {harness:.0f} Python calls a cell")
+    assert 0 < harness < 600
+
+
+def test_the_grids_that_are_shipped_can_be_read() -> None:
+    shipped = sorted((HOME / "data" / "grids").glob("*.yaml"))
+    assert shipped and all(list(cells(read_plan(path))) for path in shipped)
+
+
+def test_rows_are_tidy(tmp_path: Path) -> None:
+    plan = plan_of(tmp_path)
+    _, rows = play(plan, tmp_path / "out")
+    told = tidy(rows, ["exact", "seconds"])
+    assert len(told) == 2 * len(rows) and {row["scorer"] for row in told} == {"exact", "seconds"}
+    assert list(load_frame(tmp_path / "out")["exact"]) == [row["value"] for row in told if row["scorer"] == "exact"]
