@@ -218,7 +218,7 @@ def test_every_turn_has_its_times_tokens_and_cost_and_a_price_makes_dollars(tmp_
         assert row["output_tokens"] == 50 * row["model_calls"] and row["routing_seconds"] == pytest.approx(1.0)
     times = {p: {(round(row["ttft"], 3), round(row["seconds"], 3)) for row in mine} for p, mine in by.items()}
     assert times["mediated"] == {(0.3, 4.2)}, "the preamble; route, two calls of each agent, its tool, compose"
-    assert times["monolith"] == {(0.3, 2.2)}
+    assert times["monolith"] == {(1.0, 2.2)}
     assert all(first == 0.3 and 3.2 < whole < 3.4 for first, whole in times["direct"]), "no composition, but pauses between parts"
     tokens = {pattern: sum(row["input_tokens"] for row in mine) for pattern, mine in by.items()}
     assert tokens["direct"] < tokens["mediated"]

@@ -128,7 +128,7 @@ class Player:
             "parts": len(case.turns[seen.turn].expected),
             "status": seen.status,
             "called": sorted(seen.called),
-            "failed": sorted(seen.failed),
+            "failed": sorted(record.failed),
             "failsafe": fate(case.turns[seen.turn].expected, seen.called, reply),
             "model_calls": record.model_calls,
             "input_tokens": record.input_tokens,
