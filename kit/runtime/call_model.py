@@ -162,7 +162,7 @@ async def _read(
     chunks: list[Any] = []
     first: float | None = None
     calling = False
-    place = {} if reading.place is None else {"place": reading.place}
+    place: Any = {} if reading.place is None else {"place": reading.place}
     stream = cast("AsyncGenerator[Any]", model.runnable.astream(messages, **place))
     try:
         async for chunk in stream:
