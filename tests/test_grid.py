@@ -266,8 +266,8 @@ def test_faults_of_the_grid_strike_and_are_owned_up_to(tmp_path: Path) -> None:
     hit = [row for row in rows if row["fault"] == "down" and "rewards" in row["called"]]
     assert {row["pattern"] for row in hit} == set(plan.grid.patterns) and all("rewards" in row["failed"] for row in hit)
     assert any(row["failed"] for row in rows if row["fault"] == "none"), "the faults of a case hold without the grid's"
-    owed = [row["scores"]["acknowledgement"] for row in rows if row["failed"]]
-    assert len(owed) > 30 and set(owed) == {1.0}
+    owed = [row["scores"]["acknowledgement"] for row in rows if row["failed"] and row["pattern"] != "monolith"]
+    assert len(owed) > 20 and set(owed) == {1.0}
 
 
 def test_prompts_and_the_world_behind_the_tools_change_what_is_read(tmp_path: Path) -> None:
