@@ -7,30 +7,28 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
-from kit.bench.charts.canvas import GREY, headline, label, panels
+from kit.bench.charts.canvas import GREY, headline, panels
 
 
 def ecdf(frame: pd.DataFrame, columns: Mapping[str, str], by: str, colours: Mapping[str, str], title: str, xlabel: str) -> Figure:
     """One panel for each of `columns` (column -> its words), one line for each value of `by` in `colours`.
 
-    Lines are named where they cross a height of their own, so that crowded ones can be told apart; the grey rule is the median.
+    The names stand beside the last panel in the order of `colours`; give the slowest first. The dotted rule is the median.
     """
     rows: Any = frame
     with panels(2.9, len(columns)) as (figure, row):
         for axes, (column, words) in zip(row, columns.items(), strict=True):
             axes.axhline(0.5, color=GREY, linewidth=0.8, linestyle=":")
-            for place, (name, colour) in enumerate(colours.items()):
+            for name, colour in colours.items():
                 values = sorted(rows[rows[by] == name][column].dropna())
-                shares = [(rank + 1) / len(values) for rank in range(len(values))]
-                axes.step(values, shares, where="post", color=colour, linewidth=1.6)
-                if axes is row[-1]:
-                    height = 0.94 - 0.82 * place / max(1, len(colours) - 1)
-                    label(axes, name, values[min(len(values) - 1, int(height * len(values)))], height, colour)
+                reached = [(rank + 1) / len(values) for rank in range(len(values))]
+                axes.step(values, reached, where="post", color=colour, linewidth=1.6, label=name)
             axes.set_title(words, fontweight="normal", fontsize=9)
             axes.set_xlim(0, None)
             axes.set_ylim(0, 1.02)
             axes.grid(axis="y")
             axes.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
+        row[-1].legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False, fontsize=8, handlelength=1.2)
         row[0].set_ylabel("turns done by then")
         figure.supxlabel(xlabel, fontsize=9)
         headline(figure, title)
