@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from matplotlib.text import Annotation
 
-from kit.bench.charts import BLUE, GREY, KINDS, ORANGE, RUST, bands, dots, heat, stack, table, time_against_n, waterfall
+from kit.bench.charts import BLUE, GREY, KINDS, ORANGE, RUST, bands, dots, ecdf, heat, stack, table, time_against_n, waterfall
 from kit.bench.overlap import MIXED, Run, trace_one
 from kit.core.trace import Span, Trace
 
@@ -124,6 +124,15 @@ def test_dots_has_a_row_a_thing_and_whiskers_from_low_to_high():
     before, after = ([np.asarray(segment)[:, 0].tolist() for segment in line] for line in segments)
     assert before == [pytest.approx([0.3, 0.7]), pytest.approx([0.6, 1.0])]
     assert after == [pytest.approx([0.8, 0.95])]
+
+
+def test_ecdf_rises_to_all_turns_in_each_panel_and_names_each_line_once():
+    rows = pd.DataFrame({"way": ["a"] * 4 + ["b"] * 2, "first": [1.0, 2, 3, 4, 5, None], "last": [2.0, 4, 6, 8, 9, 10]})
+    figure = ecdf(rows, {"first": "first", "last": "last"}, "way", {"b": BLUE, "a": RUST}, "Title", "seconds")
+    left, right = figure.axes
+    lines = {line.get_label(): line.get_xydata().tolist() for line in left.get_lines() if line.get_label() in ("a", "b")}
+    assert lines["a"] == [[1, 0.25], [2, 0.5], [3, 0.75], [4, 1.0]] and lines["b"] == [[5, 1.0]], "what is missing is left out"
+    assert [text.get_text() for text in right.get_legend().get_texts()] == ["b", "a"] and left.get_legend() is None
 
 
 def test_heat_writes_every_count_and_tells_the_diagonal_from_a_leak():

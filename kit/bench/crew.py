@@ -15,7 +15,7 @@ from kit.bench.player import Opener, Player
 from kit.core.errors import DataError, KitError
 from kit.runtime.clock import run_virtual
 
-WORTH = 3000
+WORTH = 5000
 """Cells for which starting processes pays: each takes some two seconds of CPU until its first turn."""
 BATCH = 32
 Keep = Callable[[Sequence[Done]], object]
