@@ -64,7 +64,6 @@ def walk(visitor: Visitor, served: Served, look: Callable[[str], None]) -> None:
 
 VIEWS: dict[str, dict[str, Any]] = {
     "desk light": {"viewport": DESK, "color_scheme": "light"},
-    "desk dark": {"viewport": DESK, "color_scheme": "dark"},
     "phone dark": {"viewport": PHONE, "color_scheme": "dark"},
 }
 
@@ -83,7 +82,7 @@ def test_every_page_can_be_read_and_stays_at_home(chromium: Any, served: Served,
             wide[state] = width
 
     walk(visitor, served, look)
-    visitor.page.context.close()
+    visitor.page.close()
     assert grave == {}
     assert wide == {}, "a page is wider than the window"
     assert visitor.foreign == [], "a page asked another host"
