@@ -82,4 +82,5 @@ def _text(name: str, text: str) -> None:
         return
     st.caption(name)
     cut = text if len(text) <= LONGEST else text[:LONGEST] + f"\n… {len(text) - LONGEST:,} more characters in the JSON file"
-    st.code(cut, language=None, wrap_lines=True)
+    # Not st.code: a box that scrolls has to be within reach of the keyboard.
+    st.html(f'<pre class="said" tabindex="0" role="group" aria-label="{name}">{escape(cut)}</pre>')

@@ -47,13 +47,21 @@ def chromium() -> Generator[Any]:
         yield launched
 
 
-@pytest.fixture
-def visitor(chromium: Any, served: "Served") -> "Iterator[Visitor]":
-    """Somebody at a desk, who must not be sent to another host nor find errors in the console; the module serves the app."""
-    from tests.browser.stage import DESK, visit
+@pytest.fixture(scope="module")
+def desk(chromium: Any) -> Any:
+    """Somebody at a desk, who has the app's own files after the first page."""
+    from tests.browser.stage import DESK
 
-    seen = visit(chromium, served.url, viewport=DESK)
+    return chromium.new_context(viewport=DESK)
+
+
+@pytest.fixture
+def visitor(desk: Any, served: "Served") -> "Iterator[Visitor]":
+    """A page of theirs, which must not ask another host nor write errors to the console; the module serves the app."""
+    from tests.browser.stage import visit
+
+    seen = visit(desk, served.url)
     yield seen
-    seen.page.context.close()
+    seen.page.close()
     assert seen.foreign == [], "the page asked another host"
     assert seen.complaints == [], "the page wrote errors to the console"

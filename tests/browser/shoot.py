@@ -109,7 +109,7 @@ def shoot(driver: Browser, served: Served, name: str) -> None:
     visitor.page.wait_for_timeout(800)
     scene(visitor)
     visitor.page.screenshot(path=PICTURES / f"{name}.png")
-    visitor.page.context.close()
+    visitor.page.close()
     print(name, flush=True)
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from playwright.sync_api import Browser, ConsoleMessage, Page, Playwright, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Playwright, sync_playwright
 
 from tests.browser.chromium import chromium
 
@@ -147,9 +147,9 @@ def _launch(driver: Playwright, path: str) -> Browser:
     return driver.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"])
 
 
-def visit(browser: Browser, url: str, **context: Any) -> Visitor:
-    """A fresh visitor: no cookies, watched from its first byte."""
-    page = browser.new_context(**context).new_page()
+def visit(browser: Browser | BrowserContext, url: str, **context: Any) -> Visitor:
+    """A visitor, watched from its first byte: a fresh one of a browser, or one more page of somebody who was here before."""
+    page = browser.new_page(**context)
     page.add_init_script(path=WATCH)
     visitor = Visitor(page, url)
     page.on("request", lambda request: None if _own(request.url, url) else visitor.foreign.append(request.url))

@@ -62,28 +62,28 @@ def walk(visitor: Visitor, served: Served, look: Callable[[str], None]) -> None:
     look("metrics")
 
 
-VIEWS: dict[str, dict[str, Any]] = {
-    "desk light": {"viewport": DESK, "color_scheme": "light"},
-    "desk dark": {"viewport": DESK, "color_scheme": "dark"},
-    "phone dark": {"viewport": PHONE, "color_scheme": "dark"},
-}
+BACKGROUNDS = {"light": "rgb(255, 255, 255)", "dark": "rgb(15, 20, 26)"}
+IS = "colour => getComputedStyle(document.querySelector('.stApp')).backgroundColor === colour"
 
 
-@pytest.mark.parametrize("view", VIEWS)
-def test_every_page_can_be_read_and_stays_at_home(chromium: Any, served: Served, view: str) -> None:
-    visitor = visit(chromium, served.url, **VIEWS[view])
+@pytest.mark.parametrize("window", [DESK, PHONE], ids=["desk", "phone"])
+def test_every_page_can_be_read_and_stays_at_home(chromium: Any, served: Served, window: dict[str, int]) -> None:
+    visitor = visit(chromium, served.url, viewport=window, color_scheme="dark")
     grave: dict[str, list[str]] = {}
     wide: dict[str, int] = {}
 
     def look(state: str) -> None:
-        visitor.page.wait_for_timeout(300)  # what has just come fades in
-        if found := findings(visitor):
-            grave[state] = found
-        if (width := max(visitor.page.evaluate(WIDE))) > VIEWS[view]["viewport"]["width"]:
+        for scheme in ("light", "dark"):
+            visitor.page.emulate_media(color_scheme=scheme)
+            visitor.page.wait_for_function(IS, arg=BACKGROUNDS[scheme])
+            visitor.page.wait_for_timeout(400)  # what has just come fades in
+            if found := findings(visitor):
+                grave[f"{state}, {scheme}"] = found
+        if (width := max(visitor.page.evaluate(WIDE))) > window["width"]:
             wide[state] = width
 
     walk(visitor, served, look)
-    visitor.page.context.close()
+    visitor.page.close()
     assert grave == {}
     assert wide == {}, "a page is wider than the window"
     assert visitor.foreign == [], "a page asked another host"

@@ -42,7 +42,7 @@ def turn(chromium: Any, served: Served) -> tuple[str, Trace]:
     visitor.ready()
     visitor.ask(MIXED)
     visitor.settled()
-    visitor.page.context.close()
+    visitor.page.close()
     with newest(served) as asked:
         return asked
 
@@ -65,13 +65,14 @@ def test_pages_without_a_turn_say_what_to_do(visitor: Visitor) -> None:
 def test_a_deck_that_is_not_there_is_a_sentence_on_every_page(chromium: Any, tmp_path: Path) -> None:
     with serve(tmp_path, {"KIT_DECK": str(tmp_path / "no-deck")}) as lost:
         visitor = visit(chromium, lost.url, viewport=DESK)
-        for page in ("", "traces", "cards", "metrics"):
-            go(visitor, page)
+        go(visitor, "")
+        for page in ("Chat", "Traces", "Cards", "Metrics"):
+            visitor.page.get_by_role("link", name=page).click()
             alert = visitor.page.get_by_test_id("stAlert")
             alert.first.wait_for()
             assert "give the folder that holds deck.yaml" in alert.first.inner_text()
             assert not visitor.page.get_by_test_id("stException").count() and "Traceback" not in visitor.text()
-        visitor.page.context.close()
+        visitor.page.close()
 
 
 def test_a_click_on_a_bar_shows_its_span(visitor: Visitor, turn: tuple[str, Trace]) -> None:
