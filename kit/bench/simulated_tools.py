@@ -45,11 +45,12 @@ def _without_service(entry: BaseTool | ToolFactory, owner: str) -> ToolFactory:
 
         async def call(**_: Any) -> tuple[str, ToolResult]:
             await asyncio.sleep(SECONDS)
-            struck = [fault.kind for fault in active(owner, "upstream")]
+            struck = active(owner, "upstream")
             result = _reserved(said) if struck else said
-            for kind, reason in ((kind, FAULTS[kind]) for kind in struck):
+            for fault in struck:
+                reason = FAULTS[fault.kind]
                 if reason is not None:
-                    result = ToolResult(text=UNAVAILABLE, fault=reason, detail=f"injected {kind}")
+                    result = ToolResult(text=UNAVAILABLE, fault=reason, detail=f"injected {fault.kind}")
             return result.text, result
 
         return tool.model_copy(update={"coroutine": call})
