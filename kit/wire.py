@@ -58,9 +58,14 @@ class Stages:
             raise UnknownId("surface", surface, topologies)
         key = (name if name in STAGES else "", surface or self.plain.deck.surface)
         if key not in self.bound:
-            team = self.bind(STAGES[name](self.plain.deck)) if name in STAGES else self.plain
+            team = STAGES[name](self.plain.deck, self.bind) if name in STAGES else self.plain
             self.bound[key] = arranged(team, surface)
         return self.bound[key]
+
+    async def aclose(self) -> None:
+        """Closes the connections of every team that was bound."""
+        for team in self.bound.values():
+            await team.aclose()
 
 
 @dataclass(frozen=True)
@@ -171,6 +176,7 @@ async def open_kit(
         stack.callback(recorder.close)
         today = settings.today or datetime.date.today().isoformat()
         stages = Stages(team, bound)
+        stack.push_async_callback(stages.aclose)
         team = stages.team(PATTERNS["mediated"])
         yield Kit(settings, team, store, recorder, find_pattern(pattern), today, stages, cassette, faults)
         if cassette is not None and cassette.mode == "record":
