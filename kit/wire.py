@@ -61,9 +61,14 @@ class Stages:
             raise UnknownId("surface", surface, topologies)
         key = (name if name in STAGES else "", surface or self.plain.deck.surface)
         if key not in self.bound:
-            team = self.bind(STAGES[name](self.plain.deck)) if name in STAGES else self.plain
+            team = STAGES[name](self.plain.deck, self.bind) if name in STAGES else self.plain
             self.bound[key] = arranged(team, surface)
         return self.bound[key]
+
+    async def aclose(self) -> None:
+        """Closes the connections of every team that was bound."""
+        for team in self.bound.values():
+            await team.aclose()
 
 
 @dataclass(frozen=True)
@@ -195,6 +200,7 @@ async def open_kit(
         recorder = Recorder(await asyncio.to_thread(_sinks, settings))  # importing Opik takes seconds
         stack.callback(recorder.close)
         today = settings.today or datetime.date.today().isoformat()
+        stack.push_async_callback(stages.aclose)
         chosen = find_pattern(pattern)
         yield Kit(settings, team, store, recorder, chosen, today, stages, cassette, faults, tools)
         if cassette is not None and cassette.mode == "record":

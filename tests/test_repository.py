@@ -32,6 +32,7 @@ PLANTED = {
     "Settings reach the kit": ("compose/prompts.py", "import kit.settings"),
     "OpenAI's client": ("models/offline.py", "import langchain_openai"),
     "Opik is imported": ("runtime/recorder.py", "import opik"),
+    "The A2A SDK": ("patterns/supervisor.py", "import a2a.types"),
     "Streamlit is imported": ("cli.py", "import streamlit"),
     "Frames and figures": ("runtime/rollup.py", "import pandas"),
     "SciPy and statsmodels": ("bench/statistics.py", "import scipy"),

@@ -23,6 +23,7 @@ from kit.runtime.host import Host, Pattern
 from kit.runtime.recorder import Recorder
 from kit.runtime.team import Models, Reach, Team, bind
 from kit.runtime.turn import run_turn
+from kit.stores.protocol import Store
 from kit.stores.sqlite import SqliteStore
 
 CAP = 8
@@ -51,7 +52,7 @@ class RoutingKit:
     """What a turn needs when only its routing matters: nothing is kept."""
 
     team: Team
-    store: SqliteStore = field(default_factory=lambda: SqliteStore(":memory:"))
+    store: Store = field(default_factory=lambda: SqliteStore(":memory:"))
     recorder: Recorder = field(default_factory=Recorder)
     cassette: None = None
     pattern: Pattern = mediated

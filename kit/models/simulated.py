@@ -53,6 +53,12 @@ def known(truth: Truth) -> Generator[None]:
         _truth.reset(token)
 
 
+def case_at_hand() -> str:
+    """Name of the case this task is about; empty when nobody said."""
+    truth = _truth.get()
+    return truth.case if truth is not None else ""
+
+
 @dataclass(frozen=True, slots=True)
 class Draws:
     """Even draws from 0 to 1 for one call, and a mark of its own."""
@@ -234,12 +240,13 @@ class Simulated(Runnable[Any, AIMessage]):
         if calls and not talk.answered:
             return Said(calls=[(str(tool), args) for tool, args in calls.items()])
         good = {result.tool: result.text for result in talk.results if not result.failed} if talk.answered else {}
-        done = [part.agent for part in mine if part.tool not in calls or part.tool in good]
-        told = [f"Simulated answer of {spoken(name)}: {planted(truth.case, name)}." for name in dict.fromkeys(done)]
+        known_by_heart = dict.fromkeys(part.agent for part in mine if part.tool not in calls)
+        told = [f"Simulated answer of {spoken(name)}: {planted(truth.case, name)}." for name in known_by_heart]
+        told += good.values()
         schema = shaping.wanted(talk.system)
         if schema is not None:
-            return Said(shaping.shaped(schema, talk.request, talk.system, [*told, *good.values()]))
-        return Said(" ".join([*told, *good.values()]) or "Simulated answer: that is not available right now.")
+            return Said(shaping.shaped(schema, talk.request, talk.system, told))
+        return Said(" ".join(told) or "Simulated answer: that is not available right now.")
 
     def _job(self, tool: Tool, talk: Conversation, truth: Truth, drawn: Draws) -> Said:
         """A structured job: labels from the truth, everything else a word that says what it is."""

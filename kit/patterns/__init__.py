@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 
 from kit.compose.deck import Deck
+from kit.patterns.a2a import a2a, behind_a2a
 from kit.patterns.agents_as_tools import mediated
 from kit.patterns.classifier_gateway import classifier_gateway
 from kit.patterns.direct_streaming import direct
@@ -10,6 +11,7 @@ from kit.patterns.monolith import monolith, one_agent
 from kit.patterns.supervisor import supervisor
 from kit.patterns.swarm import peers, swarm
 from kit.runtime.host import Pattern
+from kit.runtime.team import Team
 
 PATTERNS: Mapping[str, Pattern] = {
     "mediated": mediated,
@@ -18,8 +20,20 @@ PATTERNS: Mapping[str, Pattern] = {
     "monolith": monolith,
     "supervisor": supervisor,
     "swarm": swarm,
+    "a2a": a2a,
 }
 """Name -> pattern."""
 
-STAGES: Mapping[str, Callable[[Deck], Deck]] = {"monolith": one_agent, "swarm": peers}
-"""Name -> the deck a pattern needs in place of the one it is given; bound to the same models and tools."""
+Bind = Callable[[Deck], Team]
+Stage = Callable[[Deck, Bind], Team]
+STAGES: Mapping[str, Stage] = {
+    "monolith": lambda deck, bind: bind(one_agent(deck)),
+    "swarm": lambda deck, bind: bind(peers(deck)),
+    "a2a": behind_a2a,
+}
+"""Name -> the team a pattern needs in place of the deck's own, bound from the same cards to the same models and tools."""
+
+
+def staged(name: str, deck: Deck, bind: Bind) -> Team:
+    """The team a pattern runs with; `bind` makes a team of a deck."""
+    return STAGES[name](deck, bind) if name in STAGES else bind(deck)

@@ -1,6 +1,6 @@
 """bind(): a deck becomes a team before any model is called; nothing is looked up afterwards (PC1-FR-2, PC2-FR-1)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
@@ -42,6 +42,8 @@ class Team:
     """Id of the orchestrator."""
     jobs: Mapping[str, BoundModel] = field(default_factory=dict[str, BoundModel])
     """The helper model, bound to one tool for each small job: name of the job -> model (PC1-NFR-7)."""
+    closing: tuple[Callable[[], Awaitable[None]], ...] = ()
+    """What must be closed with the team: connections to agents that are elsewhere."""
 
     @property
     def orchestrator(self) -> LLMAgent:
@@ -53,6 +55,11 @@ class Team:
     def with_agents(self, agents: Mapping[str, Agent]) -> "Team":
         """The same team with some agents replaced: stubs, remote peers."""
         return replace(self, agents=MappingProxyType({**self.agents, **agents}))
+
+    async def aclose(self) -> None:
+        """Closes what belongs to the team; it may be called again."""
+        for close in self.closing:
+            await close()
 
 
 @dataclass(frozen=True)

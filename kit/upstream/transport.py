@@ -21,18 +21,21 @@ _BUFFERED = 32
 class StreamingASGITransport(httpx.AsyncBaseTransport):
     """httpx.ASGITransport collects the whole response and ignores timeouts; this one does neither.
 
-    At most `connections` requests run at once; the others wait, at most the pool timeout.
+    At most `connections` requests run at once; the others wait, at most the pool timeout. Where the app is not `isolated`, it
+    runs in its caller's context: what was set around a turn holds on the other side too.
     """
 
-    def __init__(self, app: Any, *, connections: int = 100):
+    def __init__(self, app: Any, *, connections: int = 100, isolated: bool = True):
         self._app: App = app
+        self._isolated = isolated
         self._slots = asyncio.Semaphore(connections)
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """Answers when the app sends its head. Raises httpx timeouts, and RemoteProtocolError for a body cut short."""
         timeouts: dict[str, float | None] = request.extensions.get("timeout", {})
         await _in_time(self._slots.acquire(), timeouts.get("pool"), httpx.PoolTimeout)
-        exchange = _Exchange(self._app, request, timeouts, self._slots.release)
+        context = contextvars.Context() if self._isolated else contextvars.copy_context()
+        exchange = _Exchange(self._app, request, timeouts, self._slots.release, context)
         try:
             await exchange.write()
             status, headers = await exchange.head()
@@ -45,7 +48,14 @@ class StreamingASGITransport(httpx.AsyncBaseTransport):
 class _Exchange(httpx.AsyncByteStream):
     """One request and its response; owns the task the app runs in."""
 
-    def __init__(self, app: App, request: httpx.Request, timeouts: dict[str, float | None], release: Callable[[], None]):
+    def __init__(
+        self,
+        app: App,
+        request: httpx.Request,
+        timeouts: dict[str, float | None],
+        release: Callable[[], None],
+        context: contextvars.Context,
+    ):
         self._request = request
         self._timeouts = timeouts
         self._release = release
@@ -56,9 +66,9 @@ class _Exchange(httpx.AsyncByteStream):
         self._sent_whole_request = False
         self._read_whole = False
         self._closed = False
-        # An empty context: what the caller has set is as far away as behind a socket.
+        # Mostly an empty context: what the caller has set is as far away as behind a socket.
         running = self._run(app)
-        self._task = asyncio.create_task(running, context=contextvars.Context())
+        self._task = asyncio.create_task(running, context=context)
         self._task.add_done_callback(self._ended)
 
     async def write(self) -> None:

@@ -14,7 +14,7 @@ from kit.core.event import Guarded, Separator, Text, TextReplaced
 from kit.core.outcome import Answer, Failure
 from kit.core.transcript import transcript
 from kit.models.scripted import Line, ScriptedModel
-from kit.patterns import PATTERNS, STAGES
+from kit.patterns import PATTERNS, staged
 from kit.runtime.team import bind
 from kit.runtime.turn import Reply, run_turn
 from kit.stores.sqlite import SqliteStore
@@ -233,7 +233,7 @@ def monolithic(lead: ScriptedModel, deals: str = "Coffee is 20 percent off.", po
     root = AgentCard(id="orchestrator", description="R.", model="offline", sub_agents=("shop", "rewards"))
     deck = Deck.of([root, *cards], blocks, DeckSettings(orchestrator="orchestrator"))
     tools = {"deals": lookup("deals", deals), "points": lookup("points", points)}
-    return SmallKit(bind(STAGES["monolith"](deck), {"*": lead}, tools), SqliteStore(":memory:"))
+    return SmallKit(staged("monolith", deck, lambda deck: bind(deck, {"*": lead}, tools)), SqliteStore(":memory:"))
 
 
 async def test_monolith_is_one_agent_with_every_tool_and_every_prompt_and_dispatches_nobody() -> None:
@@ -319,8 +319,8 @@ async def test_supervisor_a_single_intent_travels_verbatim_and_a_part_in_its_own
 def swarming(models: Mapping[str, ScriptedModel], tools: Mapping[str, Any] | None = None, **settings: Any) -> SmallKit:
     cards = [AgentCard(id=i, description=f"All about {i}.", model="offline", tools=tuple(tools or ())) for i in models]
     deck = small_deck(list(models), cards, **settings)
-    team = bind(STAGES["swarm"](deck), {**models, "orchestrator": ScriptedModel()}, tools or {})
-    return SmallKit(team, SqliteStore(":memory:"))
+    speaking = {**models, "orchestrator": ScriptedModel()}
+    return SmallKit(staged("swarm", deck, lambda deck: bind(deck, speaking, tools or {})), SqliteStore(":memory:"))
 
 
 def over(agent: str, text: str = "") -> Line:

@@ -1,0 +1,53 @@
+"""A2A: the mediated turn with every sub-agent behind the Agent2Agent protocol, spoken by the real SDK on both sides."""
+
+import os
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from kit.compose.deck import Deck
+from kit.core.outcome import AgentCall, Outcome
+from kit.patterns.agents_as_tools import mediated
+from kit.runtime.context import Agent, RunContext
+from kit.runtime.team import Team
+
+if TYPE_CHECKING:
+    import httpx
+
+
+async def a2a(call: AgentCall, ctx: RunContext) -> Outcome:
+    """Decide, fan out over the wire, compose: what differs is where the agents are (see `remote`, `behind_a2a`)."""
+    return await mediated(call, ctx)
+
+
+def behind_a2a(deck: Deck, bind: Callable[[Deck], Team]) -> Team:
+    """The deck's team with its sub-agents served and called over A2A inside this process: no socket, the same wire format."""
+    import httpx
+
+    _without_spans_of_its_own()
+    from kit.patterns.a2a.server import serve_team
+    from kit.upstream.transport import StreamingASGITransport
+
+    url, team = "http://peers.internal", bind(deck)
+    peers = serve_team(team, url)
+    http = httpx.AsyncClient(transport=StreamingASGITransport(peers.app, isolated=False), base_url=url, timeout=None)
+    return replace(remote(team, url, http), closing=(http.aclose, peers.aclose))
+
+
+def remote(team: Team, url: str, http: "httpx.AsyncClient") -> Team:
+    """The same team with its sub-agents at `<url>/<id>`; whoever opened `http` closes it."""
+    _without_spans_of_its_own()
+    from kit.patterns.a2a.client import RemoteAgent
+    from kit.patterns.a2a.server import peer_card
+
+    agents: dict[str, Agent] = {}
+    for card in team.orchestrator.sub_cards.values():
+        peer = peer_card(card, f"{url}/{card.id}")
+        policy = team.deck.policy(card)
+        agents[card.id] = RemoteAgent(card, peer, http, policy, (policy.time_budget_ms or 0) / 1000 or None)
+    return team.with_agents(agents)
+
+
+def _without_spans_of_its_own() -> None:
+    """The SDK would open a hundred spans a call for a tracer that nobody set; the turn's own trace has the hop."""
+    os.environ.setdefault("OTEL_INSTRUMENTATION_A2A_SDK_ENABLED", "false")

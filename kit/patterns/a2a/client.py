@@ -1,0 +1,149 @@
+"""A sub-agent that is somewhere else: asked over A2A, with its progress, its spans and its spend as if it were here."""
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import aclosing, suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+import httpx
+from a2a.client import ClientConfig, ClientFactory
+from a2a.client.client import Client, ClientCallContext
+from a2a.types import AgentCard as PeerCard
+from a2a.types import CancelTaskRequest, Message, Part, Role, SendMessageRequest, StreamResponse, TaskState
+from a2a.utils.errors import A2AError
+
+from kit.core.card import AgentCard, Policy
+from kit.core.event import Event, Status
+from kit.core.outcome import AgentCall, Answer, Failure, Outcome
+from kit.patterns.a2a.hop import KEY, Report, Request, traceparent
+from kit.runtime.context import RunContext
+from kit.runtime.stream import emitter
+
+GIVE_UP = 1.0
+"""Seconds a peer gets to hear that its work is not wanted any more."""
+FINAL = frozenset(
+    {TaskState.TASK_STATE_COMPLETED, TaskState.TASK_STATE_FAILED, TaskState.TASK_STATE_CANCELED, TaskState.TASK_STATE_REJECTED}
+)
+OURS = frozenset({"agent_started", "agent_ended", "agent_error", "status_line"})
+"""Kinds that this side says itself: the far side's would say them twice."""
+
+
+@dataclass(frozen=True)
+class RemoteAgent:
+    """An agent like any other, for dispatch: the card is the deck's, the work is a peer's."""
+
+    card: AgentCard
+    peer: PeerCard
+    http: httpx.AsyncClient
+    policy: Policy
+    time_budget: float | None = None
+
+    async def run(self, call: AgentCall, ctx: RunContext) -> Outcome:
+        """Sends the call and follows it to its end; a peer that cannot be reached is a failure, one that is given up is told."""
+        client = ClientFactory(ClientConfig(streaming=True, httpx_client=self.http)).create(self.peer)
+        context = ClientCallContext(service_parameters={"traceparent": traceparent(ctx.turn.log.turn_id, ctx.span_id)})
+        hop = _Hop(ctx)
+        try:
+            stream: Any = client.send_message(_request(call, ctx), context=context)
+            async with aclosing(stream):
+                async for update in stream:
+                    hop.hear(update)
+        except A2AError as error:
+            return _failed(call, self.card.id, f"{type(error).__name__}: {error}")
+        finally:
+            if not hop.done and hop.task_id:
+                await _stop(client, hop.task_id)
+        return hop.outcome(call, self.card.id)
+
+
+@dataclass(slots=True)
+class _Hop:
+    """What was heard of one call so far."""
+
+    ctx: RunContext
+    task_id: str = ""
+    done: bool = False
+    said: str = ""
+    result: Outcome | None = None
+    spans: dict[str, str] = field(default_factory=dict[str, str])
+    """The far side's spans under their names here."""
+
+    def hear(self, update: StreamResponse) -> None:
+        """Takes one update of the stream: a task, a status, an artifact, or a whole message."""
+        kind = update.WhichOneof("payload")
+        part: Any = getattr(update, kind) if kind else None
+        match kind:
+            case "task":
+                self.task_id = part.id
+                self._status(part.status, part.metadata)
+            case "status_update":
+                self._status(part.status, part.metadata)
+            case "artifact_update":
+                self.said += _text(part.artifact.parts)
+            case "message":
+                self.said, self.done = self.said or _text(part.parts), True
+            case _:
+                pass
+
+    def outcome(self, call: AgentCall, agent: str) -> Outcome:
+        """The peer's typed outcome; the text of a peer that sends none."""
+        if self.result is not None:
+            return self.result.model_copy(update={"call_id": call.call_id, "agent": agent})
+        if self.said:
+            return Answer(call_id=call.call_id, agent=agent, text=self.said)
+        return _failed(call, agent, "the peer ended without an answer")
+
+    def _status(self, status: Any, metadata: Any) -> None:
+        state = status.state
+        self.done = self.done or state in FINAL
+        if KEY in metadata:
+            report = Report.model_validate_json(metadata[KEY])
+            for event in report.events:
+                self._here(event)
+            self.result = report.outcome or self.result
+        elif state == TaskState.TASK_STATE_COMPLETED:
+            self.said = self.said or _text(status.message.parts)
+
+    def _here(self, event: Event) -> None:
+        """An event of the far side under this call's span; its own agent span and this one are the same."""
+        body, log = event.body, self.ctx.turn.log
+        if body.kind in OURS:
+            self.spans.setdefault(event.span_id, self.ctx.span_id)
+            return
+        if isinstance(body, Status):
+            emitter(self.ctx)(body)
+            return
+        span = self.spans.get(event.span_id) or self.spans.setdefault(event.span_id, log.new_span())
+        same = span == self.ctx.span_id
+        parent = self.ctx.parent_span_id if same else self.spans.get(event.parent_span_id or "", self.ctx.span_id)
+        log.emit(body, span, parent)
+
+
+def _request(call: AgentCall, ctx: RunContext) -> SendMessageRequest:
+    caller, _, own = ctx.path.rpartition("/")
+    place = own.removesuffix(f".{call.agent}")
+    told = Request(call=call, inherited=ctx.inherited, dynamic=ctx.turn.dynamic, caller=caller, place=place)
+    message = Message(
+        message_id=call.call_id,
+        context_id=ctx.inherited.episode_id,
+        role=Role.ROLE_USER,
+        parts=[Part(text=call.query)],
+        metadata={KEY: told.model_dump_json()},
+    )
+    return SendMessageRequest(message=message)
+
+
+async def _stop(client: Client, task_id: str) -> None:
+    """Tells a peer to stop, and waits no longer for it than `GIVE_UP`; a peer that does not listen changes nothing here."""
+    with suppress(A2AError, TimeoutError):
+        async with asyncio.timeout(GIVE_UP):
+            await client.cancel_task(CancelTaskRequest(id=task_id))
+
+
+def _text(parts: Sequence[Any]) -> str:
+    return "\n".join(str(part.text) for part in parts if part.text)
+
+
+def _failed(call: AgentCall, agent: str, detail: str) -> Failure:
+    return Failure(call_id=call.call_id, agent=agent, axis="invocation", reason="unavailable", detail=detail)

@@ -1,0 +1,66 @@
+"""What crosses the Agent2Agent hop beside the text every A2A agent understands: whose request, what it cost, what happened.
+
+It travels as JSON under one metadata key, so that a peer that is no kit can ignore it. The trace is one: its id and the caller's
+span go in a W3C `traceparent` header, and the events of the far side come back with the answer.
+"""
+
+import hashlib
+import uuid
+from collections.abc import Sequence
+
+from pydantic import TypeAdapter
+
+from kit.core.context import DynamicContext, InheritedContext
+from kit.core.event import Event
+from kit.core.outcome import AgentCall, Outcome
+from kit.core.value import Value
+
+KEY = "dispatch-kit"
+"""Under which metadata of a message or an update the kit's own part stands."""
+
+
+class Request(Value):
+    """What the far side needs to run a call the way it would have run here."""
+
+    call: AgentCall
+    inherited: InheritedContext
+    dynamic: DynamicContext
+    caller: str
+    """Path of the calling agent in its turn."""
+    place: str
+    """Round and position of the call, so that a model call has the same place on either side."""
+
+
+class Report(Value):
+    """What comes back: what happened since the last one, and at the end the outcome."""
+
+    events: tuple[Event, ...] = ()
+    outcome: Outcome | None = None
+
+
+_events = TypeAdapter(list[Event])
+
+
+def traceparent(turn_id: str, span_id: str) -> str:
+    """The W3C header of a span of a turn; the trace id is the one the turn's spans are exported under."""
+    span = hashlib.blake2b(f"{turn_id}/{span_id}".encode(), digest_size=8).hexdigest()
+    return f"00-{trace_id(turn_id)}-{span}-01"
+
+
+def trace_id(turn_id: str) -> str:
+    """32 hex digits: the turn's own id where it is one, else made from it."""
+    try:
+        return uuid.UUID(turn_id).hex
+    except ValueError:
+        return hashlib.blake2b(turn_id.encode(), digest_size=16).hexdigest()
+
+
+def traced(header: str) -> str:
+    """The trace id of a `traceparent` header; a fresh one where there is none or it cannot be read."""
+    parts = header.split("-")
+    return parts[1] if len(parts) == 4 and len(parts[1]) == 32 else uuid.uuid4().hex
+
+
+def packed(events: Sequence[Event], outcome: Outcome | None = None) -> dict[str, str]:
+    """A report as metadata."""
+    return {KEY: Report(events=tuple(events), outcome=outcome).model_dump_json()}

@@ -1,0 +1,213 @@
+"""Serves the sub-agents of a team over A2A: each at its own path, with its card, its budget and its memory of each caller."""
+
+import asyncio
+from collections import OrderedDict, deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from a2a.server.agent_execution import AgentExecutor, RequestContext
+from a2a.server.context import ServerCallContext
+from a2a.server.events import EventQueue
+from a2a.server.request_handlers import DefaultRequestHandler
+from a2a.server.routes import create_agent_card_routes, create_jsonrpc_routes
+from a2a.server.tasks import InMemoryTaskStore, TaskUpdater
+from a2a.types import (
+    AgentCapabilities,
+    AgentInterface,
+    AgentSkill,
+    Message,
+    Part,
+    Role,
+    Task,
+    TaskState,
+    TaskStatus,
+)
+from a2a.types import AgentCard as PeerCard
+from pydantic import ValidationError
+from starlette.applications import Starlette
+
+from kit.compose.status import StatusPolicy
+from kit.core.card import AgentCard
+from kit.core.event import Event
+from kit.core.outcome import Answer, Outcome, tell
+from kit.core.record import Message as Line
+from kit.patterns.a2a.hop import KEY, Request, packed, traced
+from kit.runtime.budget import Ledger
+from kit.runtime.context import Agent, RunContext, TurnState
+from kit.runtime.dispatch import dispatch
+from kit.runtime.log import TurnLog
+from kit.runtime.team import Team
+
+CONTEXTS = 1000
+"""Conversations a server remembers; the one not heard of for longest is forgotten first."""
+TASKS = 256
+"""Finished tasks a server still knows, for a caller that asks again."""
+LINES = 40
+WORKING = TaskStatus(state=TaskState.TASK_STATE_WORKING)
+NO_PRINCIPAL = "This agent answers on behalf of a signed-in user only."
+
+
+@dataclass
+class Memory:
+    """What each agent said before, per tenant, user and conversation: a caller can read its own and nobody else's."""
+
+    contexts: OrderedDict[tuple[str, str, str, str], list[Line]] = field(
+        default_factory=OrderedDict[tuple[str, str, str, str], list[Line]]
+    )
+
+    def lines(self, key: tuple[str, str, str, str]) -> Sequence[Line]:
+        return self.contexts.get(key, [])
+
+    def remember(self, key: tuple[str, str, str, str], turn_id: str, agent: str, query: str, text: str) -> None:
+        said = self.contexts.setdefault(key, [])
+        said += [
+            Line(turn_id=turn_id, role="user", text=query, agent=agent),
+            Line(turn_id=turn_id, role="assistant", text=text, agent=agent),
+        ]
+        del said[:-LINES]
+        self.contexts.move_to_end(key)
+        while len(self.contexts) > CONTEXTS:
+            self.contexts.popitem(last=False)
+
+
+class RecentTasks(InMemoryTaskStore):
+    """Tasks in memory, the newest ones only."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._order: deque[str] = deque()
+
+    async def save(self, task: Task, context: ServerCallContext) -> None:
+        await super().save(task, context)
+        if task.id not in self._order:
+            self._order.append(task.id)
+        while len(self._order) > TASKS:
+            await self.delete(self._order.popleft(), context)
+
+
+@dataclass(frozen=True)
+class Executor(AgentExecutor):
+    """Runs one agent for whoever calls: dispatched as at home, so that its whole contract holds here too."""
+
+    agent: Agent
+    memory: Memory
+    headers: Mapping[str, str] | None = None
+
+    async def execute(self, context: RequestContext, event_queue: EventQueue) -> None:
+        """Work begins at once; what happens is told in updates, the outcome with the last one."""
+        task_id, context_id = context.task_id or "", context.context_id or ""
+        updater, request = TaskUpdater(event_queue, task_id, context_id), _read(context)
+        if request is None:
+            await event_queue.enqueue_event(Task(id=task_id, context_id=context_id, status=WORKING))
+            await updater.reject(_message(NO_PRINCIPAL))
+            return
+        log = TurnLog(traced(_headers(context).get("traceparent", "")), asyncio.get_running_loop().time)
+        work = asyncio.create_task(self._work(request, context_id, log))
+        try:
+            await asyncio.sleep(0)  # so that what happens first travels with the task
+            begun = list(log.events)
+            await event_queue.enqueue_event(Task(id=task_id, context_id=context_id, status=WORKING, metadata=packed(begun)))
+            rest = await _tell(log, len(begun), updater)
+            outcome = await work
+        finally:
+            work.cancel()
+            await asyncio.gather(work, return_exceptions=True)
+        state = TaskState.TASK_STATE_COMPLETED if isinstance(outcome, Answer) else TaskState.TASK_STATE_FAILED
+        await updater.update_status(state, _message(tell(outcome)), metadata=packed(rest, outcome))
+
+    async def cancel(self, context: RequestContext, event_queue: EventQueue) -> None:
+        await TaskUpdater(event_queue, context.task_id or "", context.context_id or "").cancel()
+
+    async def _work(self, request: Request, context_id: str, log: TurnLog) -> Outcome:
+        inherited, agent = request.inherited, self.agent.card.id
+        key = (inherited.principal.tenant_id, inherited.principal.user_id, context_id, agent)
+        state = TurnState(
+            log=log,
+            agents={agent: self.agent},
+            dynamic=request.dynamic,
+            cap=1,
+            pattern="a2a",
+            history=lambda _: self.memory.lines(key),
+            status_policy=StatusPolicy(quiet_ms=None),  # silence is told by the caller, who hears all of its agents
+        )
+        ctx = RunContext(
+            state, inherited, log.new_span(), callees=frozenset({agent}), path=request.caller, ledger=Ledger("caller")
+        )
+        try:
+            outcome = await dispatch(request.call.model_copy(update={"agent": agent}), ctx, request.place)
+        finally:
+            log.close()
+        if isinstance(outcome, Answer):
+            self.memory.remember(key, log.turn_id, agent, request.call.query, outcome.text)
+        return outcome
+
+
+async def _tell(log: TurnLog, since: int, updater: TaskUpdater) -> list[Event]:
+    """Sends events as they come, those of one moment together; returns the last ones, which go with the outcome."""
+    batch: list[Event] = []
+    async for event in log.follow(since):
+        batch.append(event)
+        if event.seq == len(log.events) - 1 and not log.closed:
+            await updater.update_status(TaskState.TASK_STATE_WORKING, metadata=packed(batch))
+            batch = []
+    return batch
+
+
+def peer_card(card: AgentCard, url: str) -> PeerCard:
+    """The A2A card of an agent: its description is the kit card's, to the letter."""
+    return PeerCard(
+        name=card.id,
+        description=card.description,
+        version=card.version,
+        supported_interfaces=[AgentInterface(url=url, protocol_binding="JSONRPC", protocol_version="1.0")],
+        capabilities=AgentCapabilities(streaming=True),
+        default_input_modes=["text/plain"],
+        default_output_modes=["text/plain"],
+        skills=[AgentSkill(id=card.id, name=card.label, description=card.description, tags=[card.role])],
+    )
+
+
+@dataclass(frozen=True)
+class Peers:
+    """The application, and what must be closed with it."""
+
+    app: Starlette
+    handlers: Sequence[DefaultRequestHandler]
+
+    async def aclose(self) -> None:
+        """Ends every task that still runs."""
+        for handler in self.handlers:
+            await handler.aclose()
+
+
+def serve_team(team: Team, url: str) -> Peers:
+    """An ASGI application with every sub-agent of a team at `<url>/<id>`, its card under `/.well-known/agent-card.json`."""
+    memory, handlers = Memory(), list[DefaultRequestHandler]()
+    routes: list[Any] = []
+    for card in team.orchestrator.sub_cards.values():
+        peer = peer_card(card, f"{url}/{card.id}")
+        handler = DefaultRequestHandler(Executor(team.agents[card.id], memory), RecentTasks(), peer)
+        handlers.append(handler)
+        routes += create_jsonrpc_routes(handler, f"/{card.id}")
+        routes += create_agent_card_routes(peer, card_url=f"/{card.id}/.well-known/agent-card.json")
+    return Peers(Starlette(routes=routes), handlers)
+
+
+def _headers(context: RequestContext) -> Mapping[str, str]:
+    headers: Mapping[str, str] = context.call_context.state.get("headers", {})
+    return headers
+
+
+def _read(context: RequestContext) -> Request | None:
+    """What the kit on the other side sent; None for a caller that named nobody it asks for."""
+    message = context.message
+    told = message.metadata[KEY] if message is not None and KEY in message.metadata else ""
+    try:
+        return Request.model_validate_json(str(told))
+    except ValidationError:
+        return None
+
+
+def _message(text: str) -> Message:
+    return Message(message_id="reply", role=Role.ROLE_AGENT, parts=[Part(text=text)])

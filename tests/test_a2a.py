@@ -1,0 +1,291 @@
+"""A2A: the real SDK on both sides, over a socket and inside the process; one trace, one contract, on behalf of one principal."""
+
+import asyncio
+import re
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import Any
+
+import httpx
+import pytest
+from a2a.client import A2ACardResolver, ClientConfig, ClientFactory
+from a2a.client.client import Client, ClientCallContext
+from a2a.server.agent_execution import AgentExecutor, RequestContext
+from a2a.server.events import EventQueue
+from a2a.server.request_handlers import DefaultRequestHandler
+from a2a.server.routes import create_jsonrpc_routes
+from a2a.server.tasks import InMemoryTaskStore, TaskUpdater
+from a2a.types import Message, Part, Role, SendMessageRequest, StreamResponse, Task, TaskState, TaskStatus
+from langchain_core.tools import StructuredTool
+from starlette.applications import Starlette
+
+from kit.core.card import AgentCard
+from kit.core.context import DynamicContext, InheritedContext, Principal
+from kit.core.event import ModelStarted, Status
+from kit.core.outcome import AgentCall, Answer, Failure
+from kit.models.scripted import Line, ScriptedModel
+from kit.patterns import PATTERNS, staged
+from kit.patterns.a2a import remote
+from kit.patterns.a2a.client import RemoteAgent
+from kit.patterns.a2a.hop import KEY, Report, Request, trace_id, traceparent
+from kit.patterns.a2a.server import peer_card, serve_team
+from kit.runtime.team import bind
+from kit.runtime.turn import Reply, run_turn
+from kit.stores.sqlite import SqliteStore
+from kit.tools.tool import tool_context
+from kit.upstream.serve import listen, serving
+from kit.upstream.transport import StreamingASGITransport
+from tests.kits import ALICE, SmallKit, answering, asks, failing, small_deck, stitched
+
+BOB = ALICE.model_copy(update={"principal": Principal(tenant_id="acme", user_id="bob")})
+
+
+@asynccontextmanager
+async def hopping(models: Mapping[str, Any], lead: Any = None, **deck: Any) -> AsyncGenerator[SmallKit]:
+    """A small kit whose sub-agents are called over A2A inside the process."""
+    tools = deck.pop("tools", {})
+    leading = lead or ScriptedModel(*[asks(*models), stitched] * 4)
+    cards = small_deck(list(models), **deck)
+    team = staged("a2a", cards, lambda deck: bind(deck, {**models, "orchestrator": leading}, tools))
+    try:
+        yield SmallKit(team, SqliteStore(":memory:"))
+    finally:
+        await team.aclose()
+
+
+async def ask(kit: SmallKit, message: str = "two things", session: Any = ALICE, **more: Any) -> Reply:
+    return await run_turn(message, session, kit, PATTERNS["a2a"], **more)
+
+
+def told(reply: Reply) -> list[tuple[str, str]]:
+    """What happened, without clocks and spans."""
+    return [(e.kind, getattr(e.body, "agent", "")) for e in reply.events]
+
+
+async def test_a_turn_over_the_wire_is_the_same_turn_with_the_same_events_at_the_same_times() -> None:
+    models = {"shop": answering("Deals.", 1.0), "rewards": answering("4,975 points.", 2.0)}
+    async with hopping(models) as kit:
+        reply = await ask(kit)
+    here = SmallKit(bind(small_deck(list(models)), {**models, "orchestrator": ScriptedModel(asks(*models), stitched)}), kit.store)
+    plain = await run_turn("two things", ALICE.model_copy(update={"id": "e2"}), here)
+    assert reply.text == plain.text == "Deals. | 4,975 points."
+    assert sorted(told(reply)) == sorted(told(plain)) and reply.usage == plain.usage
+    assert [(s.kind, s.name, round(s.started, 3), round(s.ended or 0, 3)) for s in sorted(reply.trace.spans, key=_key)] == [
+        (s.kind, s.name, round(s.started, 3), round(s.ended or 0, 3)) for s in sorted(plain.trace.spans, key=_key)
+    ]
+
+
+def _key(span: Any) -> Any:
+    return span.started, span.kind, span.agent
+
+
+async def test_one_trace_crosses_the_hop_its_id_in_traceparent_its_spans_under_the_callers() -> None:
+    seen: list[str] = []
+
+    async def note(request: httpx.Request) -> None:
+        seen.append(request.headers["traceparent"])
+
+    async with hopping({"shop": answering("Deals.")}) as kit:
+        agent = kit.team.agents["shop"]
+        assert isinstance(agent, RemoteAgent)
+        agent.http.event_hooks = {"request": [note]}
+        reply = await ask(kit, "one thing", turn_id="0af7651916cd43dd8448eb211c80319c")
+    span = next(s for s in reply.trace.spans if s.kind == "agent")
+    assert seen == [traceparent(reply.turn_id, span.id)]
+    assert re.fullmatch(r"00-0af7651916cd43dd8448eb211c80319c-[0-9a-f]{16}-01", seen[0])
+    rows = [(depth, s.kind, s.name) for depth, s in reply.trace.rows()]
+    assert rows[2:4] == [(1, "agent", "shop"), (2, "model", "work · scripted")], (
+        "the far side's model call stands under its agent"
+    )
+
+
+async def test_the_far_side_works_in_the_trace_it_was_sent() -> None:
+    async with hopping({"shop": answering("Deals.")}) as kit:
+        agent = kit.team.agents["shop"]
+        assert isinstance(agent, RemoteAgent)
+        client = ClientFactory(ClientConfig(httpx_client=agent.http)).create(agent.peer)
+        updates = await _sent(client, _request("shop"), {"traceparent": traceparent("t1", "s3")})
+    reports = [Report.model_validate_json(u.metadata[KEY]) for u in updates if KEY in u.metadata]
+    assert {event.turn_id for report in reports for event in report.events} == {trace_id("t1")}
+    assert isinstance(reports[-1].outcome, Answer) and reports[-1].outcome.text == "Deals."
+
+
+async def test_progress_is_heard_while_the_far_side_works() -> None:
+    async def look(**_: Any) -> str:
+        tool_context().emit(Status(agent="shop", status="searching_offers"))
+        await asyncio.sleep(2.0)
+        return "found"
+
+    tool = StructuredTool(name="look", description="Looks.", args_schema={"type": "object", "properties": {}}, coroutine=look)
+    model = ScriptedModel(Line(calls=[("look", {})]), "Deals.")
+    card = AgentCard(id="shop", description="Deals.", model="offline", tools=("look",))
+    async with hopping({"shop": model}, cards=[card], tools={"look": tool}) as kit:
+        reply = await ask(kit)
+    [line] = [e for e in reply.events if e.kind == "status_line"]
+    assert line.at == pytest.approx(0.0, abs=0.01) and reply.events[-1].at == pytest.approx(2.0, abs=0.01)
+    assert [s.name for s in reply.trace.spans if s.kind == "tool"] == ["look"] and reply.usage.tool_calls == 1
+
+
+@pytest.mark.parametrize(
+    ("model", "reason"), [(failing(OSError("secret=/srv")), "exception"), (answering("late", 30.0), "timeout")]
+)
+async def test_what_goes_wrong_over_there_is_a_typed_failure_here_and_owned_up_to(model: ScriptedModel, reason: str) -> None:
+    lead = ScriptedModel(asks("shop", "rewards"), "Deals.", "Deals.")
+    async with hopping({"shop": answering("Deals."), "rewards": model}, lead) as kit:
+        reply = await ask(kit)
+    failed = [o for o in reply.outcomes if isinstance(o, Failure)]
+    assert [(o.agent, o.axis, o.reason) for o in failed] == [("rewards", "invocation", reason)]
+    assert "rewards" in reply.text and "Deals." in reply.text and "secret" not in reply.text
+    if reason == "timeout":
+        assert failed[0].timing is not None and failed[0].timing.seconds == pytest.approx(8.0, abs=0.01)
+
+
+async def test_a_peer_that_is_not_there_is_unavailable() -> None:
+    async def refuse(request: httpx.Request) -> httpx.Response:
+        raise httpx.ConnectError("connection refused")
+
+    async with hopping({"shop": answering("Deals.")}) as kit:
+        team = remote(kit.team, "http://nowhere.internal", httpx.AsyncClient(transport=httpx.MockTransport(refuse)))
+        reply = await ask(replace(kit, team=team))
+    assert [(o.reason, o.axis) for o in reply.outcomes if isinstance(o, Failure)] == [("unavailable", "invocation")]
+
+
+@pytest.mark.parametrize("after", [0.5, 1.5])
+async def test_a_stopped_turn_stops_the_far_side_too(after: float) -> None:
+    stopped: list[str] = []
+
+    async def work(**_: Any) -> str:
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            stopped.append("here")
+            raise
+        return "never"
+
+    tool = StructuredTool(name="work", description="Works.", args_schema={"type": "object", "properties": {}}, coroutine=work)
+    card = AgentCard(id="shop", description="Deals.", model="offline", tools=("work",))
+    async with hopping({"shop": ScriptedModel(Line(calls=[("work", {})]))}, cards=[card], tools={"work": tool}) as kit:
+        turn = run_turn("one thing", ALICE, kit, PATTERNS["a2a"])
+        await asyncio.sleep(after)
+        turn.cancel()
+        reply = await turn
+        assert reply.status == "cancelled" and stopped == ["here"] and reply.events[-1].at == pytest.approx(after)
+    ours = [t for t in asyncio.all_tasks() if t is not asyncio.current_task() and "_shutdown_watcher" not in repr(t)]
+    assert ours == []
+
+
+async def test_the_far_side_remembers_each_caller_apart() -> None:
+    model = ScriptedModel(*["Answer one.", "Answer two.", "Answer three."])
+    async with hopping({"shop": model}, ScriptedModel(*[asks("shop"), stitched] * 3)) as kit:
+        await ask(kit, "first")
+        await ask(kit, "second")
+        await ask(kit, "third", BOB.model_copy(update={"id": "e3"}))
+        agent = kit.team.agents["shop"]
+        assert isinstance(agent, RemoteAgent)
+        client = ClientFactory(ClientConfig(httpx_client=agent.http)).create(agent.peer)
+        await _sent(client, _request("shop", BOB.principal, episode=ALICE.id))
+    assert [m.content for m in model.seen[1][1:]] == ["about shop", "Answer one.", "about shop"]
+    assert [m.content for m in model.seen[2][1:]] == ["about shop"]
+    assert len(model.seen) == 4 and [m.content for m in model.seen[3][1:]] == ["hello"], "a stranger under a known conversation"
+
+
+async def test_who_names_nobody_is_turned_away() -> None:
+    model = ScriptedModel()
+    async with hopping({"shop": model}) as kit:
+        agent = kit.team.agents["shop"]
+        assert isinstance(agent, RemoteAgent)
+        client = ClientFactory(ClientConfig(httpx_client=agent.http)).create(agent.peer)
+        updates = await _sent(client, Message(message_id="m", role=Role.ROLE_USER, parts=[Part(text="hello")]))
+    assert updates[-1].status.state == TaskState.TASK_STATE_REJECTED and model.seen == []
+
+
+async def test_the_contract_holds_over_there_and_its_spend_is_counted_once_here() -> None:
+    card = AgentCard.model_validate(
+        {"id": "shop", "description": "D.", "model": "offline", "policy": {"tokens_out": 5, "time_budget_ms": 8000}}
+    )
+    async with hopping({"shop": answering("word " * 100)}, cards=[card]) as kit:
+        reply = await ask(kit)
+    [outcome] = reply.outcomes
+    assert isinstance(outcome, Failure) and outcome.reason == "budget"
+    spans = [s.usage for s in reply.trace.spans if s.kind == "model"]
+    assert reply.usage.output_tokens == sum(usage.output_tokens for usage in spans)
+
+
+class Foreign(AgentExecutor):
+    """A peer that is no kit: it knows text and nothing else."""
+
+    def __init__(self, ending: str):
+        self._ending = ending
+
+    async def execute(self, context: RequestContext, event_queue: EventQueue) -> None:
+        said = [Part(text=f"You asked: {context.get_user_input()}")]
+        if self._ending == "message":
+            await event_queue.enqueue_event(Message(message_id="r", role=Role.ROLE_AGENT, parts=said))
+            return
+        task_id, context_id = context.task_id or "", context.context_id or ""
+        status = TaskStatus(state=TaskState.TASK_STATE_WORKING)
+        await event_queue.enqueue_event(Task(id=task_id, context_id=context_id, status=status))
+        updater = TaskUpdater(event_queue, task_id, context_id)
+        if self._ending == "artifact":
+            await updater.add_artifact(said)
+            await updater.complete()
+        else:
+            await updater.failed()
+
+    async def cancel(self, context: RequestContext, event_queue: EventQueue) -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("ending", "text"), [("message", "You asked: about shop"), ("artifact", "You asked: about shop"), ("failure", None)]
+)
+async def test_any_a2a_agent_can_stand_in_for_a_sub_agent(ending: str, text: str | None) -> None:
+    card = AgentCard(id="shop", description="Deals.", model="offline")
+    peer = peer_card(card, "http://foreign.internal/a2a")
+    handler = DefaultRequestHandler(Foreign(ending), InMemoryTaskStore(), peer)
+    app = Starlette(routes=create_jsonrpc_routes(handler, "/a2a"))
+    async with httpx.AsyncClient(transport=StreamingASGITransport(app)) as http, hopping({"shop": answering("x")}) as kit:
+        team = kit.team.with_agents({"shop": RemoteAgent(card, peer, http, kit.team.deck.policy(card), 8.0)})
+        reply = await ask(replace(kit, team=team))
+    await handler.aclose()
+    assert [o.text if isinstance(o, Answer) else None for o in reply.outcomes] == [text]
+
+
+@pytest.mark.realtime
+async def test_over_a_socket_the_cards_are_found_and_a_whole_turn_is_run() -> None:
+    models: dict[str, Any] = {"shop": answering("Deals.", 0.05), "rewards": failing(OSError("secret=/srv"), 0.05)}
+    team = bind(small_deck(list(models)), {**models, "orchestrator": ScriptedModel(asks(*models), stitched)})
+    with listen("127.0.0.1", 0) as free:
+        port = free.getsockname()[1]
+    peers = serve_team(team, f"http://127.0.0.1:{port}")
+    async with serving(peers.app, port=port) as url, httpx.AsyncClient(timeout=10) as http:
+        found = await A2ACardResolver(http, f"{url}/shop").get_agent_card()
+        assert (found.name, found.description, found.supported_interfaces[0].url) == (
+            "shop",
+            "Answers questions about shop.",
+            f"{url}/shop",
+        )
+        reply = await ask(SmallKit(remote(team, url, http), SqliteStore(":memory:")))
+        await peers.aclose()
+    assert [(o.agent, o.kind) for o in reply.outcomes] == [("shop", "answer"), ("rewards", "failure")]
+    assert "Deals." in reply.text and "rewards" in reply.text and "secret" not in reply.text
+    assert {e.body.agent for e in reply.events if isinstance(e.body, ModelStarted)} == {"orchestrator", "shop", "rewards"}
+
+
+async def _sent(client: Client, message: Message, headers: dict[str, str] | None = None) -> Sequence[Any]:
+    """The parts of a call's stream: tasks and status updates."""
+    stream = client.send_message(SendMessageRequest(message=message), context=ClientCallContext(service_parameters=headers))
+    updates: list[StreamResponse] = [update async for update in stream]
+    return [getattr(update, update.WhichOneof("payload") or "task") for update in updates]
+
+
+def _request(agent: str, principal: Principal = ALICE.principal, episode: str = "e9") -> Message:
+    request = Request(
+        call=AgentCall(call_id="c1", agent=agent, query="hello"),
+        inherited=InheritedContext(principal=principal, episode_id=episode, locale="en"),
+        dynamic=DynamicContext(date="2026-11-01", user_id=principal.user_id, locale="en"),
+        caller="elsewhere",
+        place="1.1",
+    )
+    metadata = {KEY: request.model_dump_json()}
+    return Message(message_id="m", context_id=episode, role=Role.ROLE_USER, parts=[Part(text="hello")], metadata=metadata)
