@@ -53,3 +53,6 @@ class ForgetfulStore:
 
     def events(self, turn_id: str) -> list[Event]:
         return []
+
+    def feedback(self, turn_id: str) -> Feedback | None:
+        return None

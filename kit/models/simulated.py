@@ -6,16 +6,13 @@ seed, case and place of the call in the turn, never by the order in which calls 
 """
 
 import asyncio
-import hashlib
 import json
 import re
-import struct
 from collections.abc import AsyncIterator, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, cast
-from zlib import crc32
 
 from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
@@ -28,6 +25,7 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from kit.core.law import Law, Truth
 from kit.core.model import ModelSpec
+from kit.models.draws import Draws, draws, planted
 from kit.models.offline import shaping
 from kit.models.offline.composition import compose
 from kit.models.offline.conversation import Conversation, Tool, tool_of
@@ -57,34 +55,6 @@ def case_at_hand() -> str:
     """Name of the case this task is about; empty when nobody said."""
     truth = _truth.get()
     return truth.case if truth is not None else ""
-
-
-@dataclass(frozen=True, slots=True)
-class Draws:
-    """Even draws from 0 to 1 for one call, and a mark of its own."""
-
-    latency: float
-    tokens: float
-    drop: float
-    which: float
-    report: float
-    over: float
-    stray: float
-    refuse: float
-    garble: float
-    mark: int
-
-
-def draws(seed: int, case: str, place: str) -> Draws:
-    """The draws of one call; equal for equal arguments, on every machine."""
-    digest = hashlib.sha512(f"{seed}\0{case}\0{place}".encode("utf-8", "surrogatepass")).digest()
-    *numbers, mark = struct.unpack("<10I", digest[:40])
-    return Draws(*((number + 0.5) / 2**32 for number in numbers), mark=mark)
-
-
-def planted(case: str, agent: str) -> int:
-    """The figure that stands in an agent's simulated answer to a case, so that what became of the answer can be checked."""
-    return crc32(f"{case}/{agent}".encode("utf-8", "surrogatepass")) % 900_000 + 100_000
 
 
 @dataclass(slots=True)
