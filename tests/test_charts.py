@@ -130,9 +130,10 @@ def test_ecdf_rises_to_all_turns_in_each_panel_and_names_each_line_once():
     rows = pd.DataFrame({"way": ["a"] * 4 + ["b"] * 2, "first": [1.0, 2, 3, 4, 5, None], "last": [2.0, 4, 6, 8, 9, 10]})
     figure = ecdf(rows, {"first": "first", "last": "last"}, "way", {"b": BLUE, "a": RUST}, "Title", "seconds")
     left, right = figure.axes
-    lines = {line.get_label(): line.get_xydata().tolist() for line in left.get_lines() if line.get_label() in ("a", "b")}
+    lines = {str(line.get_label()): np.asarray(line.get_xydata()).tolist() for line in left.get_lines()}
     assert lines["a"] == [[1, 0.25], [2, 0.5], [3, 0.75], [4, 1.0]] and lines["b"] == [[5, 1.0]], "what is missing is left out"
-    assert [text.get_text() for text in right.get_legend().get_texts()] == ["b", "a"] and left.get_legend() is None
+    named = right.get_legend()
+    assert named and [text.get_text() for text in named.get_texts()] == ["b", "a"] and left.get_legend() is None
 
 
 def test_heat_writes_every_count_and_tells_the_diagonal_from_a_leak():

@@ -1,5 +1,7 @@
 """What is promised to everybody: each page can be read, in light and dark and on a phone, works by keys, and stays at home."""
 
+# pyright: reportMissingImports=false
+
 from collections.abc import Callable, Generator
 from typing import Any
 
