@@ -129,7 +129,8 @@ class Kit:
         """
         chosen = find_pattern(pattern) if pattern else self.pattern
         team = self.stages.team(chosen, surface)
-        host = self if team is self.team else replace(self, team=team)
+        own = team is self.stages.team(PATTERNS["mediated"])
+        host = self if own else replace(self, team=team)
         if not faults:
             return run_turn(message, session, host, chosen, cap=cap, images=images)
         if not self.faults:

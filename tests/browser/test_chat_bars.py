@@ -89,10 +89,10 @@ def test_switches_thumbs_and_another_page_leave_a_running_turn_alone(visitor: Vi
     visitor.page.get_by_text("does not answer in time").click()
     visitor.page.wait_for_url("**fault=rewards*")
     hanging(visitor)
+    assert visitor.page.get_by_role("button", name="Stop").is_visible(), "it was not in the middle of the turn any more"
     visitor.page.get_by_text("gets no data from its service").click()
     visitor.page.get_by_test_id("stChatMessage").nth(1).get_by_role("radio", name="Thumbs up").click()
     visitor.page.wait_for_url("**error_envelope*")
-    assert visitor.page.get_by_role("button", name="Stop").is_visible(), "it was not in the middle of the turn any more"
     visitor.page.get_by_role("link", name="Traces").click()
     visitor.page.get_by_role("heading", name="Traces").wait_for()
     visitor.page.get_by_role("link", name="Chat").click()
