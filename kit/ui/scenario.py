@@ -64,7 +64,7 @@ def faults(host: "Host") -> list[Fault | KitError]:
 
 def wanting(spec: ModelSpec, settings: Settings) -> str:
     """What has to be set before a model can be used; empty when nothing is."""
-    if spec.provider == "offline":
+    if spec.provider in ("offline", "simulated"):
         return ""
     if spec.key == "local":
         return "" if settings.openai_base_url else "OPENAI_BASE_URL"
