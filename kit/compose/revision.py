@@ -2,8 +2,8 @@
 
 import io
 import subprocess
-import tarfile
 import tempfile
+import zipfile
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -31,10 +31,10 @@ def load_deck_at(
         raise DeckError(title, ["a revision does not begin with a dash; give a commit, a tag or a branch"])
     top = Path(_git(_there(folder), title, "rev-parse", "--show-toplevel").decode().strip())
     beside = folder.parent.resolve().relative_to(top.resolve())
-    archive = _git(top, title, "archive", "--format=tar", revision, "--", beside.as_posix())
+    archive = _git(top, title, "archive", "--format=zip", revision, "--", beside.as_posix())
     with tempfile.TemporaryDirectory() as scratch:
-        with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
-            tar.extractall(scratch, filter="data")
+        with zipfile.ZipFile(io.BytesIO(archive)) as files:
+            files.extractall(scratch)
         try:
             deck = load_deck(Path(scratch) / beside / folder.name, known, environment, flags)
         except DeckError as error:
