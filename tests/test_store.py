@@ -7,7 +7,9 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Barrier
 
 import pytest
 
@@ -389,6 +391,19 @@ def test_turns_of_a_live_process_are_not_interrupted(path: Path) -> None:
     assert (statuses["mine"], statuses["wopen"]) == ("running", "interrupted")
     third.close()
     mine.close()
+
+
+def test_many_may_open_one_new_file_at_the_same_moment(tmp_path: Path) -> None:
+    with ThreadPoolExecutor(6) as pool:
+        for n in range(40):
+            together = Barrier(6)
+
+            def opened(path: Path = tmp_path / f"{n}.sqlite", together: Barrier = together) -> None:
+                together.wait()
+                SqliteStore(path).close()
+
+            for waiting in [pool.submit(opened) for _ in range(6)]:
+                waiting.result()
 
 
 def test_processes_that_open_a_new_file_together_lose_nothing(path: Path) -> None:

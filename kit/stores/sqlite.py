@@ -3,6 +3,7 @@
 import json
 import sqlite3
 import threading
+import time
 from collections import Counter
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
@@ -19,6 +20,8 @@ from kit.stores.tables import APPLICATION, SCHEMA, lay_out
 
 OLDEST = (3, 38, 0)
 """The first SQLite with the `->>` operator."""
+PATIENCE = 5.0
+"""Seconds to wait for another process that writes."""
 _BEGUN = frozenset({"id", "session_id", "tenant_id", "user_id", "message", "pattern", "model", "started_at", "cap"})
 """What is known when a turn is accepted, and never changes."""
 _ALL = (*COLUMNS, "owner", "log")
@@ -58,7 +61,7 @@ class SqliteStore:
         self._lock = threading.RLock()
         self._owner = Owner(self.path)
         try:
-            self._db = sqlite3.connect(self.path, timeout=5.0, isolation_level=None, check_same_thread=False)
+            self._db = sqlite3.connect(self.path, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
             try:
                 self._prepare()
                 self.mark_interrupted()
@@ -69,13 +72,24 @@ class SqliteStore:
             raise StoreError(self._advice(error)) from error
 
     def _prepare(self) -> None:
-        self._is_current()  # before anything is written: another program's file stays as it is
         self._db.execute("PRAGMA synchronous = NORMAL")
-        self._db.execute("PRAGMA journal_mode = WAL")
         with self._commit() as db:
-            if not self._is_current():
+            if not self._is_current():  # raises before anything is written: another program's file stays as it is
                 lay_out(db)
             self._owner.live()
+        self._log_ahead()
+
+    def _log_ahead(self) -> None:
+        """Switches the file to a write-ahead log, for which SQLite wants it alone and does not wait by itself."""
+        patience = time.monotonic() + PATIENCE
+        while True:
+            try:
+                self._db.execute("PRAGMA journal_mode = WAL")
+                return
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > patience:
+                    raise
+                time.sleep(0.01)
 
     def _is_current(self) -> bool:
         (version,) = self._db.execute("PRAGMA user_version").fetchone()
