@@ -55,7 +55,7 @@ type: setup ## pyright, strict
 	@$(stage) type 90 $(py) -m pyright --warnings
 
 unit: setup
-	@mkdir -p .kit && $(stage) tests 300 $(py) -m pytest -q -p tests.matrix --ignore=tests/browser
+	@mkdir -p .kit && $(stage) tests 300 $(py) -m pytest -q -p tests.matrix --ignore=tests/browser -n auto --maxprocesses=4 --dist=worksteal
 
 run-notebooks: setup
 	@$(stage) notebooks 240 $(py) -m pytest -q --nbmake --nbmake-timeout=60 notebooks
