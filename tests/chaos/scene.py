@@ -42,6 +42,8 @@ COMPOSERS = (
     "claims_namelessly",
     "owns_and_claims",
     "silent",
+    "retells",
+    "waffles",
     "omits",
     "omits_all",
     "leaks",

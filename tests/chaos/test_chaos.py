@@ -29,6 +29,7 @@ def test_no_lying_composer_gets_a_failure_past_the_user(block: int) -> None:
     assert tally.scenes == BLOCK
     assert not any(tally.wrong.values()), tally.table() + "\n" + "\n".join(tally.examples)
     assert tally.paths["none owed"] >= tally.clean
+    assert set(tally.by_composer["retells"]) <= {"none owed", "composed"}, "told in other words, and nothing was wrong with it"
 
 
 @pytest.mark.req("PC2-FR-14", "PC2-AC-8")
