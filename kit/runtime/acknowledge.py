@@ -8,6 +8,7 @@ A composition is checked, composed once more when it falls short, and repaired b
 
 "Nothing is claimed" is decided for values, words with a number in them: one that no source holds was made up. A claim in words
 alone is caught where its clause names the failed part (kit/runtime/owning.py), and nowhere else.
+"Lost" is decided for figures; an answer without any is lost where a text neither keeps its words nor has room for it in others.
 A clean turn is checked too, for raw text and for answers that nothing of the composition repeats; it gets no acknowledgement.
 """
 

@@ -212,6 +212,7 @@ def _short(text: str) -> bool:
 
 _IDLE = roots(
     """all anything asked care checked course done else everything fine glad good great handled happy help know looked missing
-    news nothing order perfect problem question ready request requests right see set something sorry sure taken thanks time worked"""
+    news nothing order perfect problem question ready request requests right see set something sorry sure taken
+    thanks time worked"""
 )
 """Words of a composer that has nothing to say."""
