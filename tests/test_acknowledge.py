@@ -1,5 +1,7 @@
 """What counts as owning up, as a claim, as raw text, as a lost answer: sentence by sentence."""
 
+from itertools import permutations
+
 import pytest
 
 from kit.core.event import Acknowledged, Text, TextReplaced
@@ -10,7 +12,10 @@ from kit.runtime.debt import reservations
 from kit.runtime.owning import Part, claimed, clauses, lost, numbers, owned, stems
 from kit.runtime.raw import looks_raw
 from kit.runtime.turn import Reply, run_turn
+from kit.settings import HOME
+from kit.upstream.world import load_world
 from tests.kits import ALICE, answering, asks, failing, small_kit
+from tests.paraphrases import EMPTY, OTHERS, PARAPHRASES
 
 REWARDS = Part("rewards", "rewards", frozenset({"point"}))
 
@@ -73,6 +78,26 @@ def test_an_answer_is_lost_when_none_of_its_own_values_or_words_are_left() -> No
     assert not lost("Receipts need sharp photos without shadows.", "Take a sharp photo; avoid shadows.", [])
     assert not lost("Done.", "All right!", [])
     assert numbers("1. two of 3 cost $5.50, 12 or 1,300") == {"5.5", "1300"}
+
+
+@pytest.mark.req("PC1-R-7")
+def test_help_told_in_other_words_is_not_lost_and_what_tells_something_else_is() -> None:
+    articles = {article.id: article for article in load_world(HOME / "data" / "world").articles}
+    pairs = [(a, b) for a, b in permutations(PARAPHRASES, 2) if articles[a].topic != articles[b].topic]
+
+    def gone(article: str, text: str, *siblings: str) -> bool:
+        said = ["support", *(each.title for each in articles.values() if each.id == article or each.text in siblings)]
+        return lost(articles[article].text, text, said, siblings)
+
+    alone = sum(not gone(each, told) for each, told in PARAPHRASES.items())
+    both = sum(not gone(a, f"{PARAPHRASES[a]} {PARAPHRASES[b]}", articles[b].text) for a, b in pairs)
+    omitted = sum(not gone(a, PARAPHRASES[b], articles[b].text) for a, b in pairs)
+    copied = sum(not gone(a, articles[b].text, articles[b].text) for a, b in pairs)
+    evaded = [(each, text) for each in PARAPHRASES for text in EMPTY if not gone(each, text)]
+    evaded += [(each, text) for each in PARAPHRASES for text in OTHERS if not gone(each, f"Here you are! {text}", text)]
+    print(f"kept {alone} of {len(PARAPHRASES)}, beside another {both}, taken for kept {omitted} and {copied} of {len(pairs)}")
+    assert alone >= 0.9 * len(PARAPHRASES) and both >= 0.85 * len(pairs)
+    assert omitted + copied <= 0.01 * 2 * len(pairs) and not evaded, evaded
 
 
 @pytest.mark.parametrize(

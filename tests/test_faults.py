@@ -51,6 +51,7 @@ from kit.settings import Settings
 from kit.tools.enricher import HttpEnrich
 from kit.tools.toolbox import TOOL_IDS
 from kit.tools.wording import WORDINGS
+from kit.ui.export import export
 from kit.ui.host import Host
 from kit.ui.view import TurnView, advance
 from kit.upstream.context_service import context_app
@@ -425,7 +426,9 @@ async def test_what_a_foreign_or_broken_payload_holds_is_found_nowhere(
             reply = await ask(f"{agent}={kind}", question=question)
             plain(reply)
             owned(reply, agent.split("_")[0])
-            found = [stored(reply), shown(reply), str(reply.trace), str(reply.outcomes)]
+            record = ask.kit.store.turn(reply.turn_id)
+            assert record is not None
+            found = [stored(reply), shown(reply), str(reply.trace), str(reply.outcomes), export(record, reply.events)]
             assert not planted("\n".join(found)), agent
             said = [event.body for event in reply.events if isinstance(event.body, Envelope)]
             if kind == "foreign_principal":

@@ -21,16 +21,14 @@ from kit.compose.deck import load_deck
 from kit.compose.parts import Guards
 from kit.core.context import Principal
 from kit.core.errors import UnknownId
-from kit.core.event import Text
-from kit.core.outcome import AgentCall, Answer, Outcome
 from kit.models.scripted import Line, ScriptedModel
-from kit.patterns.agents_as_tools import mediated
-from kit.runtime.agent import LLMAgent
-from kit.runtime.context import RunContext
-from kit.runtime.dispatch import fan_out
+from kit.patterns import PATTERNS
 from kit.settings import HOME, Settings
+from kit.tools.toolbox import TOOL_IDS
+from kit.upstream.world import load_world
 from kit.wire import Kit, open_kit
 from tests.kits import SmallKit, answering, asks, small_kit, stitched
+from tests.paraphrases import PARAPHRASES
 
 
 def case(*expected: str, user: str = "coffee deals and my points", **fields: Any) -> Case:
@@ -361,41 +359,37 @@ async def test_summaries_of_long_conversations_are_scored_on_entities_decisions_
 # Two voices
 
 
-UPSTREAM = (
-    "We are sorry to hear that. Lay the receipt flat in good light and take the picture again so that every line can be read."
-)
-
-
-async def verbatim_pattern(call: AgentCall, ctx: RunContext) -> Outcome:
-    """What mediation is compared with: the sub-agents' words go out as they are."""
-    lead = ctx.turn.agents[call.agent]
-    assert isinstance(lead, LLMAgent)
-    decision = await lead.decide(lead.open(call, ctx), call, ctx)
-    fan = await fan_out(decision.asks, ctx)
-    text = "\n\n".join(outcome.text for outcome in fan.outcomes if isinstance(outcome, Answer))
-    ctx.emit(Text(channel="answer", text=text))
-    return Answer(call_id=call.call_id, agent=call.agent, text=text)
-
-
 @pytest.mark.req("PC1-R-7")
 async def test_supports_words_are_material_for_the_reply_and_the_scorer_tells_the_two_voices_apart() -> None:
-    def lead(messages: list[BaseMessage]) -> Line:
-        if isinstance(messages[-1], ToolMessage):
-            assert UPSTREAM in str(messages[-1].content)  # it is what the composition is made of
-            return Line("That's a nuisance! Try one more picture: receipt flat, good light, every line readable.")
-        return asks("support", query=str(messages[-1].content))
+    """The shipped deck over the real support service: direct repeats it, mediated tells it in words of the orchestrator's own."""
+    articles = {
+        article.text: PARAPHRASES[article.id] for article in load_world(DATA / "world").articles if article.id in PARAPHRASES
+    }
+    own: list[str] = []
 
-    cases = [each for each in some("single") if each.domain == "support"][:12]
-    ways = {"mediated": mediated, "direct": verbatim_pattern}
+    def lead(messages: list[BaseMessage]) -> Line:
+        if not isinstance(messages[-1], ToolMessage):
+            return asks("support", query=str(messages[-1].content))
+        told = str(messages[-1].content)  # support's words are what the composition is made of
+        own.append(next((retold for text, retold in articles.items() if text in told), told))
+        return Line(own[-1])
+
     rows: list[dict[str, Any]] = []
-    for name, pattern in ways.items():
-        kit = small_kit(ScriptedModel(lead), {"support": answering(UPSTREAM)}, guards=Guards())
+    models = {
+        **dict.fromkeys(load_deck(HOME / "cards" / "consumer", TOOL_IDS).cards, "offline"),
+        "orchestrator": ScriptedModel(lead),
+    }
+    async with open_kit(Settings(store=":memory:", pace=0.0), models=models) as kit:
+        cases = [each for each in some("single") if each.domain == "support"]
         for each in cases:
-            ((turn, _),) = await run_case(each, kit, pattern)
-            rows += [{"pattern": name, "case": each.id, "scorer": "voice", "value": value("voice", each, turn)}]
-            assert (UPSTREAM in "".join(turn.shown)) == (name == "direct")
+            ((turn, _),) = await run_case(each, kit, PATTERNS["direct"])
+            if turn.material.get("support") not in articles:
+                continue
+            rows += [{"pattern": "direct", "case": each.id, "scorer": "voice", "value": value("voice", each, turn)}]
+            ((turn, _),) = await run_case(each, kit, PATTERNS["mediated"])
+            rows += [{"pattern": "mediated", "case": each.id, "scorer": "voice", "value": value("voice", each, turn)}]
     (found,) = compare(rows, {"pattern": "direct"}, by=("pattern",))
-    assert (found.before.value, found.after.value, found.verdict) == (0.0, 1.0, "better")
+    assert len(rows) >= 40 and found.before.value == 0.0 and found.after.value >= 0.9 and found.verdict == "better", found
 
 
 def test_words_taken_over_are_counted_in_runs() -> None:

@@ -8,10 +8,11 @@ A composition is checked, composed once more when it falls short, and repaired b
 
 "Nothing is claimed" is decided for values, words with a number in them: one that no source holds was made up. A claim in words
 alone is caught where its clause names the failed part (kit/runtime/owning.py), and nowhere else.
+"Lost" is decided for figures; an answer without any is lost where a text neither keeps its words nor has room for it in others.
 A clean turn is checked too, for raw text and for answers that nothing of the composition repeats; it gets no acknowledgement.
 """
 
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from kit.core.event import Acknowledged, Acknowledgement, Guarded, Text, TextReplaced
@@ -75,7 +76,7 @@ def judge(text: str, ctx: RunContext, owing: Debt, sources: str) -> Verdict:
         answers = [answer.model_copy(update={"text": prose(answer.text)}) for answer in answers]
     raw = leaks(text, ctx) != ()
     unsaid = [answer for answer in answers if answer.text not in text]
-    gone = tuple(dict.fromkeys(a.agent for a in unsaid if lost(a.text, text, _others(a, answers, turn)))) if unsaid else ()
+    gone = tuple(dict.fromkeys(a.agent for a in unsaid if _lost(a, text, answers, turn))) if unsaid else ()
     if not owing:
         return Verdict(raw=raw, lost=gone) if raw or gone else FINE
     parts = {agent: _part(agent, turn) for agent in owing.agents}
@@ -193,8 +194,6 @@ def _part(agent: str, turn: TurnState) -> Part:
     return Part(agent, plain(agent), mine - others)
 
 
-def _others(answer: Answer, answers: list[Answer], turn: TurnState) -> Iterator[str]:
-    """What an answer's own words are told apart from: stock words, its agent's name, the requests, the other answers."""
-    yield from (STOCK, plain(answer.agent), answer.reservation or "")
-    yield from (call.query for call in turn.emitted)
-    yield from (other.text for other in answers if other is not answer)
+def _lost(answer: Answer, text: str, answers: list[Answer], turn: TurnState) -> bool:
+    said = [STOCK, plain(answer.agent), answer.reservation or "", *(call.query for call in turn.emitted)]
+    return lost(answer.text, text, said, [other.text for other in answers if other is not answer])

@@ -46,6 +46,10 @@ _FILLERS = """a about all also and any are been but can could did does for from 
     these they this those today too very want was were what when where which while who why will with would yes yet you your"""
 _FILL = frozenset(_FILLERS.split())
 """Words that say nothing about what a text is about."""
+_ENDING = re.compile(r"(?:ings?|edly|ed|ly|es|ers?|ments?|ations?|ions?|ies|ied|al|[sey])$")
+_NAME = re.compile(r"(?<![.!?:;]\s)(?<!^)\b[A-Z][A-Za-z'’-]{2,}|\b[a-z]+[A-Z]\w+")
+ROOM = 0.6
+"""A text that tells an answer in other words has at least this many new words for each of its own (tests/paraphrases.py)."""
 HEADING = 5
 """A line or a lead-in of at most so many words speaks for what follows it."""
 
@@ -161,18 +165,54 @@ def stems(text: str) -> frozenset[str]:
     return frozenset(word.rstrip("s") for word in _WORDS.findall(text.lower()) if word not in _FILL)
 
 
-def lost(answer: str, text: str, others: Iterable[str]) -> bool:
-    """True when nothing of an answer is in a text: none of the numbers only it has, or, without one, hardly any of its words.
+def lost(answer: str, text: str, said: Iterable[str], siblings: Sequence[str] = ()) -> bool:
+    """True when a text passes on nothing of an answer. Its figures decide: those only it has, one of them is enough.
 
+    An answer without figures may be told in other words throughout (PC1-R-7). It is not lost where a quarter of its own words
+    are left, names of things counting twice; nor where one is left and the text says enough that nothing else accounts for:
+    `said` (requests, stock words) and the sibling answers are taken off, and a sibling that was reworded needs room of its own.
     An answer with fewer than four words of its own cannot be told from small talk, and is never called lost.
     """
-    elsewhere = "\n".join(others)
+    elsewhere = "\n".join([*said, *siblings])
     own = numbers(answer) - numbers(elsewhere)
     if own:
         return own.isdisjoint(numbers(text))
-    words = stems(answer) - stems(elsewhere)
-    return len(words) >= 4 and 4 * len(words & stems(text)) < len(words)
+    known = roots(elsewhere)
+    words, told = roots(answer) - known, roots(text)
+    if len(words) < 4:
+        return False
+    kept = len(words & told) + len((_names(answer) & _names(text)) - known)
+    if not kept or 4 * kept >= len(words):
+        return not kept
+    room = len(words) + sum(len(roots(sibling)) for sibling in siblings if sibling not in text)
+    return len(told - known - _IDLE) < ROOM * room
+
+
+def roots(text: str) -> frozenset[str]:
+    """The words of a text that say something, without their endings: sign, signs, signed and signing are one."""
+    return frozenset(_root(word) for word in _WORDS.findall(text.lower()) if word not in _FILL)
+
+
+def _root(word: str) -> str:
+    for _ in range(2):
+        shorter = _ENDING.sub("", word)
+        if len(shorter) < 3:
+            break
+        word = shorter
+    return word[:-1] if len(word) > 3 and word[-1] == word[-2] else word
+
+
+def _names(text: str) -> frozenset[str]:
+    return frozenset(_root(name.lower()) for name in _NAME.findall(text))
 
 
 def _short(text: str) -> bool:
     return 0 < len(text.split()) <= HEADING
+
+
+_IDLE = roots(
+    """all anything asked care checked course done else everything fine glad good great handled happy help know looked missing
+    news nothing order perfect problem question ready request requests right see set something sorry sure taken
+    thanks time worked"""
+)
+"""Words of a composer that has nothing to say."""

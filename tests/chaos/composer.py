@@ -12,6 +12,9 @@ from tests.chaos.scene import Fate, Scene
 
 AGAIN = "Write the answer again"
 """How a second composition is asked for; scenes tell it from the first by these words."""
+WAFFLE = (
+    "our friendly crew keeps a warm eye on that, come rain or shine, and all of it shall stay lovely through the long winter."
+)
 SMILING = "I was not able to stop smiling"
 
 
@@ -66,8 +69,10 @@ def compose(scene: Scene, results: Sequence[str], messages: Sequence[BaseMessage
             return f"{told}{partly}" + (f" Sadly I wasn't able to check {owed} right now." if owed else "")
         case "stitches":
             return " | ".join(results)
-        case "silent":
-            return told
+        case "silent" | "retells":
+            return told if scene.composer == "silent" else _retold(scene)
+        case "waffles" if scene.good:
+            return honest(scene).replace(scene.good[0].answer, f"About {scene.good[0].label}: {WAFFLE}")
         case "omits" if scene.good:
             return "\n".join(line for line in honest(scene).splitlines() if line != scene.good[0].answer)
         case "omits_all":
@@ -80,6 +85,13 @@ def compose(scene: Scene, results: Sequence[str], messages: Sequence[BaseMessage
             return f"{honest(scene)} I used {word} for that."
         case other:
             return FIXED.get(other, honest(scene)) + (f" The log says: {scene.raw}" if other == "leaks" else "")
+
+
+def _retold(scene: Scene) -> str:
+    """Everything that is known, in other words than those it came in."""
+    answers = {fate.answer for fate in scene.good}
+    retold = [f"As for {fate.topic}, {fate.value} is what came back to me." for fate in scene.good]
+    return "\n".join([*retold, *(line for line in honest(scene).splitlines() if line not in answers)])
 
 
 SILENT = ("claims", "claims_while_denying")

@@ -5,7 +5,10 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from kit.core.event import Acknowledged, StatusLine, Text, TextReplaced
+from kit.core.record import TurnRecord
 from kit.runtime.turn import Reply
+from kit.ui.export import export
+from tests.chaos import strangers
 from tests.chaos.composer import SMILING
 from tests.chaos.scene import Fate, Scene
 
@@ -15,6 +18,18 @@ DENIES = re.compile(
 )
 RESERVES = re.compile(r"incomplete|some sources", re.I)
 MACHINE = re.compile(r"Say plainly|claim nothing|Write the answer again|\b\w+Error\b|\bask_\w+|\bcall_\d+|[a-z]_[a-z]")
+
+
+@dataclass(frozen=True)
+class Witness:
+    """A played scene: the reply, and all that other people's data could have got into."""
+
+    reply: Reply
+    inputs: tuple[str, ...]
+    """Every message that a model of this turn was shown."""
+    logged: tuple[str, ...]
+    record: TurnRecord | None
+    """The turn as it was stored."""
 
 
 def shown(reply: Reply) -> list[str]:
@@ -57,6 +72,21 @@ def needless(scene: Scene, reply: Reply) -> bool:
     return scene.clean and (said or DENIES.search(reply.text) is not None)
 
 
+def foreign(seen: Witness) -> dict[str, int]:
+    """Marks of other people's data, by where they were found; all but the model inputs are read as they are handed out."""
+    reply, record = seen.reply, seen.record
+    events = "\n".join(event.model_dump_json() for event in reply.events)
+    places = {
+        "model inputs": "\n".join(seen.inputs),
+        "answers": "\n".join([*shown(reply), reply.text, reply.preamble, *map(str, reply.outcomes)]),
+        "events": events,
+        "traces": reply.trace.model_dump_json(),
+        "downloads": export(record, reply.events) if record is not None else "",
+    }
+    found = {where: len(set(strangers.ANY.findall(text))) for where, text in places.items()}
+    return {**found, "logs": len(strangers.ENVELOPE.findall("\n".join(seen.logged)))}
+
+
 @dataclass
 class Tally:
     """What came of many scenes."""
@@ -67,8 +97,13 @@ class Tally:
     by_composer: dict[str, Counter[str]] = field(default_factory=dict[str, Counter[str]])
     wrong: Counter[str] = field(default_factory=Counter[str])
     examples: list[str] = field(default_factory=list[str])
+    planted: int = 0
+    """Envelopes about somebody else that tools were sent."""
+    inputs: int = 0
+    """Messages to models that were read."""
 
-    def add(self, scene: Scene, reply: Reply) -> None:
+    def add(self, scene: Scene, seen: Witness) -> None:
+        reply = seen.reply
         found = {
             "unacknowledged failures": len(unacknowledged(scene, reply)),
             "raw leaks": len(leaked(scene, reply)),
@@ -76,7 +111,9 @@ class Tally:
             "lost answers": len(lost(scene, reply)),
             "reservations not passed on": len(unreserved(scene, reply)),
             "acknowledgements on clean turns": int(needless(scene, reply)),
+            **{f"foreign payloads in {where}": count for where, count in foreign(seen).items()},
         }
+        self.inputs += len(seen.inputs)
         path = next((e.body.path for e in reply.events if isinstance(e.body, Acknowledged)), "none owed")
         self.scenes += 1
         self.clean += scene.clean
@@ -87,7 +124,14 @@ class Tally:
         if bad and len(self.examples) < 8:
             self.examples.append(f"seed {scene.seed} {scene.composer}/{scene.second} {bad}: {reply.text!r}")
 
+    def look_into(self, rows: list[tuple[object, ...]]) -> None:
+        """Counts other people's data in a store, row by row."""
+        assert len(rows) > self.scenes
+        self.wrong["foreign payloads in the store"] += strangers.stored(rows).total()
+
     def merge(self, other: "Tally") -> None:
+        self.planted += other.planted
+        self.inputs += other.inputs
         self.scenes += other.scenes
         self.clean += other.clean
         self.paths.update(other.paths)
@@ -99,7 +143,10 @@ class Tally:
     def table(self) -> str:
         """For people: what went wrong (nothing should), and how often each way of mending was needed."""
         ways = ("none owed", "composed", "recomposed", "appended", "rescued")
-        lines = [f"{self.scenes} scenes, {self.clean} of them clean", *(f"  {n:6} {what}" for what, n in self.wrong.items())]
+        lines = [f"{self.scenes} scenes, {self.clean} of them clean"]
+        beside = "a neighbour's turn beside each scene"
+        lines.append(f"{self.planted} foreign envelopes sent, {beside}, {self.inputs} messages to models read")
+        lines += [f"  {n:6} {what}" for what, n in self.wrong.items()]
         lines.append(f"{'composer':22}" + "".join(f"{way:>12}" for way in ways))
         lines += [f"{who:22}" + "".join(f"{n[way]:12}" for way in ways) for who, n in sorted(self.by_composer.items())]
         lines.append(f"{'all':22}" + "".join(f"{self.paths[way]:12}" for way in ways))

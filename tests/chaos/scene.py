@@ -42,6 +42,8 @@ COMPOSERS = (
     "claims_namelessly",
     "owns_and_claims",
     "silent",
+    "retells",
+    "waffles",
     "omits",
     "omits_all",
     "leaks",
@@ -83,7 +85,7 @@ class Fate:
     @property
     def said_raw(self) -> bool:
         """Its raw text came up in the turn, provided it ran."""
-        return self.kind not in ("well", "partial", "hang", "empty")
+        return self.kind not in ("well", "partial", "part_of_data", "hang", "empty", "foreign_principal")
 
     @property
     def healthy(self) -> bool:

@@ -1,28 +1,38 @@
 """Plays scenes: one small kit, whose agents look up their fate in the scene that is on."""
 
 import asyncio
-from dataclasses import dataclass, replace
+import logging
+import sqlite3
+import tempfile
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from langchain_core.language_models.chat_models import BaseChatModel
 from langchain_core.messages import BaseMessage, ToolMessage
-from langchain_core.tools import BaseTool, StructuredTool
+from langchain_core.tools import BaseTool
 
 from kit.core.card import AgentCard
 from kit.core.context import Session
+from kit.core.envelope import EnricherRequest
 from kit.core.outcome import AgentCall, Failure, Outcome, Reason
 from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.clock import run_virtual
 from kit.runtime.context import Agent, RunContext
 from kit.runtime.turn import Reply, run_turn
-from kit.tools.enricher import CAVEAT, UNAVAILABLE
-from kit.tools.tool import ToolResult, tool_context
+from kit.stores.sqlite import SqliteStore
+from kit.tools.enricher import CAVEAT, EnrichError, EnricherSpec, enricher_tool
+from kit.tools.tool import tool_context
+from tests.chaos import strangers
 from tests.chaos.composer import lead
-from tests.chaos.judge import Tally
+from tests.chaos.judge import Tally, Witness
 from tests.chaos.scene import AGENTS, Fate, Scene, scene
 from tests.kits import ALICE, SmallKit, small_kit
+from tests.listening import WHOSE, Heard
 
-DATA: dict[str, Reason] = {"no_data": "unavailable", "foreign_principal": "principal_mismatch"}
+TOOLS = ("lookup", "second")
 PEERS: dict[str, Reason] = {"refuses": "refusal", "over_budget": "budget", "unsure": "low_confidence"}
 
 
@@ -32,25 +42,73 @@ class Stage:
 
     scene: Scene
     lead_model: BaseChatModel | None = None
+    store: str = ":memory:"
+    heard: Heard = field(default_factory=Heard)
+    logged: list[str] = field(default_factory=list[str])
+    planted: int = 0
+    """Envelopes about somebody else that were sent."""
 
     def fate(self, agent: str) -> Fate:
         return next(fate for fate in self.scene.fates if fate.agent == agent)
 
     def kit(self) -> SmallKit:
-        tools = {name: _tool(name, self) for name in ("lookup", "second")}
+        tools = {name: self._tool(name) for name in TOOLS}
         cards = [
             AgentCard(id=agent, description=f"Answers what people ask about their {topic}.", model="offline", tools=tuple(tools))
             for agent, topic in AGENTS.items()
         ]
         models = {agent: ScriptedModel(self._worker(agent)) for agent in AGENTS}
-        orchestrator = self.lead_model or ScriptedModel(lambda seen: lead(self.scene, seen))
+        orchestrator = self.lead_model or ScriptedModel(self._lead)
         kit = small_kit(orchestrator, models, tools, cards=cards)
+        kit.store.close()
+        kit.store = SqliteStore(self.store)
+        kit.team = self.heard.team(kit.team)
         peers: dict[str, Agent] = {a: _Peer(self, kit.team.agents[a]) for a in AGENTS}
         kit.team = kit.team.with_agents(peers)
         return kit
 
+    @contextmanager
+    def listening(self) -> Generator[None]:
+        """Keeps whatever anyone logs."""
+        root, ear = logging.getLogger(), _Log(self.logged)
+        level = root.level
+        root.addHandler(ear)
+        root.setLevel(logging.DEBUG)
+        try:
+            yield
+        finally:
+            root.setLevel(level)
+            root.removeHandler(ear)
+
+    def _lead(self, seen: list[BaseMessage]) -> Line:
+        if WHOSE.get() == "neighbour":
+            return strangers.neighbours_line(self.scene, isinstance(seen[-1], ToolMessage), leads=True)
+        return lead(self.scene, seen)
+
+    def _tool(self, name: str) -> BaseTool:
+        spec = EnricherSpec(id=name, description=f"The {name}.", domain_type="support", enricher_id="articles")
+
+        async def enrich(request: EnricherRequest) -> strangers.Envelope:
+            if WHOSE.get() == "neighbour":
+                return strangers.owned(request, strangers.said_by(self.scene))
+            fate = self.fate(tool_context().agent)
+            match fate.kind, name:
+                case "tool_raises", _:
+                    raise ValueError(fate.raw)
+                case ("no_data", _) | ("part_of_data", "second") if fate.kind == "no_data" or self.scene.seed % 2:
+                    raise EnrichError("unavailable", fate.raw)
+                case ("foreign_principal", _) | ("part_of_data", "second"):
+                    self.planted += 1
+                    return strangers.foreign(request, self.scene, fate)
+                case kind, _:
+                    return strangers.owned(request, fate.answer, "partial" if kind == "partial" else "ok")
+
+        return enricher_tool(spec, enrich, {})
+
     def _worker(self, agent: str) -> Any:
         def line(messages: list[BaseMessage]) -> Line:
+            if WHOSE.get() == "neighbour":
+                return strangers.neighbours_line(self.scene, isinstance(messages[-1], ToolMessage), leads=False)
             fate = self.fate(agent)
             match fate.kind:
                 case "raise":
@@ -64,7 +122,7 @@ class Stage:
                 case "well":
                     return Line(fate.answer, delay=0.1)
                 case kind if not isinstance(messages[-1], ToolMessage):
-                    names = ("lookup", "second") if kind == "part_of_data" else ("lookup",)
+                    names = TOOLS if kind == "part_of_data" else TOOLS[:1]
                     return Line(calls=[(name, {}) for name in names])
                 case "partial":
                     return Line(f"{fate.answer} {CAVEAT}" if self.scene.streamed else fate.answer)
@@ -92,35 +150,34 @@ class _Peer:
     async def run(self, call: AgentCall, ctx: RunContext) -> Outcome:
         fate = self.stage.fate(call.agent)
         reason = PEERS.get(fate.kind)
-        if reason is None:
+        if reason is None or WHOSE.get() == "neighbour":
             return await self.inner.run(call, ctx)
         return Failure(call_id=call.call_id, agent=call.agent, axis="invocation", reason=reason, detail=fate.raw)
 
 
-def _tool(name: str, stage: Stage) -> BaseTool:
-    async def call() -> tuple[str, ToolResult]:
-        fate = stage.fate(tool_context().agent)
-        if fate.kind == "tool_raises":
-            raise ValueError(fate.raw)
-        fault = DATA.get(fate.kind)
-        if fault is not None or (fate.kind == "part_of_data" and name == "second"):
-            result = ToolResult(text=UNAVAILABLE, fault=fault or "unavailable", detail=fate.raw)
-        else:
-            result = ToolResult(text=fate.answer, caveat=CAVEAT if fate.kind == "partial" else None)
-        return result.text, result
+class _Log(logging.Handler):
+    def __init__(self, lines: list[str]):
+        super().__init__(logging.DEBUG)
+        self._lines = lines
 
-    schema = {"type": "object", "title": name, "properties": {}}
-    return StructuredTool(
-        name=name, description=f"The {name}.", args_schema=schema, coroutine=call, response_format="content_and_artifact"
-    )
+    def emit(self, record: logging.LogRecord) -> None:
+        self._lines.append(self.format(record))
 
 
-async def play(stage: Stage, kit: SmallKit, on: Scene) -> Reply:
-    """One scene, one turn, in a session of its own."""
+async def play(stage: Stage, kit: SmallKit, on: Scene) -> Witness:
+    """One scene, one turn, in a session of its own; a neighbour asks at the same moment."""
     stage.scene = on
+    stage.heard.said.clear()
+    stage.logged.clear()
     message = " and ".join(f"what about my {fate.topic}" for fate in on.fates) + "?"
     session = Session(id=f"s{on.seed}", principal=ALICE.principal)
-    return await run_turn(message, session, kit, cap=on.cap)
+    with stage.listening():
+        token = WHOSE.set("neighbour")
+        beside = run_turn(f"how is my {strangers.said_by(on)}?", strangers.neighbour(on), kit, cap=1)
+        WHOSE.reset(token)
+        reply = await run_turn(message, session, kit, cap=on.cap)
+        await beside
+    return Witness(reply, tuple(stage.heard.said.get("", ())), tuple(stage.logged), kit.store.turn(reply.turn_id))
 
 
 def as_asked(planned: Scene, reply: Reply) -> Scene:
@@ -134,14 +191,26 @@ def as_asked(planned: Scene, reply: Reply) -> Scene:
 def sweep(seeds: range, lead_model: BaseChatModel | None = None) -> Tally:
     """Plays the scenes of these seeds on the virtual clock, and judges each reply."""
 
-    async def all_of_them() -> Tally:
+    async def all_of_them(path: Path) -> Tally:
         tally = Tally()
-        stage = Stage(scene(seeds[0]), lead_model)
+        stage = Stage(scene(seeds[0]), lead_model, str(path))
         kit = stage.kit()
         for seed in seeds:
-            reply = await play(stage, kit, scene(seed))
-            tally.add(scene(seed) if lead_model is None else as_asked(scene(seed), reply), reply)
+            seen = await play(stage, kit, scene(seed))
+            tally.add(scene(seed) if lead_model is None else as_asked(scene(seed), seen.reply), seen)
         kit.store.close()
+        tally.planted += stage.planted
+        tally.look_into(rows_of(path))
         return tally
 
-    return run_virtual(all_of_them())
+    with tempfile.TemporaryDirectory() as folder:
+        return run_virtual(all_of_them(Path(folder) / "chaos.db"))
+
+
+def rows_of(path: Path) -> list[tuple[object, ...]]:
+    """Every row of every table of a store's file."""
+    with sqlite3.connect(path) as db:
+        tables = [name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        rows = [row for table in tables for row in db.execute(f"SELECT * FROM {table}")]
+    db.close()
+    return rows

@@ -3,11 +3,16 @@
 600 scenes here; `python -m tests.chaos` plays 5,000 and prints the table.
 """
 
+from typing import Any
+
 import pytest
 
+from kit.core.context import Principal
 from kit.core.event import Acknowledged
+from kit.core.record import Message
 from kit.models.offline import OfflineModel
 from kit.runtime.clock import run_virtual
+from kit.runtime.memory import Memory
 from tests.chaos.judge import Tally, unacknowledged
 from tests.chaos.scene import COMPOSERS, FAULTS, Scene, scene
 from tests.chaos.stage import Stage, play, sweep
@@ -24,6 +29,7 @@ def test_no_lying_composer_gets_a_failure_past_the_user(block: int) -> None:
     assert tally.scenes == BLOCK
     assert not any(tally.wrong.values()), tally.table() + "\n" + "\n".join(tally.examples)
     assert tally.paths["none owed"] >= tally.clean
+    assert set(tally.by_composer["retells"]) <= {"none owed", "composed"}, "told in other words, and nothing was wrong with it"
 
 
 @pytest.mark.req("PC2-FR-14", "PC2-AC-8")
@@ -88,7 +94,36 @@ def test_the_judge_sees_what_an_unchecked_composer_would_get_away_with(monkeypat
 
     monkeypatch.setattr("kit.patterns.agents_as_tools.acknowledge", unchecked)
     tally = sweep(range(100))
-    assert all(tally.wrong[what] for what in tally.wrong if what != "acknowledgements on clean turns"), tally.table()
+    about_the_text = [what for what in tally.wrong if "foreign" not in what and what != "acknowledgements on clean turns"]
+    assert len(about_the_text) == 5 and all(tally.wrong[what] for what in about_the_text), tally.table()
+
+
+PLACES = ("model inputs", "answers", "events", "traces", "downloads", "logs", "the store")
+
+
+@pytest.mark.req("PC2-FR-12")
+def test_what_was_planted_about_other_people_is_nowhere() -> None:
+    tally = sweep(range(600, 680))
+    assert tally.planted > 20 and tally.inputs > 80 * 4
+    assert [tally.wrong[f"foreign payloads in {place}"] for place in PLACES] == [0] * len(PLACES), tally.table()
+
+
+def test_the_judge_sees_foreign_data_once_principals_are_not_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Principal, "__eq__", lambda *_: True)
+    tally = sweep(range(40))
+    assert all(tally.wrong[f"foreign payloads in {place}"] for place in PLACES if place not in ("answers", "logs")), tally.table()
+
+
+def test_the_judge_sees_a_neighbour_whose_narration_is_mixed_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    kept: list[Message] = []
+
+    def mixed(memory: Any, _: str) -> list[Message]:
+        kept.append(Message(turn_id="t", role="user", text=memory._message))
+        return kept[-4:]
+
+    monkeypatch.setattr(Memory, "history", mixed)
+    tally = sweep(range(20))
+    assert tally.wrong["foreign payloads in model inputs"], tally.table()
 
 
 def test_two_failed_calls_to_one_agent_are_owed_one_sentence() -> None:
@@ -97,7 +132,7 @@ def test_two_failed_calls_to_one_agent_are_owed_one_sentence() -> None:
         on = Scene(on.seed, (on.fates[0], on.fates[0], on.fates[1]), 8, "silent", "the same", False)
         stage = Stage(on)
         kit = stage.kit()
-        reply = await play(stage, kit, on)
+        reply = (await play(stage, kit, on)).reply
         assert reply.text.lower().count(on.fates[0].label) == 1 and unacknowledged(on, reply) == []
         assert [e.body.owed for e in reply.events if isinstance(e.body, Acknowledged)] == [(on.fates[0].agent,)]
         kit.store.close()
