@@ -278,8 +278,8 @@ def test_thinking_less_reaches_the_model(tmp_path: Path) -> None:
 def test_more_time_is_not_on_the_menu() -> None:
     limits = [key for _, remedy in MENU for key in remedy.keys if "budget" in key or "_ms" in key]
     assert set(limits) == {"tool_config.<tool>.timeout_ms", "policy.model_time_ms"}, "a part's limit inside the agent's own"
-    assert {cause for cause, _ in MENU} == {*get_args(Cause)} - {"unknown"}
-    stopped: set[Cause] = {cause for cause, remedy in MENU if "kind: race" in str(remedy)}
+    assert {cause for cause, _ in MENU} == {*get_args(Cause)} - {"unknown"}, "nothing is left without a remedy"
+    stopped = {cause for cause, remedy in MENU if "kind: race" in str(remedy)}
     assert stopped == {cause for cause, _ in MENU}, "the stopgap is always there"
 
 
