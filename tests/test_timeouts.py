@@ -165,12 +165,22 @@ async def test_other_failures_are_no_time_outs(tmp_path: Path) -> None:
 
 
 def spans(*steps: tuple[Any, str, float, float]) -> Trace:
-    """A turn with one agent that ended after 4 s, and its steps: kind, name, from, to."""
+    """A turn with one agent whose 4 s ran out, and its steps: kind, name, from, to."""
     agent = Span(
         id="a", parent_id="t", kind="agent", name="a", agent="a", started=1.0, ended=5.0, error="invocation: timeout: no answer"
     )
     below = [
-        Span(id=str(n), parent_id="a", kind=kind, name=name, agent="a", started=at, ended=end, attributes={"model": name})
+        Span(
+            id=str(n),
+            parent_id="a",
+            kind=kind.split()[0],
+            name=name,
+            agent="a",
+            started=at,
+            ended=end,
+            status="error" if "failed" in kind else "ok",
+            attributes={"model": name},
+        )
         for n, (kind, name, at, end) in enumerate(steps)
     ]
     return Trace(
@@ -186,6 +196,7 @@ def spans(*steps: tuple[Any, str, float, float]) -> Trace:
         ([("tool", "x", 1, 3), ("tool", "y", 1, 3), ("tool", "z", 1, 3), ("model", "m", 2.9, 5)], "model", "m", 2.1),
         ([("model", "m", 1, 2.2), ("model", "n", 2.2, 3.4), ("model", "m", 3.4, 5)], "reasoning", "", 4.0),
         ([("model", "m", 1, 3.5), ("model", "n", 3.5, 4.2), ("model", "n", 4.2, 5)], "model", "m", 2.5),
+        ([("model failed", "m", 1, 2.5), ("model", "n", 2.5, 3.8), ("model", "n", 3.8, 5)], "model", "m", 2.8),
         ([("model", "m", 1, 1.5), ("tool", "x", 4.5, 5)], "unknown", "", 3.0),
         ([], "unknown", "", 4.0),
     ],

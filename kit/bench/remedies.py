@@ -13,13 +13,16 @@ import yaml
 from langchain_core.tools import BaseTool
 
 from kit.bench.caller import caller
+from kit.bench.interval import Interval, mean, share
 from kit.bench.plan import HOME
+from kit.bench.quantile import quantile
+from kit.bench.ratio import ratio
 from kit.compose.deck import Deck
 from kit.compose.models import load_models
 from kit.compose.parts import DeckSettings
 from kit.core.card import AgentCard
 from kit.core.law import Part, Truth
-from kit.core.outcome import AgentCall, Answer
+from kit.core.outcome import AgentCall, Answer, Outcome
 from kit.core.trace import Trace, trace_of
 from kit.models.draws import draws
 from kit.models.simulated import case_at_hand, known
@@ -76,6 +79,24 @@ class Call(NamedTuple):
     """Read and written, those of whoever was stopped included."""
 
 
+class Traded(NamedTuple):
+    """What one way bought and cost, over all its calls; each with its 95 % interval."""
+
+    way: str
+    in_time: Interval
+    p50: Interval
+    """Seconds; a call that was cut off counts with the time it had."""
+    p95: Interval
+    tokens: Interval
+    """A call."""
+    cost: Interval
+    """Tokens in times of those as it is; no source gives a price."""
+    own: Interval
+    """Share answered by the model that the card names first."""
+    marked: Interval
+    """Share answered with a reservation."""
+
+
 def deck_of(way: str) -> Deck:
     """The deck with one way's change in it."""
     change: dict[str, Any] = yaml.safe_load(WAYS[way]) or {}
@@ -93,18 +114,41 @@ async def calls(ways: Iterable[str] = WAYS, count: int = 400) -> list[Call]:
     return await asyncio.to_thread(run_virtual, _calls(tuple(ways), count))
 
 
+def traded(rows: Iterable[Call]) -> list[Traded]:
+    """A row for each way, in the order in which they come; the first is what the others cost is compared with."""
+    by: dict[str, list[Call]] = {}
+    for row in rows:
+        by.setdefault(row.way, []).append(row)
+    first = [row.tokens for row in next(iter(by.values()))]
+    return [_traded(way, part, first) for way, part in by.items()]
+
+
+def _traded(way: str, part: list[Call], first: list[int]) -> Traded:
+    seconds, tokens, n = [row.seconds for row in part], [row.tokens for row in part], len(part)
+    spans = [quantile(seconds, at) for at in (0.5, 0.95)]
+    estimates = [Interval(one.value, one.low, one.high) for one in (*spans, ratio(tokens, first))]
+    counts = (sum(row.in_time for row in part), sum(row.own for row in part), sum(row.marked for row in part))
+    in_time, own, marked = (share(count, n) for count in counts)
+    return Traded(way, in_time, estimates[0], estimates[1], mean(tokens), estimates[2], own, marked)
+
+
 async def _calls(ways: Iterable[str], count: int) -> list[Call]:
     rows: list[Call] = []
     for way in ways:
         team = arranged(bind(deck_of(way), None, {"catalog": catalog()}))
-        rows += [await _call(team, way, case) for case in range(count)]
+        rows += [_judged(way, case, *await call(team, case)) for case in range(count)]
     return rows
 
 
-async def _call(team: Team, way: str, case: int) -> Call:
+async def call(team: Team, case: int) -> tuple[Outcome, Trace]:
+    """One call of the sub-agent on the running loop, and its spans."""
     ctx = caller(team, ["explainer"])
     with known(Truth(case=f"{SEED}/{case}", parts=(Part(agent="explainer", query=REQUEST, tool="catalog"),))):
         outcome = await dispatch(AgentCall(call_id="1", agent="explainer", query=REQUEST), ctx)
+    return outcome, trace_of(ctx.turn.log.events)
+
+
+def _judged(way: str, case: int, outcome: Outcome, trace: Trace) -> Call:
     assert outcome.timing is not None
     seconds = outcome.timing.ended - outcome.timing.started
     answer = outcome if isinstance(outcome, Answer) else None
@@ -114,7 +158,7 @@ async def _call(team: Team, way: str, case: int) -> Call:
         case=case,
         answered=answer is not None,
         in_time=answer is not None and seconds <= BUDGET,
-        own=answer is not None and _speaker(trace_of(ctx.turn.log.events)) == "simulated-gpt-4.1-mini",
+        own=answer is not None and _speaker(trace) == "simulated-gpt-4.1-mini",
         marked=answer is not None and answer.caveat is not None,
         seconds=seconds,
         tokens=usage.input_tokens + usage.output_tokens,
@@ -127,11 +171,11 @@ def _speaker(trace: Trace) -> str:
     return str(max(replies, key=lambda span: span.ended or 0.0).attributes["model"])
 
 
-def catalog() -> BaseTool:
+def catalog(seconds: float = TOOL_SECONDS) -> BaseTool:
     """The sub-agent's tool: it finds what was asked for, or something else, as the case has it."""
 
     async def look(**_: Any) -> tuple[str, ToolResult]:
-        await asyncio.sleep(TOOL_SECONDS)
+        await asyncio.sleep(seconds)
         fits = draws(SEED, case_at_hand(), "catalog").which < FITS
         text = f"Simulated: {REQUEST}." if fits else "Simulated: nothing of the kind."
         return text, ToolResult(text=text)

@@ -23,11 +23,8 @@ class Remedy(Value):
         return f"{self.says} ({self.where}: {', '.join(self.keys)})"
 
 
-STOPGAP = Remedy(
-    says="until then, race it with a quick twin",
-    where="deck",
-    keys=("topologies.<surface>.<agent>.kind: race", "topologies.<surface>.<agent>.members"),
-)
+_RACE = ("topologies.<surface>.<agent>.kind: race", "topologies.<surface>.<agent>.members")
+STOPGAP = Remedy(says="until then, race it with a quick twin", where="deck", keys=_RACE)
 REMEDIES: Mapping[Cause, tuple[Remedy, ...]] = {
     "tool": (
         Remedy(
@@ -35,7 +32,7 @@ REMEDIES: Mapping[Cause, tuple[Remedy, ...]] = {
             where="card",
             keys=("tool_config.<tool>.timeout_ms",),
         ),
-        STOPGAP,
+        Remedy(says="until then, race it with a twin that does without the tool", where="deck", keys=_RACE),
     ),
     "model": (
         Remedy(
@@ -101,8 +98,9 @@ def diagnose(trace: Trace, span: Span) -> Diagnosis | None:
     """What took the time of an agent's span that ended in a time-out; None for any other span.
 
     Whatever took most of it is to blame: tools, model calls, or neither. Of the model calls it is one of them where that took at
-    least half of their time, else it is their number. Whether a single call was slow or thought for long, a span cannot tell. An
-    agent whose time ran out because that of an agent below it did has no diagnosis of its own.
+    least half of their time, else it is their number; a call that failed and the one in its place are one. Whether a single call
+    was slow or thought for long, a span cannot tell. An agent whose time ran out because that of an agent below it did has
+    no diagnosis of its own.
     """
     if not span.timed_out:
         return None
@@ -119,10 +117,12 @@ def diagnose(trace: Trace, span: Span) -> Diagnosis | None:
         names = dict.fromkeys(one.name for one in tools)
         slowest = max(names, key=lambda name: _covered([one for one in tools if one.name == name]))
         return found(cause="tool", slowest=slowest, seconds=in_tools)
-    longest = max(models, key=lambda one: one.seconds)
-    if 2 * longest.seconds < in_models:
+    longest = max(_rounds(models), key=lambda tries: sum(one.seconds for one in tries))
+    seconds = sum(one.seconds for one in longest)
+    if 2 * seconds < in_models:
         return found(cause="reasoning", seconds=in_models)
-    return found(cause="model", slowest=str(longest.attributes["model"]), seconds=longest.seconds)
+    slowest = max(longest, key=lambda one: one.seconds)
+    return found(cause="model", slowest=str(slowest.attributes["model"]), seconds=seconds)
 
 
 def diagnoses(trace: Trace) -> tuple[tuple[Span, Diagnosis], ...]:
@@ -133,6 +133,16 @@ def diagnoses(trace: Trace) -> tuple[tuple[Span, Diagnosis], ...]:
 
 def _below(trace: Trace, span: Span) -> list[Span]:
     return [one for child in trace.children(span.id) for one in (child, *_below(trace, child))]
+
+
+def _rounds(models: Sequence[Span]) -> list[list[Span]]:
+    """Model calls, each with those that failed before it and were made again."""
+    rounds: list[list[Span]] = [[]]
+    for one in models:
+        rounds[-1].append(one)
+        if one.status != "error":
+            rounds.append([])
+    return rounds if rounds[-1] else rounds[:-1]
 
 
 def _covered(spans: Sequence[Span]) -> float:
