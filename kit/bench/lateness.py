@@ -8,7 +8,7 @@ from langchain_core.language_models.chat_models import BaseChatModel
 
 from kit.bench.remedies import call, catalog, deck_of
 from kit.core.law import Law, Spread
-from kit.core.timeout import Cause, diagnoses
+from kit.core.timeout import Cause, Diagnosis, diagnoses
 from kit.models.scripted import Line, ScriptedModel
 from kit.models.simulated import SimulatedModel
 from kit.patterns.topology import arranged
@@ -37,8 +37,8 @@ class Tried(NamedTuple):
     """`answer`, or the reason of its failure."""
     seconds: float
     """Virtual ones."""
-    diagnosis: str
-    """What the trace says of each time-out in it; empty where there was none."""
+    diagnoses: tuple[Diagnosis, ...]
+    """What the trace says of each time-out in it."""
 
 
 async def tried() -> list[Tried]:
@@ -53,8 +53,8 @@ async def _tried() -> list[Tried]:
             outcome, trace = await call(_team(cause, way), CASE)
             assert outcome.timing is not None
             ended = "answer" if outcome.kind == "answer" else outcome.reason
-            told = "\n".join(str(diagnosis) for _, diagnosis in diagnoses(trace))
-            rows.append(Tried(cause, way, ended, outcome.timing.ended - outcome.timing.started, told))
+            found = tuple(diagnosis for _, diagnosis in diagnoses(trace))
+            rows.append(Tried(cause, way, ended, outcome.timing.ended - outcome.timing.started, found))
     return rows
 
 

@@ -28,7 +28,7 @@ STOPGAP = Remedy(says="until then, race it with a quick twin", where="deck", key
 REMEDIES: Mapping[Cause, tuple[Remedy, ...]] = {
     "tool": (
         Remedy(
-            says="mend the tool, not the agent; meanwhile cut its calls off while there is time to answer from the rest",
+            says="mend the tool, not the agent, and cut its calls off while there is time to answer from the rest",
             where="card",
             keys=("tool_config.<tool>.timeout_ms",),
         ),
