@@ -25,6 +25,13 @@ def t_quantile(share: float, freedom: int) -> float:
     return float(special.stdtrit(freedom, share))
 
 
+def binomial_share(count: int, total: int, share: float) -> float:
+    """Chance of at most `count` hits of `total`, each with the same chance; `count` may be below 0."""
+    from scipy import special
+
+    return float(special.bdtr(count, total, share)) if count >= 0 else 0.0
+
+
 def coin_tail(heads: int, tosses: int) -> tuple[float, float]:
     """Chance of at most, and of exactly, so many heads in tosses of a fair coin."""
     from scipy import special

@@ -31,3 +31,8 @@ def mean(values: Sequence[float]) -> Interval:
         return Interval(middle, middle, middle)
     half = t_quantile((1 + LEVEL) / 2, n - 1) * statistics.stdev(values) / n**0.5
     return Interval(middle, middle - half, middle + half)
+
+
+def said(found: Interval, form: str = ".2f") -> str:
+    """As a table has it: the estimate, then the ends of its interval, each in this format."""
+    return f"{found.y:{form}} [{found.low:{form}}, {found.high:{form}}]"

@@ -11,19 +11,18 @@ from typing import Literal, NamedTuple, get_args
 from langchain_core.language_models.chat_models import BaseChatModel
 from langchain_core.messages import BaseMessage, ToolMessage
 
+from kit.bench.caller import NOBODY, caller
 from kit.bench.routing import RoutingKit
 from kit.compose.deck import Deck, DeckSettings
 from kit.core.card import AgentCard, Policy
-from kit.core.context import DynamicContext, InheritedContext, Principal, Session
+from kit.core.context import Session
 from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.clock import run_virtual
-from kit.runtime.context import RunContext, TurnState
-from kit.runtime.log import TurnLog
+from kit.runtime.context import RunContext
 from kit.runtime.team import Team, bind
 from kit.runtime.turn import Reply, Turn, run_turn
 
 Way = Literal["gather", "TaskGroup", "gather, exceptions returned"]
-_NOBODY = Principal(tenant_id="bench", user_id="bench")
 
 
 @dataclass(frozen=True)
@@ -87,17 +86,12 @@ def team(siblings: Sequence[Sibling], cap: int = 8, think: float = 0.0) -> Team:
 
 def alone(siblings: Sequence[Sibling], cap: int = 8) -> RunContext:
     """A caller's context with no turn around it, for calling `dispatch` and `fan_out` by hand on the running loop."""
-    bound = team(siblings, cap)
-    log = TurnLog("by-hand", asyncio.get_running_loop().time)
-    dynamic = DynamicContext(date="2026-11-01", user_id=_NOBODY.user_id, locale="en-US")
-    state = TurnState(log, bound.agents, dynamic, cap=cap, pattern="by hand", history=lambda _: ())
-    inherited = InheritedContext(principal=_NOBODY, episode_id="by-hand", locale="en-US")
-    return RunContext(state, inherited, log.new_span(), callees=frozenset(s.id for s in siblings), path=bound.root)
+    return caller(team(siblings, cap), [sibling.id for sibling in siblings], cap)
 
 
 def start(siblings: Sequence[Sibling], cap: int = 8, think: float = 0.0) -> Turn:
     """One turn that asks all of them, on the running loop; nothing of it is kept."""
-    return run_turn("Everything, please.", Session(id="siblings", principal=_NOBODY), RoutingKit(team(siblings, cap, think)))
+    return run_turn("Everything, please.", Session(id="siblings", principal=NOBODY), RoutingKit(team(siblings, cap, think)))
 
 
 async def exact(siblings: Sequence[Sibling], cap: int = 8, think: float = 0.0) -> Reply:
