@@ -1,4 +1,4 @@
-"""The SDK's client on the SDK's server in one process: messages cross as they are, without HTTP, JSON and a byte stream between."""
+"""The SDK's client on the SDK's server in one process: messages cross as they are, without HTTP, JSON and bytes between."""
 
 import asyncio
 from collections.abc import AsyncGenerator
