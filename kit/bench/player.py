@@ -41,13 +41,14 @@ class Player:
         self._plan, self._open = plan, opener
         self._stack = AsyncExitStack()
         self._kits: dict[tuple[str, str, str, bool], Kit] = {}
+        self._hosts: dict[tuple[str, str, str, bool, str], Kit] = {}
         self._lock = asyncio.Lock()
         subs = plan.deck.active_sub_agents(plan.deck.cards[plan.deck.settings.orchestrator])
         self._first = {card.id: card.tools[0] for card in subs if card.tools}
         self._tools = None if plan.grid.sub_agents == "world" else simulated_tools(plan.deck)
         self._store = ForgetfulStore()
         self._scorers = {name: SCORERS[name] for name in plan.grid.scorers}
-        self._kinds = plan.kinds
+        self._kinds, self._virtual, self._concurrency = plan.kinds, plan.virtual, plan.concurrency
 
     async def play(self, cells: Iterable[Cell], keep: Callable[[Done], object], go_on: Callable[[], bool] | None = None) -> None:
         """Plays cells, as many at a time as the plan says; `keep` gets each as it is done, in no order.
@@ -62,7 +63,7 @@ class Player:
                     return
                 keep(await self.cell(cell))
 
-        hands = [asyncio.ensure_future(hand()) for _ in range(self._plan.concurrency)]
+        hands = [asyncio.ensure_future(hand()) for _ in range(self._concurrency)]
         try:
             await asyncio.gather(*hands)
         finally:
@@ -75,16 +76,14 @@ class Player:
 
     async def cell(self, cell: Cell) -> Done:
         """Plays one cell: its case's turns one after the other, in a session of its own."""
-        grid, faults = self._plan.grid, self._plan.faults[cell.fault]
-        case = self._plan.cases[cell.case]
+        faults, case = self._plan.faults[cell.fault], self._plan.cases[cell.case]
         if faults:
             case = case.model_copy(update={"faults": (*case.faults, *map(str, faults))})
-        kit = await self._kit(cell, faults=bool(case.faults))
-        pattern = PATTERNS[cell.pattern]
+        host = await self.host(cell, faults=bool(case.faults))
         store = SqliteStore(":memory:") if case.live else self._store
-        host = replace(kit, team=kit.stages.team(pattern), store=store)
-        if grid.sub_agents == "stubs":
-            host = replace(host, team=host.team.with_agents({c.id: Stub(c) for c in host.team.orchestrator.sub_cards.values()}))
+        if case.live:
+            host = replace(host, store=store)
+        pattern = PATTERNS[cell.pattern]
         began, wall = time.process_time(), time.perf_counter()
         seen = await run_case(case, host, pattern, session=cell.key, repeat=cell.repeat, tools=self._first)
         spent, waited = time.process_time() - began, time.perf_counter() - wall
@@ -92,11 +91,22 @@ class Player:
         lines = [self._line(cell, case, *turn) for turn in zip(seen, records, strict=True)]
         costs = [record.cost for record in records if record.cost is not None]
         timing: dict[str, Any] = {"cell": cell.key, "wall_ms": round(1e3 * waited, 3)}
-        if self._plan.concurrency == 1:
+        if self._concurrency == 1:
             timing["cpu_ms"] = round(1e3 * spent, 3)
-        if not self._plan.virtual:
+        if not self._virtual:
             timing["turns"] = [_times(record) for record in records]
         return Done(cell.key, "".join(lines), json.dumps(timing) + "\n", sum(costs) if costs else None)
+
+    async def host(self, cell: Cell, *, faults: bool) -> Kit:
+        """The kit that a cell's turns run on, with the team of its pattern and a store that forgets."""
+        key = (cell.model, cell.prompt, cell.setting, faults, cell.pattern)
+        if key not in self._hosts:
+            kit = await self._kit(cell, faults=faults)
+            team = kit.stages.team(PATTERNS[cell.pattern])
+            if self._plan.grid.sub_agents == "stubs":
+                team = team.with_agents({card.id: Stub(card) for card in team.orchestrator.sub_cards.values()})
+            self._hosts[key] = replace(kit, team=team, store=self._store)
+        return self._hosts[key]
 
     async def _kit(self, cell: Cell, *, faults: bool) -> Kit:
         key = (cell.model, cell.prompt, cell.setting, faults)
@@ -134,7 +144,7 @@ class Player:
             "input_tokens": record.input_tokens,
             "output_tokens": record.output_tokens,
             "cost": record.cost,
-            **(_times(record) if self._plan.virtual else {}),
+            **(_times(record) if self._virtual else {}),
             "scores": {name: scorer(case, seen) for name, scorer in self._scorers.items()},
             "cell": cell.key,
         }
