@@ -3,7 +3,7 @@
 import asyncio
 import json
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import replace
 from typing import Any, Protocol, cast
@@ -23,6 +23,7 @@ from kit.compose.deck import Deck
 from kit.core.record import TurnRecord
 from kit.patterns import PATTERNS
 from kit.runtime.reply import Reply
+from kit.runtime.turn import run_turn
 from kit.stores.sqlite import SqliteStore
 from kit.tools.tool import Toolbox
 from kit.wire import Kit
@@ -37,16 +38,17 @@ class Opener(Protocol):
 class Player:
     """Opens each kit when its first cell comes; `close` closes them all. It belongs to one event loop."""
 
-    def __init__(self, plan: Plan, opener: Opener):
-        self._plan, self._open = plan, opener
+    def __init__(self, plan: Plan, opener: Opener, run: Callable[..., Awaitable[Reply]] = run_turn):
+        self._plan, self._open, self.run = plan, opener, run
         self._stack = AsyncExitStack()
         self._kits: dict[tuple[str, str, str, bool], Kit] = {}
         self._hosts: dict[tuple[str, str, str, bool, str], Kit] = {}
         self._lock = asyncio.Lock()
         subs = plan.deck.active_sub_agents(plan.deck.cards[plan.deck.settings.orchestrator])
-        self._first = {card.id: card.tools[0] for card in subs if card.tools}
-        self._tools = None if plan.grid.sub_agents == "world" else simulated_tools(plan.deck)
-        self._store = ForgetfulStore()
+        self._tools = {card.id: card.tools[0] for card in subs if card.tools}
+        self._toolbox = None if plan.grid.sub_agents == "world" else simulated_tools(plan.deck)
+        self.store = ForgetfulStore()
+        """Where the rollups of the turns are until their cells have taken them."""
         self._scorers = {name: SCORERS[name] for name in plan.grid.scorers}
         self._kinds, self._virtual, self._concurrency = plan.kinds, plan.virtual, plan.concurrency
 
@@ -80,12 +82,12 @@ class Player:
         if faults:
             case = case.model_copy(update={"faults": (*case.faults, *map(str, faults))})
         host = await self.host(cell, faults=bool(case.faults))
-        store = SqliteStore(":memory:") if case.live else self._store
+        store = SqliteStore(":memory:") if case.live else self.store
         if case.live:
             host = replace(host, store=store)
         pattern = PATTERNS[cell.pattern]
         began, wall = time.process_time(), time.perf_counter()
-        seen = await run_case(case, host, pattern, session=cell.key, repeat=cell.repeat, tools=self._first)
+        seen = await run_case(case, host, pattern, session=cell.key, repeat=cell.repeat, tools=self._tools, run=self.run)
         spent, waited = time.process_time() - began, time.perf_counter() - wall
         records = [self._record(store, reply) for _, reply in seen]
         lines = [self._line(cell, case, *turn) for turn in zip(seen, records, strict=True)]
@@ -105,7 +107,7 @@ class Player:
             team = kit.stages.team(PATTERNS[cell.pattern])
             if self._plan.grid.sub_agents == "stubs":
                 team = team.with_agents({card.id: Stub(card) for card in team.orchestrator.sub_cards.values()})
-            self._hosts[key] = replace(kit, team=team, store=self._store)
+            self._hosts[key] = replace(kit, team=team, store=self.store)
         return self._hosts[key]
 
     async def _kit(self, cell: Cell, *, faults: bool) -> Kit:
@@ -114,7 +116,7 @@ class Player:
             if key not in self._kits:
                 deck = self._plan.decks[cell.prompt, cell.setting]
                 deck = replace(deck, models=self._plan.deck.models)
-                opened = self._open(models=cell.model, deck=deck, faults=faults, tools=self._tools)
+                opened = self._open(models=cell.model, deck=deck, faults=faults, tools=self._toolbox)
                 self._kits[key] = await self._stack.enter_async_context(opened)
         return self._kits[key]
 
