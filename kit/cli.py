@@ -83,6 +83,7 @@ def _parser() -> argparse.ArgumentParser:
     grid.add_argument("plan", type=Path, metavar="FILE.yaml")
     grid.add_argument("--out", type=Path, help="folder of ledger and results (default: .kit/grids/<name>)")
     grid.add_argument("--workers", type=int, help="processes (default: one a core, for large simulated grids)")
+    grid.add_argument("--cost", action="store_true", help="play nothing: say what a cell costs beside its turn, in calls and CPU")
     grid.set_defaults(run=_grid)
 
     bench = commands.add_parser("bench", help="cost of a turn beside a hand-written loop, one interleaved run")
@@ -288,6 +289,11 @@ def _grid(arguments: Arguments) -> int:
 
     plan = read_plan(arguments.plan)
     settings = Settings.read().with_(store=":memory:", today="2026-11-01", **({"pace": 0.0} if plan.virtual else {}))
+    if arguments.cost:
+        from kit.bench.grid_cost import cell_costs, told
+
+        print(told(cell_costs(plan, partial(open_kit, settings))))
+        return 0
     folder = arguments.out or HOME / ".kit" / "grids" / plan.grid.name
     bar = Bar()
     try:

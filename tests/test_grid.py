@@ -1,16 +1,13 @@
 """A grid: every cell once, the same bytes however it was run, and bad input, limits and full disks as one sentence."""
 
-import cProfile
 import json
 import math
-import pstats
 import resource
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,22 +17,16 @@ import pytest
 from kit.bench.cell import cells
 from kit.bench.charts.frame import frame, load_frame
 from kit.bench.findings import found, report
-from kit.bench.forgetful import ForgetfulStore
 from kit.bench.grid import LEDGER, PROVENANCE, RESULTS, TIMINGS, Bar, Run, run_grid
+from kit.bench.grid_cost import CALLS, cell_costs
 from kit.bench.ledger import Done, Ledger
 from kit.bench.plan import HOME, Plan, read_plan
 from kit.bench.promotion import promote
 from kit.bench.results import read_results, routed, tidy
-from kit.bench.routing import Stub
 from kit.bench.statistics import wilson
 from kit.cli import main
-from kit.core.context import Session
 from kit.core.errors import DataError
-from kit.core.law import Part, Truth
-from kit.models.simulated import known
 from kit.patterns import PATTERNS
-from kit.runtime.clock import run_virtual
-from kit.runtime.turn import run_turn
 from kit.settings import Settings
 from kit.wire import open_kit
 
@@ -427,40 +418,20 @@ def test_the_bar_is_one_line_on_a_terminal(capsys: pytest.CaptureFixture[str], m
     assert shown.count("\n") == 1 and shown.endswith("\n") and "100 of 100 cells" in shown
 
 
-def calls_of(work: Callable[[], object]) -> int:
-    profile = cProfile.Profile()
-    profile.enable()
-    work()
-    profile.disable()
-    return int(pstats.Stats(profile).total_calls)  # type: ignore[attr-defined]
-
-
-def test_the_harness_adds_little_to_a_turn(tmp_path: Path) -> None:
-    """Python calls, which no other work on the machine can change: of two more repeats, less those of the bare turns."""
-    plans = {repeats: plan_of(tmp_path, repeats=repeats, sub_agents="stubs") for repeats in (1, 3)}
-    run_grid(plans[1], tmp_path / "warm", OPENER, 1)
-    grids = [calls_of(partial(run_grid, plan, tmp_path / str(repeats), OPENER, 1)) for repeats, plan in plans.items()]
-
-    async def bare() -> int:
-        plan = plans[1]
-        async with OPENER(models="simulated-test", deck=replace(plan.decks["deck", "wide"], models=plan.deck.models)) as kit:
-            team = kit.team.with_agents({card.id: Stub(card) for card in kit.team.orchestrator.sub_cards.values()})
-            host = replace(kit, team=team, store=ForgetfulStore())
-            profile = cProfile.Profile()
-            for number, case in enumerate((plan.cases[0], *plan.cases)):
-                ask = case.turns[0]
-                parts = tuple(Part(agent=agent, query=ask.queries.get(agent, ask.user)) for agent in ask.expected)
-                with known(Truth(case=f"{case.id}-0#1", parts=parts)):
-                    if number == 1:
-                        profile.enable()
-                    await run_turn(ask.user, Session(id=str(number), principal=case.principal), host, history=())
-            profile.disable()
-        return int(pstats.Stats(profile).total_calls)  # type: ignore[attr-defined]
-
-    cells_more = 2 * len(plans[1].cases)
-    harness = (grids[1] - grids[0]) / cells_more - run_virtual(bare()) / len(plans[1].cases)
-    print(f"harness: {harness:.0f} Python calls a cell")
-    assert 0 < harness < 600
+def test_the_harness_adds_little_to_a_turn_as_a_command_says_that_plays_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Python calls, which no other work on the machine can change."""
+    plan = plan_of(tmp_path, cases=[QUARTER])
+    [cost] = cell_costs(plan, OPENER, take=32, rounds=1)
+    print(cost)
+    assert 100 < cost.harness_calls < CALLS < cost.turn_calls
+    assert (
+        main(["grid", str(write(tmp_path, cases=[QUARTER], sub_agents="stubs")), "--cost", "--out", str(tmp_path / "out")]) == 0
+    )
+    assert f"at most {CALLS} Python calls: held" in capsys.readouterr().out and not (tmp_path / "out").exists()
+    with pytest.raises(DataError, match="case of one turn without faults"):
+        cell_costs(plan_of(tmp_path, cases=[{"file": "data/cases/partial.jsonl", "take": 2}]), OPENER)
 
 
 def test_the_grids_that_are_shipped_can_be_read() -> None:

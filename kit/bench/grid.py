@@ -58,7 +58,7 @@ def run_grid(plan: Plan, folder: Path, opener: Opener, workers: int | None = Non
         if todo:
             ledger.begin(json.dumps(provenance(plan)))
             play(plan, todo, opener, tally.keep, tally.go_on, workers)
-        _write(folder, wanted, ledger)
+        write(folder, wanted, ledger)
         return Run(folder, len(wanted), before, tally.done, tally.dollars)
     finally:
         ledger.close()
@@ -83,8 +83,8 @@ class _Tally:
         return self._limit is None or self.dollars < self._limit
 
 
-def _write(folder: Path, wanted: Iterable[Cell], ledger: Ledger) -> None:
-    """The files, each whole or not at all."""
+def write(folder: Path, wanted: Iterable[Cell], ledger: Ledger) -> None:
+    """The files of the finished cells, in order, each file whole or not at all. Raises DataError where there is no room."""
     order = [cell.key for cell in wanted]
     files = {RESULTS: "lines", TIMINGS: "timing"}
     try:

@@ -3,6 +3,7 @@
 import ast
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from functools import cached_property
 from typing import Any
 
 from kit.core.event import Event, ModelEnded
@@ -49,7 +50,7 @@ class Observed(Value):
     acknowledged: str | None = None
     """How the kit says it owned up to what failed."""
 
-    @property
+    @cached_property
     def called(self) -> tuple[str, ...]:
         """Whom the orchestrator wanted, guards applied; those over the cap are among them."""
         return tuple(dict.fromkeys([*self.invoked, *self.dropped]))

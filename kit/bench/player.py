@@ -3,7 +3,7 @@
 import asyncio
 import json
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import replace
 from typing import Any, Protocol, cast
@@ -23,6 +23,7 @@ from kit.compose.deck import Deck
 from kit.core.record import TurnRecord
 from kit.patterns import PATTERNS
 from kit.runtime.reply import Reply
+from kit.runtime.turn import run_turn
 from kit.stores.sqlite import SqliteStore
 from kit.tools.tool import Toolbox
 from kit.wire import Kit
@@ -37,17 +38,19 @@ class Opener(Protocol):
 class Player:
     """Opens each kit when its first cell comes; `close` closes them all. It belongs to one event loop."""
 
-    def __init__(self, plan: Plan, opener: Opener):
-        self._plan, self._open = plan, opener
+    def __init__(self, plan: Plan, opener: Opener, run: Callable[..., Awaitable[Reply]] = run_turn):
+        self._plan, self._open, self.run = plan, opener, run
         self._stack = AsyncExitStack()
         self._kits: dict[tuple[str, str, str, bool], Kit] = {}
+        self._hosts: dict[tuple[str, str, str, bool, str], Kit] = {}
         self._lock = asyncio.Lock()
         subs = plan.deck.active_sub_agents(plan.deck.cards[plan.deck.settings.orchestrator])
-        self._first = {card.id: card.tools[0] for card in subs if card.tools}
-        self._tools = None if plan.grid.sub_agents == "world" else simulated_tools(plan.deck)
-        self._store = ForgetfulStore()
+        self._tools = {card.id: card.tools[0] for card in subs if card.tools}
+        self._toolbox = None if plan.grid.sub_agents == "world" else simulated_tools(plan.deck)
+        self.store = ForgetfulStore()
+        """Where the rollups of the turns are until their cells have taken them."""
         self._scorers = {name: SCORERS[name] for name in plan.grid.scorers}
-        self._kinds = plan.kinds
+        self._kinds, self._virtual, self._concurrency = plan.kinds, plan.virtual, plan.concurrency
 
     async def play(self, cells: Iterable[Cell], keep: Callable[[Done], object], go_on: Callable[[], bool] | None = None) -> None:
         """Plays cells, as many at a time as the plan says; `keep` gets each as it is done, in no order.
@@ -62,7 +65,7 @@ class Player:
                     return
                 keep(await self.cell(cell))
 
-        hands = [asyncio.ensure_future(hand()) for _ in range(self._plan.concurrency)]
+        hands = [asyncio.ensure_future(hand()) for _ in range(self._concurrency)]
         try:
             await asyncio.gather(*hands)
         finally:
@@ -75,28 +78,37 @@ class Player:
 
     async def cell(self, cell: Cell) -> Done:
         """Plays one cell: its case's turns one after the other, in a session of its own."""
-        grid, faults = self._plan.grid, self._plan.faults[cell.fault]
-        case = self._plan.cases[cell.case]
+        faults, case = self._plan.faults[cell.fault], self._plan.cases[cell.case]
         if faults:
             case = case.model_copy(update={"faults": (*case.faults, *map(str, faults))})
-        kit = await self._kit(cell, faults=bool(case.faults))
+        host = await self.host(cell, faults=bool(case.faults))
+        store = SqliteStore(":memory:") if case.live else self.store
+        if case.live:
+            host = replace(host, store=store)
         pattern = PATTERNS[cell.pattern]
-        store = SqliteStore(":memory:") if case.live else self._store
-        host = replace(kit, team=kit.stages.team(pattern), store=store)
-        if grid.sub_agents == "stubs":
-            host = replace(host, team=host.team.with_agents({c.id: Stub(c) for c in host.team.orchestrator.sub_cards.values()}))
         began, wall = time.process_time(), time.perf_counter()
-        seen = await run_case(case, host, pattern, session=cell.key, repeat=cell.repeat, tools=self._first)
+        seen = await run_case(case, host, pattern, session=cell.key, repeat=cell.repeat, tools=self._tools, run=self.run)
         spent, waited = time.process_time() - began, time.perf_counter() - wall
         records = [self._record(store, reply) for _, reply in seen]
         lines = [self._line(cell, case, *turn) for turn in zip(seen, records, strict=True)]
         costs = [record.cost for record in records if record.cost is not None]
         timing: dict[str, Any] = {"cell": cell.key, "wall_ms": round(1e3 * waited, 3)}
-        if self._plan.concurrency == 1:
+        if self._concurrency == 1:
             timing["cpu_ms"] = round(1e3 * spent, 3)
-        if not self._plan.virtual:
+        if not self._virtual:
             timing["turns"] = [_times(record) for record in records]
         return Done(cell.key, "".join(lines), json.dumps(timing) + "\n", sum(costs) if costs else None)
+
+    async def host(self, cell: Cell, *, faults: bool) -> Kit:
+        """The kit that a cell's turns run on, with the team of its pattern and a store that forgets."""
+        key = (cell.model, cell.prompt, cell.setting, faults, cell.pattern)
+        if key not in self._hosts:
+            kit = await self._kit(cell, faults=faults)
+            team = kit.stages.team(PATTERNS[cell.pattern])
+            if self._plan.grid.sub_agents == "stubs":
+                team = team.with_agents({card.id: Stub(card) for card in team.orchestrator.sub_cards.values()})
+            self._hosts[key] = replace(kit, team=team, store=self.store)
+        return self._hosts[key]
 
     async def _kit(self, cell: Cell, *, faults: bool) -> Kit:
         key = (cell.model, cell.prompt, cell.setting, faults)
@@ -104,7 +116,7 @@ class Player:
             if key not in self._kits:
                 deck = self._plan.decks[cell.prompt, cell.setting]
                 deck = replace(deck, models=self._plan.deck.models)
-                opened = self._open(models=cell.model, deck=deck, faults=faults, tools=self._tools)
+                opened = self._open(models=cell.model, deck=deck, faults=faults, tools=self._toolbox)
                 self._kits[key] = await self._stack.enter_async_context(opened)
         return self._kits[key]
 
@@ -134,7 +146,7 @@ class Player:
             "input_tokens": record.input_tokens,
             "output_tokens": record.output_tokens,
             "cost": record.cost,
-            **(_times(record) if self._plan.virtual else {}),
+            **(_times(record) if self._virtual else {}),
             "scores": {name: scorer(case, seen) for name, scorer in self._scorers.items()},
             "cell": cell.key,
         }

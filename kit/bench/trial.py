@@ -1,6 +1,6 @@
 """One case on one kit: the real turn, with the conversation, the faults and the sub-agents' words that the case tells of."""
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar, cast
 
@@ -30,14 +30,15 @@ async def run_case(
     names: Mapping[str, str] | None = None,
     repeat: int = 0,
     tools: Mapping[str, str] | None = None,
+    run: Callable[..., Awaitable[Reply]] = run_turn,
 ) -> list[tuple[Observed, Reply]]:
     """Plays the scored turns of a case, in order; what was seen of each, and its whole reply.
 
     Earlier turns are told as history, with the replies the case holds; of a `live` case the store remembers them. `session`
     names the session, where one store sees the same case more than once; `names` maps card ids to those of the case file.
     Simulated models are told what is right: their draws are those of case, turn and `repeat`, and an agent calls the one of
-    `tools` (card id -> tool) that is its own. Faults need a kit opened with them. Raises FaultError or UnknownId for a fault
-    that this kit cannot have.
+    `tools` (card id -> tool) that is its own. `run` starts a turn, as run_turn does. Faults need a kit opened with them.
+    Raises FaultError or UnknownId for a fault that this kit cannot have.
     """
     cards = {name: card for card, name in (names or {}).items()}
     host = planted(kit, case, cards)
@@ -51,8 +52,8 @@ async def run_case(
             called = tuple(cards.get(agent, agent) for agent in ask.expected) or called
         else:
             before = None if case.live else tuple(history)
-            with injected(faults), known(_truth(f"{case.id}-{place}#{repeat}", ask, cards, tools or {})):
-                turn = run_turn(ask.user, owner, host, pattern, cap=cap, history=before, in_play=None if case.live else called)
+            with injected(faults), known(truth_of(f"{case.id}-{place}#{repeat}", ask, cards, tools or {})):
+                turn = run(ask.user, owner, host, pattern, cap=cap, history=before, in_play=None if case.live else called)
             reply = await turn
             called = reply.routing.invoked or called
             seen.append((observed(reply.events, place, names), reply))
@@ -62,7 +63,8 @@ async def run_case(
     return seen
 
 
-def _truth(name: str, ask: Ask, cards: Mapping[str, str], tools: Mapping[str, str]) -> Truth:
+def truth_of(name: str, ask: Ask, cards: Mapping[str, str], tools: Mapping[str, str]) -> Truth:
+    """What is right for one turn; `cards` maps names of the case file to card ids, `tools` card ids to the tool each needs."""
     agents = {agent: cards.get(agent, agent) for agent in ask.expected}
     parts = (Part(agent=card, query=ask.queries.get(agent, ask.user), tool=tools.get(card)) for agent, card in agents.items())
     return Truth(case=name, parts=tuple(parts))
