@@ -251,12 +251,6 @@ def _sinks(settings: Settings) -> tuple[Sink, ...]:
     if settings.has_opik:
         from kit.runtime.opik_sink import open_opik
 
-        sinks.append(
-            open_opik(
-                url=settings.opik_url,
-                api_key=settings.opik_api_key,
-                workspace=settings.opik_workspace,
-                project=settings.opik_project,
-            )
-        )
+        opik = open_opik(settings.opik_url, settings.opik_api_key, settings.opik_workspace, settings.opik_project)
+        sinks += [opik] if opik else []
     return tuple(sinks)

@@ -10,12 +10,16 @@ from typing import Any, cast
 
 
 class OpikStub(ThreadingHTTPServer):
-    """What arrived: `traces` and `spans` by id, as the last write left them; `calls` as (method, path, headers)."""
+    """What arrived: `traces` and `spans` by id, as the last write left them; `calls` as (method, path, headers).
+
+    Asked for /api/fall-silent, it takes connections from then on and answers nothing.
+    """
 
     daemon_threads = True
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
+        self.silent, self.over = False, threading.Event()
         self.traces: dict[str, dict[str, Any]] = {}
         self.spans: dict[str, dict[str, Any]] = {}
         self.calls: list[tuple[str, str, dict[str, str]]] = []
@@ -53,6 +57,11 @@ class _Handler(BaseHTTPRequestHandler):
         if self.headers.get("Content-Encoding") == "gzip":
             raw = gzip.decompress(raw)
         path = self.path.partition("?")[0]
+        if stub.silent:
+            stub.over.wait()
+            self.close_connection = True
+            return
+        stub.silent = path.endswith("/fall-silent")
         with stub.lock:
             stub.calls.append((self.command, path, dict(self.headers.items())))
         status, answer = stub.answer(self.command, path, json.loads(raw or b"{}"))
@@ -78,6 +87,7 @@ def opik_stub() -> Generator[OpikStub]:
     try:
         yield stub
     finally:
+        stub.over.set()
         stub.shutdown()
         stub.server_close()
         thread.join(5)
