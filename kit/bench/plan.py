@@ -88,6 +88,8 @@ class Plan:
     faults: Mapping[str, tuple[Fault, ...]]
     decks: Mapping[tuple[str, str], Deck]
     """(prompt, setting) -> the deck it is."""
+    traces: Path | None = None
+    """The store that every turn is kept in; None keeps none."""
 
     @property
     def specs(self) -> dict[str, ModelSpec]:

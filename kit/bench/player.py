@@ -46,6 +46,7 @@ class Player:
         self._first = {card.id: card.tools[0] for card in subs if card.tools}
         self._tools = None if plan.grid.sub_agents == "world" else simulated_tools(plan.deck)
         self._store = ForgetfulStore()
+        self._traces = SqliteStore(plan.traces) if plan.traces else None
         self._scorers = {name: SCORERS[name] for name in plan.grid.scorers}
         self._kinds = plan.kinds
 
@@ -72,6 +73,8 @@ class Player:
 
     async def close(self) -> None:
         await self._stack.aclose()
+        if self._traces is not None:
+            self._traces.close()
 
     async def cell(self, cell: Cell) -> Done:
         """Plays one cell: its case's turns one after the other, in a session of its own."""
@@ -90,6 +93,9 @@ class Player:
         spent, waited = time.process_time() - began, time.perf_counter() - wall
         records = [self._record(store, reply) for _, reply in seen]
         lines = [self._line(cell, case, *turn) for turn in zip(seen, records, strict=True)]
+        if self._traces is not None:
+            for (_, reply), record in zip(seen, records, strict=True):
+                self._traces.end_turn(record, reply.events, ())
         costs = [record.cost for record in records if record.cost is not None]
         timing: dict[str, Any] = {"cell": cell.key, "wall_ms": round(1e3 * waited, 3)}
         if self._plan.concurrency == 1:
