@@ -40,9 +40,12 @@ class Lab:
 
 
 def trace_home(settings: Settings) -> str:
-    """Where the turns of kits opened with these settings are kept, and who else gets a copy; a silent server is asked once."""
+    """Where turns go that are played with these settings, and who gets a copy: what every notebook says first.
+
+    Two lines. Asks a configured server whether it is there, 1 s at worst; imports nothing of Opik's.
+    """
     kept = "in memory, until the kit is closed" if settings.store == ":memory:" else f"in {settings.store}"
-    told = f"Traces: every turn is kept {kept}; turns repeated for a measurement leave their figures alone."
+    told = f"Traces: turns of kits opened with these settings are kept {kept}."
     if not settings.has_opik:
         return f"{told}\nOpik: not configured (OPIK_URL_OVERRIDE or OPIK_API_KEY), nothing is sent."
     from kit.runtime.opik_sink import answers, project_url

@@ -103,6 +103,7 @@ def trace_ids(sent: Sent) -> dict[str, dict[str, Any]]:
     return {key: rows[trace["metadata"]["turn_id"]] for key, trace in sent.stub.traces.items()}
 
 
+@pytest.mark.req("SAT-22")
 def test_agents_as_tools_and_the_gateway_are_scored_for_quality_and_policy_in_one_experiment(sent: Sent) -> None:
     told = {(row["pattern"], name) for row in sent.rows for name, value in row["scores"].items() if value is not None}
     assert told >= {(way, name) for way in ("mediated", "classifier_gateway") for name in ("response_quality", "policy")}
@@ -116,7 +117,10 @@ def test_agents_as_tools_and_the_gateway_are_scored_for_quality_and_policy_in_on
     assert quality.difference.items == policy.difference.items == len(sent.plan.cases)
     assert quality.difference.low <= quality.difference.value <= quality.difference.high
     assert quality.after.value > quality.before.value, "a gateway answers two agents at most"
-    assert policy.verdict in ("better", "worse", "not distinguishable") and policy.difference.low < policy.difference.high
+    assert policy.difference.low < policy.difference.high
+    kept = {(row["case"], row["pattern"]): row["scores"]["policy"] for row in sent.rows}
+    assert {kept["injection-told-01", way] for way in cases} == {0.0}, "the stand-in quotes what its data told it to say"
+    assert kept["mixed-2-001", "mediated"] == 1.0
 
 
 def test_the_cases_are_one_data_set_and_sending_them_again_adds_nothing(sent: Sent) -> None:
@@ -226,12 +230,6 @@ def test_a_dead_server_costs_under_three_seconds_and_is_said_once(
     assert len(caplog.records) == 1
     assert capsys.readouterr().out.splitlines()[-1].startswith("Opik: no server answers. The traces are in ")
     assert read_results(tmp_path / "out")
-
-
-def test_where_traces_go_without_opik() -> None:
-    first, second = trace_home(Settings(store="/data/kit.db")).splitlines()
-    assert "every turn is kept in /data/kit.db" in first and second.startswith("Opik: not configured")
-    assert "in memory, until the kit is closed" in trace_home(Settings(store=":memory:"))
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ The siblings are simulated: each takes its seconds, then answers or raises. Comp
 """
 
 import asyncio
+import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, get_args
@@ -11,13 +12,14 @@ from typing import Literal, NamedTuple, get_args
 from langchain_core.language_models.chat_models import BaseChatModel
 from langchain_core.messages import BaseMessage, ToolMessage
 
-from kit.bench.routing import RoutingKit
+from kit.bench.routing import kept_by
 from kit.compose.deck import Deck, DeckSettings
 from kit.core.card import AgentCard, Policy
 from kit.core.context import DynamicContext, InheritedContext, Principal, Session
 from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.clock import run_virtual
 from kit.runtime.context import RunContext, TurnState
+from kit.runtime.host import Host
 from kit.runtime.log import TurnLog
 from kit.runtime.team import Team, bind
 from kit.runtime.turn import Reply, Turn, run_turn
@@ -95,9 +97,10 @@ def alone(siblings: Sequence[Sibling], cap: int = 8) -> RunContext:
     return RunContext(state, inherited, log.new_span(), callees=frozenset(s.id for s in siblings), path=bound.root)
 
 
-def start(siblings: Sequence[Sibling], cap: int = 8, think: float = 0.0) -> Turn:
-    """One turn that asks all of them, on the running loop; nothing of it is kept."""
-    return run_turn("Everything, please.", Session(id="siblings", principal=_NOBODY), RoutingKit(team(siblings, cap, think)))
+def start(siblings: Sequence[Sibling], cap: int = 8, think: float = 0.0, keep: Host | None = None) -> Turn:
+    """One turn that asks all of them, on the running loop, kept where `keep` keeps its turns; None keeps nothing."""
+    session = Session(id=f"siblings-{uuid.uuid4().hex}", principal=_NOBODY)
+    return run_turn("Everything, please.", session, kept_by(keep, team(siblings, cap, think)))
 
 
 async def exact(siblings: Sequence[Sibling], cap: int = 8, think: float = 0.0) -> Reply:
