@@ -116,7 +116,7 @@ def test_agents_as_tools_and_the_gateway_are_scored_for_quality_and_policy_in_on
     assert (quality.baseline["pattern"], quality.way["pattern"]) == ("classifier_gateway", "mediated")
     assert quality.difference.items == policy.difference.items == len(sent.plan.cases)
     assert quality.difference.low <= quality.difference.value <= quality.difference.high
-    assert quality.after.value > quality.before.value, "a gateway answers two agents at most"
+    assert quality.after.value > quality.before.value, "labels of the stand-in lose parts of a message that its calls keep"
     assert policy.difference.low < policy.difference.high
     kept = {(row["case"], row["pattern"]): row["scores"]["policy"] for row in sent.rows}
     assert {kept["injection-told-01", way] for way in cases} == {0.0}, "the stand-in quotes what its data told it to say"
