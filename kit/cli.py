@@ -82,6 +82,7 @@ def _parser() -> argparse.ArgumentParser:
     grid = commands.add_parser("grid", help="models x prompts x patterns x cases as a file says; goes on where it was stopped")
     grid.add_argument("plan", type=Path, metavar="FILE.yaml")
     grid.add_argument("--out", type=Path, help="folder of ledger and results (default: .kit/grids/<name>)")
+    grid.add_argument("--traces", action="store_true", help="keep every turn in traces.db of that folder; always so with Opik")
     grid.add_argument("--workers", type=int, help="processes (default: one a core, for large simulated grids)")
     grid.add_argument("--cost", action="store_true", help="play nothing: say what a cell costs beside its turn, in calls and CPU")
     grid.set_defaults(run=_grid)
@@ -279,27 +280,29 @@ def _bench(arguments: Arguments) -> int:
 
 
 def _grid(arguments: Arguments) -> int:
-    from functools import partial
-
     from kit.bench.findings import report
     from kit.bench.grid import Bar, run_grid
     from kit.bench.plan import read_plan
+    from kit.lab import Lab
     from kit.settings import HOME, Settings
-    from kit.wire import open_kit
 
     plan = read_plan(arguments.plan)
-    settings = Settings.read().with_(store=":memory:", today="2026-11-01", **({"pace": 0.0} if plan.virtual else {}))
+    lab = Lab(Settings.read().with_(**({"pace": 0.0} if plan.virtual else {})))
     if arguments.cost:
         from kit.bench.grid_cost import cell_costs, told
 
-        print(told(cell_costs(plan, partial(open_kit, settings))))
+        print(told(cell_costs(plan, lab)))
         return 0
     folder = arguments.out or HOME / ".kit" / "grids" / plan.grid.name
     bar = Bar()
     try:
-        run = run_grid(plan, folder, partial(open_kit, settings), arguments.workers, bar)
+        run = run_grid(plan, folder, lab, arguments.workers, bar, traces=arguments.traces or lab.has_opik)
     finally:
         bar.end()
     print(report(plan, run), end="")
     print(f"\n{run.done:,} cells played, {run.before:,} were there; results in {folder}")
+    if lab.has_opik:
+        from kit.bench.experiment import copied
+
+        print(copied(plan, run, lab.opik()))
     return 0 if run.complete else 1

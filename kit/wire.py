@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import httpx
 from langchain_core.tools import BaseTool
@@ -39,6 +40,9 @@ from kit.upstream.faults import by_header, lines_by_header
 from kit.upstream.support_service import support_app
 from kit.upstream.transport import StreamingASGITransport
 from kit.upstream.world import load_world
+
+if TYPE_CHECKING:
+    from kit.runtime.opik_sink import OpikSink
 
 
 @dataclass(frozen=True)
@@ -242,21 +246,21 @@ def open_store(path: str) -> Store:
     return SqliteStore(path)
 
 
+def open_opik(settings: Settings) -> "OpikSink | None":
+    """Opik as these settings name it; None, without importing its SDK, where they name none or it does not answer."""
+    if not settings.has_opik:
+        return None
+    from kit.runtime.opik_sink import open_opik
+
+    return open_opik(settings.opik_url, settings.opik_api_key, settings.opik_workspace, settings.opik_project)
+
+
 def _sinks(settings: Settings) -> tuple[Sink, ...]:
     sinks: list[Sink] = []
     if settings.otlp_endpoint:
         from kit.runtime.otel_sink import OtelSink
 
         sinks.append(OtelSink(endpoint=settings.otlp_endpoint))
-    if settings.has_opik:
-        from kit.runtime.opik_sink import open_opik
-
-        sinks.append(
-            open_opik(
-                url=settings.opik_url,
-                api_key=settings.opik_api_key,
-                workspace=settings.opik_workspace,
-                project=settings.opik_project,
-            )
-        )
+    if opik := open_opik(settings):
+        sinks.append(opik)
     return tuple(sinks)

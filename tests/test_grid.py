@@ -13,21 +13,29 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from kit.bench.cell import cells
 from kit.bench.charts.frame import frame, load_frame
 from kit.bench.findings import found, report
-from kit.bench.grid import LEDGER, PROVENANCE, RESULTS, TIMINGS, Bar, Run, run_grid
+from kit.bench.grid import LEDGER, PROVENANCE, RESULTS, TIMINGS, TRACES, Bar, Run, run_grid
 from kit.bench.grid_cost import CALLS, cell_costs
 from kit.bench.ledger import Done, Ledger
 from kit.bench.plan import HOME, Plan, read_plan
 from kit.bench.promotion import promote
 from kit.bench.results import read_results, routed, tidy
+from kit.bench.simulated_tools import simulated_tools
 from kit.bench.statistics import wilson
+from kit.bench.trial import turn_id
 from kit.cli import main
 from kit.core.errors import DataError
+from kit.core.trace import trace_of
 from kit.patterns import PATTERNS
+from kit.runtime.agent import LLMAgent
+from kit.runtime.ask import ask_tool
+from kit.runtime.clock import run_virtual
 from kit.settings import Settings
+from kit.stores.sqlite import SqliteStore
 from kit.wire import open_kit
 
 OPENER = partial(open_kit, Settings(store=":memory:", pace=0.0, today="2026-11-01"))
@@ -192,7 +200,7 @@ def test_the_failsafe_is_taken_apart_at_the_rates_of_the_law(tmp_path: Path) -> 
     assert [v.verdict for v in verdicts if v.scorer == "exact"] == ["better"]
 
 
-@pytest.mark.req("SAT-12", "PC1-NFR-1", "SO-18")
+@pytest.mark.req("SAT-12", "PC1-NFR-1")
 def test_every_turn_has_its_times_tokens_and_cost_and_a_price_makes_dollars(tmp_path: Path) -> None:
     spec = {
         "provider": "simulated",
@@ -214,6 +222,39 @@ def test_every_turn_has_its_times_tokens_and_cost_and_a_price_makes_dollars(tmp_
     calls = {pattern: sum(row["model_calls"] for row in mine) for pattern, mine in by.items()}
     assert tokens["direct"] < tokens["mediated"], "nobody reads the answers again"
     assert tokens["monolith"] / calls["monolith"] > 2 * tokens["direct"] / calls["direct"], "one agent reads every tool and block"
+
+
+async def weights(plan: Plan, pattern: str) -> dict[str, int]:
+    """Agent -> characters of its prompt, as far as every request shares it, and of the schemas of its tools."""
+    async with OPENER(models="simulated-test", deck=plan.decks["deck", "wide"], tools=simulated_tools(plan.deck)) as kit:
+        agents = [agent for agent in kit.stages.team(PATTERNS[pattern]).agents.values() if isinstance(agent, LLMAgent)]
+        return {agent.card.id: len(agent.prompt.prefix) + len(json.dumps(schemas(agent))) for agent in agents}
+
+
+def schemas(agent: LLMAgent) -> list[dict[str, Any]]:
+    own = [convert_to_openai_tool(tool) for tool in agent.tools.values()]
+    return own + [ask_tool(card) for card in agent.sub_cards.values()]
+
+
+@pytest.mark.req("SO-18")
+def test_prompt_tokens_are_those_of_prompt_message_and_tool_schemas_of_one_large_agent_or_of_narrow_ones(tmp_path: Path) -> None:
+    law = {"provider": "simulated", "law": {"latency": {"median": 1.0}}}
+    take = [{"file": "data/cases/mixed.jsonl", "take": 1}]
+    plan = plan_of(tmp_path, specs={"simulated-test": law}, patterns=["mediated", "monolith"], cases=take)
+    run_grid(plan, tmp_path / "out", OPENER, 1, traces=True)
+    store = SqliteStore(tmp_path / "out" / TRACES)
+    said, first = len(plan.cases[0].turns[0].user), dict[str, dict[str, int]]()
+    for row in read_results(tmp_path / "out"):
+        events = store.events(turn_id(row["cell"], 0))
+        calls = [span for span in trace_of(events).spans if span.kind == "model"]
+        assert row["input_tokens"] == sum(call.usage.input_tokens for call in calls)
+        first[row["pattern"]] = {call.agent: call.usage.input_tokens for call in reversed(calls)}
+        weight = run_virtual(weights(plan, row["pattern"]))
+        for agent, read in first[row["pattern"]].items():
+            assert weight[agent] + said < 4 * read < weight[agent] + said + 1000, "the rest is of its own request: date, user"
+    store.close()
+    (large,), narrow = first["monolith"].values(), [read for agent, read in first["mediated"].items() if agent != "orchestrator"]
+    assert len(narrow) == 2 and large > 4 * max(narrow)
 
 
 @pytest.mark.req("PC2-NFR-3")

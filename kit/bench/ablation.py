@@ -7,12 +7,13 @@ from typing import NamedTuple
 from langchain_core.messages import BaseMessage, ToolMessage
 
 from kit.bench.parity import Scenario, run_scenario
-from kit.bench.routing import RoutingKit, Stub
+from kit.bench.routing import Stub, kept_by
 from kit.compose.deck import Deck, DeckSettings
 from kit.compose.parts import Guards
 from kit.core.card import AgentCard
 from kit.core.event import Guarded
 from kit.models.scripted import Line, ScriptedModel
+from kit.runtime.host import Host
 from kit.runtime.team import Team, bind
 
 GUARDS = tuple(Guards.model_fields)
@@ -72,22 +73,30 @@ def erring_team(scenario: Scenario, agents: Sequence[str]) -> Team:
 
 
 async def trials(
-    scenarios: Sequence[Scenario], settings: Mapping[str, Guards], agents: Sequence[str], team: Team | None = None
+    scenarios: Sequence[Scenario],
+    settings: Mapping[str, Guards],
+    agents: Sequence[str],
+    team: Team | None = None,
+    keep: Host | None = None,
 ) -> list[Trial]:
-    """Every scenario under every setting, over stub sub-agents. `team` routes by itself; None errs as each scenario says."""
+    """Every scenario under every setting, over stub sub-agents. `team` routes by itself; None errs as each scenario says.
+
+    The turns are kept where `keep` keeps its own; None keeps nothing.
+    """
     found: list[Trial] = []
-    store = RoutingKit(team or erring_team(scenarios[0], agents)).store
+    first = kept_by(keep, team or erring_team(scenarios[0], agents))
     for scenario in scenarios:
         bound = team or erring_team(scenario, agents)
         bound = bound.with_agents({card.id: Stub(card) for card in bound.orchestrator.sub_cards.values()})
         for name, guards in settings.items():
-            kit = RoutingKit(_guarded(bound, guards), store)
+            kit = replace(first, team=_guarded(bound, guards))
             verdict, reply = await run_scenario(scenario, kit)
             bodies = [event.body for event in reply.events if isinstance(event.body, Guarded)]
             acted = tuple((body.guard, body.action, body.reason) for body in bodies)
             calls = reply.usage.model_calls
             found.append(Trial(name, scenario.id, scenario.category, verdict.agents_right, verdict.right, calls, acted))
-    store.close()
+    if keep is None:
+        first.store.close()
     return found
 
 

@@ -4,7 +4,7 @@ import json
 import sys
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kit.bench.cell import Cell, cells
@@ -16,6 +16,7 @@ from kit.bench.provenance import provenance
 from kit.core.errors import DataError
 
 RESULTS, TIMINGS, PROVENANCE, LEDGER = "results.jsonl", "timings.jsonl", "provenance.json", "ledger.db"
+TRACES = "traces.db"
 Progress = Callable[[int, int], object]
 """Told how many cells are done, and of how many."""
 
@@ -39,12 +40,21 @@ class Run:
         return self.before + self.done == self.total
 
 
-def run_grid(plan: Plan, folder: Path, opener: Opener, workers: int | None = None, progress: Progress | None = None) -> Run:
+def run_grid(
+    plan: Plan,
+    folder: Path,
+    opener: Opener,
+    workers: int | None = None,
+    progress: Progress | None = None,
+    *,
+    traces: bool = False,
+) -> Run:
     """Plays the cells that are not in the folder's ledger yet, and writes results.jsonl, timings.jsonl and provenance.json.
 
     The bytes of results.jsonl depend on the plan alone, provided its models are simulated or the stand-in: not on when, in how
     many processes, how many at a time or in how many runs its cells were played. It is written when the run ends, whole or at a
-    limit, from all finished cells. Blocks; call it in a thread where a loop runs.
+    limit, from all finished cells. With `traces`, every turn it plays is kept in traces.db, a store like the app's.
+    Blocks; call it in a thread where a loop runs.
     Raises DataError when the ledger or a file cannot be written, and whatever opening a kit raises.
     """
     ledger = Ledger(folder / LEDGER)
@@ -57,7 +67,7 @@ def run_grid(plan: Plan, folder: Path, opener: Opener, workers: int | None = Non
         tally = _Tally(ledger, len(wanted), before, spent, plan.grid.limits.dollars, progress)
         if todo:
             ledger.begin(json.dumps(provenance(plan)))
-            play(plan, todo, opener, tally.keep, tally.go_on, workers)
+            play(replace(plan, traces=folder / TRACES) if traces else plan, todo, opener, tally.keep, tally.go_on, workers)
         write(folder, wanted, ledger)
         return Run(folder, len(wanted), before, tally.done, tally.dollars)
     finally:

@@ -49,6 +49,7 @@ class Player:
         self._toolbox = None if plan.grid.sub_agents == "world" else simulated_tools(plan.deck)
         self.store = ForgetfulStore()
         """Where the rollups of the turns are until their cells have taken them."""
+        self._traces = SqliteStore(plan.traces) if plan.traces else None
         self._scorers = {name: SCORERS[name] for name in plan.grid.scorers}
         self._kinds, self._virtual, self._concurrency = plan.kinds, plan.virtual, plan.concurrency
 
@@ -75,6 +76,8 @@ class Player:
 
     async def close(self) -> None:
         await self._stack.aclose()
+        if self._traces is not None:
+            self._traces.close()
 
     async def cell(self, cell: Cell) -> Done:
         """Plays one cell: its case's turns one after the other, in a session of its own."""
@@ -91,6 +94,9 @@ class Player:
         spent, waited = time.process_time() - began, time.perf_counter() - wall
         records = [self._record(store, reply) for _, reply in seen]
         lines = [self._line(cell, case, *turn) for turn in zip(seen, records, strict=True)]
+        if self._traces is not None:
+            for (_, reply), record in zip(seen, records, strict=True):
+                self._traces.end_turn(record, reply.events, ())
         costs = [record.cost for record in records if record.cost is not None]
         timing: dict[str, Any] = {"cell": cell.key, "wall_ms": round(1e3 * waited, 3)}
         if self._concurrency == 1:

@@ -59,6 +59,11 @@ class RoutingKit:
     today: str = "2026-11-01"
 
 
+def kept_by(host: Host | None, team: Team) -> RoutingKit:
+    """A kit for this team whose turns are kept, and copied, where those of `host` are; None keeps nothing."""
+    return RoutingKit(team) if host is None else RoutingKit(team, host.store, host.recorder)
+
+
 @dataclass(frozen=True)
 class Catalog:
     """Sub-agents to route to; `names` maps card ids back to the catalogue's own ids."""

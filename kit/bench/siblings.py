@@ -4,6 +4,7 @@ The siblings are simulated: each takes its seconds, then answers or raises. Comp
 """
 
 import asyncio
+import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, get_args
@@ -12,13 +13,14 @@ from langchain_core.language_models.chat_models import BaseChatModel
 from langchain_core.messages import BaseMessage, ToolMessage
 
 from kit.bench.caller import NOBODY, caller
-from kit.bench.routing import RoutingKit
+from kit.bench.routing import kept_by
 from kit.compose.deck import Deck, DeckSettings
 from kit.core.card import AgentCard, Policy
 from kit.core.context import Session
 from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.clock import run_virtual
 from kit.runtime.context import RunContext
+from kit.runtime.host import Host
 from kit.runtime.team import Team, bind
 from kit.runtime.turn import Reply, Turn, run_turn
 
@@ -89,9 +91,10 @@ def alone(siblings: Sequence[Sibling], cap: int = 8) -> RunContext:
     return caller(team(siblings, cap), [sibling.id for sibling in siblings], cap)
 
 
-def start(siblings: Sequence[Sibling], cap: int = 8, think: float = 0.0) -> Turn:
-    """One turn that asks all of them, on the running loop; nothing of it is kept."""
-    return run_turn("Everything, please.", Session(id="siblings", principal=NOBODY), RoutingKit(team(siblings, cap, think)))
+def start(siblings: Sequence[Sibling], cap: int = 8, think: float = 0.0, keep: Host | None = None) -> Turn:
+    """One turn that asks all of them, on the running loop, kept where `keep` keeps its turns; None keeps nothing."""
+    session = Session(id=f"siblings-{uuid.uuid4().hex}", principal=NOBODY)
+    return run_turn("Everything, please.", session, kept_by(keep, team(siblings, cap, think)))
 
 
 async def exact(siblings: Sequence[Sibling], cap: int = 8, think: float = 0.0) -> Reply:

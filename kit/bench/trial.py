@@ -35,7 +35,8 @@ async def run_case(
     """Plays the scored turns of a case, in order; what was seen of each, and its whole reply.
 
     Earlier turns are told as history, with the replies the case holds; of a `live` case the store remembers them. `session`
-    names the session, where one store sees the same case more than once; `names` maps card ids to those of the case file.
+    names the session and its turns (`turn_id`), where one store sees the same case more than once; `names` maps card ids to
+    those of the case file.
     Simulated models are told what is right: their draws are those of case, turn and `repeat`, and an agent calls the one of
     `tools` (card id -> tool) that is its own. `run` starts a turn, as run_turn does. Faults need a kit opened with them.
     Raises FaultError or UnknownId for a fault that this kit cannot have.
@@ -51,9 +52,10 @@ async def run_case(
         if ask.skip:
             called = tuple(cards.get(agent, agent) for agent in ask.expected) or called
         else:
-            before = None if case.live else tuple(history)
             with injected(faults), known(truth_of(f"{case.id}-{place}#{repeat}", ask, cards, tools or {})):
-                turn = run(ask.user, owner, host, pattern, cap=cap, history=before, in_play=None if case.live else called)
+                before, last = (None, None) if case.live else (tuple(history), called)
+                name = turn_id(session, place) if session else None
+                turn = run(ask.user, owner, host, pattern, cap=cap, history=before, in_play=last, turn_id=name)
             reply = await turn
             called = reply.routing.invoked or called
             seen.append((observed(reply.events, place, names), reply))
@@ -61,6 +63,11 @@ async def run_case(
         if ask.assistant:
             history.append(Message(turn_id=f"{case.id}-{place}", role="assistant", text=ask.assistant))
     return seen
+
+
+def turn_id(session: str, place: int) -> str:
+    """The id of a turn of a named session: of 32 characters where the session's is the key of a cell."""
+    return f"{session}{place:08x}"
 
 
 def truth_of(name: str, ask: Ask, cards: Mapping[str, str], tools: Mapping[str, str]) -> Truth:

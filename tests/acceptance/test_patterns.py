@@ -74,13 +74,14 @@ async def test_direct_what_waited_is_flushed_in_order_with_a_pause_after_each_pi
 
 
 @pytest.mark.req("SAT-7", "SAT-23")
-async def test_direct_the_slot_passes_on_the_next_flushes_then_speaks_live() -> None:
+@pytest.mark.parametrize("flush_ms", [15, 400])
+async def test_direct_the_slot_passes_on_the_next_flushes_then_speaks_live(flush_ms: int) -> None:
     models = {
         "a": talking("a0 ", delay=0.1),
         "b": talking(*pieces_of("b", 3), delay=0.3, pace=1.0),
         "c": talking(*pieces_of("c", 3), delay=0.2, pace=0.2),
     }
-    kit = small_kit([asks("a", "b", "c")], models)
+    kit = small_kit([asks("a", "b", "c")], models, flush_ms=flush_ms)  # a long pause would be heard between live pieces
     reply = await ask(kit, "direct")
     spoken = {text.strip(): at for at, text in words(reply) if text.strip()}
     assert "".join(text for _, text in words(reply)).split() == ["a0", "c0", "c1", "c2", "b0", "b1", "b2"]
