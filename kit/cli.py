@@ -283,15 +283,13 @@ def _grid(arguments: Arguments) -> int:
     from kit.bench.findings import report
     from kit.bench.grid import Bar, run_grid
     from kit.bench.plan import read_plan
-    from kit.settings import HOME, Settings
+    from kit.settings import Settings
     from kit.wire import open_kit
 
-    plan = read_plan(arguments.plan)
-    settings = Settings.read().with_(store=":memory:", today="2026-11-01", **({"pace": 0.0} if plan.virtual else {}))
-    folder = arguments.out or HOME / ".kit" / "grids" / plan.grid.name
-    bar = Bar()
+    plan, settings = read_plan(arguments.plan), Settings.read()
+    folder, bar = arguments.out or settings.grids / plan.grid.name, Bar()
     try:
-        run = run_grid(plan, folder, partial(open_kit, settings), arguments.workers, bar)
+        run = run_grid(plan, folder, partial(open_kit, settings.of_grid(virtual=plan.virtual)), arguments.workers, bar)
     finally:
         bar.end()
     print(report(plan, run), end="")

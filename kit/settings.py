@@ -83,6 +83,15 @@ class Settings(Value):
     def has_opik(self) -> bool:
         return bool(self.opik_url or self.opik_api_key)
 
+    @property
+    def grids(self) -> Path:
+        """Where grids leave their results: a folder each, beside the store."""
+        return (HOME / ".kit" if self.store == ":memory:" else Path(self.store).parent) / "grids"
+
+    def of_grid(self, *, virtual: bool) -> "Settings":
+        """The same for the kits of a grid: nothing is stored, the date is fixed, and where time is virtual nothing waits."""
+        return self.with_(store=":memory:", today="2026-11-01", **({"pace": 0.0} if virtual else {}))
+
     def with_(self, **changes: Any) -> "Settings":
         """The same settings, some changed."""
         return Settings(**{**self.model_dump(), **changes})
