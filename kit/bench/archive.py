@@ -34,26 +34,20 @@ class Archived(Value):
         return f"{self.name} ({' and '.join(self.kinds)}{left})"
 
 
-def archived(roots: Iterable[Path]) -> dict[str, Archived]:
-    """Key -> run, in the order of the roots, then by folder; of two with one key the first counts. Those that cannot be read are
-    left out: `read_archived` says why.
+def archived(roots: Iterable[Path]) -> tuple[dict[str, Archived], list[str]]:
+    """Key -> run, and a sentence for each folder whose provenance cannot be read.
+
+    Roots in their order, the newest results first. The key is the folder's path below its root; of two alike the first counts.
     """
     found: dict[str, Archived] = {}
-    for key, folder in folders(roots).items():
-        try:
-            found[key] = read_archived(folder)
-        except DataError:
-            continue
-    return found
-
-
-def folders(roots: Iterable[Path]) -> dict[str, Path]:
-    """Key -> folder that has results: its path below its root."""
-    found: dict[str, Path] = {}
+    broken: list[str] = []
     for root in roots:
-        for path in sorted(root.rglob(RESULTS)) if root.is_dir() else ():
-            found.setdefault(path.parent.relative_to(root).as_posix(), path.parent)
-    return found
+        for path in sorted(root.rglob(RESULTS), key=lambda path: -path.stat().st_mtime_ns) if root.is_dir() else ():
+            try:
+                found.setdefault(path.parent.relative_to(root).as_posix(), read_archived(path.parent))
+            except DataError as error:
+                broken.append(str(error))
+    return found, broken
 
 
 def read_archived(folder: Path) -> Archived:

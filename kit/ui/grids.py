@@ -108,7 +108,9 @@ def _follow(job: Job) -> None:
         job.dollars = last["dollars"]
         job.state = "complete" if last["complete"] else "stopped"
     else:
-        job.said = last.get("error") or f"the process of the grid ended ({code}): {noise}; start it again, finished cells are kept"
+        job.said = (
+            last.get("error") or f"the process of the grid ended ({code}): {noise}; start it again, finished cells are kept"
+        )
         job.state = "failed"
 
 

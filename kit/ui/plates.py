@@ -1,4 +1,4 @@
-"""Figures of a grid as pictures for a page, drawn by kit.bench.charts; each says in words what it shows, and which figures are what."""
+"""Figures of a grid as pictures for a page, drawn by kit.bench.charts; each says in words what it shows."""
 
 import base64
 import threading
@@ -52,20 +52,16 @@ def plates(ways: Sequence[Summary], rows: Sequence[Mapping[str, Any]], varied: S
 
 
 def _accuracy(shares: Sequence[Summary], varied: Sequence[str], kinds: str) -> Plate | None:
-    if not shares:
+    measures = list(dict.fromkeys(words(way.scorer) for way in shares))[:2]
+    rows = [dot for dot in (_dot(way, varied) for way in shares) if dot["line"] in measures]
+    if not rows:
         return None
-    frame = pd.DataFrame([_dot(way, varied) for way in shares])
-    measures = list(dict.fromkeys(frame["line"]))[:2]
-    frame = frame[frame["line"].isin(measures)]
-    best = max(shares, key=lambda way: way.estimate.value)
     title = f"Shares with 95 % intervals, {kinds}"
-    low = max(0.0, float(frame["low"].min()) // 0.1 / 10)
+    low = int(10 * min(row["low"] for row in rows)) / 10
     colours = dict(zip(measures, (BLUE, ORANGE), strict=False))
-    figure = dots(frame, colours, title, f"{kinds}: {measures[0]}" if len(measures) == 1 else kinds, low=low)
-    said = "; ".join(
-        f"{row['row']}, {row['line']}: {row['y']:.1%} [{row['low']:.1%}, {row['high']:.1%}]" for _, row in frame.iterrows()
-    )
-    return Plate(_png(figure), f"{title}. {said}. Highest: {named(best.way, varied)}.")
+    figure = dots(pd.DataFrame(rows), colours, title, f"{kinds}: {measures[0]}" if len(measures) == 1 else kinds, low=low)
+    said = "; ".join(f"{row['row']}, {row['line']}: {row['y']:.1%} [{row['low']:.1%}, {row['high']:.1%}]" for row in rows)
+    return Plate(_png(figure), f"{title}. {said}.")
 
 
 def _dot(way: Summary, varied: Sequence[str]) -> dict[str, Any]:
@@ -87,13 +83,15 @@ def _latency(told: Sequence[Mapping[str, Any]], kinds: str) -> Plate | None:
     left = f"; the {half} slowest and {half} fastest of {len(order)}" if len(shown) < len(order) else ""
     title = f"Half of all turns are done after {fast:.1f} to {slow:.1f} s, {kinds}{left}"
     colours = dict(zip(shown, COLOURS[-len(shown) :], strict=True))
-    frame = pd.DataFrame(told)
-    columns = {
-        name: said for name, said in (("ttft", "to the first text"), ("seconds", "to the last")) if frame[name].notna().any()
-    }
-    figure = ecdf(frame, columns, "way", colours, title, f"seconds, {kinds}")
+    columns = {"ttft": "to the first text", "seconds": "to the last"}
+    columns = {name: said for name, said in columns.items() if all(any(_has(told, way, name)) for way in shown)}
+    figure = ecdf(pd.DataFrame(told), columns, "way", colours, title, f"seconds, {kinds}")
     said = "; ".join(f"{way}: {median(times[way]):.2f} s" for way in shown)
     return Plate(_png(figure), f"{title}. Medians: {said}.")
+
+
+def _has(told: Sequence[Mapping[str, Any]], way: str, name: str) -> list[bool]:
+    return [row[name] is not None for row in told if row["way"] == way]
 
 
 def _tradeoff(shares: Sequence[Summary], told: Sequence[Mapping[str, Any]], varied: Sequence[str], kinds: str) -> Plate | None:

@@ -60,11 +60,15 @@ def headline(found: Sequence[Comparison], baseline: str, kinds: str, varied: Seq
         return f"{said} ({kinds}): {_sides(lead)}; settled, no more cases are needed{_others(len(better), of)}."
     if worse:
         near = max(worse, key=_gain)
-        said = f"No way is better than **{baseline}** by {measure} ({kinds}): **{named(near.way, varied)}** is worse, {_sides(near)}"
+        said = (
+            f"No way is better than **{baseline}** by {measure} ({kinds}): **{named(near.way, varied)}** is worse, {_sides(near)}"
+        )
         return f"{said}; {_settling(open_, varied)}{_others(len(worse), of, 'worse')}."
     if open_:
         near = open_[0]
-        said = f"No way can be told from **{baseline}** by {measure} yet ({kinds}): nearest to it is **{named(near.way, varied)}**"
+        said = (
+            f"No way can be told from **{baseline}** by {measure} yet ({kinds}): nearest to it is **{named(near.way, varied)}**"
+        )
         return f"{said}, {_sides(near)}; about {near.more:,} more cases like these would settle it."
     return f"No way differs from **{baseline}** by {measure} ({kinds}), {_sides(found[0])}; no number of cases would show more."
 
@@ -120,7 +124,7 @@ def _difference(one: Comparison) -> str:
 
 
 def _signed(figure: float, measure: str, *, share: bool) -> str:
-    return ("−" if figure < 0 else "+") + _bare(abs(figure), measure, share=share)
+    return ("\N{MINUS SIGN}" if figure < 0 else "+") + _bare(abs(figure), measure, share=share)
 
 
 def _gain(one: Comparison) -> float:

@@ -39,7 +39,7 @@ def tradeoff(frame: pd.DataFrame, title: str, xlabel: str, ylabel: str) -> Figur
             axes.errorbar(
                 point.x, point.y, whiskers, fmt="o", color=colour, ms=11, elinewidth=1.2, clip_on=False, label=name, zorder=3
             )
-            at = {"ha": "center", "va": "center_baseline", "fontsize": 7.5, "fontweight": "bold", "zorder": 4}
+            at: Any = {"ha": "center", "va": "center_baseline", "fontsize": 7.5, "fontweight": "bold", "zorder": 4}
             axes.annotate(str(place + 1), (point.x, point.y), color="white", **at)
         axes.set_xlim(0, 1.06 * max((point.x for point in points), default=1.0) or 1.0)
         axes.set_ylim(max(0.0, min((point.low for point in points), default=0.0) - 0.04), 1.02)
