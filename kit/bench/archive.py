@@ -31,7 +31,7 @@ class Archived(Value):
 
     def __str__(self) -> str:
         left = "" if self.complete else f", {self.played:,} of {self.cells:,} cells"
-        return f"{self.name} ({' and '.join(self.kinds)}{left})"
+        return f"{' and '.join(self.kinds)}{left}"
 
 
 def archived(roots: Iterable[Path]) -> tuple[dict[str, Archived], list[str]]:

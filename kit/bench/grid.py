@@ -100,7 +100,7 @@ def _write(folder: Path, plan: Plan, wanted: Iterable[Cell], ledger: Ledger) -> 
         for name, column in files.items():
             kept = ledger.lines(column)
             _replace(folder / name, (kept[key][0] for key in order if key in kept))
-        played = sum(key in kept for key in order)
+        played = len(ledger.keys().intersection(order))
         whole = {
             "name": grid.name,
             "kinds": sorted(set(plan.kinds.values())),

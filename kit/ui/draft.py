@@ -53,14 +53,14 @@ class Draft(Value):
 
     def text(self) -> str:
         """The grid as a file says it."""
-        file = HOME / "data" / "cases" / f"{self.cases}.jsonl"
-        held = sum(1 for line in file.read_text(encoding="utf-8").splitlines() if line.strip())
         grid: dict[str, Any] = {
             "name": self.name,
             "models": list(self.models),
             "patterns": list(self.patterns),
             "settings": {"wide": {"cap": 8}},
-            "cases": [{"file": f"data/cases/{self.cases}.jsonl", "take": self.take, "every": max(1, held // self.take)}],
+            "cases": [
+                {"file": f"data/cases/{self.cases}.jsonl", "take": self.take, "every": max(1, held(self.cases) // self.take)}
+            ],
             "baseline": self._baseline(),
             "verdicts": ["exact", *(["mixed_exact"] if self.cases == "mixed" else []), "seconds", "input_tokens"],
         }
@@ -102,6 +102,12 @@ class Order(Value):
         path = folder / "grid.yaml"
         path.write_text(self.text, encoding="utf-8")
         return path
+
+
+def held(cases: str) -> int:
+    """How many cases a set has."""
+    text = (HOME / "data" / "cases" / f"{cases}.jsonl").read_text(encoding="utf-8")
+    return sum(1 for line in text.splitlines() if line.strip())
 
 
 def order(text: str) -> Order:

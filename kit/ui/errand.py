@@ -1,7 +1,8 @@
 """A grid played in a process of its own, for the app: `python -m kit.ui.errand FILE FOLDER`.
 
-Says a line of JSON for each step on stdout: `{"done": 40, "total": 90}`, at the end `{"complete": true, "dollars": 0.0}`, or
-`{"error": "one sentence"}`. It stops before the next cell when its stdin ends: whoever sent it wants it to, or is gone.
+Says a line of JSON for each step on stdout: `{"done": 40, "total": 90}`, the last one with `"complete": true, "dollars": 0.0`
+beside them; or `{"error": "one sentence"}`. It stops before the next cell when its stdin ends: whoever sent it wants it to,
+or is gone.
 """
 
 import json
@@ -29,14 +30,12 @@ def main(file: str, folder: str) -> int:
     wanted = threading.Event()
     wanted.set()
     threading.Thread(target=_listen, args=(wanted,), daemon=True).start()
-    if hasattr(os, "nice"):
-        os.nice(10)  # the chat beside it goes first
     try:
         plan = read_plan(Path(file))
         opener = partial(open_kit, Settings.read().of_grid(virtual=plan.virtual))
         run = run_grid(plan, Path(folder), opener, 1, _Steps(), wanted.is_set)
         report(plan, run)
-        _say(complete=run.complete, dollars=run.dollars)
+        _say(done=run.before + run.done, total=run.total, complete=run.complete, dollars=run.dollars)
     except KitError as error:
         _say(error=" ".join(str(error).split()))
         return 2
@@ -70,4 +69,6 @@ def _say(**step: Any) -> None:
 
 
 if __name__ == "__main__":
+    if hasattr(os, "nice"):
+        os.nice(10)  # the chat beside it goes first
     sys.exit(main(*sys.argv[1:3]))

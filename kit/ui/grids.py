@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, Literal
@@ -13,6 +14,8 @@ from typing import IO, Any, Literal
 from kit.core.errors import DataError
 from kit.settings import HOME
 
+ERRAND = (sys.executable, "-m", "kit.ui.errand")
+"""What plays a grid; it is given a file and a folder."""
 GRACE = 5.0
 """Seconds a grid that is told to stop gets to finish its cell and to write its results."""
 State = Literal["running", "stopping", "complete", "stopped", "failed"]
@@ -34,7 +37,7 @@ class Job:
     """Cells that were there already."""
     dollars: float | None = None
     said: str = ""
-    """What went wrong, in a sentence."""
+    """What went wrong, or why it stopped by itself, in a sentence."""
     began: float = field(default_factory=time.monotonic)
 
     @property
@@ -51,7 +54,8 @@ class Job:
 class Grids:
     """Starts, follows and stops them; `close` stops what still runs. Finished cells are kept whatever happens."""
 
-    def __init__(self) -> None:
+    def __init__(self, command: Sequence[str] = ERRAND) -> None:
+        self._command = command
         self._lock = threading.Lock()
         self.job: Job | None = None
         """The newest."""
@@ -62,7 +66,7 @@ class Grids:
             if self.job is not None and not self.job.over:
                 raise DataError(f"one grid is played at a time: wait for {self.job.name}, or stop it")
             process = subprocess.Popen(
-                [sys.executable, "-m", "kit.ui.errand", str(file), str(folder)],
+                [*self._command, str(file), str(folder)],
                 cwd=HOME,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
@@ -101,11 +105,13 @@ def _follow(job: Job) -> None:
     """Takes in what the process says until it ends."""
     assert job.process.stdout is not None
     last: dict[str, Any] = {}
-    noise = _steps(job, job.process.stdout, last)
+    with job.process.stdout as lines:
+        noise = _steps(job, lines, last)
     code = job.process.wait()
     _hang_up(job.process)
     if "complete" in last:
         job.dollars = last["dollars"]
+        job.said = "" if last["complete"] or job.state == "stopping" else "It reached its limit of dollars."
         job.state = "complete" if last["complete"] else "stopped"
     else:
         job.said = (

@@ -10,7 +10,7 @@ from kit.bench.archive import Archived
 from kit.core.errors import DataError
 from kit.patterns import PATTERNS
 from kit.settings import HOME
-from kit.ui.draft import CASE_SETS, MOST, Draft, Order, about, order, shipped
+from kit.ui.draft import CASE_SETS, MOST, Draft, Order, about, held, order, shipped
 from kit.ui.frame import told
 from kit.ui.grids import Grids, Job
 from kit.ui.scenario import wanting
@@ -64,7 +64,7 @@ def _ended(grids: Grids, job: Job, see: Callable[[str], None]) -> None:
         if job.state == "complete":
             st.success(f"**{job.name}** is done: {cells}.".replace("$", r"\$"), icon=":material/check_circle:")
         elif job.state == "stopped":
-            said = f"**{job.name}** was stopped: {cells} and kept. It goes on from there."
+            said = f"**{job.name}** was stopped: {cells} and kept. {job.said or 'It goes on from there.'}"
             st.warning(said.replace("$", r"\$"), icon=":material/stop_circle:")
         else:
             st.error(job.said.replace("$", r"\$"), icon=":material/error:")
@@ -86,7 +86,8 @@ def form(host: "Host", runs: dict[str, Archived]) -> None:
         "Every cell is a real turn over the real cards; it runs in a process of its own, so nobody's chat waits for it. "
         "It goes on when you leave this page, and a stopped one is resumed by starting it again."
     )
-    way = st.segmented_control("What to play", WAYS, default=WAYS[0], key="bench-way", required=True)
+    st.session_state.setdefault("bench-way", WAYS[0])
+    way = st.segmented_control("What to play", WAYS, key="bench-way", required=True)
     trouble = st.empty()
     with told(trouble):
         text = _file() if way == WAYS[0] else _own(host)
@@ -122,7 +123,7 @@ def _file() -> str:
 def _own(host: "Host") -> str | None:
     settings = host.kit.settings
     lacking = {key: wanting(spec, settings) for key, spec in host.kit.deck.models.items()}
-    usable = sorted((key for key, want in lacking.items() if not want), key=lambda key: (not key.startswith("simulated"), key))
+    usable = sorted((key for key, want in lacking.items() if not want), key=lambda key: not key.startswith("simulated"))
     models = st.multiselect("Models", usable, default=usable[:1], key="bench-models")
     for variable in sorted(set(lacking.values()) - {""}):
         st.caption(f"With `{variable}` set: {', '.join(key for key, want in lacking.items() if want == variable)}")
@@ -131,8 +132,8 @@ def _own(host: "Host") -> str | None:
         cases = st.selectbox(
             "Cases", list(CASE_SETS), key="bench-cases", format_func=lambda key: f"{key}: {CASE_SETS[key]}", width=420
         )
-        held = _held(cases)
-        take = st.number_input("How many of them", 1, held, min(CASES, held), key=f"bench-take-{cases}", width=160)
+        whole = held(cases)
+        take = st.number_input("How many of them", 1, whole, min(CASES, whole), key=f"bench-take-{cases}", width=160)
     dollars = None
     if any(host.kit.deck.models[key].provider == "openai" for key in models):
         dollars = st.number_input("Dollars, at most", 0.0, 1000.0, 1.0, 0.5, key="bench-dollars", width=160)
@@ -140,10 +141,6 @@ def _own(host: "Host") -> str | None:
         return None
     deck = "" if settings.deck == HOME / "cards" / "consumer" else str(settings.deck)
     return Draft(models=tuple(models), patterns=tuple(patterns), cases=cases, take=int(take), dollars=dollars, deck=deck).text()
-
-
-def _held(cases: str) -> int:
-    return sum(1 for line in (HOME / "data" / "cases" / f"{cases}.jsonl").open(encoding="utf-8") if line.strip())
 
 
 def _asks(chosen: Order, runs: dict[str, Archived]) -> None:

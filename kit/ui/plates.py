@@ -70,10 +70,10 @@ def _dot(way: Summary, varied: Sequence[str]) -> dict[str, Any]:
 
 
 def _latency(told: Sequence[Mapping[str, Any]], kinds: str) -> Plate | None:
+    told = _joined([row for row in told if row.get("seconds") is not None])
     times: dict[str, list[float]] = {}
     for row in told:
-        if row.get("seconds") is not None:
-            times.setdefault(row["way"], []).append(row["seconds"])
+        times.setdefault(row["way"], []).append(row["seconds"])
     if not times:
         return None
     order = sorted(times, key=lambda way: -median(times[way]))
@@ -86,8 +86,20 @@ def _latency(told: Sequence[Mapping[str, Any]], kinds: str) -> Plate | None:
     columns = {"ttft": "to the first text", "seconds": "to the last"}
     columns = {name: said for name, said in columns.items() if all(any(_has(told, way, name)) for way in shown)}
     figure = ecdf(pd.DataFrame(told), columns, "way", colours, title, f"seconds, {kinds}")
-    said = "; ".join(f"{way}: {median(times[way]):.2f} s" for way in shown)
+    said = "; ".join(f"{' '.join(way.split())}: {median(times[way]):.2f} s" for way in shown)
     return Plate(_png(figure), f"{title}. Medians: {said}.")
+
+
+def _joined(told: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Ways that took the same time turn by turn would lie on one another: they become one line with all their names."""
+    taken: dict[str, list[float | None]] = {}
+    for row in told:
+        taken.setdefault(row["way"], []).extend((row["seconds"], row["ttft"]))
+    alike: dict[tuple[float | None, ...], list[str]] = {}
+    for way, figures in taken.items():
+        alike.setdefault(tuple(figures), []).append(way)
+    names = {way: ",\n".join(ways) for ways in alike.values() for way in ways}
+    return [{**row, "way": names[row["way"]]} for row in told]
 
 
 def _has(told: Sequence[Mapping[str, Any]], way: str, name: str) -> list[bool]:

@@ -6,7 +6,6 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from kit.bench.charts import load_frame
 from kit.ui.verdict import Line
 
 _TONES = {"better": "good", "worse": "bad", "not distinguishable": "", "baseline": "busy"}
@@ -45,7 +44,7 @@ def origin_html(made: Mapping[str, Any], number: int, count: int) -> str:
         "Clock": f"{made.get('clock', '?')} time",
         "Seed": str(made.get("seed", "?")),
         "Models": ", ".join(f"{key}: {kind}" for key, kind in made.get("kinds", {}).items()),
-        "Laws": "; ".join(f"{key} {json.dumps(law)}" for key, law in laws.items()),
+        "Laws": "; ".join(f"{key} {_law(law)}" for key, law in laws.items()),
         "Inputs": ", ".join(f"{key} {digest}" for key, digest in made.get("inputs", {}).items()),
         "Versions": ", ".join([f"python {made.get('python', '?')}", *(f"{k} {v}" for k, v in made.get("versions", {}).items())]),
     }
@@ -56,6 +55,13 @@ def origin_html(made: Mapping[str, Any], number: int, count: int) -> str:
     )
 
 
+def _law(law: Mapping[str, Any]) -> str:
+    """As in models.yaml, in as many digits as a person wants."""
+    return json.dumps(json.loads(json.dumps(law), parse_float=lambda text: float(f"{float(text):.4g}"))).replace('"', "")
+
+
 def csv_of(folder: Path) -> bytes:
     """A row for each scored turn, as `load_frame` gives them. Raises DataError for a folder without results."""
+    from kit.bench.charts import load_frame  # brings pandas and matplotlib: the table does not wait for them
+
     return load_frame(folder).to_csv(index=False).encode()

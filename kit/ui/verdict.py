@@ -53,24 +53,23 @@ def headline(found: Sequence[Comparison], baseline: str, kinds: str, varied: Seq
     better = [one for one in found if one.verdict == "better"]
     worse = [one for one in found if one.verdict == "worse"]
     open_ = sorted((one for one in found if one.more), key=lambda one: one.more or 0)
-    measure, of = words(found[0].scorer), f"{len(found)} way{'s' if len(found) > 1 else ''}"
+    by, of = f"By {words(found[0].scorer)}", f"{len(found)} way{'s' if len(found) > 1 else ''}"
     if better:
         lead = max(better, key=_gain)
-        said = f"**{named(lead.way, varied)}** is better than **{baseline}** by {measure}"
-        return f"{said} ({kinds}): {_sides(lead)}; settled, no more cases are needed{_others(len(better), of)}."
+        said = f"{by}, **{named(lead.way, varied)}** is better than **{baseline}** ({kinds}): {_sides(lead)}"
+        return f"{said}; settled, no more cases are needed{_others(len(better), of, 'better')}."
     if worse:
         near = max(worse, key=_gain)
         said = (
-            f"No way is better than **{baseline}** by {measure} ({kinds}): **{named(near.way, varied)}** is worse, {_sides(near)}"
+            f"{by}, no way is better than **{baseline}** ({kinds}): **{named(near.way, varied)}** is worse, with {_sides(near)}"
         )
         return f"{said}; {_settling(open_, varied)}{_others(len(worse), of, 'worse')}."
     if open_:
         near = open_[0]
-        said = (
-            f"No way can be told from **{baseline}** by {measure} yet ({kinds}): nearest to it is **{named(near.way, varied)}**"
-        )
-        return f"{said}, {_sides(near)}; about {near.more:,} more cases like these would settle it."
-    return f"No way differs from **{baseline}** by {measure} ({kinds}), {_sides(found[0])}; no number of cases would show more."
+        said = f"{by}, no way can be told apart from **{baseline}** yet ({kinds}): nearest to a verdict is"
+        end = f"about {near.more:,} more cases like these would settle it"
+        return f"{said} **{named(near.way, varied)}**, with {_sides(near)}; {end}."
+    return f"{by}, no way differs from **{baseline}** ({kinds}): {_sides(found[0])}; no number of cases would show more."
 
 
 def lines(ways: Sequence[Summary], found: Sequence[Comparison], varied: Sequence[str]) -> list[Line]:
@@ -137,5 +136,5 @@ def _settling(open_: Sequence[Comparison], varied: Sequence[str]) -> str:
     return f"about {open_[0].more:,} more cases like these would settle {named(open_[0].way, varied)}"
 
 
-def _others(count: int, of: str, word: str = "better") -> str:
+def _others(count: int, of: str, word: str) -> str:
     return f" ({count} of {of} {'is' if count == 1 else 'are'} {word})" if count > 1 else ""

@@ -33,9 +33,8 @@ def page() -> None:
         runs, broken = archived([host.kit.settings.grids, HOME / "data" / "results"])
         st.markdown("## Benchmarks")
         progress(host.grids, _see)
-        view = st.segmented_control(
-            "View", VIEWS, default=VIEWS[0], key="bench-view", required=True, label_visibility="collapsed"
-        )
+        st.session_state.setdefault("bench-view", VIEWS[0])
+        view = st.segmented_control("View", VIEWS, key="bench-view", required=True, label_visibility="collapsed")
         for sentence in broken:
             st.warning(sentence, icon=":material/error:")
         if view == VIEWS[1]:
@@ -68,7 +67,7 @@ def _results(runs: "dict[str, Archived]") -> None:
             "Run",
             names,
             index=names.index(chosen),
-            format_func=lambda one: str(runs[one]),
+            format_func=lambda one: f"{one} ({runs[one]})",  # a choice is known by its words: no two may be alike
             key=key,
             on_change=lambda: _see(st.session_state[key]),
             width=340,
@@ -100,7 +99,7 @@ def _one(run: "Archived", choices: Any) -> None:
 
     with choices:
         measure = st.selectbox("By", measures, format_func=words, key=f"bench-by-{run.folder.name}", width=260)
-        names = [", ".join(base.values()) for base in bases]
+        names = [", ".join(f"{axis}: {name}" for axis, name in base.items()) for base in bases]
         base = bases[
             st.selectbox(
                 "Beside", range(len(bases)), format_func=names.__getitem__, key=f"bench-base-{run.folder.name}", width=220
