@@ -95,7 +95,6 @@ def test_every_way_has_a_line_with_its_interval_and_the_baseline_says_so() -> No
 # what is kept, and what a grid will ask for
 
 
-@pytest.mark.req("SAT-11")
 def test_the_example_holds_every_pattern_on_the_same_cases_and_is_simulated() -> None:
     run = read_archived(EXAMPLE)
     plan = read_plan(shipped()["patterns_example"])
