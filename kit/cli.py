@@ -284,17 +284,16 @@ def _grid(arguments: Arguments) -> int:
     from kit.bench.grid import Bar, run_grid
     from kit.bench.plan import read_plan
     from kit.lab import Lab
-    from kit.settings import HOME, Settings
+    from kit.settings import Settings
 
-    plan = read_plan(arguments.plan)
-    lab = Lab(Settings.read().with_(**({"pace": 0.0} if plan.virtual else {})))
+    plan, settings = read_plan(arguments.plan), Settings.read()
+    lab = Lab.of(settings, virtual=plan.virtual)
     if arguments.cost:
         from kit.bench.grid_cost import cell_costs, told
 
         print(told(cell_costs(plan, lab)))
         return 0
-    folder = arguments.out or HOME / ".kit" / "grids" / plan.grid.name
-    bar = Bar()
+    folder, bar = arguments.out or settings.grids / plan.grid.name, Bar()
     try:
         run = run_grid(plan, folder, lab, arguments.workers, bar, traces=arguments.traces or lab.has_opik)
     finally:

@@ -25,6 +25,11 @@ class Lab:
 
     settings: Settings
 
+    @classmethod
+    def of(cls, settings: Settings, *, virtual: bool) -> "Lab":
+        """With these settings; where time is `virtual` nothing waits."""
+        return cls(settings.with_(pace=0.0) if virtual else settings)
+
     def __call__(self, *, models: str, deck: Deck, faults: bool, tools: Toolbox | None) -> AbstractAsyncContextManager[Kit]:
         """A kit as `Player` asks for one."""
         quiet = self.settings.with_(store=":memory:", today=DAY, opik_url=None, opik_api_key=None)

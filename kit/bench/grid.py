@@ -46,6 +46,7 @@ def run_grid(
     opener: Opener,
     workers: int | None = None,
     progress: Progress | None = None,
+    go_on: Callable[[], bool] | None = None,
     *,
     traces: bool = False,
 ) -> Run:
@@ -53,8 +54,8 @@ def run_grid(
 
     The bytes of results.jsonl depend on the plan alone, provided its models are simulated or the stand-in: not on when, in how
     many processes, how many at a time or in how many runs its cells were played. It is written when the run ends, whole or at a
-    limit, from all finished cells. With `traces`, every turn it plays is kept in traces.db, a store like the app's.
-    Blocks; call it in a thread where a loop runs.
+    limit, from all finished cells. No further cell is begun once `go_on` says no. With `traces`, every turn it plays is kept in
+    traces.db, a store like the app's. Blocks; call it in a thread where a loop runs.
     Raises DataError when the ledger or a file cannot be written, and whatever opening a kit raises.
     """
     ledger = Ledger(folder / LEDGER)
@@ -65,10 +66,12 @@ def run_grid(
         before = len(wanted) - len(todo)
         spent = ledger.cost(cell.key for cell in wanted)
         tally = _Tally(ledger, len(wanted), before, spent, plan.grid.limits.dollars, progress)
+        tally.keep(())
         if todo:
             ledger.begin(json.dumps(provenance(plan)))
-            play(replace(plan, traces=folder / TRACES) if traces else plan, todo, opener, tally.keep, tally.go_on, workers)
-        write(folder, wanted, ledger)
+            kept = replace(plan, traces=folder / TRACES) if traces else plan
+            play(kept, todo, opener, tally.keep, lambda: tally.go_on() and (go_on is None or go_on()), workers)
+        write(folder, plan, wanted, ledger)
         return Run(folder, len(wanted), before, tally.done, tally.dollars)
     finally:
         ledger.close()
@@ -83,7 +86,8 @@ class _Tally:
 
     def keep(self, batch: Iterable[Done]) -> None:
         batch = list(batch)
-        self._ledger.keep(batch)
+        if batch:
+            self._ledger.keep(batch)
         self.done += len(batch)
         self.dollars += sum(done.cost or 0.0 for done in batch)
         if self._progress is not None:
@@ -93,16 +97,25 @@ class _Tally:
         return self._limit is None or self.dollars < self._limit
 
 
-def write(folder: Path, wanted: Iterable[Cell], ledger: Ledger) -> None:
+def write(folder: Path, plan: Plan, wanted: Iterable[Cell], ledger: Ledger) -> None:
     """The files of the finished cells, in order, each file whole or not at all. Raises DataError where there is no room."""
-    order = [cell.key for cell in wanted]
+    order, grid = [cell.key for cell in wanted], plan.grid
     files = {RESULTS: "lines", TIMINGS: "timing"}
     try:
         for name, column in files.items():
             kept = ledger.lines(column)
             _replace(folder / name, (kept[key][0] for key in order if key in kept))
+        played = len(ledger.keys().intersection(order))
+        whole = {
+            "name": grid.name,
+            "kinds": sorted(set(plan.kinds.values())),
+            "cells": len(order),
+            "played": played,
+            "baseline": grid.baseline,
+            "verdicts": grid.verdicts,
+        }
         runs = {str(run): json.loads(text) for run, text in ledger.provenance().items()}
-        _replace(folder / PROVENANCE, [json.dumps({"runs": runs}, indent=1) + "\n"])
+        _replace(folder / PROVENANCE, [json.dumps({"grid": whole, "runs": runs}, indent=1) + "\n"])
     except OSError as error:
         raise DataError(
             f"the results cannot be written to {folder}: {error.strerror or error}; make room there and run the grid again: "

@@ -111,7 +111,7 @@ class _Sample:
                     ledger.keep(batch)
                     batch.clear()
             ledger.keep(batch)
-            write(Path(folder), self._cells, ledger)
+            write(Path(folder), self._plan, self._cells, ledger)
             spent = time.process_time() - began
             ledger.close()
         return 1e3 * spent / len(self._cells)

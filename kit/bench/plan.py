@@ -8,7 +8,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from kit.bench.cases import Case, read_cases
 from kit.bench.results import MEASURES
@@ -62,6 +62,7 @@ class Grid(Value):
     settings: dict[str, dict[str, Any]] = Field(default={"deck": {}}, min_length=1)
     """Name -> fields of deck.yaml that differ, such as {cap: 8} or {guards: {failsafe: false}}."""
     patterns: tuple[str, ...] = Field(default=("mediated",), min_length=1)
+    """Names of `PATTERNS`; the word `all` stands for every one there is."""
     faults: dict[str, tuple[str, ...]] = Field(default={"none": ()}, min_length=1)
     """Name -> what goes wrong in every turn, as `rewards=timeout`, beside the faults of a case."""
     cases: tuple[CaseFile, ...] = Field(min_length=1)
@@ -76,6 +77,11 @@ class Grid(Value):
     verdicts: tuple[str, ...] = ("exact",)
     """Scorers and measures that are compared."""
     limits: Limits = Limits()
+
+    @field_validator("patterns", mode="before")
+    @classmethod
+    def _every(cls, value: Any) -> Any:
+        return tuple(PATTERNS) if value == "all" else value
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from kit.core.record import TurnRecord
 from kit.models.offline import OfflineModel
 from kit.runtime.turn import Turn
 from kit.settings import Settings
+from kit.ui.grids import Grids
 from kit.ui.view import TurnView, advance, lost
 from kit.upstream.world import load_users
 from kit.wire import Kit, open_kit
@@ -71,11 +72,13 @@ class Host:
         self._thread.start()
         self.kit = opened.result()
         self._kits: dict[str, Kit] = {}
+        self.grids = Grids()
         self.people = _people(self.kit.settings)
         """Who there is in the embedded world, and the city each lives in; nobody when the services are elsewhere."""
 
     def close(self) -> None:
-        """Stops running turns, closes the Kit and ends the thread."""
+        """Stops running turns and a running grid, closes the Kit and ends the thread."""
+        self.grids.close()
         if self._thread.is_alive():
             self._loop.call_soon_threadsafe(self._closing.set)
             self._thread.join(timeout=10)

@@ -62,6 +62,13 @@ def walk(visitor: Visitor, served: Served, look: Callable[[str], None]) -> None:
     page.goto(f"{served.url}/metrics")
     page.get_by_role("heading", name="Judged by labels").wait_for()
     look("metrics")
+    page.goto(f"{served.url}/benchmarks")
+    page.get_by_test_id("stDownloadButton").first.wait_for(timeout=60_000)
+    look("benchmarks, a run")
+    page.get_by_text("Start a grid").click()
+    page.get_by_role("button", name="Play").wait_for()
+    page.mouse.move(0, 0)
+    look("benchmarks, a grid to start")
 
 
 BACKGROUNDS = {"light": "rgb(255, 255, 255)", "dark": "rgb(15, 20, 26)"}

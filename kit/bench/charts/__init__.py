@@ -12,7 +12,7 @@ from kit.bench.charts.frame import frame, load_frame
 from kit.bench.charts.heat import heat
 from kit.bench.charts.stack import stack
 from kit.bench.charts.time_against_n import time_against_n
-from kit.bench.charts.trade import trade
+from kit.bench.charts.tradeoff import tradeoff
 from kit.bench.charts.waterfall import KINDS, waterfall
 
 __all__ = [
@@ -36,6 +36,6 @@ __all__ = [
     "stack",
     "table",
     "time_against_n",
-    "trade",
+    "tradeoff",
     "waterfall",
 ]
