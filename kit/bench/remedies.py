@@ -110,7 +110,7 @@ def deck_of(way: str) -> Deck:
 
 
 async def calls(ways: Iterable[str] = WAYS, count: int = 400) -> list[Call]:
-    """`count` calls in each way, in virtual time; every way meets the same requests, and its first model the same draws."""
+    """`count` calls in each way, in virtual time; every way meets the same requests."""
     return await asyncio.to_thread(run_virtual, _calls(tuple(ways), count))
 
 
