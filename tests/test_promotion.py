@@ -116,7 +116,7 @@ def test_the_lower_bound_is_wilsons(right: int, total: int, lower: float) -> Non
     assert Share(right=right, total=total).lower == pytest.approx(lower, abs=1e-4)
 
 
-@pytest.mark.req("PC2-PF1", "PC2-S9.3-5")
+@pytest.mark.req("PC2-PF1", "PC2-S9.3-5", "PC2-NFR-3")
 def test_a_draft_is_promoted_at_its_threshold_and_not_below() -> None:
     deck = draft_deck()
     results = switches()

@@ -109,8 +109,8 @@ def deck_of(way: str) -> Deck:
     return Deck.of(cards, settings=settings, models=_models().values(), name=f"remedies, {way}", known=["catalog"])
 
 
-async def calls(ways: Iterable[str] = WAYS, count: int = 400) -> list[Call]:
-    """`count` calls in each way, in virtual time; every way meets the same requests, and its first model the same draws."""
+async def calls(ways: Iterable[str] = WAYS, count: int = 300) -> list[Call]:
+    """`count` calls in each way, in virtual time; every way meets the same requests."""
     return await asyncio.to_thread(run_virtual, _calls(tuple(ways), count))
 
 

@@ -62,7 +62,7 @@ class Pair(NamedTuple):
     tokens_agent: int
 
 
-async def pairs(model: str, count: int = 80) -> list[Pair]:
+async def pairs(model: str, count: int = 60) -> list[Pair]:
     """`count` wishes both ways with one simulated model for everybody, in virtual time."""
     return await asyncio.to_thread(run_virtual, _pairs(model, count))
 
