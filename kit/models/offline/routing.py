@@ -174,7 +174,8 @@ def _split(request: str, pieces: Sequence[Clause], scores: Floats, lift: Floats,
     weight = np.array([min(1.0, 0.4 * len(content(piece.text))) for piece in pieces], np.float32)
     weight *= scores.max(axis=1) >= HEARD
     scores = scores + lift
-    many = np.count_nonzero(weight) >= MANY and not lift.any()
+    tied = sum(piece.joined and w > 0 for piece, w in zip(pieces, weight, strict=True))
+    many = tied >= MANY and not lift.any()
     bar = (ITEM if many else CLEAR) + (MIDWAY if lift.any() else 0.0)
     apart = np.array([0.0 if piece.joined else SENTENCE for piece in pieces], np.float32)[:, None]
     if many:
