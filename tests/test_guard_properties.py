@@ -144,3 +144,48 @@ def test_in_a_mixed_turn_no_sub_agent_sees_anothers_part_or_answer(order: list[s
             if other != agent:
                 assert f"part{other}" not in seen and f"answer-of-{other}" not in seen
         assert "Composed of all" not in seen
+
+
+anyone = st.sampled_from((*AGENTS, "stranger", "orchestrator"))
+rounds = st.lists(
+    st.lists(
+        st.tuples(anyone, st.sampled_from(("my coffee", "My  COFFEE", "points", "order 4711")), st.sampled_from("ab")), max_size=4
+    ),
+    min_size=2,
+    max_size=6,
+)
+
+
+@pytest.mark.req("PC2-FR-7")
+@settings(FEW, max_examples=25)
+@given(rounds=rounds, cap=st.integers(min_value=1, max_value=5))
+def test_no_call_of_a_later_round_passes_the_cap_repeats_an_answer_or_reaches_a_foreign_agent(
+    rounds: list[list[tuple[str, str, str]]], cap: int
+) -> None:
+    told = iter(rounds)
+
+    def say(messages: list[BaseMessage]) -> Line:
+        given_now = next(told, [])
+        made_now = [(f"ask_{agent}", {"query": query, "intent_count": 1}) for agent, query, _ in given_now]
+        return Line("Done.", calls=made_now, ids=[key for *_, key in given_now])
+
+    lead = ScriptedModel(say)
+    stranger = answering("From the stranger.")
+    kit = small_kit(lead, {agent: answering(f"From {agent}.") for agent in AGENTS}, guards=Guards(overlap=False), cap=cap)
+    beside = small_kit([Line("")], {"stranger": stranger})
+    kit.team = kit.team.with_agents({"stranger": beside.team.agents["stranger"]})  # it is there, and nobody's sub-agent
+
+    async def turn() -> Reply:
+        return await run_turn("my coffee and my points", ALICE, kit)
+
+    reply = run_virtual(turn())
+    ran = [outcome.agent for outcome in reply.outcomes]
+    assert len(ran) <= cap, "calls run, refused ones included"
+    dropped = [e.body.call_id for e in reply.events if e.body.kind == "call_dropped"]
+    assert not set(dropped) & {outcome.call_id for outcome in reply.outcomes}
+    assert stranger.seen == [] and all(o.kind == "failure" for o in reply.outcomes if o.agent not in AGENTS)
+    answers = [(agent, " ".join(query.casefold().split())) for agent, query in made(reply) if agent in AGENTS]
+    assert max(Counter(answers).values(), default=1) == 1
+    ids = [call["id"] for message in lead.seen[-1] for call in getattr(message, "tool_calls", ())]
+    got = [message.tool_call_id for message in lead.seen[-1] if isinstance(message, ToolMessage)]
+    assert sorted(ids) == sorted(got) and len(set(ids)) == len(ids)

@@ -14,6 +14,8 @@ from kit.models.offline.values import date, identifiers, noun_phrase, numbers, q
 Schema = Mapping[str, Any]
 _COUNT = frozenset({"limit", "count", "n", "k", "top", "quantity", "size", "amount", "number", "people", "guests", "party"})
 _NONE = object()
+_VERBATIM = re.compile(r"\b(?:user|person|customer)'s (?:own |exact )?words\b|\bverbatim\b|\bword for word\b", re.I)
+"""A field that says so takes the request as it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +140,8 @@ def _string(name: str, spec: Schema, source: Source, required: bool) -> Any:
     if spec.get("format") in ("date", "date-time"):
         day = date(f"{source.request} {source.material[:4000]}")
         text = (day or "1970-01-01") + ("T00:00:00Z" if spec["format"] == "date-time" else "") if day or required else None
+    elif required and _VERBATIM.search(str(spec.get("description") or "")):
+        text = source.request.strip()[:2000]
     else:
         text = said_for(name, source.request, source.material, required=required, job=source.lenient, about=source.about)
     if text is None:

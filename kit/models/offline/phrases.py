@@ -32,16 +32,21 @@ VERBS = listed(
 """Words that say what is done to a thing, not which thing."""
 
 JOINER = re.compile(
-    r"""\s*(?:[.?!;]+(?=\s|$)(?:\s*(?:and|also|then|plus|but|oh)\b)*
+    r"""\s*(?:(?:^|(?<=\s))(?:\d{1,2}[.)]|[a-h]\)|[-*•])\s+|\s+/\s+|\n+
+        |[.?!;]+(?=\s|$)(?:\s*(?:and|also|then|plus|but|oh)\b)*
         |,?\s+(?:and\s+also|and\s+then|and\s+after\s+that|as\s+well\s+as|also|plus|then|but\s+also)\s+
         |,\s*(?:and|but|then)\s+|\s+[-–—]\s+)\s*""",
     re.I | re.X,
 )
-"""Ends a clause whatever follows."""
-TIE = re.compile(r"[,;–—-]|\b(?:and|also|plus|then|but|well)\b", re.I)
+"""Ends a clause whatever follows: the end of a sentence, a joining word, the mark of a list's next item."""
+TIE = re.compile(r"[,;/\n–—-]|\d[.)]|\b[a-h]\)|\b(?:and|also|plus|then|but|well)\b", re.I)
 """A joiner that says there is more to come."""
 SOFT_JOINER = re.compile(r"\s*,\s+|\s+(?:and|but)\s+", re.I)
-"""Ends a clause only when the next word is an opener."""
+"""Ends a clause only when the next word is an opener, or a list of several items is being told."""
+PREPOSITIONS = listed(
+    "about after at before between by during for from in into near of on since through till to until with within"
+)
+"""Words that go on with a matter: what begins with one is no item of a list."""
 
 FRESH = re.compile(
     r"""\b(?:i\ (?:also\ )?(?:want|need|would\ like|wish)|i'd\ (?:also\ )?like

@@ -18,10 +18,16 @@ HEARD = 0.08
 """The score below which a clause says nothing about any tool."""
 CLEAR = 0.065
 """What a further tool must gain over those chosen, on a clause of its own, before a request is split."""
+ITEM = 0.03
+"""The same where three clauses or more are told: most of such a message is a list of matters."""
 MIDWAY = 0.1
 """What it must gain beside that while another tool is in play: most long replies go on with one matter."""
 SENTENCE = 0.08
 """What it must gain beside that on a sentence of its own: the next sentence mostly explains the one before it."""
+LISTED = 2
+"""Commas from which on they part the items of a list."""
+MANY = 3
+"""Clauses from which on no tool is asked for the message as a whole: each must be some clause's own."""
 STAY, ASKED, BACK, FRESH = 0.1, 0.12, 0.08, 0.05
 """Head start of the tools in play: always; when the assistant asked; when the request points back; off when it opens a matter."""
 
@@ -89,22 +95,39 @@ class Clause:
     """Tied to a neighbour by a joining word or a comma, not merely the next sentence."""
 
 
-def clauses(text: str) -> list[Clause]:
-    """The clauses of a request in order, verbatim; those that only greet, thank or agree are left out."""
-    cuts = [(match.start(), match.end()) for match in phrases.JOINER.finditer(text)]
-    for match in phrases.SOFT_JOINER.finditer(text):
-        following = words(text[match.end() : match.end() + 30])
-        if following[1:] and following[0] in phrases.OPENERS and not any(a <= match.start() < b for a, b in cuts):
-            cuts.append((match.start(), match.end()))
+def clauses(text: str, *, opening: bool = False) -> list[Clause]:
+    """The clauses of a request in order, verbatim; those that only greet, thank or agree are left out.
+
+    `opening`: nothing was said before it, so that commas may part a list of matters, and one question follows another in it.
+    """
+    cuts = [match.span() for match in phrases.JOINER.finditer(text)]
+    soft = [match.span() for match in phrases.SOFT_JOINER.finditer(text)]
+    soft = [span for span in soft if not any(a <= span[0] < b for a, b in cuts)]
+    items = opening and sum("," in text[a:b] for a, b in soft) >= LISTED
+    for place, (start, end) in enumerate(soft):
+        upto = soft[place + 1][0] if soft[place + 1 :] else len(text)
+        if _opens(words(text[end : end + 30])) or (items and _item(text[end:upto])):
+            cuts.append((start, end))
     found: list[Clause] = []
     at = 0
     for start, end in [*sorted(cuts), (len(text), len(text))]:
         piece = text[at:start].strip(" ,;.!-")
         if any(word not in STOP for word in words(piece)) and not SMALL_TALK.fullmatch(piece[:200]):
-            joined = any(phrases.TIE.search(text[a:b]) for a, b in cuts if at in (a, b) or start == a)
+            ends = [text[a:b] for a, b in cuts if at in (a, b) or start == a]
+            joined = any(phrases.TIE.search(end) or (opening and "?" in end) for end in ends)
             found.append(Clause(at, start, piece, joined))
         at = max(at, end)
     return found[:12]
+
+
+def _opens(following: Sequence[str]) -> bool:
+    return bool(following[1:]) and following[0] in phrases.OPENERS
+
+
+def _item(text: str) -> bool:
+    """Whether a stretch between commas may be an item of its own: two words or more, not a phrase of the item before."""
+    said = words(text)
+    return bool(said[1:]) and said[0] not in phrases.PREPOSITIONS and text[:1] not in "\"“'"
 
 
 def decide(situation: Situation, most: int) -> Decision:
@@ -117,7 +140,7 @@ def decide(situation: Situation, most: int) -> Decision:
     lift = _head_start(situation)
     whole = table.score(situation.request)
     first = int((whole + lift).argmax())
-    pieces = clauses(situation.request)
+    pieces = clauses(situation.request, opening=not situation.in_play)
     parts = _split(situation.request, pieces, np.stack([table.score(p.text) for p in pieces]), lift, first) if pieces[1:] else ()
     if len(parts) < 2:
         return _single(situation, whole, lift, first)
@@ -151,8 +174,12 @@ def _split(request: str, pieces: Sequence[Clause], scores: Floats, lift: Floats,
     weight = np.array([min(1.0, 0.4 * len(content(piece.text))) for piece in pieces], np.float32)
     weight *= scores.max(axis=1) >= HEARD
     scores = scores + lift
-    bar = CLEAR + (MIDWAY if lift.any() else 0.0)
+    tied = sum(piece.joined and w > 0 for piece, w in zip(pieces, weight, strict=True))
+    many = tied >= MANY and not lift.any()
+    bar = (ITEM if many else CLEAR) + (MIDWAY if lift.any() else 0.0)
     apart = np.array([0.0 if piece.joined else SENTENCE for piece in pieces], np.float32)[:, None]
+    if many:
+        first = int((weight[:, None] * scores).max(axis=0).argmax())
     chosen = [first]
     while len(chosen) < len(pieces):
         best_so_far = scores[:, chosen].max(axis=1, keepdims=True)

@@ -91,12 +91,18 @@ _GENERIC = _set(
 )
 
 
+_DEGREE = re.compile(
+    r"\bhow\s+\w+(?:\s+(?:along|away))?(?=\s+(?:am|is|are|was|were|do|does|did|can|could|will|would|should|has|have)\b)", re.I
+)
+"""How far, how long: the word says to what degree, and names nothing."""
+
+
 def noun_phrase(request: str, about: frozenset[str] = frozenset()) -> str:
     """What a request seeks, without the words around it: `find coffee deals` gives `coffee`; empty when nothing is left.
 
     `about`: what is sought anyway (the words of the tool's own name), which narrows nothing.
     """
-    kept = [word for word in content(request) if word not in STOP]
+    kept = [word for word in content(_DEGREE.sub(" ", request)) if word not in STOP and not word.endswith("n't")]
     dull = _GENERIC | phrases.VERBS | phrases.FAINT
     narrow = [word for word in kept if word not in dull and not word.isdigit() and word.rstrip("s") not in about]
     return " ".join(narrow[:6])
