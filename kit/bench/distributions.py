@@ -33,6 +33,14 @@ def coin_tail(heads: int, tosses: int) -> tuple[float, float]:
     return below, below - (float(special.bdtr(heads - 1, tosses, 0.5)) if heads else 0.0)
 
 
+def binomial_quantile(share: float, trials: int, chance: float) -> int:
+    """The least number of successes that is not exceeded with at least this probability."""
+    import numpy as np
+    from scipy import special
+
+    return int(np.searchsorted(special.bdtr(np.arange(trials + 1), trials, chance), share))
+
+
 def newcombe_bounds(a: tuple[int, int], b: tuple[int, int], level: float) -> tuple[float, float]:
     """Newcombe's interval of a difference of two independent shares, `b` less `a`; each is (right, total)."""
     from statsmodels.stats.proportion import confint_proportions_2indep
