@@ -1,10 +1,11 @@
-"""Estimates as a figure draws them: shares by Wilson, means by Student's t, both at 95 %."""
+"""Estimates as a figure draws them: shares by Wilson, means by Student's t, quantiles by order statistics, all at 95 %."""
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from kit.bench.distributions import t_quantile
+from kit.bench.distributions import normal_quantile, t_quantile
+from kit.bench.quantile import quantile as by_order
 from kit.bench.statistics import LEVEL, wilson
 
 
@@ -31,6 +32,23 @@ def mean(values: Sequence[float]) -> Interval:
         return Interval(middle, middle, middle)
     half = t_quantile((1 + LEVEL) / 2, n - 1) * statistics.stdev(values) / n**0.5
     return Interval(middle, middle - half, middle + half)
+
+
+def stratified(values: Mapping[int, Sequence[float]], shares: Mapping[int, float]) -> Interval:
+    """A mean over strata that are not sampled as they occur; `shares` sum to 1. Normal law (Cochran 1977, section 5.3)."""
+    middle = sum(share * statistics.fmean(values[name]) for name, share in shares.items())
+    spread = sum(share**2 * statistics.variance(values[name]) / len(values[name]) for name, share in shares.items())
+    half = normal_quantile((1 + LEVEL) / 2) * spread**0.5
+    return Interval(middle, middle - half, middle + half)
+
+
+def quantile(values: Sequence[float], share: float) -> Interval:
+    """The value below which `share` of a law lies, whatever the law (kit.bench.quantile).
+
+    Where the sample is too small for the level, an end is the least or the greatest value and the interval covers less.
+    """
+    found = by_order(values, share)
+    return Interval(found.value, max(found.low, min(values)), min(found.high, max(values)))
 
 
 def said(found: Interval, form: str = ".2f") -> str:

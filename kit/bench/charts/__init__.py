@@ -3,6 +3,7 @@
 `python -m kit.bench.charts docs/figures` measures afresh and writes the figures of the docs.
 """
 
+from kit.bench.charts.against import against
 from kit.bench.charts.bands import bands
 from kit.bench.charts.canvas import BLUE, GREY, INK, ORANGE, PALE, RED, RUST, WIDTH, table
 from kit.bench.charts.dots import dots
@@ -25,6 +26,7 @@ __all__ = [
     "RED",
     "RUST",
     "WIDTH",
+    "against",
     "bands",
     "dots",
     "ecdf",
