@@ -1,9 +1,12 @@
 """The offline stand-in's routing decision: behaviours, and a coarse floor on a small set of our own."""
 
+from itertools import permutations
+
 import pytest
 
 from kit.core.small_talk import asks, small_talk
 from kit.models.offline.routing import Routes, Situation, SmallTalk, Unfit, clauses, decide
+from kit.models.offline.values import noun_phrase
 
 AGENTS = {
     "shop": "Finds products, deals, coupons and offers in the catalogue, compares prices and suggests things to buy.",
@@ -64,6 +67,29 @@ def test_mixed_request_is_split_into_the_users_own_words():
     assert [NAMES[part.tool] for part in decision.parts] == ["support", "rewards", "play"]
     assert decision.intents == 3
     assert all(part.text in request for part in decision.parts)
+
+
+@pytest.mark.parametrize("rest", [*permutations(("how many points do I have", "find coffee deals", "find a pizza place nearby"))])
+def test_the_first_of_four_matters_goes_where_it_would_go_alone(rest: tuple[str, ...]):
+    assert routed(", ".join(("my receipt didn't scan", *rest)))[0] == "support"
+
+
+def test_a_list_is_split_at_its_commas_and_marks():
+    assert [c.text for c in clauses("coffee deals, my points, pizza nearby", opening=True)] == [
+        "coffee deals",
+        "my points",
+        "pizza nearby",
+    ]
+    assert [c.text for c in clauses("1. coffee deals 2. my points")] == ["coffee deals", "my points"]
+    assert len(clauses("find a room in Leeds, from Friday, for two", opening=True)) == 1
+
+
+@pytest.mark.parametrize(
+    ("request_", "phrase"),
+    [("how far am I in my games", "games"), ("how long does it take", "take"), ("my receipt didn't scan", "receipt")],
+)
+def test_a_degree_and_a_negation_are_not_what_is_sought(request_: str, phrase: str):
+    assert noun_phrase(request_) == phrase
 
 
 @pytest.mark.parametrize(

@@ -18,8 +18,6 @@ HEARD = 0.08
 """The score below which a clause says nothing about any tool."""
 CLEAR = 0.065
 """What a further tool must gain over those chosen, on a clause of its own, before a request is split."""
-ITEM = 0.03
-"""The same where three clauses or more are told: most of such a message is a list of matters."""
 MIDWAY = 0.1
 """What it must gain beside that while another tool is in play: most long replies go on with one matter."""
 SENTENCE = 0.08
@@ -98,7 +96,7 @@ class Clause:
 def clauses(text: str, *, opening: bool = False) -> list[Clause]:
     """The clauses of a request in order, verbatim; those that only greet, thank or agree are left out.
 
-    `opening`: nothing was said before it, so that commas may part a list of matters, and one question follows another in it.
+    `opening`: nothing was said before it, so that commas may part a list of matters.
     """
     cuts = [match.span() for match in phrases.JOINER.finditer(text)]
     soft = [match.span() for match in phrases.SOFT_JOINER.finditer(text)]
@@ -113,8 +111,7 @@ def clauses(text: str, *, opening: bool = False) -> list[Clause]:
     for start, end in [*sorted(cuts), (len(text), len(text))]:
         piece = text[at:start].strip(" ,;.!-")
         if any(word not in STOP for word in words(piece)) and not SMALL_TALK.fullmatch(piece[:200]):
-            ends = [text[a:b] for a, b in cuts if at in (a, b) or start == a]
-            joined = any(phrases.TIE.search(end) or (opening and "?" in end) for end in ends)
+            joined = any(phrases.TIE.search(text[a:b]) for a, b in cuts if at in (a, b) or start == a)
             found.append(Clause(at, start, piece, joined))
         at = max(at, end)
     return found[:12]
@@ -176,7 +173,7 @@ def _split(request: str, pieces: Sequence[Clause], scores: Floats, lift: Floats,
     scores = scores + lift
     tied = sum(piece.joined and w > 0 for piece, w in zip(pieces, weight, strict=True))
     many = tied >= MANY and not lift.any()
-    bar = (ITEM if many else CLEAR) + (MIDWAY if lift.any() else 0.0)
+    bar = CLEAR + (MIDWAY if lift.any() else 0.0)
     apart = np.array([0.0 if piece.joined else SENTENCE for piece in pieces], np.float32)[:, None]
     if many:
         first = int((weight[:, None] * scores).max(axis=0).argmax())
