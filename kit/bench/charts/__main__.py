@@ -3,6 +3,7 @@ import sys
 import tempfile
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 from matplotlib.figure import Figure
@@ -33,12 +34,12 @@ def _patterns() -> Figure:
     opener = partial(open_kit, Settings(store=":memory:", pace=0.0, today="2026-11-01"))
     with tempfile.TemporaryDirectory() as folder:
         run_grid(plan, Path(folder), opener)
-        rows = load_frame(Path(folder))
+        rows: Any = load_frame(Path(folder))
     several = rows[rows["parts"] > 1]
     order = several.groupby("pattern")["seconds"].median().sort_values(ascending=False).index
     colours = dict(zip(order, ["#5B4B8A", RED, "#2F7D5B", RUST, ORANGE, BLUE], strict=False))
     slow, fast = several.groupby("pattern")["seconds"].median().loc[[order[0], order[-1]]]
-    title = f"On messages of several parts the median turn takes {fast:.1f} to {slow:.1f} s, by pattern alone"
+    title = f"Of several parts: the median turn takes {fast:.1f} to {slow:.1f} s, by pattern alone"
     return ecdf(several, {"ttft": "to the first text", "seconds": "to the last"}, "pattern", colours, title, "simulated seconds")
 
 
