@@ -283,23 +283,18 @@ def _grid(arguments: Arguments) -> int:
 
     from kit.bench.findings import report
     from kit.bench.grid import Bar, run_grid
+    from kit.bench.grid_cost import show_costs
     from kit.bench.plan import read_plan
     from kit.settings import HOME, Settings
     from kit.wire import open_kit
 
     plan = read_plan(arguments.plan)
     settings = Settings.read().with_(store=":memory:", today="2026-11-01", **({"pace": 0.0} if plan.virtual else {}))
+    opener = partial(open_kit, settings)
     if arguments.cost:
-        from kit.bench.grid_cost import cell_costs, told
-
-        print(told(cell_costs(plan, partial(open_kit, settings))))
-        return 0
+        return show_costs(plan, opener)
     folder = arguments.out or HOME / ".kit" / "grids" / plan.grid.name
-    bar = Bar()
-    try:
-        run = run_grid(plan, folder, partial(open_kit, settings), arguments.workers, bar)
-    finally:
-        bar.end()
-    print(report(plan, run), end="")
-    print(f"\n{run.done:,} cells played, {run.before:,} were there; results in {folder}")
+    with Bar() as bar:
+        run = run_grid(plan, folder, opener, arguments.workers, bar)
+    print(f"{report(plan, run)}\n{run.done:,} cells played, {run.before:,} were there; results in {folder}")
     return 0 if run.complete else 1
