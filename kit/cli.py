@@ -282,6 +282,7 @@ def _bench(arguments: Arguments) -> int:
 def _grid(arguments: Arguments) -> int:
     from kit.bench.findings import report
     from kit.bench.grid import Bar, run_grid
+    from kit.bench.grid_cost import show_costs
     from kit.bench.plan import read_plan
     from kit.lab import Lab
     from kit.settings import Settings
@@ -289,17 +290,12 @@ def _grid(arguments: Arguments) -> int:
     plan, settings = read_plan(arguments.plan), Settings.read()
     lab = Lab.of(settings, virtual=plan.virtual)
     if arguments.cost:
-        from kit.bench.grid_cost import cell_costs, told
-
-        print(told(cell_costs(plan, lab)))
-        return 0
-    folder, bar = arguments.out or settings.grids / plan.grid.name, Bar()
-    try:
+        return show_costs(plan, lab)
+    folder = arguments.out or settings.grids / plan.grid.name
+    with Bar() as bar:
         run = run_grid(plan, folder, lab, arguments.workers, bar, traces=arguments.traces or lab.has_opik)
-    finally:
-        bar.end()
-    print(report(plan, run), end="")
-    print(f"\n{run.done:,} cells played, {run.before:,} were there; results in {folder}")
+    print(f"{report(plan, run)}
+{run.done:,} cells played, {run.before:,} were there; results in {folder}")
     if lab.has_opik:
         from kit.bench.experiment import copied
 

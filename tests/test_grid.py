@@ -451,10 +451,9 @@ def test_the_command_reports_every_simulated_figure_as_such_and_is_quiet_without
 
 def test_the_bar_is_one_line_on_a_terminal(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
-    bar = Bar()
-    for done in (1, 50, 100):
-        bar(done, 100)
-    bar.end()
+    with Bar() as bar:
+        for done in (1, 50, 100):
+            bar(done, 100)
     shown = capsys.readouterr().err
     assert shown.count("\n") == 1 and shown.endswith("\n") and "100 of 100 cells" in shown
 

@@ -86,6 +86,12 @@ def level(load: Load, users: int, turns: int = 1000, seed: int = 7) -> Level:
     return run_virtual(_Core(load, random.Random(seed)).serve(users, turns))
 
 
+def sweep(load: Load, shares: Sequence[float], turns: int = 1000, seed: int = 7) -> list[Level]:
+    """A level for each share of the users that fill the core; see `full`."""
+    most = full(load)
+    return [level(load, max(1, int(most * share)), turns, seed) for share in shares]
+
+
 def full(load: Load) -> int:
     """Users that would keep the core computing all the time if none had to queue: with more, turns must grow longer."""
     return int((load.pause + mean_turn(load)) / load.cpu)

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Self
 
 from kit.bench.cell import Cell, cells
 from kit.bench.crew import play
@@ -152,7 +153,10 @@ class Bar:
         bar = "█" * full + "░" * (self.WIDTH - full)
         print(f"\r{bar} {done:,} of {total:,} cells, {pace:,.0f} a second{left}\x1b[K", end="", file=sys.stderr, flush=True)
 
-    def end(self) -> None:
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
         """Leaves the line."""
         if self._loud and self._first is not None:
             print(file=sys.stderr)

@@ -131,6 +131,13 @@ def _plain(cell: Cell, plan: Plan) -> bool:
     return alone and (cell.model, cell.prompt, cell.setting, cell.repeat) == first
 
 
+def show_costs(plan: Plan, opener: Opener) -> int:
+    """Prints what a cell costs; returns 1 when one makes more calls than it may."""
+    costs = cell_costs(plan, opener)
+    print(told(costs))
+    return int(max(cost.harness_calls for cost in costs) > CALLS)
+
+
 def told(costs: Sequence[CellCost]) -> str:
     """A line a pattern, and the gate."""
     calls, spent = max(cost.harness_calls for cost in costs), max(cost.harness_ms for cost in costs)

@@ -16,6 +16,10 @@ class Interval(NamedTuple):
     low: float
     high: float
 
+    def told(self, form: str = ".2f") -> str:
+        """The estimate with its ends, in one format: `1.20 [1.00, 1.40]`."""
+        return f"{self.y:{form}} [{self.low:{form}}, {self.high:{form}}]"
+
 
 def share(right: int, total: int) -> Interval:
     """A share by Wilson; of nothing it is 0 and may be anything."""

@@ -1,8 +1,8 @@
 import asyncio
 import sys
 import tempfile
-from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 from matplotlib.figure import Figure
@@ -12,7 +12,6 @@ from kit.bench.charts import BLUE, GREY, ORANGE, RED, RUST, against, ecdf, load_
 from kit.bench.grid import run_grid
 from kit.bench.plan import HOME, read_plan
 from kit.bench.racing import Traffic, at_scale, points, raced
-from kit.settings import Settings
 from kit.wire import open_kit
 
 
@@ -30,15 +29,14 @@ async def _measured() -> dict[str, Figure]:
 def _patterns() -> Figure:
     """The figure of notebook 07: how long a message of several parts takes in every pattern; simulated."""
     plan = read_plan(HOME / "data" / "grids" / "patterns_small.yaml")
-    opener = partial(open_kit, Settings(store=":memory:", pace=0.0, today="2026-11-01"))
     with tempfile.TemporaryDirectory() as folder:
-        run_grid(plan, Path(folder), opener)
-        rows = load_frame(Path(folder))
+        run_grid(plan, Path(folder), open_kit)
+        rows: Any = load_frame(Path(folder))
     several = rows[rows["parts"] > 1]
     order = several.groupby("pattern")["seconds"].median().sort_values(ascending=False).index
     colours = dict(zip(order, ["#5B4B8A", RED, "#2F7D5B", RUST, ORANGE, BLUE], strict=False))
     slow, fast = several.groupby("pattern")["seconds"].median().loc[[order[0], order[-1]]]
-    title = f"On messages of several parts the median turn takes {fast:.1f} to {slow:.1f} s, by pattern alone"
+    title = f"Of several parts: the median turn takes {fast:.1f} to {slow:.1f} s, by pattern alone"
     return ecdf(several, {"ttft": "to the first text", "seconds": "to the last"}, "pattern", colours, title, "simulated seconds")
 
 

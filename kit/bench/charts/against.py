@@ -17,9 +17,9 @@ def against(
     `frame` has the columns name, x, x_low, x_high, y, y_low, y_high. Whiskers may be lopsided: a range of assumptions is one too.
     """
     with canvas(height) as (figure, axes):
-        right, top = float(frame["x_high"].max()), float(frame["y_high"].max())
-        for place in frame.index:
-            row: Any = frame.loc[place]
+        rows: Any = frame.to_dict("records")
+        right, top = max(row["x_high"] for row in rows), max(row["y_high"] for row in rows)
+        for row in rows:
             wide = [[row["x"] - row["x_low"]], [row["x_high"] - row["x"]]]
             tall = [[row["y"] - row["y_low"]], [row["y_high"] - row["y"]]]
             colour = colours[row["name"]]

@@ -14,7 +14,8 @@ from kit.runtime.team import Team
 
 if TYPE_CHECKING:
     import httpx
-    from a2a.client.client import Client
+
+    from kit.patterns.a2a.client import Client
 
 
 async def a2a(call: AgentCall, ctx: RunContext) -> Outcome:
@@ -27,10 +28,7 @@ def behind_a2a(deck: Deck, bind: Callable[[Deck], Team]) -> Team:
     import httpx
 
     _without_spans_of_its_own()
-    from a2a.client import ClientConfig
-    from a2a.client.base_client import BaseClient
-
-    from kit.patterns.a2a.inside import Inside
+    from kit.patterns.a2a.inside import inside
     from kit.patterns.a2a.server import peer_card, serve_team
     from kit.upstream.transport import StreamingASGITransport
 
@@ -40,7 +38,7 @@ def behind_a2a(deck: Deck, bind: Callable[[Deck], Team]) -> Team:
 
     def client(card: AgentCard) -> "Client":
         peer = peer_card(card, f"{url}/{card.id}")
-        return BaseClient(peer, ClientConfig(streaming=True), Inside(http, peer, peers.handlers[card.id]), [])
+        return inside(http, peer, peers.handlers[card.id])
 
     return replace(_elsewhere(team, client), closing=(http.aclose, peers.aclose))
 
@@ -48,12 +46,10 @@ def behind_a2a(deck: Deck, bind: Callable[[Deck], Team]) -> Team:
 def remote(team: Team, url: str, http: "httpx.AsyncClient") -> Team:
     """The same team with its sub-agents at `<url>/<id>`; whoever opened `http` closes it."""
     _without_spans_of_its_own()
-    from a2a.client import ClientConfig, ClientFactory
-
+    from kit.patterns.a2a.client import over
     from kit.patterns.a2a.server import peer_card
 
-    factory = ClientFactory(ClientConfig(streaming=True, httpx_client=http))
-    return _elsewhere(team, lambda card: factory.create(peer_card(card, f"{url}/{card.id}")))
+    return _elsewhere(team, lambda card: over(http, peer_card(card, f"{url}/{card.id}")))
 
 
 def _elsewhere(team: Team, client: Callable[[AgentCard], "Client"]) -> Team:

@@ -6,7 +6,10 @@ from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
+import httpx
+from a2a.client import ClientConfig, ClientFactory
 from a2a.client.client import Client, ClientCallContext
+from a2a.types import AgentCard as PeerCard
 from a2a.types import CancelTaskRequest, Message, Part, Role, SendMessageRequest, StreamResponse, TaskState
 from a2a.utils.errors import A2AError
 
@@ -24,6 +27,11 @@ FINAL = frozenset(
 )
 OURS = frozenset({"agent_started", "agent_ended", "agent_error", "status_line"})
 """Kinds that this side says itself: the far side's would say them twice."""
+
+
+def over(http: httpx.AsyncClient, peer: PeerCard) -> Client:
+    """A client of one peer, over HTTP at the address its card gives."""
+    return ClientFactory(ClientConfig(streaming=True, httpx_client=http)).create(peer)
 
 
 @dataclass(frozen=True)

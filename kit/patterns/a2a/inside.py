@@ -4,6 +4,8 @@ import asyncio
 from collections.abc import AsyncGenerator
 
 import httpx
+from a2a.client import Client, ClientConfig
+from a2a.client.base_client import BaseClient
 from a2a.client.client import ClientCallContext
 from a2a.client.transports.jsonrpc import JsonRpcTransport
 from a2a.server.context import ServerCallContext
@@ -45,6 +47,11 @@ class Inside(JsonRpcTransport):
         if task is None:
             raise TaskNotFoundError
         return task
+
+
+def inside(http: httpx.AsyncClient, peer: AgentCard, handler: RequestHandler) -> Client:
+    """A client of one peer in this process."""
+    return BaseClient(peer, ClientConfig(streaming=True), Inside(http, peer, handler), [])
 
 
 def _heard(context: ClientCallContext | None) -> ServerCallContext:
