@@ -83,6 +83,8 @@ def test_a_baseline_that_is_not_beaten_says_who_is_worse_and_what_is_open() -> N
 def test_ways_that_are_all_alike_promise_nothing_from_more_cases() -> None:
     assert said(rows(base=[1.0] * 20, same=[1.0] * 20)).endswith("no number of cases would show more.")
     assert "nothing to compare" in headline([], "base", "simulated", [])
+    alone = headline([], "one", "simulated", [], summarise(rows(one=[1.0] * 40)))
+    assert "is the only way here (simulated): 100.0 %, 95 % interval 91.2 to 100.0 %" in alone
 
 
 def test_every_way_has_a_line_with_its_interval_and_the_baseline_says_so() -> None:
