@@ -49,16 +49,17 @@ def said(told: list[dict[str, Any]]) -> str:
 
 
 def test_a_better_way_is_named_with_its_difference_and_interval_and_needs_no_more_cases() -> None:
-    told = said(rows(base=[0.0, 1.0] * 30, good=[1.0] * 60, alike=[0.0, 1.0] * 30))
+    told = said(rows(base=[0.0, 1.0] * 30, fair=[0.0, 1.0, 1.0, 1.0] * 15, good=[1.0] * 60, alike=[0.0, 1.0] * 30))
     assert told.startswith(
         "By messages routed exactly right, **good** is better than **base** (simulated): 100.0 % against 50.0 %"
     )
-    assert "+50.0 points [+3" in told and "over 60 cases" in told and told.endswith("settled, no more cases are needed.")
+    assert "+50.0 points [+3" in told and "over 60 cases; settled, no more cases are needed" in told
+    assert told.endswith("(2 of 3 ways are better).")
     assert told.count(".  ") == 0 and "\n" not in told
 
 
 def test_less_is_better_for_time_and_the_figures_have_their_unit() -> None:
-    told = said(rows("seconds", base=[4.0, 5.0] * 30, quick=[2.0, 3.5] * 30))
+    told = said(rows("seconds", base=[4.0, 5.0] * 30, quick=[2.0, 3.5] * 30, slower=[3.9, 4.8] * 30))
     assert "**quick** is better than **base** (simulated): 2.75 s against 4.50 s" in told
     assert "\N{MINUS SIGN}1.75 s [\N{MINUS SIGN}1.8" in told
 
@@ -83,6 +84,8 @@ def test_a_baseline_that_is_not_beaten_says_who_is_worse_and_what_is_open() -> N
 def test_ways_that_are_all_alike_promise_nothing_from_more_cases() -> None:
     assert said(rows(base=[1.0] * 20, same=[1.0] * 20)).endswith("no number of cases would show more.")
     assert "nothing to compare" in headline([], "base", "simulated", [])
+    alone = headline([], "one", "simulated", [], summarise(rows(one=[1.0] * 40)))
+    assert "is the only way here (simulated): 100.0 %, 95 % interval 91.2 to 100.0 %" in alone
 
 
 def test_every_way_has_a_line_with_its_interval_and_the_baseline_says_so() -> None:

@@ -100,7 +100,7 @@ def form(host: "Host", runs: dict[str, Archived]) -> None:
         if busy:
             st.caption("One grid is played at a time. This one can start when the running one has ended.")
         label = f"Play {chosen.asks.cells:,} cells"
-        if st.button(label, icon=":material/play_arrow:", type="primary", key="bench-start", disabled=busy or chosen.too_large):
+        if st.button(label, icon=":material/play_arrow:", key="bench-start", disabled=busy or chosen.too_large):
             folder = host.kit.settings.grids / chosen.name
             host.grids.start(chosen.file(folder), folder)
             st.rerun()

@@ -46,8 +46,13 @@ def words(measure: str) -> str:
     return WORDS.get(measure, measure.replace("_", " "))
 
 
-def headline(found: Sequence[Comparison], baseline: str, kinds: str, varied: Sequence[str]) -> str:
-    """The verdict on one measure, in one sentence of markdown. `found`: every way beside the baseline by that measure."""
+def headline(found: Sequence[Comparison], baseline: str, kinds: str, varied: Sequence[str], ways: Sequence[Summary] = ()) -> str:
+    """The verdict on one measure, in one sentence of markdown. `found`: every way beside the baseline by that
+    measure; `ways`: each by itself."""
+    if not found and len(ways) == 1:
+        line = lines(ways, (), varied)[0]
+        said = f"By {words(ways[0].scorer)}, **{line.way}** is the only way here ({kinds})"
+        return f"{said}: {line.found}, 95 % interval {line.interval}; there is nothing to compare it with."
     if not found:
         return f"There is nothing to compare with **{baseline}** here: choose another baseline, or a run with several ways."
     better = [one for one in found if one.verdict == "better"]

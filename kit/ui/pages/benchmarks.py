@@ -121,22 +121,28 @@ def _verdict(run: "Archived", found: _Found, measure: str, base: str) -> None:
 
     kinds = " and ".join(run.kinds)
     beside = [one for one in found.verdicts if one.scorer == measure]
+    ways = [way for way in found.ways if way.scorer == measure]
     with st.container(border=True, key="verdict"):
-        st.markdown(headline(beside, base, kinds, found.axes).replace("$", r"\$"))
+        st.markdown(headline(beside, base, kinds, found.axes, ways).replace("$", r"\$"))
     if not run.complete:
         said = f"Stopped early: {run.played:,} of {run.cells:,} cells. Only cases that both ways have met are compared."
         st.warning(said, icon=":material/stop_circle:")
-    rows = lines([way for way in found.ways if way.scorer == measure], beside, found.axes)
+    rows = lines(ways, beside, found.axes)
     st.html(verdicts_html(rows, words(measure), kinds, base))
-    st.caption(
-        f"{found.cases:,} cases, {found.rows:,} turns. Intervals are at 95 %, differences paired by case; a verdict is called "
-        f"after Holm's correction for all {len(found.verdicts)} comparisons of this choice. More cases: for a power of 80 %, if "
-        "the difference stays as seen."
-    )
+    st.caption(f"{found.cases:,} cases, {found.rows:,} turns. Intervals are at 95 %.{_method(len(found.verdicts))}")
     if found.verdicts:
         with st.expander("Every verdict as a sentence", icon=":material/list:"):
             told_all = "\n".join(f"- {kinds}: {one}" for one in found.verdicts)
             st.markdown(told_all.replace("$", r"\$").replace("_", r"\_").replace("[", r"\["))
+
+
+def _method(comparisons: int) -> str:
+    if not comparisons:
+        return ""
+    return (
+        f" Differences are paired by case; a verdict is called after Holm's correction for all {comparisons} comparisons of this "
+        "choice. More cases: for a power of 80 %, if the difference stays as seen."
+    )
 
 
 def _origin(run: "Archived") -> None:
