@@ -9,7 +9,6 @@ from html import escape
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
-from streamlit.elements.lib.mutable_status_container import StatusContainer
 
 from kit.core.record import TurnStatus
 from kit.stores.protocol import Store
@@ -22,8 +21,14 @@ from kit.ui.waterfall import waterfall_spec
 
 LONGEST = 1_200
 """Characters of a question that are repeated on the page."""
-_STATES = {"running": "running", "ok": "complete", "failed": "error", "stopped": "error"}
-_ICONS = {"ok": ":material/check_circle:", "failed": ":material/error:", "stopped": ":material/stop_circle:"}
+TICK = 0.2
+"""Seconds between two moves of the clocks of a running turn."""
+_ICONS = {
+    "running": "spinner",
+    "ok": ":material/check_circle:",
+    "failed": ":material/error:",
+    "stopped": ":material/stop_circle:",
+}
 _COLOURS: dict[TurnStatus, str] = {
     "ok": "green",
     "failed": "red",
@@ -58,35 +63,28 @@ class Setting:
 
 @dataclass
 class _Box:
-    """A step on the page, and how far it has been drawn."""
+    """A step on the page, and how far it has been drawn. An `st.status` would do, but making one takes it 50 ms of sleep."""
 
-    body: DeltaGenerator
-    status: StatusContainer | None
-    """None for a step that had ended when it was first drawn."""
-    label: str = ""
-    state: str = "running"
+    slot: DeltaGenerator
+    step: Step
+    label: str
+    body: DeltaGenerator = field(init=False)
     lines: int = 0
 
-    @classmethod
-    def open(cls, place: DeltaGenerator, step: Step, label: str, *, full: bool) -> "_Box":
-        """A new step. `status` can change later but takes Streamlit 50 ms to make, which a long session would feel."""
-        if step.state == "running":
-            status = place.status(label, expanded=True, state="running", type="step")
-            box = cls(status.container(gap=None), status, label)
-        else:
-            ended = place.expander(label, expanded=step.state == "failed", icon=_ICONS[step.state], type="step")
-            box = cls(ended.container(gap=None), None)
-        if full:
-            box.body.caption(f"“{literal(step.query)}”")
-        return box
+    def __post_init__(self):
+        self.body = self._head().container(gap=None)
 
     def draw(self, step: Step, label: str) -> None:
         for line in step.lines[self.lines :]:
             self.body.caption(prose(line))
-        self.lines = len(step.lines)
-        if self.status is not None and (label, step.state) != (self.label, self.state):
-            self.label, self.state = label, step.state
-            self.status.update(label=label, state=_STATES[step.state], expanded=step.state in ("running", "failed"))  # type: ignore[arg-type]
+        changed = (label, step.state) != (self.label, self.step.state)
+        self.step, self.label, self.lines = step, label, len(step.lines)
+        if changed:
+            self._head()  # a box in the place of another one keeps what is in it
+
+    def _head(self) -> DeltaGenerator:
+        open_ = self.step.state in ("running", "failed")
+        return self.slot.expander(self.label, expanded=open_, icon=_ICONS[self.step.state], type="step")
 
 
 class Canvas:
@@ -108,7 +106,7 @@ class Canvas:
 
     def draw(self, view: TurnView, *, steps: bool = True, again: bool = False) -> None:
         """Brings the place up to date; `steps` is off for turns long past, `again` offers to ask once more."""
-        now = view.seconds if view.seconds is not None else max(0.0, time.time() - view.started_at)
+        now = view.seconds if view.seconds is not None else _tick(max(0.0, time.time() - view.started_at))
         if self._changed("chips", "".join(f"<li>{escape(fault_words(fault))}</li>" for fault in view.faults)):
             self._chips.html(f'<ul class="faults" aria-label="Made to fail on purpose">{self._shown["chips"]}</ul>')
         if self._changed("lead", view.lead):
@@ -129,8 +127,11 @@ class Canvas:
 
     def _draw_steps(self, view: TurnView, now: float) -> None:
         labels = [self._label(step, now) for step in view.steps]
-        fresh = list(zip(view.steps, labels, strict=True))[len(self._boxes) :]
-        self._boxes += [_Box.open(self._steps, step, label, full=self._setting.full) for step, label in fresh]
+        for step, label in list(zip(view.steps, labels, strict=True))[len(self._boxes) :]:
+            box = _Box(self._steps.empty(), step, label)
+            self._boxes.append(box)
+            if self._setting.full:
+                box.body.caption(f"“{literal(step.query)}”")
         for box, step, label in zip(self._boxes, view.steps, labels, strict=True):
             box.draw(step, label)
 
@@ -147,6 +148,11 @@ class Canvas:
             self._found.html(found)
         with self._foot.container():
             _ending(view, self._setting, details=steps, again=again)
+
+
+def _tick(now: float) -> float:
+    """Seconds as clocks on the page show them: each move of a clock is a message to the browser, beside what was said."""
+    return now - now % TICK
 
 
 def _ending(view: TurnView, setting: Setting, *, details: bool, again: bool) -> None:

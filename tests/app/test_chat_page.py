@@ -57,8 +57,7 @@ def ask(page: AppTest, message: str) -> AppTest:
 def steps(page: AppTest) -> dict[str, tuple[str, str]]:
     """Sub-agent -> how its step stands, and the words on it."""
     ended = {":material/check_circle:": "complete", ":material/error:": "error"}
-    told = [(one.label, one.state) for one in page.status]
-    told += [(one.label, ended[one.icon]) for one in page.expander if one.icon in ended]
+    told = [(one.label, ended[one.icon]) for one in page.expander if one.icon in ended]
     return {label.split("**")[1]: (state, label) for label, state in told}
 
 
@@ -156,7 +155,7 @@ def test_a_long_session_shows_its_newest_turns_and_steps_of_the_last_three(store
     page = open_page("long")
     for _ in range(4):
         ask(page, "How many points do I have?")
-    assert len([one for one in page.expander if one.label.startswith("**Rewards**")] + [*page.status]) == 3
+    assert len([one for one in page.expander if one.label.startswith("**Rewards**")]) == 3
     put(store, 12, "old")
     page = open_page("old")
     shown = [one.value for one in page.markdown if one.value.startswith("answer")]
