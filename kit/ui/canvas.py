@@ -1,8 +1,9 @@
 """Draws one turn in one place of a page, and on later draws only what changed: the same for live and stored turns."""
 
+import base64
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from html import escape
@@ -10,8 +11,10 @@ from html import escape
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from kit.core.picture import Picture, typed
 from kit.core.record import TurnStatus
 from kit.stores.protocol import Store
+from kit.ui.asked import Asked, ask
 from kit.ui.components import html
 from kit.ui.facts import facts, fault_words
 from kit.ui.panel import open_trace
@@ -59,6 +62,8 @@ class Setting:
     """With requests, routing and trace; else what a person needs who only wants to see it work."""
     budgets: Mapping[str, float | None] = field(default_factory=dict[str, float | None])
     """Agent -> seconds it may take."""
+    pictures: Callable[[str], Sequence[Picture]] = lambda turn_id: ()
+    """Id of a turn -> the pictures that came with it, as far as they are still at hand."""
 
 
 @dataclass
@@ -90,10 +95,12 @@ class _Box:
 class Canvas:
     """A place for one turn: question, lead, steps, answer, what was found, and how it was answered."""
 
-    def __init__(self, question: str, setting: Setting):
+    def __init__(self, question: str, setting: Setting, pictures: Sequence[Picture] = ()):
         self._setting = setting
         with st.chat_message("user", avatar=":material/person:"):
             st.markdown(literal(question))
+            if pictures:
+                st.html(_thumbnails(pictures))
         with st.chat_message("assistant", avatar=":material/hub:"):
             self._chips = st.empty()
             self._lead = st.empty()
@@ -169,7 +176,8 @@ def _ending(view: TurnView, setting: Setting, *, details: bool, again: bool) -> 
         if not again:  # the newest turn's is in the panel
             open_trace(st.empty(), view.turn_id)
         if again and view.status != "ok":
-            st.button("Ask again", icon=":material/refresh:", key=f"again-{view.turn_id}", on_click=partial(ask, view.question))
+            asked = _asked(view, setting.pictures(view.turn_id))
+            st.button("Ask again", icon=":material/refresh:", key=f"again-{view.turn_id}", on_click=partial(ask, asked))
     if given is not None and details:
         remark(setting.store, given)
     if details and setting.full and view.trace.spans:
@@ -181,9 +189,19 @@ def _ending(view: TurnView, setting: Setting, *, details: bool, again: bool) -> 
                 _trace(view)
 
 
-def ask(question: str, faults: tuple[str, ...] = ()) -> None:
-    """Has the next run of the page ask this, as if it had been typed, with these faults besides those of the scenario."""
-    st.session_state["ask"] = (question, faults)
+def _asked(view: TurnView, pictures: Sequence[Picture]) -> Asked:
+    """A turn's question, to be asked once more; its faults were for that one turn."""
+    return Asked(question=typed(view.question), pictures=tuple(pictures)) if pictures else Asked(question=view.question)
+
+
+def _thumbnails(pictures: Sequence[Picture]) -> str:
+    """Pictures as HTML; the browser alone looks into them, and one that it cannot read shows its name."""
+
+    def shown(picture: Picture) -> str:
+        data = base64.b64encode(picture.data).decode()
+        return f'<li><img src="data:{picture.media_type};base64,{data}" alt="{escape(picture.caption or "picture")}"></li>'
+
+    return f'<ul class="pictures">{"".join(map(shown, pictures))}</ul>'
 
 
 def _routing(view: TurnView) -> None:
