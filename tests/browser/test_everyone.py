@@ -2,24 +2,18 @@
 
 # pyright: reportMissingImports=false
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 
 from kit.stores.sqlite import SqliteStore
-from tests.browser.stage import DESK, MIXED, PHONE, Served, Visitor, serve, visit
+from tests.browser.stage import DESK, MIXED, PHONE, Served, Visitor, visit
 
 pytestmark = pytest.mark.browser
 WIDE = "[...document.querySelectorAll('html, body, section')].map(box => box.scrollWidth)"
 GRAVE = ("serious", "critical")
-
-
-@pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Generator[Served]:
-    with serve(tmp_path_factory.mktemp("everyone"), {"KIT_PACE": "0"}) as app:
-        yield app
 
 
 def findings(visitor: Visitor) -> list[str]:

@@ -17,12 +17,6 @@ BAR = "[data-testid=stVegaLiteChart] svg path[aria-roledescription=bar]"
 DETAIL = ".st-key-span-detail [data-span]"
 
 
-@pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Generator[Served]:
-    with serve(tmp_path_factory.mktemp("traces"), {"KIT_PACE": "0.2"}) as app:
-        yield app
-
-
 @contextmanager
 def newest(served: Served) -> Generator[tuple[str, Trace]]:
     """Id and trace of the turn asked last."""
