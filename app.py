@@ -1,12 +1,13 @@
 """The Streamlit entry: `make app` serves it. Pages live in kit/ui/pages."""
 
+import sys
 from collections.abc import Callable
 from importlib import import_module
 
 import streamlit as st
 
 from kit.ui import address
-from kit.ui.frame import colours
+from kit.ui.frame import colours, settle
 
 
 def drawn_by(page: str) -> Callable[[], None]:
@@ -15,6 +16,7 @@ def drawn_by(page: str) -> Callable[[], None]:
 
 
 st.set_page_config(page_title="dispatch-kit", page_icon="🧭", layout="wide")
+settle(len(sys.modules))
 address.keep()
 colours()
 pages = {
