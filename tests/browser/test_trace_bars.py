@@ -47,7 +47,7 @@ def go(visitor: Visitor, address: str) -> None:
 
 def test_pages_without_a_turn_say_what_to_do(visitor: Visitor) -> None:
     for address, said in (("traces", "ask something in the chat first"), ("metrics", "ask something in the chat first")):
-        go(visitor, f"{address}?tenant=globex&user=u-101")
+        go(visitor, f"{address}?tenant=globex&user=u-001")
         visitor.page.get_by_text(said).wait_for()
         visitor.page.get_by_role("link", name="Go to the chat").wait_for()
     go(visitor, "traces?turn=there-is-none")
