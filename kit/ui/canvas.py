@@ -18,6 +18,7 @@ from kit.ui.asked import Asked, ask
 from kit.ui.components import html
 from kit.ui.facts import facts, fault_words
 from kit.ui.panel import open_trace
+from kit.ui.plural import many
 from kit.ui.thumbs import remark, thumbs
 from kit.ui.view import Step, TurnView
 from kit.ui.waterfall import waterfall_spec
@@ -166,8 +167,7 @@ def _ending(view: TurnView, setting: Setting, *, details: bool, again: bool) -> 
     colour = "orange" if view.status == "ok" and view.partial else _COLOURS.get(view.status, "gray")
     told = [f":{colour}-badge[{view.headline}]"]
     if view.routing is not None and view.routing.invoked:
-        count = len(view.routing.invoked)
-        told.append(f":gray-badge[{count} sub-agent{'s' if count > 1 else ''}]")
+        told.append(f":gray-badge[{many(len(view.routing.invoked), 'sub-agent')}]")
     if view.seconds is not None:
         told.append(f":gray-badge[{view.seconds:.1f} s]")
     with st.container(horizontal=True, vertical_alignment="center"):

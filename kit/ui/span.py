@@ -8,6 +8,7 @@ import streamlit as st
 
 from kit.core.event import Event
 from kit.core.trace import Span, Trace
+from kit.ui.plural import many
 from kit.ui.waterfall import took
 
 QUIET = ("text", "status", "status_line", "guarded", "call_dropped", "refused", "envelope", "agent_error", "component")
@@ -40,7 +41,7 @@ def draw_span(trace: Trace, span: Span, events: Sequence[Event]) -> None:
             st.code(json.dumps(attributes, indent=2, ensure_ascii=False, default=str), language="json", wrap_lines=True)
     own = [event for event in events if event.span_id == span.id and event.kind in QUIET]
     if own:
-        with st.expander(f"{len(own)} event{'s' if len(own) > 1 else ''}", icon=":material/list:"):
+        with st.expander(many(len(own), "event"), icon=":material/list:"):
             st.html(log_html(own))
 
 

@@ -89,7 +89,7 @@ def test_switches_thumbs_and_another_page_leave_a_running_turn_alone(visitor: Vi
     visitor.page.get_by_test_id("stChatMessage").nth(1).get_by_role("radio", name="Thumbs up").click()
     visitor.page.wait_for_url("**error_envelope*")
     visitor.page.get_by_role("link", name="Traces").click()
-    visitor.page.get_by_role("heading", name="Traces").wait_for()
+    _live_trace(visitor)
     visitor.page.get_by_role("link", name="Chat").click()
     visitor.settled(2)
     assert visitor.page.get_by_test_id("stChatMessage").count() == 4 == visitor.seen()["most"]
@@ -98,6 +98,21 @@ def test_switches_thumbs_and_another_page_leave_a_running_turn_alone(visitor: Vi
     with stored(served) as store:
         given = store.feedback(oldest.id)
     assert given and given.score == 1
+
+
+def _live_trace(visitor: Visitor) -> None:
+    """Opens the newest trace, of a turn that runs, and sees it grow and end without another click."""
+    table = visitor.page.get_by_test_id("stDataFrame")
+    table.locator("canvas").first.wait_for()
+    visitor.page.wait_for_timeout(500)  # the canvas draws its cells after it is there
+    table.click(position={"x": 100, "y": 52})
+    badge = visitor.page.locator(".stMarkdownBadge")
+    badge.get_by_text("Working").wait_for()
+    count = "document.querySelectorAll('path[aria-roledescription=bar]').length"
+    visitor.page.wait_for_function(count)
+    before = visitor.page.evaluate(count)
+    badge.get_by_text("Partly answered").wait_for(timeout=20_000)
+    visitor.page.wait_for_function(f"before => {count} > before", arg=before)
 
 
 PAIRS = [

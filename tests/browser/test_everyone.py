@@ -3,7 +3,7 @@
 # pyright: reportMissingImports=false
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
@@ -65,7 +65,11 @@ BACKGROUNDS = {"light": "rgb(255, 255, 255)", "dark": "rgb(15, 20, 26)"}
 IS = "colour => getComputedStyle(document.querySelector('.stApp')).backgroundColor === colour"
 STILL = "document.getAnimations().every(one => one.playState !== 'running' || one.effect.getTiming().iterations === Infinity)"
 """What has just come has faded in."""
-LOOKS = {"desk": (DESK, {"light": (), "dark": ("color-contrast",)}), "phone": (PHONE, {"dark": ()})}
+Scheme = Literal["light", "dark"]
+LOOKS: dict[str, tuple[dict[str, int], dict[Scheme, tuple[str, ...]]]] = {
+    "desk": (DESK, {"light": (), "dark": ("color-contrast",)}),
+    "phone": (PHONE, {"dark": ()}),
+}
 """Window, and by which rules it is looked at in which colours: colours decide of contrast alone."""
 
 
