@@ -51,7 +51,7 @@ def asked() -> Asked | None:
         submit_mode="disable",
         accept_file="multiple",
         file_type=["png", "jpg", "jpeg", "webp", "gif"],
-        max_upload_size=LARGEST // 2**20,
+        max_upload_size=4 * LARGEST // 2**20,  # what is a little too large is told so in words
     )
     again: Asked | None = st.session_state.pop("ask", None)
     if again is not None:
