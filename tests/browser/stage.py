@@ -108,6 +108,12 @@ class Visitor:
         box.fill(question)
         box.press("Enter")
 
+    def attach(self, name: str, data: bytes) -> None:
+        """Puts a file beside the next question."""
+        file: Any = {"name": name, "mimeType": "image/png", "buffer": data}
+        with self.page.expect_response(lambda response: "upload_file" in response.url and response.request.method == "PUT"):
+            self.page.locator("[data-testid=stChatInput] input[type=file]").first.set_input_files(files=[file])
+
     def settled(self, turns: int = 1, timeout: float = 20) -> None:
         """Waits until so many turns show how they ended."""
         badge = self.page.locator("[data-testid=stChatMessage] .stMarkdownBadge:nth-of-type(1)")

@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from kit.bench.pictures import drawn
 from kit.core.fault import PLANTED, PLANTED_NUMBER, RAW
+from kit.core.picture import LARGEST
 from kit.core.record import TurnRecord
 from kit.core.trace import trace_of
 from kit.settings import Settings
@@ -198,6 +200,28 @@ def test_every_span_of_the_stored_trace_has_its_labelled_bar(visitor: Visitor, s
     labels = chart.locator("g.role-axis-label text").all_text_contents()
     names = [label.strip("└─ ") for label in labels if not label[:1].isdigit()]
     assert len(names) == len(spans) and names[0] == "turn" and names.count("rewards") == 1
+
+
+@pytest.mark.req("SAT-14")
+def test_a_picture_is_shown_and_answered_and_another_file_is_refused_in_a_sentence(visitor: Visitor, served: Served) -> None:
+    receipt = drawn("receipt").data
+    visitor.open()
+    visitor.ready()
+    visitor.attach("receipt.png", receipt)
+    visitor.ask("why was this refused?")
+    visitor.settled()
+    asked = visitor.page.get_by_test_id("stChatMessage").first
+    assert "[picture: receipt.png] why was this refused?" in asked.inner_text()
+    assert asked.locator("img[alt='receipt.png']").evaluate("one => one.naturalWidth") > 0, "the picture is not shown"
+    for name, data, said in (
+        ("note.png", b"no picture", "note.png is no picture that can be read: send PNG, JPEG, WebP or GIF"),
+        ("big.png", receipt + bytes(LARGEST), "at most 5 MB are taken: send a smaller copy"),
+    ):
+        visitor.attach(name, data)
+        visitor.ask("and this?")
+        visitor.page.get_by_test_id("stAlert").get_by_text(said).wait_for()
+    (turn,) = turns_of(served, visitor)
+    assert turn.invoked == ("support",) and visitor.page.get_by_test_id("stChatMessage").count() == 2
 
 
 def test_the_panel_says_what_is_stored_and_a_thumb_outlives_the_page(visitor: Visitor, served: Served) -> None:
