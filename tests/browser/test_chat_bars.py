@@ -61,10 +61,17 @@ def test_stop_ends_a_silent_turn_at_once_and_for_good(visitor: Visitor, served: 
     assert [turn.status for turn in turns_of(served, visitor)] == ["cancelled"]
 
 
-def test_a_reload_and_a_second_tab_show_the_same_turn_and_it_finishes_once(visitor: Visitor, served: Served) -> None:
+def test_a_reload_a_second_tab_and_its_trace_follow_a_turn_that_finishes_once(visitor: Visitor, served: Served) -> None:
     visitor.open(HANGS)
     visitor.ready()
     hanging(visitor)
+    (turn,) = turns_of(served, visitor)
+    trace = visit(visitor.page.context, served.url)
+    trace.page.goto(f"{served.url}/traces?turn={turn.id}")
+    trace.page.locator(".stMarkdownBadge", has_text="Working").wait_for()
+    bars = "document.querySelectorAll('path[aria-roledescription=bar]').length"
+    trace.page.wait_for_function(bars)
+    before = trace.page.evaluate(bars)
     visitor.page.reload()
     visitor.page.get_by_role("button", name="Stop").wait_for()
     second = visit(visitor.page.context, served.url)
@@ -75,6 +82,9 @@ def test_a_reload_and_a_second_tab_show_the_same_turn_and_it_finishes_once(visit
         assert tab.page.get_by_test_id("stChatMessage").count() == 2 == tab.seen()["most"]
         assert tab.badges("Partly answered") == 1
     second.page.close()
+    trace.page.locator(".stMarkdownBadge", has_text="Partly answered").wait_for()  # nobody clicked
+    trace.page.wait_for_function(f"before => {bars} > before", arg=before)
+    trace.page.close()
     assert len(turns_of(served, visitor)) == 1
 
 
@@ -91,7 +101,7 @@ def test_switches_thumbs_and_another_page_leave_a_running_turn_alone(visitor: Vi
     visitor.page.get_by_test_id("stChatMessage").nth(1).get_by_role("radio", name="Thumbs up").click()
     visitor.page.wait_for_url("**error_envelope*")
     visitor.page.get_by_role("link", name="Traces").click()
-    _live_trace(visitor)
+    visitor.page.get_by_role("heading", name="Traces").wait_for()
     visitor.page.get_by_role("link", name="Chat").click()
     visitor.settled(2)
     assert visitor.page.get_by_test_id("stChatMessage").count() == 4 == visitor.seen()["most"]
@@ -100,21 +110,6 @@ def test_switches_thumbs_and_another_page_leave_a_running_turn_alone(visitor: Vi
     with stored(served) as store:
         given = store.feedback(oldest.id)
     assert given and given.score == 1
-
-
-def _live_trace(visitor: Visitor) -> None:
-    """Opens the newest trace, of a turn that runs, and sees it grow and end without another click."""
-    table = visitor.page.get_by_test_id("stDataFrame")
-    table.locator("canvas").first.wait_for()
-    visitor.page.wait_for_timeout(500)  # the canvas draws its cells after it is there
-    table.click(position={"x": 100, "y": 52})
-    badge = visitor.page.locator(".stMarkdownBadge")
-    badge.get_by_text("Working").wait_for()
-    count = "document.querySelectorAll('path[aria-roledescription=bar]').length"
-    visitor.page.wait_for_function(count)
-    before = visitor.page.evaluate(count)
-    badge.get_by_text("Partly answered").wait_for(timeout=20_000)
-    visitor.page.wait_for_function(f"before => {count} > before", arg=before)
 
 
 PAIRS = [
