@@ -294,8 +294,7 @@ def _grid(arguments: Arguments) -> int:
     folder = arguments.out or settings.grids / plan.grid.name
     with Bar() as bar:
         run = run_grid(plan, folder, lab, arguments.workers, bar, traces=arguments.traces or lab.has_opik)
-    print(f"{report(plan, run)}
-{run.done:,} cells played, {run.before:,} were there; results in {folder}")
+    print(f"{report(plan, run)}\n{run.done:,} cells played, {run.before:,} were there; results in {folder}")
     if lab.has_opik:
         from kit.bench.experiment import copied
 

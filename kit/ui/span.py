@@ -10,6 +10,7 @@ from kit.core.event import Event
 from kit.core.timeout import NO_REMEDY, Diagnosis, diagnose
 from kit.core.trace import Span, Trace
 from kit.ui.canvas import literal
+from kit.ui.plural import many
 from kit.ui.view import label
 from kit.ui.waterfall import took
 
@@ -46,7 +47,7 @@ def draw_span(trace: Trace, span: Span, events: Sequence[Event]) -> None:
             st.code(json.dumps(attributes, indent=2, ensure_ascii=False, default=str), language="json", wrap_lines=True)
     own = [event for event in events if event.span_id == span.id and event.kind in QUIET]
     if own:
-        with st.expander(f"{len(own)} event{'s' if len(own) > 1 else ''}", icon=":material/list:"):
+        with st.expander(many(len(own), "event"), icon=":material/list:"):
             st.html(log_html(own))
 
 

@@ -108,6 +108,12 @@ class Visitor:
         box.fill(question)
         box.press("Enter")
 
+    def attach(self, name: str, data: bytes) -> None:
+        """Puts a file beside the next question."""
+        file: Any = {"name": name, "mimeType": "image/png", "buffer": data}
+        with self.page.expect_response(lambda response: "upload_file" in response.url and response.request.method == "PUT"):
+            self.page.locator("[data-testid=stChatInput] input[type=file]").first.set_input_files(files=[file])
+
     def settled(self, turns: int = 1, timeout: float = 20) -> None:
         """Waits until so many turns show how they ended."""
         badge = self.page.locator("[data-testid=stChatMessage] .stMarkdownBadge:nth-of-type(1)")
@@ -178,9 +184,9 @@ def told(line: str, figure: float, unit: str = "ms") -> None:
 
 
 def within(line: str, seconds: float, promised: float) -> None:
-    """Prints a time and holds it to what was promised; on a crowded machine (QUIET), to three times that."""
+    """Prints a time and holds it to what was promised; on a crowded machine (QUIET), to its load times that."""
     told(line, 1000 * seconds)
     crowd = os.getloadavg()[0]
-    assert seconds <= (promised if crowd < QUIET else 3 * promised), (
+    assert seconds <= (promised if crowd < QUIET else crowd * promised), (
         f"{line}: {seconds:.2f} s at load {crowd:.1f}, not {promised} s"
     )
