@@ -3,15 +3,18 @@
 import argparse
 import asyncio
 import json
+import shlex
 import sys
+import uuid
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kit.core.errors import KitError
+from kit.core.errors import KitError, SettingsError
 
 if TYPE_CHECKING:
+    from kit.runtime.cassette import Cassette
     from kit.runtime.turn import Reply, Turn
     from kit.stores.protocol import Store
 
@@ -39,7 +42,7 @@ def _parser() -> argparse.ArgumentParser:
     ask = commands.add_parser("ask", help="ask the deck one question; the answer streams with its steps")
     ask.add_argument("message", help="the question; - reads it from standard input")
     ask.add_argument("--json", action="store_true", help="one event a line, the reply last")
-    ask.add_argument("--session", default="cli", help="conversation to go on with (default: cli)")
+    ask.add_argument("--session", help="conversation to go on with (default: cli; with a cassette a new one)")
     ask.add_argument("--pattern", help="how the turn is orchestrated (default: mediated)")
     ask.add_argument("--surface", help="which of the deck's topologies hold (default: the deck's own)")
     ask.add_argument("--cap", type=int, help="most sub-agents one turn may call (default: the deck's)")
@@ -53,6 +56,7 @@ def _parser() -> argparse.ArgumentParser:
         metavar="FILE",
         help="a picture to send with it: PNG, JPEG, WebP or GIF; repeatable",
     )
+    _taping(ask)
     ask.set_defaults(run=_ask)
 
     check = commands.add_parser("check", help="load and bind a deck; every fault in one report")
@@ -83,13 +87,35 @@ def _parser() -> argparse.ArgumentParser:
     grid.add_argument("plan", type=Path, metavar="FILE.yaml")
     grid.add_argument("--out", type=Path, help="folder of ledger and results (default: .kit/grids/<name>)")
     grid.add_argument("--workers", type=int, help="processes (default: one a core, for large simulated grids)")
+    grid.add_argument("--model", help="takes the place of every model of the file but the baseline's")
+    _taping(grid)
     grid.set_defaults(run=_grid)
 
     bench = commands.add_parser("bench", help="cost of a turn beside a hand-written loop, one interleaved run")
     bench.add_argument("--gate", action="store_true", help="fail above 1.5 times the hand loop's Python calls")
+    bench.add_argument("--model", help="something else: data/grids/real.yaml with this model of models.yaml, which needs its key")
     bench.set_defaults(run=_bench)
     _over_stored_turns(commands)
     return parser
+
+
+def _taping(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--cassette", type=Path, metavar="FILE", help="a recording of every model and tool call; it is replayed")
+    how = command.add_mutually_exclusive_group()
+    how.add_argument("--record", dest="mode", action="store_const", const="record", help="make it anew")
+    how.add_argument("--refresh", dest="mode", action="store_const", const="refresh", help="call what has changed, keep the rest")
+
+
+def _tape(arguments: Arguments, *words: str) -> "Cassette | None":
+    from kit.runtime.cassette import Cassette
+
+    if arguments.cassette is None and arguments.mode:
+        raise SettingsError(f"--{arguments.mode} needs a file to write to: name one with --cassette FILE")
+    if arguments.cassette is None:
+        return None
+    file = str(arguments.cassette)
+    again = shlex.join(("python", "-m", "kit", *words, "--cassette", file, "--refresh"))
+    return Cassette(file, arguments.mode or "replay", again=f"refresh it with: {again}")
 
 
 def _over_stored_turns(commands: Any) -> None:
@@ -121,18 +147,20 @@ def _ask(arguments: Arguments) -> int:
 
 async def _ask_turn(message: str, arguments: Arguments) -> "Reply":
     from kit.runtime.message import read_picture
+    from kit.ui.terminal import reply_line
     from kit.wire import open_kit
 
     images = [read_picture(path) for path in arguments.image]
-    async with open_kit(faults=bool(arguments.fault)) as kit:
-        session = kit.session(arguments.session)
+    tape = _tape(arguments, "ask", message)
+    async with open_kit(faults=bool(arguments.fault), cassette=tape) as kit:
+        session = kit.session(arguments.session or ("cli" if tape is None else uuid.uuid4().hex))
         turn = kit.ask(message, session, arguments.pattern, arguments.cap, arguments.fault, images, arguments.surface)
         if arguments.fault and not arguments.json:
             print("made to fail: " + ", ".join(arguments.fault), flush=True)
         await (_print_events(turn) if arguments.json else _print_story(turn, kit.model))
         reply = await turn
     if arguments.json:
-        print(json.dumps(_reply_line(reply)), flush=True)
+        print(json.dumps(reply_line(reply)), flush=True)
     return reply
 
 
@@ -147,23 +175,6 @@ async def _print_story(turn: "Turn", model: str) -> None:
     story = Story(sys.stdout, model)
     async for event in turn:
         story.tell(event)
-
-
-def _reply_line(reply: "Reply") -> dict[str, object]:
-    outcomes: list[dict[str, object]] = []
-    for outcome in reply.outcomes:
-        told = {"ok": True} if outcome.kind == "answer" else {"ok": False, "reason": outcome.reason}
-        outcomes.append({"agent": outcome.agent, **told})
-    return {
-        "kind": "reply",
-        "turn_id": reply.turn_id,
-        "status": reply.status,
-        "outcomes": outcomes,
-        "routing": reply.routing.model_dump(mode="json"),
-        "usage": reply.usage.model_dump(mode="json"),
-        "preamble": reply.preamble,
-        "text": reply.text,
-    }
 
 
 def _check(arguments: Arguments) -> int:
@@ -273,7 +284,11 @@ def _store() -> "Generator[Store]":
 
 def _bench(arguments: Arguments) -> int:
     from kit.bench.overhead import report
+    from kit.settings import HOME
 
+    if arguments.model:
+        plan = HOME / "data" / "grids" / "real.yaml"
+        return main(["grid", str(plan), "--model", arguments.model, "--record"])
     return report(gate=arguments.gate)
 
 
@@ -283,15 +298,17 @@ def _grid(arguments: Arguments) -> int:
     from kit.bench.findings import report
     from kit.bench.grid import Bar, run_grid
     from kit.bench.plan import read_plan
+    from kit.bench.taped import taped
     from kit.settings import HOME, Settings
     from kit.wire import open_kit
 
-    plan = read_plan(arguments.plan)
-    settings = Settings.read().with_(store=":memory:", today="2026-11-01", **({"pace": 0.0} if plan.virtual else {}))
+    plan = read_plan(arguments.plan, arguments.model)
     folder = arguments.out or HOME / ".kit" / "grids" / plan.grid.name
+    plan, tape = taped(plan, arguments.cassette, arguments.mode, folder, arguments.plan)
+    settings = Settings.read().with_(store=":memory:", today="2026-11-01", **({"pace": 0.0} if plan.virtual else {}))
     bar = Bar()
     try:
-        run = run_grid(plan, folder, partial(open_kit, settings), arguments.workers, bar)
+        run = run_grid(plan, folder, partial(open_kit, settings, cassette=tape), arguments.workers, bar)
     finally:
         bar.end()
     print(report(plan, run), end="")

@@ -50,6 +50,9 @@ def run_grid(plan: Plan, folder: Path, opener: Opener, workers: int | None = Non
     ledger = Ledger(folder / LEDGER)
     try:
         wanted = list(cells(plan))
+        tape = plan.grid.cassette
+        if tape is not None and (tape.mode != "record" or plan.virtual or not Path(tape.file).exists()):
+            ledger.forget()  # what was played counts only with the recording of it
         finished = ledger.keys()
         todo = [cell for cell in wanted if cell.key not in finished]
         before = len(wanted) - len(todo)
@@ -57,7 +60,7 @@ def run_grid(plan: Plan, folder: Path, opener: Opener, workers: int | None = Non
         tally = _Tally(ledger, len(wanted), before, spent, plan.grid.limits.dollars, progress)
         if todo:
             ledger.begin(json.dumps(provenance(plan)))
-            play(plan, todo, opener, tally.keep, tally.go_on, workers)
+            play(plan, todo, opener, tally.keep, tally.go_on, workers if tape is None else 1)
         _write(folder, wanted, ledger)
         return Run(folder, len(wanted), before, tally.done, tally.dollars)
     finally:

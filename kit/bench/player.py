@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any, Protocol, cast
 
 from kit.bench.cases import Case
-from kit.bench.cell import Cell
+from kit.bench.cell import Cell, track
 from kit.bench.failsafe import fate
 from kit.bench.forgetful import ForgetfulStore
 from kit.bench.ledger import Done
@@ -82,15 +82,18 @@ class Player:
         kit = await self._kit(cell, faults=bool(case.faults))
         pattern = PATTERNS[cell.pattern]
         store = SqliteStore(":memory:") if case.live else self._store
-        host = replace(kit, team=kit.stages.team(pattern), store=store)
+        tape = kit.cassette.track(track(self._plan, cell)) if kit.cassette is not None else None
+        host = replace(kit, team=kit.stages.team(pattern), store=store, cassette=tape)
         if grid.sub_agents == "stubs":
             host = replace(host, team=host.team.with_agents({c.id: Stub(c) for c in host.team.orchestrator.sub_cards.values()}))
         began, wall = time.process_time(), time.perf_counter()
         seen = await run_case(case, host, pattern, session=cell.key, repeat=cell.repeat, tools=self._first)
         spent, waited = time.process_time() - began, time.perf_counter() - wall
+        if tape is not None and not (tape.mode != "replay" and self._plan.virtual):
+            tape.close()  # before the cell counts as finished: what a model said once is not paid for twice
         records = [self._record(store, reply) for _, reply in seen]
         lines = [self._line(cell, case, *turn) for turn in zip(seen, records, strict=True)]
-        costs = [record.cost for record in records if record.cost is not None]
+        costs = [cost for record in records if (cost := self._cost(record)) is not None]
         timing: dict[str, Any] = {"cell": cell.key, "wall_ms": round(1e3 * waited, 3)}
         if self._plan.concurrency == 1:
             timing["cpu_ms"] = round(1e3 * spent, 3)
@@ -107,6 +110,13 @@ class Player:
                 opened = self._open(models=cell.model, deck=deck, faults=faults, tools=self._tools)
                 self._kits[key] = await self._stack.enter_async_context(opened)
         return self._kits[key]
+
+    def _cost(self, record: TurnRecord) -> float | None:
+        """What a turn counts for against the limit."""
+        dear = self._plan.grid.limits.unpriced
+        if record.cost is not None or dear is None:
+            return record.cost
+        return (record.input_tokens * dear[0] + record.output_tokens * dear[1]) / 1e6
 
     def _record(self, store: ForgetfulStore | SqliteStore, reply: Reply) -> TurnRecord:
         record = store.take(reply.turn_id) if isinstance(store, ForgetfulStore) else store.turn(reply.turn_id)
