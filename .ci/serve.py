@@ -24,7 +24,7 @@ def serve(path: str, port: int) -> None:
     params = CommonParams()
     params.model.path = path
     params.n_ctx, params.n_parallel = 16384, 2  # two requests of 8,192 tokens: routing and composing each keep their prefix
-    params.n_predict = 256  # small models ramble
+    params.n_predict = 160  # small models ramble
     params.sampling.temp, params.sampling.seed = 0.0, 7
     params.use_jinja = True
     params.hostnames, params.port = ["127.0.0.1"], port

@@ -3,7 +3,6 @@
 import argparse
 import asyncio
 import json
-import shlex
 import sys
 import uuid
 from collections.abc import Generator, Sequence
@@ -11,10 +10,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kit.core.errors import KitError, SettingsError
+from kit.core.errors import KitError
 
 if TYPE_CHECKING:
-    from kit.runtime.cassette import Cassette
     from kit.runtime.turn import Reply, Turn
     from kit.stores.protocol import Store
 
@@ -49,13 +47,7 @@ def _parser() -> argparse.ArgumentParser:
     ask.add_argument(
         "--fault", action="append", default=[], metavar="AGENT=KIND", help="make a part fail, such as rewards=timeout; repeatable"
     )
-    ask.add_argument(
-        "--image",
-        action="append",
-        default=[],
-        metavar="FILE",
-        help="a picture to send with it: PNG, JPEG, WebP or GIF; repeatable",
-    )
+    ask.add_argument("--image", action="append", default=[], metavar="FILE", help="a picture to send with it; repeatable")
     _taping(ask)
     ask.set_defaults(run=_ask)
 
@@ -106,18 +98,6 @@ def _taping(command: argparse.ArgumentParser) -> None:
     how.add_argument("--refresh", dest="mode", action="store_const", const="refresh", help="call what has changed, keep the rest")
 
 
-def _tape(arguments: Arguments, *words: str) -> "Cassette | None":
-    from kit.runtime.cassette import Cassette
-
-    if arguments.cassette is None and arguments.mode:
-        raise SettingsError(f"--{arguments.mode} needs a file to write to: name one with --cassette FILE")
-    if arguments.cassette is None:
-        return None
-    file = str(arguments.cassette)
-    again = shlex.join(("python", "-m", "kit", *words, "--cassette", file, "--refresh"))
-    return Cassette(file, arguments.mode or "replay", again=f"refresh it with: {again}")
-
-
 def _over_stored_turns(commands: Any) -> None:
     metrics = commands.add_parser("metrics", help="what the stored turns add up to, and whether the alert fires")
     metrics.add_argument("--json", action="store_true", help="one row a line")
@@ -146,12 +126,13 @@ def _ask(arguments: Arguments) -> int:
 
 
 async def _ask_turn(message: str, arguments: Arguments) -> "Reply":
+    from kit.runtime.cassette import cassette_at
     from kit.runtime.message import read_picture
     from kit.ui.terminal import reply_line
     from kit.wire import open_kit
 
     images = [read_picture(path) for path in arguments.image]
-    tape = _tape(arguments, "ask", message)
+    tape = cassette_at(arguments.cassette, arguments.mode, "ask", message)
     async with open_kit(faults=bool(arguments.fault), cassette=tape) as kit:
         session = kit.session(arguments.session or ("cli" if tape is None else uuid.uuid4().hex))
         turn = kit.ask(message, session, arguments.pattern, arguments.cap, arguments.fault, images, arguments.surface)

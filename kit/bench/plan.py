@@ -207,7 +207,7 @@ def _deck(deck: Deck, grid: Grid, prompt: str, setting: str, source: Source) -> 
     asked: dict[str, Any] = {}
     for field, value in grid.settings[setting].items():
         asked[field] = {**given[field], **value} if isinstance(value, dict) and isinstance(given.get(field), dict) else value
-    settings = build(DeckSettings, source, faults, "settings", setting, extra={**given, **asked})
+    settings = build(DeckSettings, source, faults, "settings", setting, extra={**given, **asked}) if asked else deck.settings
     if settings is None:
         raise DataError(faults.in_order()[0])
     return replace(deck, blocks=Registry("block", blocks), settings=settings)

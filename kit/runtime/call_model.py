@@ -15,10 +15,10 @@ from kit.core.model import ModelSpec
 from kit.core.outcome import ComponentPayload, Usage
 from kit.runtime.budget import CHARACTERS, OverBudget
 from kit.runtime.calls import told_apart, with_calls
-from kit.runtime.cassette import replay
 from kit.runtime.context import RunContext
 from kit.runtime.handoff import HIDDEN, hide
 from kit.runtime.narration import MARK, Narrating, heard, narrated
+from kit.runtime.replay import replay
 from kit.runtime.take import model_request, plain_message
 
 PICTURE = 1000

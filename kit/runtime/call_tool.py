@@ -11,9 +11,9 @@ from langchain_core.tools import BaseTool
 
 from kit.core.event import Body, Component, Refused, ToolEnded, ToolStarted
 from kit.core.outcome import NO_TEXT, ComponentPayload, Usage
-from kit.runtime.cassette import replay_tool
 from kit.runtime.context import RunContext
 from kit.runtime.handoff import hide
+from kit.runtime.replay import replay_tool
 from kit.runtime.stream import emitter
 from kit.runtime.whitelist import note
 from kit.tools.tool import ToolContext, ToolResult, within

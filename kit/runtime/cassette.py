@@ -1,30 +1,19 @@
 """Records how calls of models and tools ended and plays it back; keyed by what was asked and where, never by arrival order."""
 
 import asyncio
+import shlex
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, cast
-
-from langchain_core.messages import AIMessage, messages_from_dict
+from typing import Any, Literal
 
 from kit.core.errors import CassetteError, KitError
-from kit.core.event import Body
-from kit.runtime.budget import OverBudget
 from kit.runtime.misfit import misfit
-from kit.runtime.narration import Narrating, heard
-from kit.runtime.take import Broken, Header, Key, Request, Take, digest, key_of, read, scrubbed, written
+from kit.runtime.take import STOPPED, Header, Key, Request, Take, digest, key_of, read, scrubbed, written
 from kit.tools.tool import ToolResult
 
 Mode = Literal["replay", "record", "refresh"]
-_MEANT: dict[str, type[BaseException]] = {
-    "TimeoutError": TimeoutError,
-    "CancelledError": asyncio.CancelledError,
-    "OverBudget": OverBudget,
-}
-"""Exceptions that a turn tells apart from others; of the rest it only tells the name."""
-STOPPED = "stopped"
 
 
 @dataclass
@@ -157,58 +146,22 @@ class Cassette:
         return tuple((label, scrubbed(text, self._secrets)) for label, text in request)
 
 
+def cassette_at(file: Path | None, mode: Mode | None, *words: str) -> Cassette | None:
+    """The recording that a command was given, None where it was given none; `words` are the command, as it is to be run again.
+
+    Raises CassetteError for a mode without a file, and for a file that is missing or broken.
+    """
+    if file is None and mode is not None:
+        raise CassetteError(f"--{mode} needs a file to write to: name one with --cassette FILE")
+    if file is None:
+        return None
+    again = shlex.join(("python", "-m", "kit", *words, "--cassette", str(file), "--refresh"))
+    return Cassette(file, mode or "replay", again=f"refresh it with: {again}")
+
+
 def _old(path: Path) -> tuple[Header, dict[Key, Take]]:
     """What is recorded over; a file that cannot be read is nothing."""
     try:
         return read(path)
     except CassetteError:
         return Header(), {}
-
-
-async def replay(take: Take, hear: Callable[[str], None] | None, pace: float = 1.0) -> AIMessage:
-    """A model's reply as it was recorded, in its time, or the failure.
-
-    A call that was given up waits to be given up again, by the same deadline.
-    """
-    first = take.first or 0.0
-    await asyncio.sleep(first * pace)
-    rest = max(0.0, take.seconds - first) * pace
-    if hear is not None:
-        hear = heard(hear)
-        for place, piece in enumerate(take.pieces):
-            if place:
-                await asyncio.sleep(rest / len(take.pieces))
-            hear(piece)
-        rest /= max(1, len(take.pieces))
-    if take.broken is None or take.broken.kind != STOPPED:
-        await asyncio.sleep(rest)
-    if take.broken is not None:
-        await broken(take.broken)
-    message = cast("AIMessage", messages_from_dict([take.message or {}])[0])
-    if isinstance(hear, Narrating):
-        hear.end()
-        if message.tool_calls:
-            hear("")
-    return message
-
-
-async def replay_tool(take: Take, emit: Callable[[Body], None], pace: float = 1.0) -> ToolResult:
-    """A tool's result as it was recorded, in its time, with what the tool said meanwhile; or the failure."""
-    now = 0.0
-    for at, body in take.told:
-        await asyncio.sleep((at - now) * pace)
-        now = at
-        emit(body)
-    if take.broken is None or take.broken.kind != STOPPED:
-        await asyncio.sleep(max(0.0, take.seconds - now) * pace)
-    if take.broken is not None:
-        await broken(take.broken)
-    return take.result or ToolResult(text="")
-
-
-async def broken(how: Broken) -> None:
-    """Fails as a recorded call did."""
-    if how.kind == STOPPED:
-        await asyncio.get_running_loop().create_future()
-    known = _MEANT.get(how.kind) or type(how.kind, (Exception,), {})
-    raise known(how.text)

@@ -17,6 +17,8 @@ from kit.core.value import Value
 from kit.tools.tool import ToolResult
 
 FORMAT = 2
+STOPPED = "stopped"
+"""How a call ended that whoever made it gave up."""
 SECRET = "[secret]"
 _SECRETS = re.compile(
     r"\b(?:sk|pk|rk|ghp|gho|xox[abp])[-_][A-Za-z0-9_-]{12,}"
@@ -79,6 +81,7 @@ class Take(Value):
     seconds: float = 0.0
 
 
+_PLAIN = Take(place="", request=()).model_dump(mode="json")
 Key = tuple[str, str, str, int]
 
 
@@ -155,7 +158,7 @@ def written(header: Header, takes: Mapping[Key, Take]) -> Iterator[str]:
     for text, name in sorted(shared.items(), key=lambda item: item[1]):
         yield json.dumps({"text": name, "is": text}) + "\n"
     for _, take in sorted(takes.items()):
-        line = take.model_dump(mode="json", exclude_defaults=True)
+        line = {name: value for name, value in take.model_dump(mode="json").items() if value != _PLAIN[name]}
         line["request"] = [[label, {"text": shared[text]} if text in shared else text] for label, text in take.request]
         yield json.dumps(line) + "\n"
 
