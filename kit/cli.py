@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kit.core.errors import KitError
+from kit.core.errors import KitError, SettingsError
 
 if TYPE_CHECKING:
     from kit.runtime.turn import Reply, Turn
@@ -85,7 +85,7 @@ def _parser() -> argparse.ArgumentParser:
 
     bench = commands.add_parser("bench", help="cost of a turn beside a hand-written loop, one interleaved run")
     bench.add_argument("--gate", action="store_true", help="fail above 1.5 times the hand loop's Python calls")
-    bench.add_argument("--model", help="something else: data/grids/real.yaml with this model of models.yaml, which needs its key")
+    bench.add_argument("--model", help="something else: data/grids/paid.yaml with this model of models.yaml, which needs a key")
     bench.set_defaults(run=_bench)
     _over_stored_turns(commands)
     return parser
@@ -265,12 +265,13 @@ def _store() -> "Generator[Store]":
 
 def _bench(arguments: Arguments) -> int:
     from kit.bench.overhead import report
-    from kit.settings import HOME
+    from kit.settings import HOME, Settings
 
-    if arguments.model:
-        plan = HOME / "data" / "grids" / "real.yaml"
-        return main(["grid", str(plan), "--model", arguments.model, "--record"])
-    return report(gate=arguments.gate)
+    if arguments.model is None:
+        return report(gate=arguments.gate)
+    if not Settings.read().has_model:
+        raise SettingsError(f"{arguments.model!r} cannot be asked without a key: set OPENAI_API_KEY and run this again")
+    return main(["grid", str(HOME / "data" / "grids" / "paid.yaml"), "--model", arguments.model, "--record"])
 
 
 def _grid(arguments: Arguments) -> int:

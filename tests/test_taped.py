@@ -143,7 +143,7 @@ def grid_at(folder: Path, server: Loopback, **fields: Any) -> Path:
     """Two messages, one model, stub sub-agents; the recording is named in the file."""
     lines = [
         {"id": name, "turns": [{"user": text, "expected_sub_agents": ["rewards"]}]}
-        for name, text in (("a", QUESTION), ("b", "my balance"))
+        for name, text in (("a", QUESTION), ("b", "my balance please"))
     ]
     (folder / "cases.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     spec = {"provider": "openai", "base_url": server.url, "price_in": 1.0, "price_out": 1.0}
@@ -167,7 +167,7 @@ def cell(text: str) -> tuple[Say, Say]:
 
 def test_a_grid_records_replays_and_refreshes_each_cell_on_its_own(tmp_path: Path, server: Loopback) -> None:
     plan = grid_at(tmp_path, server)
-    server.plays(*cell(QUESTION), *cell("my balance"))
+    server.plays(*cell(QUESTION), *cell("my balance please"))
     done = run("grid", str(plan), "--out", str(tmp_path / "one"), "--record")
     assert done.returncode == 0 and "2 cells played" in done.stdout, done.stderr
     server.key = "nobody may call"
@@ -181,12 +181,18 @@ def test_a_grid_records_replays_and_refreshes_each_cell_on_its_own(tmp_path: Pat
     cases = tmp_path / "cases.jsonl"
     cases.write_text(cases.read_text().replace("my balance", "her balance"))
     misfit = run("grid", str(plan), "--out", str(tmp_path / "two"))
-    refused(misfit, "orchestrator:1, b#0 (stub, deck, deck, mediated, none)", "-my balance", "+her balance", f"{plan} --refresh")
+    refused(
+        misfit,
+        "orchestrator:1, b#0 (stub, deck, deck, mediated, none)",
+        "-my balance please",
+        "+her balance please",
+        f"{plan} --refresh",
+    )
     server.key = None
     server.plays(*cell("her balance"))
     fresh = run("grid", str(plan), "--out", str(tmp_path / "two"), "--refresh")
     assert fresh.returncode == 0 and len(server.requests) == 6, fresh.stderr
-    assert "my balance" not in (tmp_path / "tape.jsonl").read_text()
+    assert "my balance please" not in (tmp_path / "tape.jsonl").read_text()
     assert run("grid", str(plan), "--out", str(tmp_path / "three")).returncode == 0 and len(server.requests) == 6
     assert (tmp_path / "two" / "results.jsonl").read_bytes() == (tmp_path / "three" / "results.jsonl").read_bytes()
 
@@ -195,7 +201,7 @@ def test_a_recording_that_was_stopped_goes_on_and_asks_nothing_twice(tmp_path: P
     plan = grid_at(
         tmp_path, server, limits={"concurrency": 1, "dollars": 0.00001}, cassette={"file": str(tmp_path / "t"), "mode": "record"}
     )
-    server.plays(*cell(QUESTION), *cell("my balance"))
+    server.plays(*cell(QUESTION), *cell("my balance please"))
     stopped = run("grid", str(plan), "--out", str(tmp_path / "out"))
     assert stopped.returncode == 1 and len(server.requests) == 2
     plan = grid_at(tmp_path, server, cassette={"file": str(tmp_path / "t"), "mode": "record"})
