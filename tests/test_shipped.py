@@ -1,4 +1,4 @@
-"""The models and prompts that others published figures for: they ship, are asked as described, and their figures stand beside ours."""
+"""The models and prompts that others published figures for: they ship, are asked as told, and stand beside ours."""
 
 import json
 from pathlib import Path

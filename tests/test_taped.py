@@ -176,7 +176,7 @@ def test_a_grid_records_replays_and_refreshes_each_cell_on_its_own(tmp_path: Pat
     results = [(tmp_path / name / "results.jsonl").read_bytes() for name in ("one", "two")]
     assert results[0] == results[1] and b'"measured"' in results[0]
     times = [json.loads((tmp_path / name / "timings.jsonl").read_text().splitlines()[0])["turns"][0] for name in ("one", "two")]
-    assert times[1]["seconds"] == pytest.approx(times[0]["seconds"], abs=0.05) and times[1]["seconds"] > 0.1
+    assert 0.1 < times[1]["seconds"] <= times[0]["seconds"] + 0.01  # without what this side's own work took then
 
     cases = tmp_path / "cases.jsonl"
     cases.write_text(cases.read_text().replace("my balance", "her balance"))
