@@ -280,7 +280,7 @@ def _grid(arguments: Arguments) -> int:
     from kit.bench.findings import report
     from kit.bench.grid import Bar, run_grid
     from kit.bench.plan import read_plan
-    from kit.bench.taped import taped
+    from kit.bench.taped import ended, taped
     from kit.settings import HOME, Settings
     from kit.wire import open_kit
 
@@ -293,6 +293,8 @@ def _grid(arguments: Arguments) -> int:
         run = run_grid(plan, folder, partial(open_kit, settings, cassette=tape), arguments.workers, bar)
     finally:
         bar.end()
+    if run.complete:
+        ended(plan, tape)
     print(report(plan, run), end="")
     print(f"\n{run.done:,} cells played, {run.before:,} were there; results in {folder}")
     return 0 if run.complete else 1

@@ -4,6 +4,7 @@ import shlex
 from dataclasses import replace
 from pathlib import Path
 
+from kit.bench.cell import cells, track
 from kit.bench.plan import Plan, Tape
 from kit.runtime.cassette import Cassette, Mode
 
@@ -24,3 +25,9 @@ def taped(plan: Plan, file: Path | None, mode: Mode | None, folder: Path, source
     tape = Cassette(path, chosen, again=f"refresh it with: {again}")
     grid = plan.grid.model_copy(update={"cassette": Tape(file=path, mode=chosen)})
     return replace(plan, grid=grid), tape
+
+
+def ended(plan: Plan, tape: Cassette | None) -> None:
+    """Takes what is not of this grid any more off the recording, once every cell was played."""
+    if tape is not None:
+        tape.close({track(plan, cell) for cell in cells(plan)})

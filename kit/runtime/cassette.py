@@ -45,11 +45,12 @@ class Cassette:
         pace: float = 1.0,
         again: str = "record it again, or refresh it",
     ):
-        """`pace`: how slowly a replay speaks, 1 is as it was recorded; `again`: what to run when the recording does not fit.
+        """`pace`: how slowly a replay speaks, 1 is as it was recorded; a refresh waits for nothing it knows.
+        `again`: what to run when the recording does not fit.
 
         Raises CassetteError, with file and line, for a file that is missing or broken; to record over one, neither matters.
         """
-        self.path, self.mode, self.pace = Path(path), mode, pace
+        self.path, self.mode, self.pace = Path(path), mode, 0.0 if mode == "refresh" else pace
         self._secrets, self._again, self._track = tuple[str, ...](), again, ""
         self._asked: Counter[tuple[str, str]] = Counter()
         fresh = mode == "refresh" and not self.path.exists()
