@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kit.compose.deck import Deck
+from kit.runtime.cassette import Cassette
 from kit.settings import Settings
 from kit.tools.tool import Toolbox
 from kit.wire import Kit, open_kit, open_opik
@@ -24,16 +25,18 @@ class Lab:
     """
 
     settings: Settings
+    cassette: Cassette | None = None
+    """What is recorded of the models and tools of every kit, or answers in their place."""
 
     @classmethod
-    def of(cls, settings: Settings, *, virtual: bool) -> "Lab":
+    def of(cls, settings: Settings, *, virtual: bool, cassette: Cassette | None = None) -> "Lab":
         """With these settings; where time is `virtual` nothing waits."""
-        return cls(settings.with_(pace=0.0) if virtual else settings)
+        return cls(settings.with_(pace=0.0) if virtual else settings, cassette)
 
     def __call__(self, *, models: str, deck: Deck, faults: bool, tools: Toolbox | None) -> AbstractAsyncContextManager[Kit]:
         """A kit as `Player` asks for one."""
         quiet = self.settings.with_(store=":memory:", today=DAY, opik_url=None, opik_api_key=None)
-        return open_kit(quiet, models=models, deck=deck, faults=faults, tools=tools)
+        return open_kit(quiet, models=models, deck=deck, faults=faults, tools=tools, cassette=self.cassette)
 
     @property
     def has_opik(self) -> bool:

@@ -188,17 +188,22 @@ async def open_kit(
     """Opens a kit on the running loop and closes all of it at the end.
 
     Without arguments it is what the environment says: the consumer deck, the embedded services, the offline stand-in.
-    `faults` lets `ask()` make single turns go wrong; without it nothing that could is in place.
+    `faults` lets `ask()` make single turns go wrong; without it nothing that could is in place. A `cassette` records every call
+    of a model or tool, or answers in their place (docs/bench.md); it is written, or its first misfit raised, at the end.
     Raises a KitError whose message says what to do when anything it needs is missing.
     """
     settings = settings or Settings.read()
+    if cassette is not None:
+        settings, models = _as_recorded(settings, models, cassette)
+    elif models is None:
+        models = choose_models(settings)
     deck = deck or load_deck(settings.deck, TOOL_IDS, environment=settings.environment)
     async with AsyncExitStack() as stack:
         store = open_store(settings.store)
         stack.callback(store.close)
         if tools is None:
             tools = await _upstream_tools(settings, store, stack, faults)
-        stages = stages_of(deck, models if models is not None else choose_models(settings), tools, settings, faults=faults)
+        stages = stages_of(deck, models, tools, settings, faults=faults)
         team = stages.team(PATTERNS["mediated"])
         if team.orchestrator.model.spec.key == OFFLINE.key:
             await asyncio.to_thread(OfflineModel.warm)  # else the first question pays for reading the word vectors
@@ -208,8 +213,19 @@ async def open_kit(
         stack.push_async_callback(stages.aclose)
         chosen = find_pattern(pattern)
         yield Kit(settings, team, store, recorder, chosen, today, stages, cassette, faults, tools)
-        if cassette is not None and cassette.mode == "record":
-            cassette.save()
+        if cassette is not None:
+            cassette.close()
+
+
+def _as_recorded(settings: Settings, models: Models | None, cassette: Cassette) -> tuple[Settings, Models | None]:
+    """What the run that was recorded was told: its date, its model; and for a replay a key that is never sent."""
+    today = settings.today or datetime.date.today().isoformat()
+    secrets = (settings.openai_api_key, settings.opik_api_key, settings.envelope_key)
+    told = cassette.begin(today, choose_models(settings) if models is None else None, secrets)
+    if models is None:
+        models = settings.model or told.model
+    key = settings.openai_api_key or ("replayed" if cassette.mode == "replay" else None)
+    return settings.with_(today=settings.today or told.today, openai_api_key=key), models
 
 
 async def _upstream_tools(settings: Settings, store: Store, stack: AsyncExitStack, faults: bool) -> Toolbox:

@@ -25,6 +25,12 @@ class Cell:
     repeat: int
 
 
+def track(plan: Plan, cell: Cell) -> str:
+    """Names a cell on a recording: what it is of, whatever its inputs are by now."""
+    names = (cell.model, cell.prompt, cell.setting, cell.pattern, cell.fault)
+    return f"{plan.cases[cell.case].id}#{cell.repeat} ({', '.join(names)})"
+
+
 def cells(plan: Plan) -> Iterator[Cell]:
     """Every cell, in the order of their names; case ids within a way, repeats within a case.
 

@@ -60,7 +60,7 @@ def _here(plan: Plan, cells: Sequence[Cell], opener: Opener, keep: Keep, go_on: 
             await player.close()
 
     try:
-        run_virtual(main()) if plan.virtual else asyncio.run(main())
+        run_virtual(main()) if plan.timeless else asyncio.run(main())
     finally:
         if batch:
             keep(batch)

@@ -62,6 +62,9 @@ def run_grid(
     ledger = Ledger(folder / LEDGER)
     try:
         wanted = list(cells(plan))
+        tape = plan.grid.cassette
+        if tape is not None and (tape.mode != "record" or plan.virtual or not Path(tape.file).exists()):
+            ledger.forget()  # what was played counts only with the recording of it
         finished = ledger.keys()
         todo = [cell for cell in wanted if cell.key not in finished]
         before = len(wanted) - len(todo)
@@ -71,7 +74,14 @@ def run_grid(
         if todo:
             ledger.begin(json.dumps(provenance(plan)))
             kept = replace(plan, traces=folder / TRACES) if traces else plan
-            play(kept, todo, opener, tally.keep, lambda: tally.go_on() and (go_on is None or go_on()), workers)
+            play(
+                kept,
+                todo,
+                opener,
+                tally.keep,
+                lambda: tally.go_on() and (go_on is None or go_on()),
+                workers if tape is None else 1,
+            )
         write(folder, plan, wanted, ledger)
         return Run(folder, len(wanted), before, tally.done, tally.dollars)
     finally:

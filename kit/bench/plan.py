@@ -14,6 +14,7 @@ from kit.bench.cases import Case, read_cases
 from kit.bench.results import MEASURES
 from kit.bench.scorers import ROUTING, SCORERS
 from kit.compose.deck import Block, Deck, load_deck
+from kit.compose.models import load_models
 from kit.compose.parts import DeckSettings
 from kit.compose.registry import Registry
 from kit.compose.source import Faults, Source, build, parse, read_text
@@ -22,6 +23,7 @@ from kit.core.fault import Fault, parse_all
 from kit.core.model import OFFLINE, ModelSpec
 from kit.core.value import Value
 from kit.patterns import PATTERNS
+from kit.runtime.cassette import Mode
 from kit.tools.toolbox import TOOL_IDS
 
 HOME = Path(__file__).resolve().parents[2]
@@ -46,6 +48,15 @@ class Limits(Value):
     """Turns at the same time in each process; None is one where time is virtual, for they would only take turns, else 16."""
     dollars: float | None = Field(default=None, ge=0)
     """No cell is begun once the known costs of this grid's finished cells reach this."""
+    unpriced: tuple[float, float] | None = None
+    """Dollars that a million tokens in, and out, of a model without a known price are taken for, against that limit alone."""
+
+
+class Tape(Value):
+    """A recording of what the models and tools of a grid answered (docs/bench.md)."""
+
+    file: str
+    mode: Mode = "replay"
 
 
 class Grid(Value):
@@ -57,8 +68,8 @@ class Grid(Value):
     """Keys of models.yaml, or of `specs`."""
     specs: dict[str, dict[str, Any]] = {}
     """Models of this grid alone, each as an entry of models.yaml."""
-    prompts: dict[str, dict[str, str]] = Field(default={"deck": {}}, min_length=1)
-    """Name -> block id -> the text that takes its place."""
+    prompts: dict[str, dict[str, str | Literal[True]]] = Field(default={"deck": {}}, min_length=1)
+    """Name -> block id -> the text that takes its place; true puts in a block whose flag is off."""
     settings: dict[str, dict[str, Any]] = Field(default={"deck": {}}, min_length=1)
     """Name -> fields of deck.yaml that differ, such as {cap: 8} or {guards: {failsafe: false}}."""
     patterns: tuple[str, ...] = Field(default=("mediated",), min_length=1)
@@ -77,6 +88,7 @@ class Grid(Value):
     verdicts: tuple[str, ...] = ("exact",)
     """Scorers and measures that are compared."""
     limits: Limits = Limits()
+    cassette: Tape | None = None
 
     @field_validator("patterns", mode="before")
     @classmethod
@@ -107,6 +119,16 @@ class Plan:
         return all(spec.provider in _KINDS for spec in self.specs.values())
 
     @property
+    def replayed(self) -> bool:
+        """Whether a recording answers for its models."""
+        return self.grid.cassette is not None and self.grid.cassette.mode == "replay"
+
+    @property
+    def timeless(self) -> bool:
+        """Whether it can be played in virtual time: it is simulated, or was recorded."""
+        return self.virtual or self.replayed
+
+    @property
     def kinds(self) -> dict[str, str]:
         """Model -> what its figures are: "simulated", "offline stand-in" or "measured"."""
         return {key: _KINDS.get(spec.provider, "measured") for key, spec in self.specs.items()}
@@ -114,18 +136,27 @@ class Plan:
     @property
     def concurrency(self) -> int:
         """Turns at the same time in each process."""
-        return self.grid.limits.concurrency or (1 if self.virtual else 16)
+        return self.grid.limits.concurrency or (1 if self.timeless else 16)
 
 
-def read_plan(path: Path) -> Plan:
-    """Reads a grid and all it names. Raises DataError, one sentence with file and line and the nearest known name."""
+def read_plan(path: Path, model: str | None = None) -> Plan:
+    """Reads a grid and all it names. Raises DataError, one sentence with file and line and the nearest known name.
+
+    `model` takes the place of all but the baseline's; the file's own recording is not of that one.
+    """
     faults = Faults()
     text = read_text(path, faults)
     source = parse(text, str(path), faults) if text is not None else None
-    extra = {"name": path.stem} if source and "name" not in source.value else {}
+    extra: dict[str, Any] = {"name": path.stem} if source and "name" not in source.value else {}
     grid = build(Grid, source, faults, extra=extra) if source and not faults else None
     if source is None or grid is None or faults:
         raise DataError(faults.in_order()[0])
+    if model is not None:
+        models = dict.fromkeys((grid.baseline["model"], model) if "model" in grid.baseline else (model,))
+        grid = grid.model_copy(update={"models": tuple(models), "name": f"{grid.name}-{model}", "cassette": None})
+    if grid.cassette is not None:
+        tape = grid.cassette.model_copy(update={"file": str(_found(grid.cassette.file, path))})
+        grid = grid.model_copy(update={"cassette": tape})
     try:
         deck = load_deck(_found(grid.deck, path), TOOL_IDS)
     except KitError as error:
@@ -138,12 +169,13 @@ def read_plan(path: Path) -> Plan:
 
 
 def _with_models(deck: Deck, grid: Grid, source: Source) -> Deck:
-    """The deck with the grid's own models, and with the grid's seed in every simulated one."""
+    """The deck with the grid's own models, those of cards/models.yaml, and with the grid's seed in every simulated one."""
     faults = Faults()
     own = {key: build(ModelSpec, source, faults, "specs", key, extra={"key": key}) for key in grid.specs}
     if faults:
         raise DataError(faults.in_order()[0])
-    models = {OFFLINE.key: OFFLINE, **deck.models, **{key: spec for key, spec in own.items() if spec}}
+    shipped = load_models(HOME / "cards" / "models.yaml")
+    models = {OFFLINE.key: OFFLINE, **shipped, **deck.models, **{key: spec for key, spec in own.items() if spec}}
     seeded = {key: spec.model_copy(update={"seed": grid.seed}) if spec.law else spec for key, spec in models.items()}
     return replace(deck, models=Registry("model", seeded))
 
@@ -177,7 +209,7 @@ def _deck(deck: Deck, grid: Grid, prompt: str, setting: str, source: Source) -> 
     for block, text in grid.prompts[prompt].items():
         if block not in blocks:
             raise DataError(f"{source.at('prompts', prompt, block)}: unknown block {block!r}: {nearest(block, blocks)}")
-        blocks[block] = blocks[block].model_copy(update={"text": text})
+        blocks[block] = blocks[block].model_copy(update={"flag": None} if text is True else {"text": text})
     faults = Faults()
     given = deck.settings.model_dump(mode="json")
     asked: dict[str, Any] = {}

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any, Protocol, cast
 
 from kit.bench.cases import Case
-from kit.bench.cell import Cell
+from kit.bench.cell import Cell, track
 from kit.bench.failsafe import fate
 from kit.bench.forgetful import ForgetfulStore
 from kit.bench.ledger import Done
@@ -86,18 +86,21 @@ class Player:
             case = case.model_copy(update={"faults": (*case.faults, *map(str, faults))})
         host = await self.host(cell, faults=bool(case.faults))
         store = SqliteStore(":memory:") if case.live else self.store
-        if case.live:
-            host = replace(host, store=store)
+        tape = host.cassette.track(track(self._plan, cell)) if host.cassette is not None else None
+        if case.live or tape is not None:
+            host = replace(host, store=store, cassette=tape)
         pattern = PATTERNS[cell.pattern]
         began, wall = time.process_time(), time.perf_counter()
         seen = await run_case(case, host, pattern, session=cell.key, repeat=cell.repeat, tools=self._tools, run=self.run)
         spent, waited = time.process_time() - began, time.perf_counter() - wall
+        if tape is not None and not (tape.mode != "replay" and self._plan.virtual):
+            tape.close()  # before the cell counts as finished: what a model said once is not paid for twice
         records = [self._record(store, reply) for _, reply in seen]
         lines = [self._line(cell, case, *turn) for turn in zip(seen, records, strict=True)]
+        costs = [cost for record in records if (cost := self._cost(record)) is not None]
         if self._traces is not None:
             for (_, reply), record in zip(seen, records, strict=True):
                 self._traces.end_turn(record, reply.events, ())
-        costs = [record.cost for record in records if record.cost is not None]
         timing: dict[str, Any] = {"cell": cell.key, "wall_ms": round(1e3 * waited, 3)}
         if self._concurrency == 1:
             timing["cpu_ms"] = round(1e3 * spent, 3)
@@ -125,6 +128,13 @@ class Player:
                 opened = self._open(models=cell.model, deck=deck, faults=faults, tools=self._toolbox)
                 self._kits[key] = await self._stack.enter_async_context(opened)
         return self._kits[key]
+
+    def _cost(self, record: TurnRecord) -> float | None:
+        """What a turn counts for against the limit."""
+        dear = self._plan.grid.limits.unpriced
+        if record.cost is not None or dear is None:
+            return record.cost
+        return (record.input_tokens * dear[0] + record.output_tokens * dear[1]) / 1e6
 
     def _record(self, store: ForgetfulStore | SqliteStore, reply: Reply) -> TurnRecord:
         record = store.take(reply.turn_id) if isinstance(store, ForgetfulStore) else store.turn(reply.turn_id)

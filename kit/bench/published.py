@@ -5,10 +5,12 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from math import ceil, exp, log, sqrt
 from pathlib import Path
+from typing import Literal
 
 import yaml
 from pydantic import ValidationError
 
+from kit.bench.beside import beside, ours, reference
 from kit.bench.cases import read_cases
 from kit.bench.difference import newcombe
 from kit.bench.distributions import normal_quantile
@@ -18,6 +20,7 @@ from kit.bench.scorers import exact
 from kit.bench.statistics import LEVEL, Proportion, wilson
 from kit.bench.trial import run_case
 from kit.compose.deck import load_deck
+from kit.compose.models import load_models
 from kit.core.card import AgentCard
 from kit.core.errors import DataError
 from kit.core.model import OFFLINE
@@ -45,6 +48,10 @@ class Published(Value):
     of: int | None = None
     """Measurements behind a mean."""
     target: float | None = None
+    prompt: Literal["plain", "strict-gating"] = "plain"
+    counts: Literal["exact", "whole", "reported", "ms"] = "exact"
+    """What of our rows is the same thing: every sub-agent and no other; the first reply lacks no call; a lacking call was
+    reported; milliseconds of routing."""
 
     @property
     def rate(self) -> float:
@@ -94,7 +101,10 @@ def settles(published: Evidence, ours: Mapping[str, str] | None = None) -> list[
     """
     own, known = ours or {}, {figure.id: figure for figure in published.figures}
     rows = [_of_figure(figure, own.get(figure.id)) for figure in published.figures]
-    return rows + [_of_claim(claim, known[claim.first], known[claim.second]) for claim in published.claims]
+    for claim in published.claims:
+        both = f"{own[claim.first]}; {own[claim.second]}" if {claim.first, claim.second} <= set(own) else None
+        rows.append(_of_claim(claim, known[claim.first], known[claim.second], both))
+    return rows
 
 
 def _of_figure(figure: Published, ours: str | None) -> Settled:
@@ -120,11 +130,11 @@ def _of_mean(ms: float, of: int) -> dict[str, str]:
     return {"interval": within, "settles": f"an order of magnitude, from {of} turns", "missing": needed}
 
 
-def _of_claim(claim: Claim, first: Published, second: Published) -> Settled:
+def _of_claim(claim: Claim, first: Published, second: Published, ours: str | None) -> Settled:
     told = {
         "says": claim.says,
         "source": _both(first.source, second.source),
-        "ours": EMPTY.format(_both(first.needs, second.needs)),
+        "ours": ours or EMPTY.format(_both(first.needs, second.needs)),
     }
     if first.ms and second.ms and first.of and second.of:
         return Settled(**told, **_of_ratio(first.ms, second.ms, first.of, second.of))
@@ -208,8 +218,10 @@ def measured(found: Mapping[int, Proportion]) -> str:
 
 def write(path: Path = HOME / "docs" / "published.md") -> None:
     """Writes docs/published.md; takes some seconds, for the stand-in is run."""
-    evidence = read_evidence()
-    parts = (_INTRODUCTION, table(settles(evidence), evidence.sources), _HERE, measured(run_virtual(stand_in())))
+    evidence, rows = read_evidence(), reference()
+    found = table(settles(evidence, ours(evidence.figures, rows)), evidence.sources)
+    models = beside(load_models(HOME / "cards" / "models.yaml"), rows)
+    parts = (_INTRODUCTION, found, _BESIDE, models, _HERE, measured(run_virtual(stand_in())))
     path.write_text("\n\n".join(parts) + "\n", encoding="utf-8", newline="\n")
 
 
@@ -221,6 +233,11 @@ the most favourable reading: 30 queries in 3 batches of the same 10 would vouch 
 
 The figures of paid models can be measured with a key only. Until then the cells of the last column stay empty: the simulated
 models, the offline stand-in and a small local model say nothing about them."""
+_BESIDE = """## The same messages on every model
+
+The runs kept in data/results/reference, with stub sub-agents, so that only routing is measured: each is one run on one machine.
+`make bench MODEL=gpt-4.1-mini`, with OPENAI_API_KEY set, leaves such a folder in .kit/grids; copied there, it fills its cells
+when this document is written again."""
 _HERE = """## What can be run here
 
 The offline stand-in, which is no language model, on the mixed cases of data/cases over the eight cards of the consumer deck, with

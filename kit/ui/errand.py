@@ -16,6 +16,7 @@ from typing import Any
 from kit.bench.findings import report
 from kit.bench.grid import run_grid
 from kit.bench.plan import read_plan
+from kit.bench.taped import taped
 from kit.core.errors import KitError
 from kit.lab import Lab
 from kit.settings import Settings
@@ -31,7 +32,8 @@ def main(file: str, folder: str) -> int:
     threading.Thread(target=_listen, args=(wanted,), daemon=True).start()
     try:
         plan = read_plan(Path(file))
-        lab = Lab.of(Settings.read(), virtual=plan.virtual)
+        plan, tape = taped(plan, None, None, Path(folder), Path(file))
+        lab = Lab.of(Settings.read(), virtual=plan.virtual, cassette=tape)
         run = run_grid(plan, Path(folder), lab, 1, _Steps(), wanted.is_set)
         report(plan, run)
         _say(done=run.before + run.done, total=run.total, complete=run.complete, dollars=run.dollars)
