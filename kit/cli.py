@@ -279,6 +279,7 @@ def _bench(arguments: Arguments) -> int:
 
 
 def _grid(arguments: Arguments) -> int:
+    from kit.bench.experiment import copied
     from kit.bench.findings import report
     from kit.bench.grid import Bar, run_grid
     from kit.bench.plan import read_plan
@@ -287,8 +288,7 @@ def _grid(arguments: Arguments) -> int:
 
     plan = read_plan(arguments.plan)
     lab = Lab(Settings.read().with_(**({"pace": 0.0} if plan.virtual else {})))
-    folder = arguments.out or HOME / ".kit" / "grids" / plan.grid.name
-    bar = Bar()
+    folder, bar = arguments.out or HOME / ".kit" / "grids" / plan.grid.name, Bar()
     try:
         run = run_grid(plan, folder, lab, arguments.workers, bar, traces=arguments.traces or lab.has_opik)
     finally:
@@ -296,7 +296,5 @@ def _grid(arguments: Arguments) -> int:
     print(report(plan, run), end="")
     print(f"\n{run.done:,} cells played, {run.before:,} were there; results in {folder}")
     if lab.has_opik:
-        from kit.bench.experiment import copied
-
         print(copied(plan, run, lab.opik()))
     return 0 if run.complete else 1
