@@ -262,7 +262,7 @@ def press(page: AppTest, key: str) -> AppTest:
 
 
 def test_a_run_is_a_verdict_a_table_figures_and_an_origin_and_says_what_its_figures_are(page: AppTest) -> None:
-    page.query_params["run"] = "patterns_example"
+    page.query_params["run"] = "reference/patterns_example"
     told = shown(page.run())
     sentences = [one.value for one in page.markdown if one.value.startswith("By messages routed exactly right")]
     assert len(sentences) == 1 and "(simulated)" in sentences[0] and "more cases like these would settle it" in sentences[0]

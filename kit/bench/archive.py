@@ -42,12 +42,17 @@ def archived(roots: Iterable[Path]) -> tuple[dict[str, Archived], list[str]]:
     found: dict[str, Archived] = {}
     broken: list[str] = []
     for root in roots:
-        for path in sorted(root.rglob(RESULTS), key=lambda path: -path.stat().st_mtime_ns) if root.is_dir() else ():
+        for path in sorted(root.rglob(RESULTS), key=_age) if root.is_dir() else ():
             try:
                 found.setdefault(path.parent.relative_to(root).as_posix(), read_archived(path.parent))
             except DataError as error:
                 broken.append(str(error))
     return found, broken
+
+
+def _age(path: Path) -> tuple[int, str]:
+    """To the minute, then by name: what one checkout brought is equally old."""
+    return -int(path.stat().st_mtime // 60), str(path)
 
 
 def read_archived(folder: Path) -> Archived:
