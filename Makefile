@@ -58,7 +58,7 @@ unit: setup
 	@mkdir -p .kit && $(stage) tests 300 $(py) -m pytest -q -p tests.matrix --ignore=tests/browser -n auto --maxprocesses=4 --dist=worksteal
 
 run-notebooks: setup
-	@$(stage) notebooks 240 $(py) -m pytest -q --nbmake --nbmake-timeout=60 notebooks
+	@$(stage) notebooks 240 $(py) -m pytest -q --nbmake --nbmake-timeout=60 -n auto --maxprocesses=4 --dist=worksteal notebooks
 
 browser: setup
 	@$(stage) browser 180 .ci/browser "$(py)"
