@@ -14,12 +14,12 @@ import pytest
 import yaml
 from streamlit.testing.v1 import AppTest
 
-from kit.bench.archive import archived, read_archived
-from kit.bench.cell import cells
 from kit.bench.charts.tradeoff import front, tradeoff
-from kit.bench.comparison import compare, summarise
-from kit.bench.forecast import forecast, pace
-from kit.bench.plan import read_plan
+from kit.bench.grid.archive import archived, read_archived
+from kit.bench.grid.cell import cells
+from kit.bench.grid.comparison import compare, summarise
+from kit.bench.grid.forecast import forecast, pace
+from kit.bench.grid.plan import read_plan
 from kit.core.errors import DataError
 from kit.settings import HOME, Settings
 from kit.ui import errand, frame, launch

@@ -16,12 +16,13 @@ from typing import Any
 import pytest
 import yaml
 
-from kit.bench.experiment import data_set
-from kit.bench.findings import found
-from kit.bench.grid import RESULTS, TRACES, run_grid
-from kit.bench.plan import HOME, CaseFile, Plan, read_plan
-from kit.bench.results import read_results
-from kit.bench.trial import turn_id
+from kit.bench.grid.experiment import data_set
+from kit.bench.grid.findings import found
+from kit.bench.grid.plan import CaseFile, Plan, read_plan
+from kit.bench.grid.results import read_results
+from kit.bench.grid.run import RESULTS, TRACES, run_grid
+from kit.bench.home import HOME
+from kit.bench.scoring.trial import turn_id
 from kit.cli import main
 from kit.core.trace import trace_of
 from kit.lab import Lab, trace_home
@@ -35,8 +36,8 @@ import io, json, os, sys
 from contextlib import redirect_stdout
 from pathlib import Path
 from kit import Lab, Settings, trace_home
-from kit.bench.experiment import experiment
-from kit.bench.plan import read_plan
+from kit.bench.grid.experiment import experiment
+from kit.bench.grid.plan import read_plan
 from kit.cli import main
 
 path, folder, live, refusing = sys.argv[1:]

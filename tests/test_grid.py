@@ -15,18 +15,19 @@ from typing import Any
 import pytest
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
-from kit.bench.cell import cells
 from kit.bench.charts.frame import frame, load_frame
-from kit.bench.findings import found, report
-from kit.bench.grid import LEDGER, PROVENANCE, RESULTS, TIMINGS, TRACES, Bar, Run, run_grid
-from kit.bench.grid_cost import CALLS, cell_costs
-from kit.bench.ledger import Done, Ledger
-from kit.bench.plan import HOME, Plan, read_plan
-from kit.bench.promotion import promote
-from kit.bench.results import read_results, routed, tidy
-from kit.bench.simulated_tools import simulated_tools
-from kit.bench.statistics import wilson
-from kit.bench.trial import turn_id
+from kit.bench.grid.cell import cells
+from kit.bench.grid.cost import CALLS, cell_costs
+from kit.bench.grid.findings import found, report
+from kit.bench.grid.ledger import Done, Ledger
+from kit.bench.grid.plan import Plan, read_plan
+from kit.bench.grid.results import read_results, routed, tidy
+from kit.bench.grid.run import LEDGER, PROVENANCE, RESULTS, TIMINGS, TRACES, Bar, Run, run_grid
+from kit.bench.grid.tools import simulated_tools
+from kit.bench.home import HOME
+from kit.bench.scoring.trial import turn_id
+from kit.bench.statistics.estimate import wilson
+from kit.bench.studies.promotion import promote
 from kit.cli import main
 from kit.core.errors import DataError
 from kit.core.trace import trace_of
@@ -111,8 +112,8 @@ def test_the_bytes_are_the_same_at_any_concurrency_in_any_number_of_processes_an
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from kit.bench.grid import run_grid
-from kit.bench.plan import read_plan
+from kit.bench.grid.run import run_grid
+from kit.bench.grid.plan import read_plan
 from tests.test_grid import OPENER
 
 def killing(done, total):

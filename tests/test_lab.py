@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kit.bench.simulated_tools import simulated_tools
+from kit.bench.grid.tools import simulated_tools
 from kit.compose.deck import load_deck
 from kit.lab import Lab, trace_home
 from kit.settings import HOME, Settings

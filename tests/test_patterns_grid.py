@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 import yaml
 
-from kit.bench.findings import found
-from kit.bench.grid import run_grid
-from kit.bench.plan import HOME, read_plan
-from kit.bench.results import read_results
+from kit.bench.grid.findings import found
+from kit.bench.grid.plan import read_plan
+from kit.bench.grid.results import read_results
+from kit.bench.grid.run import run_grid
+from kit.bench.home import HOME
 from kit.compose.deck import Deck
 from kit.patterns import PATTERNS
 from kit.settings import Settings

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from kit.bench.results import read_results
+from kit.bench.grid.results import read_results
 from kit.settings import HOME
 from tests.test_cli import run
 

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 
 import pytest
 
-from kit.bench import skill
-from kit.bench.lateness import FIRST, tried
-from kit.bench.quantile import quantile
-from kit.bench.ratio import ratio
-from kit.bench.remedies import BUDGET, TOOL_SECONDS, WAYS, Call, calls, deck_of, traded
-from kit.bench.skill import Pair, implied, pairs, times, within
+from kit.bench.statistics.quantile import quantile
+from kit.bench.statistics.ratio import ratio
+from kit.bench.studies import skill
+from kit.bench.studies.lateness import FIRST, tried
+from kit.bench.studies.remedies import BUDGET, TOOL_SECONDS, WAYS, Call, calls, deck_of, traded
+from kit.bench.studies.skill import Pair, implied, pairs, times, within
 from kit.compose.models import load_models
 from kit.core.errors import DataError
 from kit.core.law import Law, Spread

@@ -5,10 +5,10 @@ from statistics import NormalDist
 
 import pytest
 
-from kit.bench.cap import capped, choices
-from kit.bench.capacity import Level, Load, bears, computing, full, level
-from kit.bench.interval import Interval, quantile, stratified
-from kit.bench.racing import Priced, Traffic, at_scale, points, raced
+from kit.bench.statistics.interval import Interval, quantile, stratified
+from kit.bench.studies.cap import capped, choices
+from kit.bench.studies.capacity import Level, Load, bears, computing, full, level
+from kit.bench.studies.racing import Priced, Traffic, at_scale, points, raced
 from kit.core.law import Law, Spread
 
 EXACT = Law(latency=Spread(median=1.0), tokens=Spread(median=50))

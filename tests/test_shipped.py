@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from kit.bench.beside import NEEDS, PROMPTS, SHIPPED, beside, ours, reference
-from kit.bench.plan import read_plan
-from kit.bench.published import read_evidence
+from kit.bench.grid.plan import read_plan
+from kit.bench.studies.beside import NEEDS, PROMPTS, SHIPPED, beside, ours, reference
+from kit.bench.studies.published import read_evidence
 from kit.compose.models import load_models
 from kit.compose.prompts import plan_prompt
 from kit.models.openai import chat_model

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kit.bench.status_replay import POLICIES, compare, replay, replay_lines
+from kit.bench.studies.status_replay import POLICIES, compare, replay, replay_lines
 from kit.compose.status import StatusPolicy
 from tests.test_status import OFFERS, POINTS, SUPPORT, WORDS, ask, lines, team_of
 

@@ -44,11 +44,11 @@ def _route(arguments: Arguments) -> int:
 
 
 def _grid(arguments: Arguments) -> int:
-    from kit.bench.findings import report
-    from kit.bench.grid import Bar, run_grid
-    from kit.bench.grid_cost import show_costs
-    from kit.bench.plan import read_plan
-    from kit.bench.taped import ended, taped
+    from kit.bench.grid.cost import show_costs
+    from kit.bench.grid.findings import report
+    from kit.bench.grid.plan import read_plan
+    from kit.bench.grid.run import Bar, run_grid
+    from kit.bench.grid.tape import ended, taped
     from kit.lab import Lab
     from kit.settings import Settings
 
@@ -64,7 +64,7 @@ def _grid(arguments: Arguments) -> int:
         ended(plan, tape)
     print(f"{report(plan, run)}\n{run.done:,} cells played, {run.before:,} were there; results in {folder}")
     if lab.has_opik:
-        from kit.bench.experiment import copied
+        from kit.bench.grid.experiment import copied
 
         print(copied(plan, run, lab.opik()))
     return 0 if run.complete else 1

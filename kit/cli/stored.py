@@ -36,8 +36,8 @@ def add(commands: Any) -> None:
 
 
 def _metrics(arguments: Arguments) -> int:
-    from kit.bench.labeller import RuleLabeller, labels_of
     from kit.bench.report import print_metrics, read_labels
+    from kit.bench.scoring.labeller import RuleLabeller, labels_of
 
     labels, since = list(read_labels(arguments.labels) if arguments.labels else ()), _since(arguments)
     with _store() as store:
@@ -49,8 +49,8 @@ def _metrics(arguments: Arguments) -> int:
 
 
 def _drift(arguments: Arguments) -> int:
-    from kit.bench.drift import print_drift
-    from kit.bench.labeller import RuleLabeller, draw
+    from kit.bench.scoring.labeller import RuleLabeller, draw
+    from kit.bench.studies.drift import print_drift
 
     if arguments.cases or arguments.predictions:
         return print_drift(arguments.sheet, arguments.cases, arguments.predictions)

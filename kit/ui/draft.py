@@ -7,8 +7,8 @@ from typing import Any
 
 import yaml
 
-from kit.bench.forecast import Forecast, forecast, pace
-from kit.bench.plan import Plan, read_plan
+from kit.bench.grid.forecast import Forecast, forecast, pace
+from kit.bench.grid.plan import Plan, read_plan
 from kit.core.value import Value
 from kit.settings import HOME
 

@@ -13,10 +13,10 @@ import time
 from pathlib import Path
 from typing import Any
 
-from kit.bench.findings import report
-from kit.bench.grid import run_grid
-from kit.bench.plan import read_plan
-from kit.bench.taped import taped
+from kit.bench.grid.findings import report
+from kit.bench.grid.plan import read_plan
+from kit.bench.grid.run import run_grid
+from kit.bench.grid.tape import taped
 from kit.core.errors import KitError
 from kit.lab import Lab
 from kit.settings import Settings

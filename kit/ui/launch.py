@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from kit.bench.archive import Archived
+from kit.bench.grid.archive import Archived
 from kit.core.errors import DataError
 from kit.patterns import PATTERNS
 from kit.settings import HOME

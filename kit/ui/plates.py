@@ -15,8 +15,8 @@ matplotlib.use("Agg")  # drawn off the main thread: no window may be opened
 import pandas as pd
 
 from kit.bench.charts import BLUE, GREY, ORANGE, RED, RUST, dots, ecdf, tradeoff
-from kit.bench.comparison import Summary
-from kit.bench.statistics import Proportion
+from kit.bench.grid.comparison import Summary
+from kit.bench.statistics.estimate import Proportion
 from kit.ui.verdict import named, value, words
 
 if TYPE_CHECKING:

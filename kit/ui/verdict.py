@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from kit.bench.comparison import LOWER, Comparison, Summary
-from kit.bench.statistics import Estimate, Proportion
+from kit.bench.grid.comparison import LOWER, Comparison, Summary
+from kit.bench.statistics.estimate import Estimate, Proportion
 
 WORDS = {
     "exact": "messages routed exactly right",

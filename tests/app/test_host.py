@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kit.bench.pictures import drawn
+from kit.bench.cases.pictures import drawn
 from kit.core.context import Principal, Session
 from kit.core.errors import KitError, PictureError, UnknownId
 from kit.core.event import Event, TurnStarted

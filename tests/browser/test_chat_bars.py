@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from kit.bench.pictures import drawn
+from kit.bench.cases.pictures import drawn
 from kit.core.fault import PLANTED, PLANTED_NUMBER, RAW
 from kit.core.picture import LARGEST
 from kit.core.record import TurnRecord

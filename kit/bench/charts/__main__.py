@@ -7,11 +7,12 @@ from typing import Any
 import pandas as pd
 from matplotlib.figure import Figure
 
-from kit.bench import overlap
 from kit.bench.charts import BLUE, GREY, ORANGE, RED, RUST, against, ecdf, load_frame, time_against_n, waterfall
-from kit.bench.grid import run_grid
-from kit.bench.plan import HOME, read_plan
-from kit.bench.racing import Traffic, at_scale, points, raced
+from kit.bench.grid.plan import read_plan
+from kit.bench.grid.run import run_grid
+from kit.bench.home import HOME
+from kit.bench.studies import overlap
+from kit.bench.studies.racing import Traffic, at_scale, points, raced
 from kit.wire import open_kit
 
 

@@ -10,8 +10,8 @@ from kit.settings import HOME, Settings
 from kit.ui.frame import STYLE, open_host, told
 
 if TYPE_CHECKING:
-    from kit.bench.archive import Archived
-    from kit.bench.comparison import Comparison, Summary
+    from kit.bench.grid.archive import Archived
+    from kit.bench.grid.comparison import Comparison, Summary
     from kit.ui.plates import Plate
 
 LOOK = Path(__file__).parents[1] / "benchmarks.css"
@@ -27,7 +27,7 @@ def page() -> None:
     top = st.empty()
     with told(top):
         host = open_host(Settings.read())
-        from kit.bench.archive import archived  # brings the bench: no other page waits for it
+        from kit.bench.grid.archive import archived  # brings the bench: no other page waits for it
         from kit.ui.launch import form, progress
 
         runs, broken = archived([host.kit.settings.grids, HOME / "data" / "results"])
@@ -164,7 +164,7 @@ def _stamp(run: "Archived") -> int:
 
 @st.cache_data(show_spinner=False, max_entries=4)
 def _rows(folder: str, stamp: int) -> list[dict[str, Any]]:
-    from kit.bench.results import read_results
+    from kit.bench.grid.results import read_results
 
     return read_results(Path(folder))
 
@@ -172,7 +172,7 @@ def _rows(folder: str, stamp: int) -> list[dict[str, Any]]:
 @st.cache_data(show_spinner=False, max_entries=16)
 def _bases(folder: str, stamp: int, own: dict[str, str]) -> list[dict[str, str]]:
     """What the others can be set beside: the grid's own baseline first, then every name of an axis with several."""
-    from kit.bench.findings import axes
+    from kit.bench.grid.findings import axes
 
     rows = _rows(folder, stamp)
     if not rows:
@@ -185,9 +185,9 @@ def _bases(folder: str, stamp: int, own: dict[str, str]) -> list[dict[str, str]]
 
 @st.cache_data(show_spinner="Comparing", max_entries=16)
 def _found(folder: str, stamp: int, measures: tuple[str, ...], base: dict[str, str]) -> _Found:
-    from kit.bench.comparison import compare, summarise
-    from kit.bench.findings import axes
-    from kit.bench.results import tidy
+    from kit.bench.grid.comparison import compare, summarise
+    from kit.bench.grid.findings import axes
+    from kit.bench.grid.results import tidy
 
     rows = _rows(folder, stamp)
     told_rows, named = tidy(rows, measures), axes(rows)

@@ -18,8 +18,8 @@ from kit.ui.prompt import assembled, prompt_html
 from kit.ui.view import label
 
 if TYPE_CHECKING:
-    from kit.bench.deck_routes import DeckRoutes
     from kit.bench.descriptions import RoutingReport
+    from kit.bench.studies.deck_routes import DeckRoutes
     from kit.ui.host import Host
 
 CASES = HOME / "data" / "cases" / "switches.jsonl"
@@ -124,7 +124,7 @@ def _shelf(key: str) -> "list[RoutingReport]":
 
 
 def _routing(deck: Deck) -> None:
-    from kit.bench.deck_routes import DeckRoutes  # brings the bench: the rest of the page does not wait for it
+    from kit.bench.studies.deck_routes import DeckRoutes  # brings the bench: the rest of the page does not wait for it
 
     routes = DeckRoutes(deck, CASES)
     if not routes.questions:
