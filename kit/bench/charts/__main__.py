@@ -35,7 +35,7 @@ def _patterns() -> Figure:
         rows: Any = load_frame(Path(folder))
     several = rows[rows["parts"] > 1]
     order = several.groupby("pattern")["seconds"].median().sort_values(ascending=False).index
-    colours = dict(zip(order, ["#5B4B8A", RED, "#2F7D5B", RUST, ORANGE, BLUE], strict=False))
+    colours = dict(zip(order, ["#5B4B8A", RED, "#2F7D5B", GREY, RUST, ORANGE, BLUE], strict=False))
     slow, fast = several.groupby("pattern")["seconds"].median().loc[[order[0], order[-1]]]
     title = f"Of several parts: the median turn takes {fast:.1f} to {slow:.1f} s, by pattern alone"
     return ecdf(several, {"ttft": "to the first text", "seconds": "to the last"}, "pattern", colours, title, "simulated seconds")
