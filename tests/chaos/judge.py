@@ -152,5 +152,7 @@ class Tally:
         lines.append(f"{'all':22}" + "".join(f"{self.paths[way]:12}" for way in ways))
         owed = self.scenes - self.paths["none owed"]
         added = self.paths["appended"]
-        lines.append(f"the fixed sentence was appended in {added} of {owed} turns that owed something: {added / max(owed, 1):.1%}")
+        lines.append(
+            f"the fixed sentence was appended in {added} of {owed} turns that owed something: {added / max(owed, 1):.1%}"
+        )
         return "\n".join(lines)
