@@ -17,7 +17,7 @@ def main(scenes: int) -> int:
         _progress(f"{start:,} of {scenes:,} scenes")
         liars.merge(sweep(range(start, min(start + BLOCK, scenes))))
     _progress("the offline stand-in")
-    offline = sweep(range(max(100, scenes // 20)), OfflineModel().paced(0))
+    offline = sweep(range(max(100, scenes // 5)), OfflineModel().paced(0))
     _progress("")
     print("Scripted composers, most of them liars\n" + liars.table())
     print(*liars.examples, sep="\n")
