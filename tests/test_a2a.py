@@ -30,7 +30,7 @@ from kit.patterns.a2a import remote
 from kit.patterns.a2a.client import RemoteAgent
 from kit.patterns.a2a.hop import KEY, Report, Request, trace_id, traceparent
 from kit.patterns.a2a.server import peer_card, serve_team
-from kit.runtime.team import bind
+from kit.runtime.team import Team, bind
 from kit.runtime.turn import Reply, run_turn
 from kit.stores.sqlite import SqliteStore
 from kit.tools.tool import tool_context
@@ -41,13 +41,35 @@ from tests.kits import ALICE, SmallKit, answering, asks, failing, small_deck, st
 BOB = ALICE.model_copy(update={"principal": Principal(tenant_id="acme", user_id="bob")})
 
 
-@asynccontextmanager
-async def hopping(models: Mapping[str, Any], lead: Any = None, **deck: Any) -> AsyncGenerator[SmallKit]:
-    """A small kit whose sub-agents are called over A2A inside the process."""
+URL = "http://peers.internal"
+WAYS = pytest.mark.parametrize("way", ["inside", "wire"])
+
+
+def bound(models: Mapping[str, Any], lead: Any = None, **deck: Any) -> Team:
     tools = deck.pop("tools", {})
     leading = lead or ScriptedModel(*[asks(*models), stitched] * 4)
     cards = small_deck(list(models), **deck)
-    team = staged("a2a", cards, lambda deck: bind(deck, {**models, "orchestrator": leading}, tools))
+    return staged("mediated", cards, lambda deck: bind(deck, {**models, "orchestrator": leading}, tools))
+
+
+@asynccontextmanager
+async def wired(team: Team) -> AsyncGenerator[tuple[SmallKit, httpx.AsyncClient]]:
+    """A kit whose sub-agents are called over HTTP, JSON and a stream of bytes, without a socket; and the client it calls with."""
+    peers = serve_team(team, URL)
+    async with httpx.AsyncClient(transport=StreamingASGITransport(peers.app, isolated=False), timeout=None) as http:
+        yield SmallKit(remote(team, URL, http), SqliteStore(":memory:")), http
+    await peers.aclose()
+
+
+@asynccontextmanager
+async def hopping(models: Mapping[str, Any], lead: Any = None, way: str = "inside", **deck: Any) -> AsyncGenerator[SmallKit]:
+    """A small kit whose sub-agents are called over A2A inside the process: as in a grid, or by way of the wire format."""
+    team = bound(models, lead, **deck)
+    if way == "wire":
+        async with wired(team) as (kit, _):
+            yield kit
+        return
+    team = staged("a2a", team.deck, lambda _: team)
     try:
         yield SmallKit(team, SqliteStore(":memory:"))
     finally:
@@ -63,9 +85,10 @@ def told(reply: Reply) -> list[tuple[str, str]]:
     return [(e.kind, getattr(e.body, "agent", "")) for e in reply.events]
 
 
-async def test_a_turn_over_the_wire_is_the_same_turn_with_the_same_events_at_the_same_times() -> None:
+@WAYS
+async def test_a_turn_over_the_hop_is_the_same_turn_with_the_same_events_at_the_same_times(way: str) -> None:
     models = {"shop": answering("Deals.", 1.0), "rewards": answering("4,975 points.", 2.0)}
-    async with hopping(models) as kit:
+    async with hopping(models, way=way) as kit:
         reply = await ask(kit)
     here = SmallKit(bind(small_deck(list(models)), {**models, "orchestrator": ScriptedModel(asks(*models), stitched)}), kit.store)
     plain = await run_turn("two things", ALICE.model_copy(update={"id": "e2"}), here)
@@ -86,10 +109,8 @@ async def test_one_trace_crosses_the_hop_its_id_in_traceparent_its_spans_under_t
     async def note(request: httpx.Request) -> None:
         seen.append(request.headers["traceparent"])
 
-    async with hopping({"shop": answering("Deals.")}) as kit:
-        agent = kit.team.agents["shop"]
-        assert isinstance(agent, RemoteAgent)
-        agent.http.event_hooks = {"request": [note]}
+    async with wired(bound({"shop": answering("Deals.")})) as (kit, http):
+        http.event_hooks = {"request": [note]}
         reply = await ask(kit, "one thing", turn_id="0af7651916cd43dd8448eb211c80319c")
     span = next(s for s in reply.trace.spans if s.kind == "agent")
     assert seen == [traceparent(reply.turn_id, span.id)]
@@ -100,18 +121,19 @@ async def test_one_trace_crosses_the_hop_its_id_in_traceparent_its_spans_under_t
     )
 
 
-async def test_the_far_side_works_in_the_trace_it_was_sent() -> None:
-    async with hopping({"shop": answering("Deals.")}) as kit:
+@WAYS
+async def test_the_far_side_works_in_the_trace_it_was_sent(way: str) -> None:
+    async with hopping({"shop": answering("Deals.")}, way=way) as kit:
         agent = kit.team.agents["shop"]
         assert isinstance(agent, RemoteAgent)
-        client = ClientFactory(ClientConfig(httpx_client=agent.http)).create(agent.peer)
-        updates = await _sent(client, _request("shop"), {"traceparent": traceparent("t1", "s3")})
+        updates = await _sent(agent.client, _request("shop"), {"traceparent": traceparent("t1", "s3")})
     reports = [Report.model_validate_json(u.metadata[KEY]) for u in updates if KEY in u.metadata]
     assert {event.turn_id for report in reports for event in report.events} == {trace_id("t1")}
     assert isinstance(reports[-1].outcome, Answer) and reports[-1].outcome.text == "Deals."
 
 
-async def test_progress_is_heard_while_the_far_side_works() -> None:
+@WAYS
+async def test_progress_is_heard_while_the_far_side_works(way: str) -> None:
     async def look(**_: Any) -> str:
         tool_context().emit(Status(agent="shop", status="searching_offers"))
         await asyncio.sleep(2.0)
@@ -120,7 +142,7 @@ async def test_progress_is_heard_while_the_far_side_works() -> None:
     tool = StructuredTool(name="look", description="Looks.", args_schema={"type": "object", "properties": {}}, coroutine=look)
     model = ScriptedModel(Line(calls=[("look", {})]), "Deals.")
     card = AgentCard(id="shop", description="Deals.", model="offline", tools=("look",))
-    async with hopping({"shop": model}, cards=[card], tools={"look": tool}) as kit:
+    async with hopping({"shop": model}, cards=[card], tools={"look": tool}, way=way) as kit:
         reply = await ask(kit)
     [line] = [e for e in reply.events if e.kind == "status_line"]
     assert line.at == pytest.approx(0.0, abs=0.01) and reply.events[-1].at == pytest.approx(2.0, abs=0.01)
@@ -130,9 +152,12 @@ async def test_progress_is_heard_while_the_far_side_works() -> None:
 @pytest.mark.parametrize(
     ("model", "reason"), [(failing(OSError("secret=/srv")), "exception"), (answering("late", 30.0), "timeout")]
 )
-async def test_what_goes_wrong_over_there_is_a_typed_failure_here_and_owned_up_to(model: ScriptedModel, reason: str) -> None:
+@WAYS
+async def test_what_goes_wrong_over_there_is_a_typed_failure_here_and_owned_up_to(
+    model: ScriptedModel, reason: str, way: str
+) -> None:
     lead = ScriptedModel(asks("shop", "rewards"), "Deals.", "Deals.")
-    async with hopping({"shop": answering("Deals."), "rewards": model}, lead) as kit:
+    async with hopping({"shop": answering("Deals."), "rewards": model}, lead, way) as kit:
         reply = await ask(kit)
     failed = [o for o in reply.outcomes if isinstance(o, Failure)]
     assert [(o.agent, o.axis, o.reason) for o in failed] == [("rewards", "invocation", reason)]
@@ -152,7 +177,8 @@ async def test_a_peer_that_is_not_there_is_unavailable() -> None:
 
 
 @pytest.mark.parametrize("after", [0.5, 1.5])
-async def test_a_stopped_turn_stops_the_far_side_too(after: float) -> None:
+@WAYS
+async def test_a_stopped_turn_stops_the_far_side_too(after: float, way: str) -> None:
     stopped: list[str] = []
 
     async def work(**_: Any) -> str:
@@ -165,7 +191,7 @@ async def test_a_stopped_turn_stops_the_far_side_too(after: float) -> None:
 
     tool = StructuredTool(name="work", description="Works.", args_schema={"type": "object", "properties": {}}, coroutine=work)
     card = AgentCard(id="shop", description="Deals.", model="offline", tools=("work",))
-    async with hopping({"shop": ScriptedModel(Line(calls=[("work", {})]))}, cards=[card], tools={"work": tool}) as kit:
+    async with hopping({"shop": ScriptedModel(Line(calls=[("work", {})]))}, way=way, cards=[card], tools={"work": tool}) as kit:
         turn = run_turn("one thing", ALICE, kit, PATTERNS["a2a"])
         await asyncio.sleep(after)
         turn.cancel()
@@ -175,36 +201,37 @@ async def test_a_stopped_turn_stops_the_far_side_too(after: float) -> None:
     assert ours == []
 
 
-async def test_the_far_side_remembers_each_caller_apart() -> None:
+@WAYS
+async def test_the_far_side_remembers_each_caller_apart(way: str) -> None:
     model = ScriptedModel(*["Answer one.", "Answer two.", "Answer three."])
-    async with hopping({"shop": model}, ScriptedModel(*[asks("shop"), stitched] * 3)) as kit:
+    async with hopping({"shop": model}, ScriptedModel(*[asks("shop"), stitched] * 3), way=way) as kit:
         await ask(kit, "first")
         await ask(kit, "second")
         await ask(kit, "third", BOB.model_copy(update={"id": "e3"}))
         agent = kit.team.agents["shop"]
         assert isinstance(agent, RemoteAgent)
-        client = ClientFactory(ClientConfig(httpx_client=agent.http)).create(agent.peer)
-        await _sent(client, _request("shop", BOB.principal, episode=ALICE.id))
+        await _sent(agent.client, _request("shop", BOB.principal, episode=ALICE.id))
     assert [m.content for m in model.seen[1][1:]] == ["about shop", "Answer one.", "about shop"]
     assert [m.content for m in model.seen[2][1:]] == ["about shop"]
     assert len(model.seen) == 4 and [m.content for m in model.seen[3][1:]] == ["hello"], "a stranger under a known conversation"
 
 
-async def test_who_names_nobody_is_turned_away() -> None:
+@WAYS
+async def test_who_names_nobody_is_turned_away(way: str) -> None:
     model = ScriptedModel()
-    async with hopping({"shop": model}) as kit:
+    async with hopping({"shop": model}, way=way) as kit:
         agent = kit.team.agents["shop"]
         assert isinstance(agent, RemoteAgent)
-        client = ClientFactory(ClientConfig(httpx_client=agent.http)).create(agent.peer)
-        updates = await _sent(client, Message(message_id="m", role=Role.ROLE_USER, parts=[Part(text="hello")]))
+        updates = await _sent(agent.client, Message(message_id="m", role=Role.ROLE_USER, parts=[Part(text="hello")]))
     assert updates[-1].status.state == TaskState.TASK_STATE_REJECTED and model.seen == []
 
 
-async def test_the_contract_holds_over_there_and_its_spend_is_counted_once_here() -> None:
+@WAYS
+async def test_the_contract_holds_over_there_and_its_spend_is_counted_once_here(way: str) -> None:
     card = AgentCard.model_validate(
         {"id": "shop", "description": "D.", "model": "offline", "policy": {"tokens_out": 5, "time_budget_ms": 8000}}
     )
-    async with hopping({"shop": answering("word " * 100)}, cards=[card]) as kit:
+    async with hopping({"shop": answering("word " * 100)}, cards=[card], way=way) as kit:
         reply = await ask(kit)
     [outcome] = reply.outcomes
     assert isinstance(outcome, Failure) and outcome.reason == "budget"
@@ -245,7 +272,8 @@ async def test_any_a2a_agent_can_stand_in_for_a_sub_agent(ending: str, text: str
     handler = DefaultRequestHandler(Foreign(ending), InMemoryTaskStore(), peer)
     app = Starlette(routes=create_jsonrpc_routes(handler, "/a2a"))
     async with httpx.AsyncClient(transport=StreamingASGITransport(app)) as http, hopping({"shop": answering("x")}) as kit:
-        team = kit.team.with_agents({"shop": RemoteAgent(card, peer, http, kit.team.deck.policy(card), 8.0)})
+        client = ClientFactory(ClientConfig(httpx_client=http)).create(peer)
+        team = kit.team.with_agents({"shop": RemoteAgent(card, client, kit.team.deck.policy(card), 8.0)})
         reply = await ask(replace(kit, team=team))
     await handler.aclose()
     assert [o.text if isinstance(o, Answer) else None for o in reply.outcomes] == [text]

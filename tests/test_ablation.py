@@ -2,8 +2,8 @@
 
 import pytest
 
-from kit.bench.ablation import GUARDS, Trial, erring_team, settings, trials
-from kit.bench.parity import Scenario, read_scenarios
+from kit.bench.studies.ablation import GUARDS, Trial, erring_team, settings, trials
+from kit.bench.studies.parity import Scenario, read_scenarios
 from kit.compose.parts import Guards
 from kit.settings import HOME
 

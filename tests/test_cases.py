@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from kit.bench.case_quality import duplicates, naming, typical_words
-from kit.bench.case_sets import DATA, DEFAULT, Maker, write
-from kit.bench.cases import FAILING, KINDS, Ask, Case, as_line, read_cases
-from kit.bench.facts import FACTS, fact
+from kit.bench.cases.case import FAILING, KINDS, Ask, Case, as_line, read_cases
+from kit.bench.cases.facts import FACTS, fact
+from kit.bench.cases.quality import duplicates, naming, typical_words
+from kit.bench.cases.sets import DATA, DEFAULT, Maker, write
 from kit.bench.routing import read_catalog
 from kit.compose.deck import load_deck
 from kit.core.context import Principal

@@ -1,6 +1,7 @@
 """Recordings: a turn replays without its models, and a request that changed is told apart."""
 
 import asyncio
+import re
 from pathlib import Path
 from typing import Any
 
@@ -35,11 +36,21 @@ async def test_a_recorded_turn_replays_without_its_models(tmp_path: Path) -> Non
     assert silent["a"].seen == []
 
 
+async def test_a_replay_takes_the_time_the_recording_took(tmp_path: Path) -> None:
+    told = await record(tmp_path / "turn.jsonl")
+    for pace in (1.0, 0.5):
+        tape = Cassette(tmp_path / "turn.jsonl", "replay", pace=pace)
+        again = await run_turn(
+            "two things", ALICE, small_kit(ScriptedModel(), {"a": ScriptedModel(), "b": ScriptedModel()}, cassette=tape)
+        )
+        assert again.events[-1].at == pytest.approx(pace * told.events[-1].at) and told.events[-1].at == 2.0
+
+
 async def test_two_recordings_of_one_turn_are_the_same_file(tmp_path: Path) -> None:
     await record(tmp_path / "one.jsonl")
     await record(tmp_path / "two.jsonl")
-    keys = [[line.split('"')[3] for line in (tmp_path / name).read_text().splitlines()] for name in ("one.jsonl", "two.jsonl")]
-    assert keys[0] == keys[1] and len(keys[0]) == 4
+    one, two = (re.sub(r"call_[0-9]+|lc_run[^\"]*", "", (tmp_path / name).read_text()) for name in ("one.jsonl", "two.jsonl"))
+    assert one == two and one.count('"place"') == 4
 
 
 HANGS = Line("too late", delay=600)
@@ -100,16 +111,43 @@ async def test_a_turn_in_which_a_model_broke_replays_as_it_was(tmp_path: Path, k
         assert bool(over) == fallback and (first.text == "A is known. B is known.") == fallback
 
 
-async def test_a_changed_request_fails_and_says_what_was_recorded(tmp_path: Path) -> None:
+async def test_a_changed_request_fails_with_what_changed_as_a_diff(tmp_path: Path) -> None:
     await record(tmp_path / "turn.jsonl")
-    tape = Cassette(tmp_path / "turn.jsonl", "replay")
-    with pytest.raises(CassetteError, match=r"asked now: 'human: other things'; the recording asked there: 'human: two things'"):
-        tape.find("orchestrator:1#0000", "human: other things")
+    tape = Cassette(tmp_path / "turn.jsonl", "replay", again="refresh it with: make it so")
+    kit = small_kit(ScriptedModel(), {"a": ScriptedModel(), "b": ScriptedModel()}, cassette=tape)
+    reply = await run_turn("other things", ALICE, kit)
+    assert reply.status == "failed"
+    with pytest.raises(CassetteError) as raised:
+        tape.close()
+    first, *diff, again = str(raised.value).splitlines()
+    assert first == f"{tape.path}: orchestrator:1 does not ask what was recorded: message 2 (human) changed"
+    assert diff[-2:] == ["  -two things", "  +other things"] and again == "refresh it with: make it so"
+
+
+async def test_equal_requests_from_one_place_answer_in_their_order(tmp_path: Path) -> None:
+    tape = Cassette(tmp_path / "turns.jsonl", "record")
+    for text in ("first", "second"):
+        await run_turn("hello", ALICE, small_kit([Line(text)], {"a": ScriptedModel()}, cassette=tape))
+    tape.close()
+    tape = Cassette(tape.path, "replay")
+    kits = (small_kit(ScriptedModel(), {"a": ScriptedModel()}, cassette=tape) for _ in range(3))
+    assert [(await run_turn("hello", ALICE, kit)).text for kit in kits] == ["first", "second", "second"]
 
 
 def test_a_missing_or_broken_recording_names_file_and_line(tmp_path: Path) -> None:
     with pytest.raises(CassetteError, match="record it first"):
         Cassette(tmp_path / "none.jsonl", "replay")
-    (tmp_path / "bad.jsonl").write_text("{}\n")
-    with pytest.raises(CassetteError, match=r"bad\.jsonl:1"):
-        Cassette(tmp_path / "bad.jsonl", "replay")
+    head = '{"cassette": 2}\n'
+    for bad, line in (
+        ("", 1),
+        ('{"cassette": 1}\n', 1),
+        ('{"place": "orchestrator:1", "request": []}\n', 1),
+        (head + "{}\n", 2),
+        (head + '{"text": "a1", "is": "x"}\nnot JSON\n', 3),
+        (head + '{"place": "orchestrator:1", "request": [["model", {"text": "gone"}]]}\n', 2),
+        (head + '{"place": "orchestrator:1", "request": [], "pieces": 7}\n', 2),
+    ):
+        (tmp_path / "bad.jsonl").write_text(bad)
+        for mode in ("replay", "refresh"):
+            with pytest.raises(CassetteError, match=rf"bad\.jsonl:{line}: [^\n]*record (it|the file) again$"):
+                Cassette(tmp_path / "bad.jsonl", mode)

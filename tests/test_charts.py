@@ -11,7 +11,7 @@ from matplotlib.patches import Rectangle
 from matplotlib.text import Annotation
 
 from kit.bench.charts import BLUE, GREY, KINDS, ORANGE, RUST, bands, dots, ecdf, heat, stack, table, time_against_n, waterfall
-from kit.bench.overlap import MIXED, Run, trace_one
+from kit.bench.studies.overlap import MIXED, Run, trace_one
 from kit.core.trace import Span, Trace
 
 

@@ -7,8 +7,8 @@ import pytest
 from langchain_core.messages import BaseMessage
 from langchain_core.tools import BaseTool, StructuredTool
 
-from kit.bench.labeller import RuleLabeller, labels_of
-from kit.bench.sheet import item_of
+from kit.bench.scoring.labeller import RuleLabeller, labels_of
+from kit.bench.scoring.sheet import item_of
 from kit.core.card import AgentCard
 from kit.core.context import Session
 from kit.core.outcome import ComponentPayload

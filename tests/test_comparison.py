@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kit.bench.comparison import Comparison, compare, flipped, standings, summarise
-from kit.bench.statistics import Mean, Proportion
+from kit.bench.grid.comparison import Comparison, compare, flipped, standings, summarise
+from kit.bench.statistics.estimate import Mean, Proportion
 from kit.core.errors import DataError
 
 Row = dict[str, Any]

@@ -6,8 +6,8 @@ from collections import Counter
 import pandas as pd
 import pytest
 
-from kit.bench.dose import DOSES, KINDS, PARTS, Axis, Response, struck, sweep, trusting
-from kit.bench.liar import CLAIM, LIES
+from kit.bench.studies.dose import DOSES, KINDS, PARTS, Axis, Response, struck, sweep, trusting
+from kit.bench.studies.liar import CLAIM, LIES
 
 
 async def test_no_dose_costs_nothing_and_every_answer_is_sound():

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from kit.bench.descriptions import Routed, Share
-from kit.bench.drift import Drift, drift, newcombe
-from kit.bench.labeller import RuleLabeller, label_all
-from kit.bench.sheet import NOBODY, Item, items, read_sheet, sample, write_sheet
+from kit.bench.scoring.labeller import RuleLabeller, label_all
+from kit.bench.scoring.sheet import NOBODY, Item, items, read_sheet, sample, write_sheet
+from kit.bench.studies.drift import Drift, drift, newcombe
 from kit.core.errors import DataError
 from kit.core.record import TurnRecord
 from kit.runtime.metrics import Label

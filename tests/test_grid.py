@@ -1,42 +1,42 @@
 """A grid: every cell once, the same bytes however it was run, and bad input, limits and full disks as one sentence."""
 
-import cProfile
 import json
 import math
-import pstats
 import resource
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+from langchain_core.utils.function_calling import convert_to_openai_tool
 
-from kit.bench.cell import cells
 from kit.bench.charts.frame import frame, load_frame
-from kit.bench.findings import found, report
-from kit.bench.forgetful import ForgetfulStore
-from kit.bench.grid import LEDGER, PROVENANCE, RESULTS, TIMINGS, Bar, Run, run_grid
-from kit.bench.ledger import Done, Ledger
-from kit.bench.plan import HOME, Plan, read_plan
-from kit.bench.promotion import promote
-from kit.bench.results import read_results, routed, tidy
-from kit.bench.routing import Stub
-from kit.bench.statistics import wilson
+from kit.bench.grid.cell import cells
+from kit.bench.grid.cost import CALLS, cell_costs
+from kit.bench.grid.findings import found, report
+from kit.bench.grid.ledger import Done, Ledger
+from kit.bench.grid.plan import Plan, read_plan
+from kit.bench.grid.results import read_results, routed, tidy
+from kit.bench.grid.run import LEDGER, PROVENANCE, RESULTS, TIMINGS, TRACES, Bar, Run, run_grid
+from kit.bench.grid.tools import simulated_tools
+from kit.bench.home import HOME
+from kit.bench.scoring.trial import turn_id
+from kit.bench.statistics.estimate import wilson
+from kit.bench.studies.promotion import promote
 from kit.cli import main
-from kit.core.context import Session
 from kit.core.errors import DataError
-from kit.core.law import Part, Truth
-from kit.models.simulated import known
+from kit.core.trace import trace_of
 from kit.patterns import PATTERNS
+from kit.runtime.agent import LLMAgent
+from kit.runtime.ask import ask_tool
 from kit.runtime.clock import run_virtual
-from kit.runtime.turn import run_turn
 from kit.settings import Settings
+from kit.stores.sqlite import SqliteStore
 from kit.wire import open_kit
 
 OPENER = partial(open_kit, Settings(store=":memory:", pace=0.0, today="2026-11-01"))
@@ -112,8 +112,8 @@ def test_the_bytes_are_the_same_at_any_concurrency_in_any_number_of_processes_an
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from kit.bench.grid import run_grid
-from kit.bench.plan import read_plan
+from kit.bench.grid.run import run_grid
+from kit.bench.grid.plan import read_plan
 from tests.test_grid import OPENER
 
 def killing(done, total):
@@ -201,7 +201,7 @@ def test_the_failsafe_is_taken_apart_at_the_rates_of_the_law(tmp_path: Path) -> 
     assert [v.verdict for v in verdicts if v.scorer == "exact"] == ["better"]
 
 
-@pytest.mark.req("SAT-12", "PC1-NFR-1", "SO-18")
+@pytest.mark.req("SAT-12", "PC1-NFR-1")
 def test_every_turn_has_its_times_tokens_and_cost_and_a_price_makes_dollars(tmp_path: Path) -> None:
     spec = {
         "provider": "simulated",
@@ -223,6 +223,39 @@ def test_every_turn_has_its_times_tokens_and_cost_and_a_price_makes_dollars(tmp_
     calls = {pattern: sum(row["model_calls"] for row in mine) for pattern, mine in by.items()}
     assert tokens["direct"] < tokens["mediated"], "nobody reads the answers again"
     assert tokens["monolith"] / calls["monolith"] > 2 * tokens["direct"] / calls["direct"], "one agent reads every tool and block"
+
+
+async def weights(plan: Plan, pattern: str) -> dict[str, int]:
+    """Agent -> characters of its prompt, as far as every request shares it, and of the schemas of its tools."""
+    async with OPENER(models="simulated-test", deck=plan.decks["deck", "wide"], tools=simulated_tools(plan.deck)) as kit:
+        agents = [agent for agent in kit.stages.team(PATTERNS[pattern]).agents.values() if isinstance(agent, LLMAgent)]
+        return {agent.card.id: len(agent.prompt.prefix) + len(json.dumps(schemas(agent))) for agent in agents}
+
+
+def schemas(agent: LLMAgent) -> list[dict[str, Any]]:
+    own = [convert_to_openai_tool(tool) for tool in agent.tools.values()]
+    return own + [ask_tool(card) for card in agent.sub_cards.values()]
+
+
+@pytest.mark.req("SO-18")
+def test_prompt_tokens_are_those_of_prompt_message_and_tool_schemas_of_one_large_agent_or_of_narrow_ones(tmp_path: Path) -> None:
+    law = {"provider": "simulated", "law": {"latency": {"median": 1.0}}}
+    take = [{"file": "data/cases/mixed.jsonl", "take": 1}]
+    plan = plan_of(tmp_path, specs={"simulated-test": law}, patterns=["mediated", "monolith"], cases=take)
+    run_grid(plan, tmp_path / "out", OPENER, 1, traces=True)
+    store = SqliteStore(tmp_path / "out" / TRACES)
+    said, first = len(plan.cases[0].turns[0].user), dict[str, dict[str, int]]()
+    for row in read_results(tmp_path / "out"):
+        events = store.events(turn_id(row["cell"], 0))
+        calls = [span for span in trace_of(events).spans if span.kind == "model"]
+        assert row["input_tokens"] == sum(call.usage.input_tokens for call in calls)
+        first[row["pattern"]] = {call.agent: call.usage.input_tokens for call in reversed(calls)}
+        weight = run_virtual(weights(plan, row["pattern"]))
+        for agent, read in first[row["pattern"]].items():
+            assert weight[agent] + said < 4 * read < weight[agent] + said + 1000, "the rest is of its own request: date, user"
+    store.close()
+    (large,), narrow = first["monolith"].values(), [read for agent, read in first["mediated"].items() if agent != "orchestrator"]
+    assert len(narrow) == 2 and large > 4 * max(narrow)
 
 
 @pytest.mark.req("PC2-NFR-3")
@@ -419,48 +452,27 @@ def test_the_command_reports_every_simulated_figure_as_such_and_is_quiet_without
 
 def test_the_bar_is_one_line_on_a_terminal(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
-    bar = Bar()
-    for done in (1, 50, 100):
-        bar(done, 100)
-    bar.end()
+    with Bar() as bar:
+        for done in (1, 50, 100):
+            bar(done, 100)
     shown = capsys.readouterr().err
     assert shown.count("\n") == 1 and shown.endswith("\n") and "100 of 100 cells" in shown
 
 
-def calls_of(work: Callable[[], object]) -> int:
-    profile = cProfile.Profile()
-    profile.enable()
-    work()
-    profile.disable()
-    return int(pstats.Stats(profile).total_calls)  # type: ignore[attr-defined]
-
-
-def test_the_harness_adds_little_to_a_turn(tmp_path: Path) -> None:
-    """Python calls, which no other work on the machine can change: of two more repeats, less those of the bare turns."""
-    plans = {repeats: plan_of(tmp_path, repeats=repeats, sub_agents="stubs") for repeats in (1, 3)}
-    run_grid(plans[1], tmp_path / "warm", OPENER, 1)
-    grids = [calls_of(partial(run_grid, plan, tmp_path / str(repeats), OPENER, 1)) for repeats, plan in plans.items()]
-
-    async def bare() -> int:
-        plan = plans[1]
-        async with OPENER(models="simulated-test", deck=replace(plan.decks["deck", "wide"], models=plan.deck.models)) as kit:
-            team = kit.team.with_agents({card.id: Stub(card) for card in kit.team.orchestrator.sub_cards.values()})
-            host = replace(kit, team=team, store=ForgetfulStore())
-            profile = cProfile.Profile()
-            for number, case in enumerate((plan.cases[0], *plan.cases)):
-                ask = case.turns[0]
-                parts = tuple(Part(agent=agent, query=ask.queries.get(agent, ask.user)) for agent in ask.expected)
-                with known(Truth(case=f"{case.id}-0#1", parts=parts)):
-                    if number == 1:
-                        profile.enable()
-                    await run_turn(ask.user, Session(id=str(number), principal=case.principal), host, history=())
-            profile.disable()
-        return int(pstats.Stats(profile).total_calls)  # type: ignore[attr-defined]
-
-    cells_more = 2 * len(plans[1].cases)
-    harness = (grids[1] - grids[0]) / cells_more - run_virtual(bare()) / len(plans[1].cases)
-    print(f"harness: {harness:.0f} Python calls a cell")
-    assert 0 < harness < 600
+def test_the_harness_adds_little_to_a_turn_as_a_command_says_that_plays_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Python calls, which no other work on the machine can change."""
+    plan = plan_of(tmp_path, cases=[QUARTER])
+    [cost] = cell_costs(plan, OPENER, take=32, rounds=1)
+    print(cost)
+    assert 100 < cost.harness_calls < CALLS < cost.turn_calls
+    assert (
+        main(["grid", str(write(tmp_path, cases=[QUARTER], sub_agents="stubs")), "--cost", "--out", str(tmp_path / "out")]) == 0
+    )
+    assert f"at most {CALLS} Python calls: held" in capsys.readouterr().out and not (tmp_path / "out").exists()
+    with pytest.raises(DataError, match="case of one turn without faults"):
+        cell_costs(plan_of(tmp_path, cases=[{"file": "data/cases/partial.jsonl", "take": 2}]), OPENER)
 
 
 def test_the_grids_that_are_shipped_can_be_read() -> None:

@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from kit.bench.charts import means, shares
-from kit.bench.interval import Interval, mean, share
+from kit.bench.statistics.interval import Interval, mean, share
 
 
 def test_a_share_has_the_interval_of_wilson():

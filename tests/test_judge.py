@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 from langchain_core.messages import BaseMessage
 
-from kit.bench.agreement import agreement, labelled, trust
-from kit.bench.cases import Ask, Case
-from kit.bench.judge import RUBRICS, LLMJudge, Rubric, RuleJudge, Verdict, read_rubric, verdict_in
-from kit.bench.observed import Observed
-from kit.bench.quality import policy, response_quality
+from kit.bench.cases.case import Ask, Case
+from kit.bench.scoring.agreement import agreement, labelled, trust
+from kit.bench.scoring.judge import RUBRICS, LLMJudge, Rubric, RuleJudge, Verdict, read_rubric, verdict_in
+from kit.bench.scoring.observed import Observed
+from kit.bench.scoring.quality import policy, response_quality
 from kit.compose.deck import load_deck
 from kit.core.errors import DataError
 from kit.models.scripted import Line, ScriptedModel

@@ -37,6 +37,7 @@ sys.addaudithook(listen)
 
 SENDER = """
 import json, logging, os, time
+import httpx
 
 warnings = []
 catch = logging.Handler(logging.WARNING)
@@ -48,10 +49,15 @@ from kit.core.trace import trace_of
 from kit.runtime.opik_sink import open_opik
 from tests.sample_turn import a_turn, some_events
 
-def send(url, count):
+def send(name, url, count):
     warnings.clear()
-    sink = open_opik(url=url, project="trial")
-    cpu = []
+    began = time.monotonic()
+    sinks = [open_opik(url=url, project="trial") for _ in range(3)]
+    opened, loaded = time.monotonic() - began, "opik" in sys.modules
+    if sinks[0] is None:
+        return {"open": opened, "loaded": loaded, "warnings": list(warnings), "sinks": sinks}
+    [sink.close() for sink in sinks[1:]]
+    sink, cpu = sinks[0], []
     for n in range(count):
         turn, events = a_turn(f"t{n % 5}"), some_events(f"t{n % 5}")
         turn = turn.model_copy(update={"seconds": 2.0, "status": "ok", "text": "Three beans."})
@@ -59,11 +65,13 @@ def send(url, count):
         began = time.thread_time()
         sink.turn_ended(turn, trace, events)
         cpu.append(time.thread_time() - began)
+    if name == "dying":
+        httpx.get(f"{url}/fall-silent")
     began = time.monotonic()
     sink.close()
     return {"cpu": sorted(cpu), "close": time.monotonic() - began, "warnings": list(warnings)}
 
-report = {name: send(url, int(count)) for name, url, count in zip(*[iter(sys.argv[1:])] * 3)}
+report = {name: send(name, url, int(count)) for name, url, count in zip(*[iter(sys.argv[1:])] * 3)}
 from opik.url_helpers import get_project_url_by_trace_id
 from kit.runtime.opik_sink import trace_url
 link = trace_url("t1", 1.0, sys.argv[-2])
@@ -84,12 +92,13 @@ def apart(code: str, *arguments: str, home: Path) -> "subprocess.CompletedProces
 
 @pytest.fixture(scope="module")
 def sent(tmp_path_factory: pytest.TempPathFactory) -> Generator[tuple[OpikStub, dict[str, Any], str]]:
-    """One process that sends to a server, to a port nobody listens on, and to one that accepts and never answers."""
-    with opik_stub() as stub, socket.socket() as closed, socket.socket() as mute:
+    """One process that meets a server that never answers, a port nobody listens on, a server, and one that goes silent."""
+    with opik_stub() as stub, opik_stub() as dying, socket.socket() as closed, socket.socket() as mute:
         closed.bind(("127.0.0.1", 0))
         mute.bind(("127.0.0.1", 0))
         mute.listen(64)
-        urls = {"mute": mute.getsockname()[1], "dead": closed.getsockname()[1], "live": stub.server_address[1]}
+        urls = {"mute": mute.getsockname()[1], "dead": closed.getsockname()[1]}
+        urls |= {"dying": dying.server_address[1], "live": stub.server_address[1]}
         arguments = [part for name, port in urls.items() for part in (name, f"http://127.0.0.1:{port}/api", "20")]
         run = apart(LISTEN + SENDER, *arguments, home=tmp_path_factory.mktemp("home"))
         after = time.time()
@@ -172,16 +181,24 @@ def test_a_live_server_gets_everything_without_a_word(sent: Sent) -> None:
 
 
 @pytest.mark.parametrize("server", ["dead", "mute"])
-def test_a_server_that_does_not_answer_costs_a_short_close_and_one_warning(sent: Sent, server: str) -> None:
+def test_a_server_that_does_not_answer_costs_a_second_and_one_warning_however_often_it_is_opened(sent: Sent, server: str) -> None:
     report = sent[1][server]
+    assert report["sinks"] == [None, None, None] and not report["loaded"], "its SDK is not even imported"
+    assert report["open"] < 3.0
+    (warning,) = report["warnings"]
+    assert "does not answer: nothing is sent there, the store has every turn" in warning
+
+
+def test_a_server_that_goes_silent_costs_a_short_close_and_one_warning(sent: Sent) -> None:
+    report = sent[1]["dying"]
     assert report["close"] < 3.0
     (warning,) = report["warnings"]
-    assert "does not answer: up to 20 turns are missing there" in warning
+    assert "went silent: up to 20 turns are missing there" in warning
     assert sent[1]["exit"] < 3.0
 
 
 def test_handing_a_turn_over_takes_under_two_milliseconds_of_cpu(sent: Sent) -> None:
-    middle = [sent[1][server]["cpu"][10] for server in ("live", "dead", "mute")]
+    middle = [sent[1][server]["cpu"][10] for server in ("live", "dying")]
     assert max(middle) < 0.002
 
 

@@ -2,8 +2,8 @@ import itertools
 
 import pytest
 
-from kit.bench.overlap import ALIKE, MIXED, exact, fan_seconds, measured, one_by_one, slow_deck, slow_models, trace_one
 from kit.bench.routing import RoutingKit
+from kit.bench.studies.overlap import ALIKE, MIXED, exact, fan_seconds, measured, one_by_one, slow_deck, slow_models, trace_one
 from kit.core.context import Principal, Session
 from kit.core.trace import Trace
 from kit.patterns.agents_as_tools import mediated

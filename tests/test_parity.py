@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from kit.bench.ablation import erring
-from kit.bench.parity import Scenario, Verdict, read_scenarios, report, run_scenario
 from kit.bench.routing import RoutingKit, Stub
+from kit.bench.studies.ablation import erring
+from kit.bench.studies.parity import Scenario, Verdict, read_scenarios, report, run_scenario
 from kit.compose.parts import Guards
 from kit.core.errors import DataError
 from kit.settings import HOME, Settings

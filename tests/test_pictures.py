@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from langchain_core.messages import BaseMessage, HumanMessage
 
-from kit.bench.pictures import SHOWS, drawn
+from kit.bench.cases.pictures import SHOWS, drawn
 from kit.compose.parts import Guards
 from kit.core.card import AgentCard, Handoff, Policy
 from kit.core.errors import CassetteError, PictureError

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from kit.bench.deck_routes import main
+from kit.bench.cases.switches import DATA, as_lines, read_source, switch_cases
 from kit.bench.descriptions import NOBODY, Routed, Share, read_routed, report, routed_of
-from kit.bench.promotion import promote
 from kit.bench.routing import Catalog, RoutingKit, catalog_team, read_cases, route_case, route_questions
-from kit.bench.switches import DATA, as_lines, read_source, switch_cases
+from kit.bench.studies.deck_routes import main
+from kit.bench.studies.promotion import promote
 from kit.compose.deck import Deck, load_deck
 from kit.core.card import AgentCard
 from kit.core.errors import DataError, UnknownId
@@ -133,7 +133,7 @@ def test_the_lower_bound_is_wilsons(right: int, total: int, lower: float) -> Non
     assert Share(right=right, total=total).lower == pytest.approx(lower, abs=1e-4)
 
 
-@pytest.mark.req("PC2-PF1", "PC2-S9.3-5")
+@pytest.mark.req("PC2-PF1", "PC2-S9.3-5", "PC2-NFR-3")
 def test_a_draft_is_promoted_at_its_threshold_and_not_below() -> None:
     deck = draft_deck()
     results = switches()

@@ -5,9 +5,9 @@ from dataclasses import replace
 
 from langchain_core.messages import BaseMessage
 
-from kit.bench import episodes
-from kit.bench.leak import LeakMeter, overhearing
-from kit.bench.recall import PATH, Recall, measure
+from kit.bench.studies import episodes
+from kit.bench.studies.leak import LeakMeter, overhearing
+from kit.bench.studies.recall import PATH, Recall, measure
 from kit.core.context import Principal, Session
 from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.turn import run_turn

@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 from langchain_core.messages import BaseMessage, HumanMessage, ToolMessage
 
-from kit.bench.case_sets import DATA
-from kit.bench.cases import Ask, Case, Fact, read_cases
-from kit.bench.comparison import compare, standings, summarise
-from kit.bench.observed import Observed, observed
-from kit.bench.quality import answer_scores
-from kit.bench.scorers import COSTS, ROUTING, SCORERS, per_agent, score
-from kit.bench.trial import run_case
-from kit.bench.voice import verbatim
+from kit.bench.cases.case import Ask, Case, Fact, read_cases
+from kit.bench.cases.sets import DATA
+from kit.bench.grid.comparison import compare, standings, summarise
+from kit.bench.scoring.observed import Observed, observed
+from kit.bench.scoring.quality import answer_scores
+from kit.bench.scoring.scorers import COSTS, ROUTING, SCORERS, per_agent, score
+from kit.bench.scoring.trial import run_case
+from kit.bench.scoring.voice import verbatim
 from kit.compose.deck import load_deck
 from kit.compose.parts import Guards
 from kit.core.context import Principal

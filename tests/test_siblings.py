@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from kit.bench.siblings import Sibling, alone, compare, exact, start
+from kit.bench.studies.siblings import Sibling, alone, compare, exact, start
 from kit.core.outcome import AgentCall, Answer, Failure
 from kit.runtime.dispatch import dispatch, fan_out
 

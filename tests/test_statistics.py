@@ -11,9 +11,16 @@ import pytest
 from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
-from kit.bench.difference import SCARCE, by_item, holm, mcnemar, mcnemar_of, newcombe, non_inferior, paired
-from kit.bench.power import items_for_difference, items_for_mean, items_for_shares, items_for_target, more_items, target
-from kit.bench.statistics import LEVEL, Proportion, bootstrap_mean, clustered, pass_k, wilson
+from kit.bench.statistics.difference import SCARCE, by_item, holm, mcnemar, mcnemar_of, newcombe, non_inferior, paired
+from kit.bench.statistics.estimate import LEVEL, Proportion, bootstrap_mean, clustered, pass_k, wilson
+from kit.bench.statistics.power import (
+    items_for_difference,
+    items_for_mean,
+    items_for_shares,
+    items_for_target,
+    more_items,
+    target,
+)
 from kit.core.errors import DataError
 
 GRID = [(n, p) for n in (10, 30, 73, 200, 400) for p in (0.5, 0.7, 0.9, 0.95, 0.99)]

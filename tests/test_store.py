@@ -306,7 +306,7 @@ for path in sys.argv[1:]:
 
 
 def test_no_write_permission_is_said_for_folder_and_file(tmp_path: Path) -> None:
-    for folder in (tmp_path, *tmp_path.parents[:2]):
+    for folder in (tmp_path, *tmp_path.parents[:3]):
         if folder.stat().st_uid == os.geteuid():
             folder.chmod(folder.stat().st_mode | 0o055)
     SqliteStore(tmp_path / "old.sqlite").close()

@@ -245,7 +245,7 @@ async def test_members_keep_their_own_budgets_and_the_tree_shows_who_worked_for_
 # configuration
 
 
-@pytest.mark.req("SO-7")
+@pytest.mark.req("SO-7", "SO-21")
 @pytest.mark.parametrize(
     ("topology", "fault"),
     [

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from kit.bench.statistics import wilson
+from kit.bench.statistics.estimate import wilson
 from kit.core.errors import DataError
 from kit.core.value import Value
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from kit.bench.cases import Case, read_cases
+from kit.bench.cases.case import Case, read_cases
 from kit.bench.descriptions import Routed
 from kit.compose.deck import Deck, DeckSettings
 from kit.core.card import AgentCard
@@ -57,6 +57,11 @@ class RoutingKit:
     cassette: None = None
     pattern: Pattern = mediated
     today: str = "2026-11-01"
+
+
+def kept_by(host: Host | None, team: Team) -> RoutingKit:
+    """A kit for this team whose turns are kept, and copied, where those of `host` are; None keeps nothing."""
+    return RoutingKit(team) if host is None else RoutingKit(team, host.store, host.recorder)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import json
 from collections.abc import AsyncIterator, Sequence
 from typing import Any, Protocol
 
-from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
+from langchain_core.callbacks import AsyncCallbackManagerForLLMRun
 from langchain_core.language_models.chat_models import BaseChatModel
 from langchain_core.messages import (
     AIMessage,
@@ -28,6 +28,7 @@ from langchain_core.runnables import Runnable
 from kit.compose.deck import Deck, DeckSettings
 from kit.core.card import AgentCard
 from kit.core.context import Principal, Session
+from kit.models.asynchronous import AsyncChatModel
 from kit.patterns.agents_as_tools import mediated
 from kit.runtime.recorder import Recorder
 from kit.runtime.team import bind
@@ -45,7 +46,7 @@ class Runner(Protocol):
     async def turn(self, text: str) -> str: ...
 
 
-class StubModel(BaseChatModel):
+class StubModel(AsyncChatModel):
     """Asks `asks` when it has tools to call, else answers; yields to the loop once a call, as a network would."""
 
     asks: list[str] = []
@@ -82,15 +83,6 @@ class StubModel(BaseChatModel):
         await asyncio.sleep(0)
         text, calls = self._reply(messages)
         return ChatResult(generations=[ChatGeneration(message=AIMessage(text, tool_calls=calls))])
-
-    def _generate(
-        self,
-        messages: list[BaseMessage],
-        stop: list[str] | None = None,
-        run_manager: CallbackManagerForLLMRun | None = None,
-        **kwargs: Any,
-    ) -> ChatResult:
-        raise NotImplementedError("the stub is asynchronous")
 
 
 class StreamingStub(StubModel):

@@ -19,6 +19,8 @@ class Published(Value):
     of: int | None = None
     """Sample size; None where the source gives none."""
     source: str
+    prompt: str = "plain"
+    """Which of the shipped prompts it was measured with, as a grid names them."""
     note: str = ""
 
 

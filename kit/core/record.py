@@ -4,6 +4,7 @@ from typing import Literal
 
 from kit.core.context import Session
 from kit.core.outcome import Axis, Reason, Usage
+from kit.core.timeout import Cause
 from kit.core.value import Value
 
 TurnStatus = Literal["running", "ok", "failed", "cancelled", "deadline", "interrupted"]
@@ -30,6 +31,8 @@ class AgentMeasure(Value):
     axis: Axis | None = None
     """Which axis a failure is on: 1 is `invocation`, 2 is `data`."""
     reason: Reason | None = None
+    cause: Cause | None = None
+    """What took the time, where its own ran out (SO-20)."""
     data_faults: int = 0
     """Data calls that failed while it could still answer: axis 2 as well (decisions 9)."""
     statuses: int = 0

@@ -50,6 +50,11 @@ class Span(Value):
         return (self.error or "").startswith("CancelledError")
 
     @property
+    def timed_out(self) -> bool:
+        """An agent whose own time was over."""
+        return self.kind == "agent" and (self.error or "").startswith("invocation: timeout")
+
+    @property
     def seconds(self) -> float:
         return (self.ended if self.ended is not None else self.started) - self.started
 

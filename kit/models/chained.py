@@ -6,8 +6,10 @@ from typing import Any
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 from langchain_core.runnables import Runnable, RunnableConfig
 
+from kit.models.asynchronous import AsyncModel
 
-class Chained(Runnable[Any, Any]):
+
+class Chained(AsyncModel):
     """A model of the Responses API: where the newest answer before the request names a response, earlier turns stay home.
 
     When the provider refuses that response, before anything was said, it is asked again with every message.
@@ -25,9 +27,6 @@ class Chained(Runnable[Any, Any]):
                 if not forgotten(error):
                     raise
         return await self.inner.ainvoke(input, config, **kwargs)
-
-    def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
-        raise NotImplementedError("a bound model is asynchronous: use ainvoke or astream")
 
     async def astream(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> AsyncIterator[Any]:
         messages, previous = chain(input)

@@ -13,6 +13,7 @@ from langchain_core.runnables import Runnable, RunnableConfig
 
 from kit.core.fault import Fault, InjectedFault
 from kit.core.injection import active, once
+from kit.models.asynchronous import AsyncModel
 
 REFUSAL = "I'm sorry, but I can't help with that."
 STRANGE_TOOL = "ask_weather"
@@ -21,7 +22,7 @@ Chunks = AsyncGenerator[Any, None]
 Calls = list[ToolCall]
 
 
-class FaultyModel(Runnable[Any, AIMessage]):
+class FaultyModel(AsyncModel):
     """Wraps the model of one agent, its tools bound or not. Asynchronous only: `ainvoke` or `astream`."""
 
     def __init__(self, agent: str, inner: Runnable[Any, Any]):
@@ -43,9 +44,6 @@ class FaultyModel(Runnable[Any, AIMessage]):
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> AIMessage:
         return await _whole(cast("Chunks", self.astream(input, config, **kwargs)))
-
-    def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> AIMessage:
-        raise NotImplementedError("faults are for turns, and turns are asynchronous: use ainvoke or astream")
 
 
 def _concerns(fault: Fault, messages: Any) -> bool:

@@ -2,17 +2,18 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
-from langchain_core.language_models.chat_models import BaseChatModel
+from langchain_core.callbacks import AsyncCallbackManagerForLLMRun
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, ToolCallChunk
 from langchain_core.messages.ai import UsageMetadata
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 from langchain_core.runnables import Runnable
 from pydantic import PrivateAttr
+
+from kit.models.asynchronous import AsyncChatModel
 
 _counter = iter(range(1, 1 << 62))
 
@@ -44,7 +45,7 @@ Script = Line | str | Callable[[list[BaseMessage]], "Line | str"]
 """A reply, a bare text, or a function of the messages seen."""
 
 
-class ScriptedModel(BaseChatModel):
+class ScriptedModel(AsyncChatModel):
     """Answers its script line by line; a single callable answers every call.
 
     Set `disable_streaming=True` for a model that cannot stream. `seen` holds the messages of every call.
@@ -130,15 +131,3 @@ class ScriptedModel(BaseChatModel):
         ]
         usage = self._usage(messages, line)
         return AIMessageChunk(content="", tool_call_chunks=chunks, usage_metadata=usage, chunk_position="last")
-
-    def _generate(
-        self,
-        messages: list[BaseMessage],
-        stop: list[str] | None = None,
-        run_manager: CallbackManagerForLLMRun | None = None,
-        **kwargs: Any,
-    ) -> ChatResult:
-        raise NotImplementedError("a scripted model is asynchronous: use ainvoke or astream")
-
-    def _stream(self, *args: Any, **kwargs: Any) -> Iterator[ChatGenerationChunk]:
-        raise NotImplementedError("a scripted model is asynchronous: use ainvoke or astream")

@@ -14,8 +14,8 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
-from langchain_core.language_models import BaseChatModel, LanguageModelInput
+from langchain_core.callbacks import AsyncCallbackManagerForLLMRun
+from langchain_core.language_models import LanguageModelInput
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage
 from langchain_core.messages.ai import UsageMetadata, add_ai_message_chunks
 from langchain_core.messages.tool import tool_call_chunk
@@ -25,6 +25,7 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from kit.core.law import Law, Truth
 from kit.core.model import ModelSpec
+from kit.models.asynchronous import AsyncChatModel, AsyncModel
 from kit.models.draws import Draws, draws, planted
 from kit.models.offline import shaping
 from kit.models.offline.composition import compose
@@ -68,7 +69,7 @@ class Said:
     refused: bool = False
 
 
-class SimulatedModel(BaseChatModel):
+class SimulatedModel(AsyncChatModel):
     """A chat model with a law in place of a mind. Asynchronous; costs microseconds, and its waiting is the loop's."""
 
     name: str | None = NAME
@@ -105,17 +106,8 @@ class SimulatedModel(BaseChatModel):
         message = await Simulated(self, (), None).ainvoke(messages)
         return ChatResult(generations=[ChatGeneration(message=message)])
 
-    def _generate(
-        self,
-        messages: list[BaseMessage],
-        stop: list[str] | None = None,
-        run_manager: CallbackManagerForLLMRun | None = None,
-        **kwargs: Any,
-    ) -> ChatResult:
-        raise NotImplementedError("a simulated model is asynchronous: use ainvoke or astream")
 
-
-class Simulated(Runnable[Any, AIMessage]):
+class Simulated(AsyncModel):
     """The model with its tools. `astream` takes the call's `place` in its turn; without one the last message stands for it."""
 
     def __init__(self, model: SimulatedModel, tools: Sequence[Mapping[str, Any]], choice: str | None):
@@ -145,9 +137,6 @@ class Simulated(Runnable[Any, AIMessage]):
         chunks = [chunk async for chunk in self.astream(input, config, **kwargs)]
         whole = add_ai_message_chunks(chunks[0], *chunks[1:])
         return AIMessage(whole.text, tool_calls=whole.tool_calls, usage_metadata=whole.usage_metadata)
-
-    def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> AIMessage:
-        raise NotImplementedError("a simulated model is asynchronous: use ainvoke or astream")
 
     def _rest(self, messages: Sequence[BaseMessage], said: Said, text: str, drawn: Draws) -> AIMessageChunk:
         read = (sum(len(m.content if isinstance(m.content, str) else m.text) for m in messages) + self._weight) // 4

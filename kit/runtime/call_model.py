@@ -15,10 +15,11 @@ from kit.core.model import ModelSpec
 from kit.core.outcome import ComponentPayload, Usage
 from kit.runtime.budget import CHARACTERS, OverBudget
 from kit.runtime.calls import told_apart, with_calls
-from kit.runtime.cassette import replay, request_key
 from kit.runtime.context import RunContext
 from kit.runtime.handoff import HIDDEN, hide
 from kit.runtime.narration import MARK, Narrating, heard, narrated
+from kit.runtime.replay import replay
+from kit.runtime.take import model_request, plain_message
 
 PICTURE = 1000
 """Tokens a picture is taken for before it is sent; providers take from a few hundred to 1,500."""
@@ -36,6 +37,8 @@ class BoundModel:
     """Tool name -> arguments that are personal: redacted in the trace (SO-22)."""
     placed: bool = False
     """Whether its stream takes the call's place in the turn: a simulated model draws by it."""
+    tools: Sequence[Mapping[str, Any]] = ()
+    """What was bound, as a recording names it."""
 
 
 @dataclass(slots=True)
@@ -133,21 +136,22 @@ async def _taped(
     model: BoundModel, messages: Sequence[BaseMessage], ctx: RunContext, hear: Hear | None, stream: _Stream
 ) -> tuple[AIMessage, float | None]:
     """A reply as the recording has it, or recorded as it comes."""
-    cassette = ctx.turn.cassette
+    cassette, log = ctx.turn.cassette, ctx.turn.log
     assert cassette is not None
-    key = request_key(stream.place or ctx.turn.place(ctx.path), model.spec.key, messages)
-    request = _line(messages[-1])
-    take = cassette.find(key, request)
+    place = stream.place or ctx.turn.place(ctx.path)
+    request = model_request(model.spec, model.tools, messages)
+    take, began = cassette.find(place, request), log.now()
     if take is not None:
         stream.begun, stream.said = take.begun, take.said
-        return await replay(take, hear), ctx.turn.log.now()
-    began = ctx.turn.log.now()
+        return await replay(take, hear, cassette.pace), None if take.first is None else began + take.first * cassette.pace
     try:
         message, first = await _read(model, messages, ctx, hear, stream)
     except BaseException as error:
-        cassette.keep_fault(key, request, error, stream.pieces, stream.begun, stream.said)
+        arrived: Any = {"begun": stream.begun, "said": stream.said, "seconds": log.now() - began}
+        cassette.keep_fault(place, request, error, pieces=stream.pieces, **arrived)
         raise
-    cassette.keep(key, request, message, stream.pieces, ctx.turn.log.now() - began)
+    told: Any = {"pieces": stream.pieces, "first": None if first is None else first - began, "seconds": log.now() - began}
+    cassette.keep(place, request, message=plain_message(message), **told)
     return message, first
 
 

@@ -1,17 +1,19 @@
 """Runs one tool call of a sub-agent: whitelist, context, span; what goes wrong becomes a value here."""
 
 import datetime
-from collections.abc import Mapping
+import json
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 from langchain_core.messages import ToolMessage
 from langchain_core.messages.tool import ToolCall
 from langchain_core.tools import BaseTool
 
-from kit.core.event import Component, Refused, ToolEnded, ToolStarted
+from kit.core.event import Body, Component, Refused, ToolEnded, ToolStarted
 from kit.core.outcome import NO_TEXT, ComponentPayload, Usage
 from kit.runtime.context import RunContext
 from kit.runtime.handoff import hide
+from kit.runtime.replay import replay_tool
 from kit.runtime.stream import emitter
 from kit.runtime.whitelist import note
 from kit.tools.tool import ToolContext, ToolResult, within
@@ -44,7 +46,7 @@ async def call_tool(
         if call["name"] in watched:
             note(agent, call["name"], watched[call["name"]], ctx.turn.log.turn_id, ctx.turn.dynamic.date)
         try:
-            result = await _run(tool, call, agent, span)
+            result = await (_run if ctx.turn.cassette is None else _taped)(tool, call, agent, span)
         except BaseException as error:
             span.emit(ToolEnded(agent=agent, tool=call["name"], call_id=call_id, error=type(error).__name__))
             raise
@@ -58,9 +60,40 @@ async def call_tool(
     return ToolMessage(result.text or NO_TEXT, tool_call_id=call_id, name=call["name"], status=status), result
 
 
-async def _run(tool: BaseTool, call: ToolCall, agent: str, ctx: RunContext) -> ToolResult:
+async def _taped(tool: BaseTool, call: ToolCall, agent: str, ctx: RunContext) -> ToolResult:
+    """A result as the recording has it, or recorded as it comes, with what the tool said meanwhile."""
+    cassette, log, who = ctx.turn.cassette, ctx.turn.log, ctx.inherited.principal
+    assert cassette is not None
+    place = ctx.turn.place(f"{ctx.path}/{call['name']}")
+    arguments = json.dumps(call["args"], sort_keys=True, indent=1, default=str)
+    request = (("tool", call["name"]), ("principal", f"{who.tenant_id}/{who.user_id}"), ("arguments", arguments))
+    take, emit = cassette.find(place, request), emitter(ctx)
+    if take is not None:
+        return await replay_tool(take, emit, cassette.pace)
+    began, told = log.now(), list[tuple[float, Body]]()
+
+    def hear(body: Body) -> None:
+        told.append((log.now() - began, body))
+        emit(body)
+
+    try:
+        result = await _run(tool, call, agent, ctx, hear)
+    except BaseException as error:
+        cassette.keep_fault(place, request, error, told=told, seconds=log.now() - began)
+        raise
+    cassette.keep(place, request, result=result, told=told, seconds=log.now() - began)
+    return result
+
+
+async def _run(
+    tool: BaseTool, call: ToolCall, agent: str, ctx: RunContext, emit: Callable[[Body], None] | None = None
+) -> ToolResult:
     context = ToolContext(
-        agent=agent, turn_id=ctx.turn.log.turn_id, inherited=ctx.inherited, emit=emitter(ctx), found=lambda: _found(agent, ctx)
+        agent=agent,
+        turn_id=ctx.turn.log.turn_id,
+        inherited=ctx.inherited,
+        emit=emit or emitter(ctx),
+        found=lambda: _found(agent, ctx),
     )
     try:
         with within(context):

@@ -1,93 +1,120 @@
-"""Records how model calls ended and plays it back; keyed by what was asked and where in the turn, never by arrival order."""
+"""Records how calls of models and tools ended and plays it back; keyed by what was asked and where, never by arrival order."""
 
 import asyncio
-import hashlib
-import json
-from collections.abc import Callable, Mapping, Sequence
+import shlex
+from collections import Counter
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, cast
-
-from langchain_core.messages import AIMessage, BaseMessage, message_to_dict, messages_from_dict
+from typing import Any, Literal
 
 from kit.core.errors import CassetteError, KitError
-from kit.core.value import Value
-from kit.runtime.budget import OverBudget
-from kit.runtime.narration import Narrating, heard
+from kit.runtime.misfit import misfit
+from kit.runtime.take import STOPPED, Header, Key, Request, Take, digest, key_of, read, scrubbed, written
+from kit.tools.tool import ToolResult
 
-_MEANT: Mapping[str, type[BaseException]] = {
-    "TimeoutError": TimeoutError,
-    "CancelledError": asyncio.CancelledError,
-    "OverBudget": OverBudget,
-}
-"""Exceptions that a turn tells apart from others; of the rest it only tells the name."""
+Mode = Literal["replay", "record", "refresh"]
 
 
-class Broken(Value):
-    """How a call ended that gave no reply."""
+@dataclass
+class _Reel:
+    """The file in memory, shared by all its tracks."""
 
-    kind: str
-    """Name of the exception's class; STOPPED for a call that whoever made it gave up."""
-    text: str = ""
-
-
-STOPPED = "stopped"
-
-
-class Take(Value):
-    """One recorded call: the request's hash, the place it was asked from, and the message as it came."""
-
-    key: str
-    request: str
-    """Readable tail of the request, for a person who must find out why a replay no longer fits."""
-    message: dict[str, Any] = {}
-    pieces: tuple[str, ...] = ()
-    """Text as it streamed."""
-    seconds: float = 0.0
-    broken: Broken | None = None
-    """Set when there is no message."""
-    begun: bool = True
-    """Whether anything had arrived."""
-    said: int = 0
-    """Characters that had, where there is no message."""
-
-
-def request_key(place: str, model: str, messages: Sequence[BaseMessage]) -> str:
-    """`place#hash`: the call path, then a hash over the model and every message (ids of tool calls aside)."""
-    parts: list[Any] = [model]
-    for message in messages:
-        calls = [(call["name"], call["args"]) for call in message.tool_calls] if isinstance(message, AIMessage) else []
-        content: Any = message.content
-        parts.append([message.type, content, calls])
-    digest = hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()
-    return f"{place}#{digest[:16]}"
+    header: Header
+    takes: dict[Key, Take]
+    used: set[Key] = field(default_factory=set[Key])
+    """Asked, or recorded, by this run."""
+    begun: set[str] = field(default_factory=set[str])
+    """Tracks that this run plays."""
+    misfits: list[CassetteError] = field(default_factory=list[CassetteError])
 
 
 class Cassette:
-    """One file, one run. `record` writes what models said, `replay` answers from it and calls no model."""
+    """One file, one run; a grid gives each of its cells a track of the same file.
 
-    def __init__(self, path: Path | str, mode: Literal["record", "replay"]):
-        self.path, self.mode = Path(path), mode
-        self._takes: dict[str, Take] = {}
-        if mode == "replay":
-            self._takes = _read(self.path)
+    `replay` answers from the file and calls nothing, `record` calls everything, `refresh` calls what the file does not hold and
+    keeps the rest. What a track recorded before and is not asked any more goes when the file is written; tracks that were not
+    played stay. Keys are scrubbed: those that `begin` is told of, and what looks like one.
+    """
 
-    def find(self, key: str, request: str) -> Take | None:
-        """The take for a request when replaying; None when recording.
+    def __init__(
+        self,
+        path: Path | str,
+        mode: Mode,
+        *,
+        pace: float = 1.0,
+        again: str = "record it again, or refresh it",
+    ):
+        """`pace`: how slowly a replay speaks, 1 is as it was recorded; a refresh waits for nothing it knows.
+        `again`: what to run when the recording does not fit.
 
-        Raises CassetteError when the recording does not hold this request.
+        Raises CassetteError, with file and line, for a file that is missing or broken; to record over one, neither matters.
         """
+        self.path, self.mode, self.pace = Path(path), mode, 0.0 if mode == "refresh" else pace
+        self._secrets, self._again, self._track = tuple[str, ...](), again, ""
+        self._asked: Counter[tuple[str, str]] = Counter()
+        fresh = mode == "refresh" and not self.path.exists()
+        header, takes = (Header(), {}) if fresh else _old(self.path) if mode == "record" else read(self.path)
+        self._reel = _Reel(header, takes)
+
+    def begin(self, today: str, model: str | None, secrets: Iterable[str | None] = ()) -> Header:
+        """Notes the date and model of this run, and which keys must not be written; returns what it is to be told.
+
+        That is the same when it records, and what stands in the file when it replays or refreshes.
+        """
+        self._secrets = tuple(secret for secret in secrets if secret)
+        if self.mode == "record" or not self._reel.takes:
+            self._reel.header = Header(today=today, model=model)
+        return self._reel.header
+
+    def track(self, name: str) -> "Cassette":
+        """The same file for one of several runs in it."""
+        mine = Cassette.__new__(Cassette)
+        mine.__dict__.update(self.__dict__, _track=name, _asked=Counter())
+        self._reel.begun.add(name)
+        return mine
+
+    def holds(self, name: str) -> bool:
+        """Whether anything of a track is there."""
+        return any(track == name for track, *_ in self._reel.takes)
+
+    def find(self, place: str, request: Request) -> Take | None:
+        """The take for a request; None when it has to be called.
+
+        Raises CassetteError when replaying and the recording does not hold it: what changed, as a diff.
+        """
+        request = self._clean(request)
+        name = digest(request)
+        self._reel.begun.add(self._track)
+        self._asked[place, name] += 1
         if self.mode == "record":
             return None
-        take = self._takes.get(key)
-        if take is None:
-            raise CassetteError(self._misfit(key, request))
-        return take
+        for again in range(self._asked[place, name], 0, -1):  # one that was recorded once answers as often as it is asked
+            if take := self._reel.takes.get((self._track, place, name, again)):
+                self._reel.used.add(key_of(take))
+                return take
+        if self.mode == "refresh":
+            return None
+        told = [take for key, take in self._reel.takes.items() if key[:2] == (self._track, place)]
+        unasked = [take for take in told if key_of(take) not in self._reel.used]
+        error = CassetteError(misfit(str(self.path), self._track, place, request, unasked or told, self._again))
+        self._reel.misfits.append(error)
+        raise error
 
-    def keep(self, key: str, request: str, message: AIMessage, pieces: Sequence[str], seconds: float) -> None:
-        """Remembers a reply; `save` writes the file."""
-        self._takes[key] = Take(key=key, request=request, message=message_to_dict(message), pieces=tuple(pieces), seconds=seconds)
+    def keep(self, place: str, request: Request, **outcome: Any) -> None:
+        """Remembers how a call ended: fields of a Take."""
+        request = self._clean(request)
+        again = max(1, self._asked[place, digest(request)])
+        fields = {
+            name: value.model_dump(mode="json") if isinstance(value, ToolResult) else value for name, value in outcome.items()
+        }
+        fields["told"] = [(at, body.model_dump(mode="json")) for at, body in outcome.get("told", ())]
+        found = scrubbed(fields, self._secrets)
+        take = Take.model_validate({**found, "track": self._track, "place": place, "request": request, "again": again})
+        self._reel.takes[key_of(take)] = take
+        self._reel.used.add(key_of(take))
 
-    def keep_fault(self, key: str, request: str, error: BaseException, pieces: Sequence[str], begun: bool, said: int) -> None:
+    def keep_fault(self, place: str, request: Request, error: BaseException, **outcome: Any) -> None:
         """Remembers a call that failed or was given up, so that the turn can fail in the same way again.
 
         A KitError is not kept: it speaks of this installation, and the next one has its own.
@@ -95,51 +122,47 @@ class Cassette:
         if not isinstance(error, KitError):
             task = asyncio.current_task()
             stopped = isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling() > 0
-            broken = Broken(kind=STOPPED if stopped else type(error).__name__, text=str(error))
-            self._takes[key] = Take(key=key, request=request, pieces=tuple(pieces), broken=broken, begun=begun, said=said)
+            broken = {"kind": STOPPED if stopped else type(error).__name__, "text": str(error)}
+            self.keep(place, request, broken=broken, **outcome)
 
-    def save(self) -> None:
-        """Writes the recording, sorted by place, one take a line."""
+    def save(self, tracks: Collection[str] | None = None) -> None:
+        """Writes the file, whole or not at all. `tracks`: those there still are; None keeps every one."""
+        reel = self._reel
+        unplayed = {key[0] for key in reel.takes if tracks is None or key[0] in tracks} - reel.begun
+        kept = {key: take for key, take in reel.takes.items() if key in reel.used or key[0] in unplayed}
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        lines = [self._takes[key].model_dump_json() for key in sorted(self._takes)]
-        self.path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        draft = self.path.with_name(self.path.name + ".part")
+        with draft.open("w", encoding="utf-8", newline="\n") as file:
+            file.writelines(written(reel.header, kept))
+        draft.replace(self.path)
 
-    def _misfit(self, key: str, request: str) -> str:
-        place = key.partition("#")[0]
-        told = [take.request for known, take in self._takes.items() if known.partition("#")[0] == place]
-        heard = f"the recording asked there: {told[0]!r}" if told else "the recording was never asked from there"
-        return f"{self.path}: no reply recorded for {place}; asked now: {request!r}; {heard}. Record it again to refresh."
+    def close(self, tracks: Collection[str] | None = None) -> None:
+        """Ends the run: writes what was recorded, or raises the CassetteError of the first request that did not fit."""
+        if self.mode != "replay":
+            self.save(tracks)
+        elif self._reel.misfits:
+            raise self._reel.misfits[0]
 
-
-async def replay(take: Take, hear: Callable[[str], None] | None) -> AIMessage:
-    """What was recorded: the reply, or the failure. A call that was given up waits to be given up again, by the same deadline."""
-    if hear is not None:
-        hear = heard(hear)
-        for piece in take.pieces:
-            hear(piece)
-    if take.broken is not None:
-        if take.broken.kind == STOPPED:
-            await asyncio.get_running_loop().create_future()
-        known = _MEANT.get(take.broken.kind) or type(take.broken.kind, (Exception,), {})
-        raise known(take.broken.text)
-    message = cast("AIMessage", messages_from_dict([take.message])[0])
-    if isinstance(hear, Narrating):
-        hear.end()
-        if message.tool_calls:
-            hear("")
-    return message
+    def _clean(self, request: Request) -> Request:
+        return tuple((label, scrubbed(text, self._secrets)) for label, text in request)
 
 
-def _read(path: Path) -> dict[str, Take]:
+def cassette_at(file: Path | None, mode: Mode | None, *words: str) -> Cassette | None:
+    """The recording that a command was given, None where it was given none; `words` are the command, as it is to be run again.
+
+    Raises CassetteError for a mode without a file, and for a file that is missing or broken.
+    """
+    if file is None and mode is not None:
+        raise CassetteError(f"--{mode} needs a file to write to: name one with --cassette FILE")
+    if file is None:
+        return None
+    again = shlex.join(("python", "-m", "kit", *words, "--cassette", str(file), "--refresh"))
+    return Cassette(file, mode or "replay", again=f"refresh it with: {again}")
+
+
+def _old(path: Path) -> tuple[Header, dict[Key, Take]]:
+    """What is recorded over; a file that cannot be read is nothing."""
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except OSError as error:
-        raise CassetteError(f"cannot read the recording {path}: {error.strerror}; record it first") from error
-    takes: dict[str, Take] = {}
-    for number, line in enumerate(lines, 1):
-        try:
-            take = Take.model_validate_json(line)
-        except ValueError as error:
-            raise CassetteError(f"{path}:{number}: this line is not a recorded reply; record the file again") from error
-        takes[take.key] = take
-    return takes
+        return read(path)
+    except CassetteError:
+        return Header(), {}

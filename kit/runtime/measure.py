@@ -1,12 +1,14 @@
 """What metrics need of one turn, as a fold over its events: done once, when the turn ends."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from kit.core.event import STATUSES, Event
 from kit.core.outcome import Usage
 from kit.core.record import Measures
+from kit.core.timeout import diagnoses
+from kit.core.trace import trace_of
 from kit.runtime.job import PRIOR_CONTEXT
 
 _ROUTING = frozenset({"decide", PRIOR_CONTEXT.field})
@@ -30,6 +32,8 @@ class _Fold:
 
     running: dict[str, _Invocation] = field(default_factory=dict[str, _Invocation])
     agents: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    late: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
+    """Span of an invocation whose time ran out -> its measures."""
     deciding: dict[str, float] = field(default_factory=dict[str, float])
     routing: float | None = None
     lead: str | None = None
@@ -47,8 +51,8 @@ class _Fold:
     spent: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
 
 
-def measure(events: Iterable[Event]) -> Measures:
-    """Folds the events of one turn, in order."""
+def measure(events: Sequence[Event]) -> Measures:
+    """Folds the events of one turn, in order. Only where an agent's time ran out are they gone through again, for why."""
     fold = _Fold()
     for event in events:
         body = event.body
@@ -57,6 +61,9 @@ def measure(events: Iterable[Event]) -> Measures:
         fold.at = event.at
         if body.kind in _FOLDS:
             _FOLDS[body.kind](fold, event, body)
+    if fold.late:
+        for span, diagnosis in diagnoses(trace_of(events)):
+            fold.late[span.id]["cause"] = diagnosis.cause
     return Measures.model_validate(
         {
             "agents": fold.agents,
@@ -152,6 +159,8 @@ def _agent_ended(fold: _Fold, event: Event, body: Any) -> None:
             "longest_silence": max(by.silence, event.at - by.heard),
         }
     )
+    if not answered and outcome.reason == "timeout":
+        fold.late[event.span_id] = fold.agents[-1]
 
 
 def _envelope(fold: _Fold, event: Event, body: Any) -> None:

@@ -8,6 +8,7 @@ from typing import Any, get_args
 from kit.core.event import Acknowledgement
 from kit.core.outcome import Axis
 from kit.core.record import AgentMeasure, TurnRecord
+from kit.core.timeout import Cause
 from kit.core.value import Value
 from kit.runtime.alert import MISMATCH
 from kit.runtime.spending import Spending, spending
@@ -88,6 +89,8 @@ class Metrics(Value):
     """Sub-agents that answered, of all run in such turns: M of N."""
     axes: dict[str, int]
     """Failures by axis: `invocation` (1), `data` (2), `partial` (3: turns with a partial fan-out)."""
+    timeouts: dict[str, Rate]
+    """What took the time (tool, model, reasoning, unknown) -> its share of the invocations whose own time ran out (SO-20)."""
     acknowledgements: dict[str, Rate]
     """Path -> its share of the turns that owed one."""
     compactions: Rate
@@ -124,6 +127,7 @@ def fold(turns: Sequence[TurnRecord], labelled: Sequence[tuple[TurnRecord, Label
     partial = sum(0 < sum(call.ok for call in fan) < len(fan) for fan in fans)
     paths = Counter(turn.measures.acknowledged for turn in turns if turn.measures.acknowledged)
     owed = sum(paths.values())
+    late = Counter(call.cause for call in calls if call.cause)
     return Metrics(
         turns=len(turns),
         intents=_intents(turns),
@@ -144,6 +148,7 @@ def fold(turns: Sequence[TurnRecord], labelled: Sequence[tuple[TurnRecord, Label
             "data": _on("data", calls) + sum(call.data_faults for call in calls),
             "partial": partial,
         },
+        timeouts={cause: Rate(hits=late[cause], of=late.total()) for cause in get_args(Cause)},
         acknowledgements={path: Rate(hits=paths[path], of=owed) for path in get_args(Acknowledgement)},
         compactions=Rate(hits=sum(turn.measures.compactions > 0 for turn in turns), of=len(turns)),
         routing_accuracy=_accuracy(labelled),
@@ -239,6 +244,7 @@ def _rows(m: Metrics) -> list[Row]:
     rows += [("partial_failure_rate", f"{m.partial_failures.of} fan-outs", m.partial_failures.value)]
     rows += [("fan_out_success_rate", f"{m.fan_out_success.of} sub-agents", m.fan_out_success.value)]
     rows += [("failures_total", f"axis {number}: {axis}", count) for number, (axis, count) in enumerate(m.axes.items(), 1)]
+    rows += [("timeout_rate", f"{cause}, of {rate.of} time-outs", rate.value) for cause, rate in m.timeouts.items()]
     rows += [("acknowledgement_rate", path, rate.value) for path, rate in m.acknowledgements.items()]
     rows += [("compaction_rate", f"{m.compactions.of} turns", m.compactions.value)]
     rows += [("routing_accuracy", f"{v} ({rate.of} labelled)", rate.value) for v, rate in m.routing_accuracy.items()]

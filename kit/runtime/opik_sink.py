@@ -4,6 +4,7 @@ import base64
 import hashlib
 import logging
 import os
+import time
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -30,22 +31,61 @@ _TYPES: dict[SpanKind, Literal["general", "llm", "tool"]] = {
 
 
 CLOUD = "https://www.comet.com/opik/api/"
+PATIENCE = 1.0
+"""Seconds a server has to say that it is there."""
+AGAIN = 60.0
+"""Seconds for which one that said nothing is not asked again."""
+_silent: dict[str, float] = {}
+"""Server -> when it last did not answer. A process says so once for each."""
 
 
 def trace_url(turn_id: str, started_at: float, url: str | None = None) -> str:
     """Where a turn's trace is read on the server whose REST root is `url`, the cloud's when None: it sends on to its page."""
     root = url or CLOUD
     path = quote(base64.b64encode(root.encode()).decode(), safe="=")
-    return f"{root.rstrip('/')}/v1/session/redirect/projects/?trace_id={_uuid7(started_at, turn_id)}&path={path}"
+    return f"{root.rstrip('/')}/v1/session/redirect/projects/?trace_id={uuid7(started_at, turn_id)}&path={path}"
+
+
+def project_url(url: str | None = None, workspace: str | None = None, project: str = "dispatch-kit") -> str:
+    """The page of a project on the server whose REST root is `url`, the cloud's when None."""
+    page = (url or CLOUD).rstrip("/").removesuffix("/api")
+    return f"{page}/{quote(workspace or 'default')}/redirect/projects?name={quote(project)}"
+
+
+def answers(url: str | None = None) -> bool:
+    """Whether the server whose REST root is `url`, the cloud's when None, is there. One that is not costs 1 s, once a minute."""
+    root = (url or CLOUD).rstrip("/")
+    if time.monotonic() - _silent.get(root, -AGAIN) < AGAIN:
+        return False
+    told = root in _silent
+    there = _ping(root)
+    if not there and not told:
+        log.warning("Opik at %s does not answer: nothing is sent there, the store has every turn", root)
+    return there
+
+
+def _ping(root: str) -> bool:
+    import httpx
+
+    try:
+        there = httpx.get(f"{root}/is-alive/ping", timeout=PATIENCE).is_success
+    except httpx.HTTPError:
+        there = False
+    if not there:
+        _silent[root] = time.monotonic()
+    return there
 
 
 def open_opik(
     url: str | None = None, api_key: str | None = None, workspace: str | None = None, project: str = "dispatch-kit"
-) -> "OpikSink":
+) -> "OpikSink | None":
     """A sink to the Opik server at `url` (its REST root, ending in /api); without a url, to the cloud of `api_key`.
 
-    The first call imports the SDK, which takes seconds. An unreachable server is no error here: see `OpikSink.close`.
+    None, and one warning in a process, where no server answers: see `answers`. Else the first call imports the SDK, which takes
+    seconds.
     """
+    if not answers(url):
+        return None
     # The SDK reads its switches from the environment while it is imported, and by default reports to its makers,
     # talks on stderr and waits for a dead server without end. What the user set stays.
     os.environ.setdefault("OPIK_SENTRY_ENABLE", "false")
@@ -67,11 +107,15 @@ class OpikSink:
     """Turns handed to the SDK."""
 
     def turn_ended(self, turn: TurnRecord, trace: Trace, events: Sequence[Event]) -> None:
-        """Queues the trace and its spans and returns; the SDK sends them. Ids come from the turn, so a repeat overwrites."""
+        """Queues the trace and its spans and returns; the SDK sends them."""
+        self.send(turn, trace)
+
+    def send(self, turn: TurnRecord, trace: Trace, tags: Sequence[str] = ()) -> str:
+        """The same with tags of the caller's; returns the trace's id. Ids come from the turn, so a repeat overwrites."""
         ends = trace.started_at + (turn.seconds or 0.0)
-        trace_id = _uuid7(trace.started_at, turn.id)
+        trace_id = uuid7(trace.started_at, turn.id)
         root = trace.spans[0] if trace.spans else None
-        ids = {span.id: _uuid7(trace.started_at + span.started, f"{turn.id}/{span.id}") for span in trace.spans}
+        ids = {span.id: uuid7(trace.started_at + span.started, f"{turn.id}/{span.id}") for span in trace.spans}
         self.client.trace(
             id=trace_id,
             name=f"turn · {turn.pattern}",
@@ -80,7 +124,7 @@ class OpikSink:
             input={"message": turn.message},
             output={"text": turn.text},
             metadata=_about(turn, trace),
-            tags=[turn.pattern, turn.status],
+            tags=[turn.pattern, turn.status, *tags],
             thread_id=turn.session_id,
             error_info=_error(turn.status, root.error or turn.status) if root and root.status == "error" else None,
         )
@@ -88,6 +132,7 @@ class OpikSink:
             parent = None if root and span.parent_id == root.id else ids.get(span.parent_id or "")
             self._send(span, trace, trace_id, ids[span.id], parent, ends)
         self.turns += 1
+        return trace_id
 
     def _send(self, span: Span, trace: Trace, trace_id: str, span_id: str, parent: str | None, ends: float) -> None:
         is_model, used = span.kind == "model", span.usage
@@ -111,24 +156,15 @@ class OpikSink:
 
     def close(self) -> None:
         """Sends what is queued, 2 s at most; a server that does not answer costs 1 s and one warning."""
-        url = self.client.config.url_override
-        if self.turns and not _answers(url):
+        url = self.client.config.url_override.rstrip("/")
+        if self.turns and not _ping(url):
             self.client.end(flush=False)
-            log.warning("Opik at %s does not answer: up to %d turns are missing there; the store has them all", url, self.turns)
+            log.warning("Opik at %s went silent: up to %d turns are missing there; the store has them all", url, self.turns)
             return
         result = self.client.end(timeout=2)
         if result is not None and not result.success:
             reasons = ", ".join(sorted({failure.reason.value for failure in result.failures})) or "not sent in time"
             log.warning("Opik at %s did not take everything of %d turns (%s); the store has them all", url, self.turns, reasons)
-
-
-def _answers(url: str) -> bool:
-    import httpx
-
-    try:
-        return httpx.get(f"{url.rstrip('/')}/is-alive/ping", timeout=1.0).is_success
-    except httpx.HTTPError:
-        return False
 
 
 def _about(turn: TurnRecord, trace: Trace) -> dict[str, Any]:
@@ -149,7 +185,7 @@ def _moment(seconds: float) -> datetime:
     return datetime.fromtimestamp(seconds, UTC)
 
 
-def _uuid7(seconds: float, seed: str) -> str:
+def uuid7(seconds: float, seed: str) -> str:
     """The only kind of id Opik takes: the time in front, then 74 bits, here of the seed instead of chance."""
     digest = int.from_bytes(hashlib.blake2b(seed.encode(), digest_size=10).digest())
     value = int(seconds * 1000) << 80 | 0x7 << 76 | (digest >> 62 & 0xFFF) << 64 | 0b10 << 62 | digest & (1 << 62) - 1

@@ -191,11 +191,12 @@ def _with_tools(
     spec: ModelSpec, model: BaseChatModel, schemas: Sequence[dict[str, Any]], private: Mapping[str, frozenset[str]]
 ) -> BoundModel:
     runnable: Runnable[Any, Any] = model.bind_tools(schemas) if schemas else model
-    return BoundModel(spec, Chained(runnable) if spec.api == "responses" else runnable, private, spec.provider == "simulated")
+    runnable = Chained(runnable) if spec.api == "responses" else runnable
+    return BoundModel(spec, runnable, private, spec.provider == "simulated", schemas)
 
 
 def _forced(spec: ModelSpec, model: BaseChatModel, name: str, tool: dict[str, Any]) -> BoundModel:
-    return BoundModel(spec, model.bind_tools([tool], tool_choice=name), placed=spec.provider == "simulated")
+    return BoundModel(spec, model.bind_tools([tool], tool_choice=name), placed=spec.provider == "simulated", tools=[tool])
 
 
 def _spec_of(model: BaseChatModel) -> ModelSpec:

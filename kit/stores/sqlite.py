@@ -1,6 +1,7 @@
 """The embedded store: one SQLite file that survives kill -9 and answers plain SQL (tables in docs/traces.md)."""
 
 import json
+import os
 import sqlite3
 import threading
 import time
@@ -109,8 +110,8 @@ class SqliteStore:
     def _advice(self, error: sqlite3.Error) -> str:
         folder = Path(self.path).absolute().parent
         problem = f"the store {self.path} cannot be used ({error}): "
-        if not folder.is_dir():
-            return problem + f"create the folder {folder}, or choose another file."
+        if not os.path.isdir(folder):
+            return problem + f"create the folder {folder}, let this user enter it, or choose another file."
         if isinstance(error, sqlite3.ProgrammingError):
             return problem + "open it again."
         match getattr(error, "sqlite_errorcode", 0) & 0xFF:

@@ -1,29 +1,38 @@
 """Draws one turn in one place of a page, and on later draws only what changed: the same for live and stored turns."""
 
+import base64
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from html import escape
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
-from streamlit.elements.lib.mutable_status_container import StatusContainer
 
+from kit.core.picture import Picture, typed
 from kit.core.record import TurnStatus
 from kit.stores.protocol import Store
+from kit.ui.asked import Asked, ask
 from kit.ui.components import html
 from kit.ui.facts import facts, fault_words
 from kit.ui.panel import open_trace
+from kit.ui.plural import many
 from kit.ui.thumbs import remark, thumbs
 from kit.ui.view import Step, TurnView
 from kit.ui.waterfall import waterfall_spec
 
 LONGEST = 1_200
 """Characters of a question that are repeated on the page."""
-_STATES = {"running": "running", "ok": "complete", "failed": "error", "stopped": "error"}
-_ICONS = {"ok": ":material/check_circle:", "failed": ":material/error:", "stopped": ":material/stop_circle:"}
+TICK = 0.2
+"""Seconds between two moves of the clocks of a running turn."""
+_ICONS = {
+    "running": "spinner",
+    "ok": ":material/check_circle:",
+    "failed": ":material/error:",
+    "stopped": ":material/stop_circle:",
+}
 _COLOURS: dict[TurnStatus, str] = {
     "ok": "green",
     "failed": "red",
@@ -54,48 +63,45 @@ class Setting:
     """With requests, routing and trace; else what a person needs who only wants to see it work."""
     budgets: Mapping[str, float | None] = field(default_factory=dict[str, float | None])
     """Agent -> seconds it may take."""
+    pictures: Callable[[str], Sequence[Picture]] = lambda turn_id: ()
+    """Id of a turn -> the pictures that came with it, as far as they are still at hand."""
 
 
 @dataclass
 class _Box:
-    """A step on the page, and how far it has been drawn."""
+    """A step on the page, and how far it has been drawn. An `st.status` would do, but making one takes it 50 ms of sleep."""
 
-    body: DeltaGenerator
-    status: StatusContainer | None
-    """None for a step that had ended when it was first drawn."""
-    label: str = ""
-    state: str = "running"
+    slot: DeltaGenerator
+    step: Step
+    label: str
+    body: DeltaGenerator = field(init=False)
     lines: int = 0
 
-    @classmethod
-    def open(cls, place: DeltaGenerator, step: Step, label: str, *, full: bool) -> "_Box":
-        """A new step. `status` can change later but takes Streamlit 50 ms to make, which a long session would feel."""
-        if step.state == "running":
-            status = place.status(label, expanded=True, state="running", type="step")
-            box = cls(status.container(gap=None), status, label)
-        else:
-            ended = place.expander(label, expanded=step.state == "failed", icon=_ICONS[step.state], type="step")
-            box = cls(ended.container(gap=None), None)
-        if full:
-            box.body.caption(f"“{literal(step.query)}”")
-        return box
+    def __post_init__(self):
+        self.body = self._head().container(gap=None)
 
     def draw(self, step: Step, label: str) -> None:
         for line in step.lines[self.lines :]:
             self.body.caption(prose(line))
-        self.lines = len(step.lines)
-        if self.status is not None and (label, step.state) != (self.label, self.state):
-            self.label, self.state = label, step.state
-            self.status.update(label=label, state=_STATES[step.state], expanded=step.state in ("running", "failed"))  # type: ignore[arg-type]
+        changed = (label, step.state) != (self.label, self.step.state)
+        self.step, self.label, self.lines = step, label, len(step.lines)
+        if changed:
+            self._head()  # a box in the place of another one keeps what is in it
+
+    def _head(self) -> DeltaGenerator:
+        open_ = self.step.state in ("running", "failed")
+        return self.slot.expander(self.label, expanded=open_, icon=_ICONS[self.step.state], type="step")
 
 
 class Canvas:
     """A place for one turn: question, lead, steps, answer, what was found, and how it was answered."""
 
-    def __init__(self, question: str, setting: Setting):
+    def __init__(self, question: str, setting: Setting, pictures: Sequence[Picture] = ()):
         self._setting = setting
         with st.chat_message("user", avatar=":material/person:"):
             st.markdown(literal(question))
+            if pictures:
+                st.html(_thumbnails(pictures))
         with st.chat_message("assistant", avatar=":material/hub:"):
             self._chips = st.empty()
             self._lead = st.empty()
@@ -108,7 +114,7 @@ class Canvas:
 
     def draw(self, view: TurnView, *, steps: bool = True, again: bool = False) -> None:
         """Brings the place up to date; `steps` is off for turns long past, `again` offers to ask once more."""
-        now = view.seconds if view.seconds is not None else max(0.0, time.time() - view.started_at)
+        now = view.seconds if view.seconds is not None else _tick(max(0.0, time.time() - view.started_at))
         if self._changed("chips", "".join(f"<li>{escape(fault_words(fault))}</li>" for fault in view.faults)):
             self._chips.html(f'<ul class="faults" aria-label="Made to fail on purpose">{self._shown["chips"]}</ul>')
         if self._changed("lead", view.lead):
@@ -129,8 +135,11 @@ class Canvas:
 
     def _draw_steps(self, view: TurnView, now: float) -> None:
         labels = [self._label(step, now) for step in view.steps]
-        fresh = list(zip(view.steps, labels, strict=True))[len(self._boxes) :]
-        self._boxes += [_Box.open(self._steps, step, label, full=self._setting.full) for step, label in fresh]
+        for step, label in list(zip(view.steps, labels, strict=True))[len(self._boxes) :]:
+            box = _Box(self._steps.empty(), step, label)
+            self._boxes.append(box)
+            if self._setting.full:
+                box.body.caption(f"“{literal(step.query)}”")
         for box, step, label in zip(self._boxes, view.steps, labels, strict=True):
             box.draw(step, label)
 
@@ -149,12 +158,16 @@ class Canvas:
             _ending(view, self._setting, details=steps, again=again)
 
 
+def _tick(now: float) -> float:
+    """Seconds as clocks on the page show them: each move of a clock is a message to the browser, beside what was said."""
+    return now - now % TICK
+
+
 def _ending(view: TurnView, setting: Setting, *, details: bool, again: bool) -> None:
     colour = "orange" if view.status == "ok" and view.partial else _COLOURS.get(view.status, "gray")
     told = [f":{colour}-badge[{view.headline}]"]
     if view.routing is not None and view.routing.invoked:
-        count = len(view.routing.invoked)
-        told.append(f":gray-badge[{count} sub-agent{'s' if count > 1 else ''}]")
+        told.append(f":gray-badge[{many(len(view.routing.invoked), 'sub-agent')}]")
     if view.seconds is not None:
         told.append(f":gray-badge[{view.seconds:.1f} s]")
     with st.container(horizontal=True, vertical_alignment="center"):
@@ -163,7 +176,8 @@ def _ending(view: TurnView, setting: Setting, *, details: bool, again: bool) -> 
         if not again:  # the newest turn's is in the panel
             open_trace(st.empty(), view.turn_id)
         if again and view.status != "ok":
-            st.button("Ask again", icon=":material/refresh:", key=f"again-{view.turn_id}", on_click=partial(ask, view.question))
+            asked = _asked(view, setting.pictures(view.turn_id))
+            st.button("Ask again", icon=":material/refresh:", key=f"again-{view.turn_id}", on_click=partial(ask, asked))
     if given is not None and details:
         remark(setting.store, given)
     if details and setting.full and view.trace.spans:
@@ -175,9 +189,19 @@ def _ending(view: TurnView, setting: Setting, *, details: bool, again: bool) -> 
                 _trace(view)
 
 
-def ask(question: str, faults: tuple[str, ...] = ()) -> None:
-    """Has the next run of the page ask this, as if it had been typed, with these faults besides those of the scenario."""
-    st.session_state["ask"] = (question, faults)
+def _asked(view: TurnView, pictures: Sequence[Picture]) -> Asked:
+    """A turn's question, to be asked once more; its faults were for that one turn."""
+    return Asked(question=typed(view.question), pictures=tuple(pictures)) if pictures else Asked(question=view.question)
+
+
+def _thumbnails(pictures: Sequence[Picture]) -> str:
+    """Pictures as HTML; the browser alone looks into them, and one that it cannot read shows its name."""
+
+    def shown(picture: Picture) -> str:
+        data = base64.b64encode(picture.data).decode()
+        return f'<li><img src="data:{picture.media_type};base64,{data}" alt="{escape(picture.caption or "picture")}"></li>'
+
+    return f'<ul class="pictures">{"".join(map(shown, pictures))}</ul>'
 
 
 def _routing(view: TurnView) -> None:

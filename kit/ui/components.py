@@ -7,6 +7,7 @@ from typing import Any
 from kit.core.event import Component, Event, ToolStarted
 from kit.core.value import Value
 from kit.tools.wording import day, money
+from kit.ui.plural import many
 from kit.ui.view import TurnView
 
 _HEADINGS = {"retailer": "Store"}
@@ -54,17 +55,30 @@ def _under(event: Event, spans: set[str]) -> bool:
 
 
 def html(view: TurnView) -> str:
-    """All of it as HTML, cards in one row and tables under it; empty when nothing was found."""
+    """All of it as HTML, cards in one row and tables under it; empty when nothing was found.
+
+    Folded away where the answer has said it all: nobody reads the same list twice.
+    """
     cards: list[str] = []
     tables: list[str] = []
+    named: list[str] = []
     for kind, payloads in found(view):
         table = _TABLES[kind](payloads) if kind in _TABLES else None
         if table is not None:
             tables.append(_table(_heading(kind), table))
+            named += [row[place] for row in table.rows for place in table.figures if row[place]]
         else:
-            cards += [_item(_heading(kind), _CARDS.get(kind, _anything)(payload)) for payload in payloads]
+            drawn = [_CARDS.get(kind, _anything)(payload) for payload in payloads]
+            cards += [_item(_heading(kind), card) for card in drawn]
+            named += [card.title for card in drawn]
+    if not cards and not tables:
+        return ""
+    text = f"{view.lead}\n{view.answer}"
     row = f'<ul tabindex="0" aria-label="What was found">{"".join(cards)}</ul>' if cards else ""
-    return f'<section class="found">{row}{"".join(tables)}</section>' if row or tables else ""
+    folded = "" if all(name in text for name in named) else " open"
+    counts = ((len(cards), "card"), (len(tables), "table"))
+    head = "What was found: " + " and ".join(many(count, noun) for count, noun in counts if count)
+    return f'<section class="found"><details{folded}><summary>{head}</summary>{row}{"".join(tables)}</details></section>'
 
 
 def _heading(kind: str) -> str:

@@ -5,6 +5,7 @@ from html import escape
 
 from kit.core.event import Acknowledged, CallDropped, Envelope, Guarded, Refused
 from kit.core.outcome import CapBehavior
+from kit.ui.plural import many
 from kit.ui.view import Step, TurnView, label
 
 _CAP: dict[CapBehavior, str] = {"within": "good", "at": "good", "over": "warn"}
@@ -39,8 +40,8 @@ def _head(view: TurnView) -> str:
     if routing is None:
         return ""
     calls = routing.intent_count
-    seen = f"{routing.reported_intents} intent{'s' if routing.reported_intents != 1 else ''} seen"
-    made = f"{calls} call{'s' if calls != 1 else ''} made"
+    seen = f"{many(routing.reported_intents, 'intent')} seen"
+    made = f"{many(calls, 'call')} made"
     cap = _tag(view.cap_words, _CAP[routing.cap_behavior]) if view.cap_words else ""
     rounds = f" in {routing.rounds} rounds" if routing.rounds > 1 else ""
     return f"<p>{_tag(seen)}{_tag(made + rounds)}{cap}{_tag('pattern: ' + routing.pattern)}</p>"

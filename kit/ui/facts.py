@@ -6,6 +6,7 @@ from typing import Literal
 from kit.core.event import Acknowledged, Envelope, GuardAction, Guarded
 from kit.core.fault import Fault
 from kit.core.value import Value
+from kit.ui.plural import many
 from kit.ui.view import Step, StepState, TurnView, label
 
 Tone = Literal["", "busy", "good", "bad", "warn"]
@@ -109,7 +110,7 @@ def _routed(view: TurnView) -> Iterator[Fact]:
     if routing is None or not routing.intent_count:
         return
     seen, calls = routing.reported_intents, routing.intent_count
-    text = f"{seen} seen, {calls} call{'s' if calls > 1 else ''} made"
+    text = f"{seen} seen, {many(calls, 'call')} made"
     yield Fact(name="intents", label="Intents", text=text, value=f"{seen}/{calls}")
     yield Fact(name="cap", label="Limit", text=view.cap_words, value=f"{routing.cap_behavior} {routing.cap}")
 

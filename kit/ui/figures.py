@@ -111,6 +111,12 @@ FIGURES: tuple[Figure, ...] = (
             "In those turns, answers among the sub-agents that ran: M of N.",
         ),
         (
+            "timeout_rate",
+            "What took the time of time-outs",
+            "share",
+            "Of the sub-agents whose time ran out, those that lost it in a slow tool, one slow model call, or long reasoning.",
+        ),
+        (
             "acknowledgement_rate",
             "How failures were owned up to",
             "share",

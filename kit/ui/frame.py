@@ -1,5 +1,6 @@
 """What every page stands in: the process' one host, who is looking, how it looks, and how trouble is told."""
 
+import gc
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -26,6 +27,15 @@ def open_host(settings: Settings) -> "Host":
     from kit.ui.host import Host  # brings the whole kit: the first screen does not wait for it
 
     return Host(settings)
+
+
+@st.cache_resource(show_spinner=False)
+def settle(modules: int) -> None:
+    """Takes all there is out of the collector's rounds, once for each number of modules loaded.
+
+    Streamlit makes a full round after every run of a page: 0.15 s of a core with the kit in it, while every other thread waits.
+    """
+    gc.freeze()
 
 
 def colours() -> None:

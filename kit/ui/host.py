@@ -11,10 +11,13 @@ from dataclasses import dataclass, field
 from kit.core.context import Principal, Session
 from kit.core.event import INTERNAL, Event
 from kit.core.fault import Fault
+from kit.core.picture import Picture, told
 from kit.core.record import TurnRecord
 from kit.models.offline import OfflineModel
 from kit.runtime.turn import Turn
 from kit.settings import Settings
+from kit.ui.album import Album
+from kit.ui.grids import Grids
 from kit.ui.view import TurnView, advance, lost
 from kit.upstream.world import load_users
 from kit.wire import Kit, open_kit
@@ -71,11 +74,14 @@ class Host:
         self._thread.start()
         self.kit = opened.result()
         self._kits: dict[str, Kit] = {}
+        self.grids = Grids()
+        self.album = Album()
         self.people = _people(self.kit.settings)
         """Who there is in the embedded world, and the city each lives in; nobody when the services are elsewhere."""
 
     def close(self) -> None:
-        """Stops running turns, closes the Kit and ends the thread."""
+        """Stops running turns and a running grid, closes the Kit and ends the thread."""
+        self.grids.close()
         if self._thread.is_alive():
             self._loop.call_soon_threadsafe(self._closing.set)
             self._thread.join(timeout=10)
@@ -106,12 +112,14 @@ class Host:
         pattern: str | None = None,
         cap: int | None = None,
         model: str | None = None,
+        images: Sequence[Picture] = (),
     ) -> str:
-        """Starts a turn, made to go wrong by `faults`, and returns its id at once; what is left out is the kit's own.
+        """Starts a turn, with `images` beside its message, made to go wrong by `faults`, and returns its id at once.
+        What is left out is the kit's own.
 
         Raises what `Kit.ask` raises.
         """
-        starting = self._start(self.on(model), message, session, faults, pattern, cap)
+        starting = self._start(self.on(model), message, session, faults, pattern, cap, images)
         return asyncio.run_coroutine_threadsafe(starting, self._loop).result(timeout=30)
 
     def follow(self, turn_id: str, from_seq: int = 0, timeout: float = 0.2) -> Batch:
@@ -191,10 +199,19 @@ class Host:
             await asyncio.gather(*self._pumps, return_exceptions=True)
 
     async def _start(
-        self, kit: Kit, message: str, session: Session, faults: Sequence[str | Fault], pattern: str | None, cap: int | None
+        self,
+        kit: Kit,
+        message: str,
+        session: Session,
+        faults: Sequence[str | Fault],
+        pattern: str | None,
+        cap: int | None,
+        images: Sequence[Picture],
     ) -> str:
         asked_at = time.time()
-        live = Live(kit.ask(message, session, pattern, cap, faults), session.id, message, asked_at)
+        turn = kit.ask(message, session, pattern, cap, faults, images)
+        self.album.keep(turn.id, images)
+        live = Live(turn, session.id, told(message, images), asked_at)
         with self._lock:
             self._live[live.turn.id] = live
             finished = [turn_id for turn_id, other in self._live.items() if other.done.is_set()]

@@ -7,7 +7,11 @@ from html import escape
 import streamlit as st
 
 from kit.core.event import Event
+from kit.core.timeout import NO_REMEDY, Diagnosis, diagnose
 from kit.core.trace import Span, Trace
+from kit.ui.canvas import literal
+from kit.ui.plural import many
+from kit.ui.view import label
 from kit.ui.waterfall import took
 
 QUIET = ("text", "status", "status_line", "guarded", "call_dropped", "refused", "envelope", "agent_error", "component")
@@ -32,6 +36,9 @@ def draw_span(trace: Trace, span: Span, events: Sequence[Event]) -> None:
     st.html(_head(span))
     if span.error:
         st.error(span.error.replace("$", r"\$"), icon=":material/error:")
+    late = diagnose(trace, span)
+    if late is not None:
+        st.info(_late(late), icon=":material/timer_off:")
     _text("Input", span.input)
     _text("Output", span.output)
     attributes = {name: value for name, value in span.attributes.items() if value not in (None, "", [], {}, ())}
@@ -40,7 +47,7 @@ def draw_span(trace: Trace, span: Span, events: Sequence[Event]) -> None:
             st.code(json.dumps(attributes, indent=2, ensure_ascii=False, default=str), language="json", wrap_lines=True)
     own = [event for event in events if event.span_id == span.id and event.kind in QUIET]
     if own:
-        with st.expander(f"{len(own)} event{'s' if len(own) > 1 else ''}", icon=":material/list:"):
+        with st.expander(many(len(own), "event"), icon=":material/list:"):
             st.html(log_html(own))
 
 
@@ -75,6 +82,12 @@ def _head(span: Span) -> str:
         f'<section class="span" data-span="{escape(span.id)}"><h3>{escape(span_name(span))} <i class="tag {tone}">{word}</i></h3>'
         f"<p>{span.kind}{escape(whose)}</p><dl>{known}</dl></section>"
     )
+
+
+def _late(late: Diagnosis) -> str:
+    """Where a time-out came from, and what helps against that."""
+    helps = "".join(f"\n- {literal(remedy.says)}: {remedy.where} `{', '.join(remedy.keys)}`" for remedy in late.remedies)
+    return f"{literal(label(late.agent))} {literal(late.where)}. What helps:\n{helps or literal(NO_REMEDY)}"
 
 
 def _text(name: str, text: str) -> None:

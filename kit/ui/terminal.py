@@ -15,6 +15,7 @@ from kit.core.event import (
     TextReplaced,
 )
 from kit.core.outcome import Failure
+from kit.runtime.reply import Reply
 
 
 class Story:
@@ -81,3 +82,21 @@ class Story:
 
 def _plain(agent: str) -> str:
     return agent.replace("_", " ").replace("-", " ")
+
+
+def reply_line(reply: Reply) -> dict[str, object]:
+    """A reply as the last line of `ask --json`."""
+    outcomes: list[dict[str, object]] = []
+    for outcome in reply.outcomes:
+        told = {"ok": True} if outcome.kind == "answer" else {"ok": False, "reason": outcome.reason}
+        outcomes.append({"agent": outcome.agent, **told})
+    return {
+        "kind": "reply",
+        "turn_id": reply.turn_id,
+        "status": reply.status,
+        "outcomes": outcomes,
+        "routing": reply.routing.model_dump(mode="json"),
+        "usage": reply.usage.model_dump(mode="json"),
+        "preamble": reply.preamble,
+        "text": reply.text,
+    }

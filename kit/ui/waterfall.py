@@ -69,7 +69,11 @@ def waterfall_spec(trace: Trace, *, dark: bool = False, chosen: str = "") -> dic
         "mark": {"type": "rect", "color": text["ink"], "opacity": 0.16},
     }
     # The data stands inside: at the top, Streamlit would send it through pandas, seconds more on the first chart.
-    chart = {"data": {"values": data}, "encoding": {"y": _names(data)}, "layer": [row, bars, after, before, within]}
+    chart = {
+        "data": {"values": data},
+        "encoding": {"y": _names(data)},
+        "layer": [*([row] if chosen else []), bars, after, before, within],
+    }
     return {
         "layer": [chart],
         "params": [{"name": "picked", "select": {"type": "point", "fields": ["id"]}, "views": ["bars"]}],

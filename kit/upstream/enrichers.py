@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kit.core.context import Principal
-from kit.upstream import articles, games, library, places, points, receipts, shopping
+from kit.upstream import articles, games, places, points, receipts, shopping, titles
 from kit.upstream.asking import Asking
 from kit.upstream.world import World
 
@@ -44,9 +44,9 @@ ENRICHERS: Mapping[tuple[str, str], Enricher] = {
     ("restaurants", "offers"): Enricher(places.restaurant_offers, 0.33, personal=False),
     ("retailer_context", "retailer"): Enricher(places.retailer, 0.25, personal=False),
     ("retailer_context", "stores"): Enricher(places.stores, 0.36, personal=False),
-    ("manga", "catalog"): Enricher(library.catalog, 0.18, personal=False),
-    ("manga", "prefs"): Enricher(library.prefs, 0.22),
-    ("manga", "sentiment"): Enricher(library.sentiment, 0.26, personal=False),
-    ("manga", "links"): Enricher(library.links, 0.2, personal=False),
-    ("manga", "policy"): Enricher(library.policy, 0.16, personal=False),
+    ("manga", "catalog"): Enricher(titles.catalog, 0.18, personal=False),
+    ("manga", "prefs"): Enricher(titles.prefs, 0.22),
+    ("manga", "sentiment"): Enricher(titles.sentiment, 0.26, personal=False),
+    ("manga", "links"): Enricher(titles.links, 0.2, personal=False),
+    ("manga", "policy"): Enricher(titles.policy, 0.16, personal=False),
 }

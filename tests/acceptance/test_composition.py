@@ -119,11 +119,13 @@ async def test_what_each_shipped_agents_model_reads_is_platform_blocks_own_block
     async with open_kit(EMBEDDED, deck=deck, models=models) as kit:
         await kit.ask("tell me everything", kit.session("s"), cap=len(subs))
     assert required == ["persona-fetch-assistant", "format-conversational", "safety-base"]
+    assert not deck.on("strict_gating")
     routing = "Call at most 4 tools in one turn; when the message has more parts, choose the 4 most relevant."
     request = "Date: 2026-11-01\nUser: u-001\nLocale: en-US\nLocation: Rivermont"
     for name, model in models.items():
         card = yaml.safe_load((CARDS / "consumer" / f"{name}.yaml").read_text())
-        blocks = [texts[block] for block in (*required, *card["prompt_blocks"])]
+        named = (*required, *card["prompt_blocks"])
+        blocks = [texts[block] for block in named if deck.on(deck.blocks[block].flag)]
         if name == "orchestrator":
             blocks.append(f"{routing}\nWhen no tool fits: ask_shop")
         assert len(blocks) >= 6 and str(model.seen[0][0].content) == "\n\n".join([*blocks, request]), name

@@ -11,13 +11,17 @@ import pytest
 
 from kit.compose.deck import Deck, load_deck
 from kit.core.card import HandoffField
+from kit.core.context import Principal
 from kit.core.event import AgentStarted, Chosen
 from kit.core.outcome import Answer
 from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.turn import Reply
 from kit.settings import Settings
 from kit.tools.toolbox import TOOL_IDS
+from kit.upstream.asking import Asking
+from kit.upstream.enrichers import ENRICHERS
 from kit.upstream.library import Library
+from kit.upstream.world import load_world
 from kit.wire import open_kit
 from tests.kits import answering, stitched
 
@@ -141,6 +145,15 @@ async def test_in_a_batch_the_same_question_is_delegated_and_costs_one_agent() -
 async def test_every_pattern_runs_over_this_deck_too(pattern: str) -> None:
     reply = await asked("recommend me a short finished mystery", pattern=pattern)
     assert reply.status == "ok" and "mystery" in reply.text.lower() and "{" not in reply.text
+
+
+@pytest.mark.req("SO-14")
+def test_what_an_arc_reveals_is_served_to_nobody() -> None:
+    world, reader = load_world(ROOT / "data" / "world"), Principal(tenant_id="acme", user_id="u-001")
+    kinds = [enricher for (domain, _), enricher in ENRICHERS.items() if domain == "manga"]
+    served = json.dumps([kind.serve(world, reader, Asking(id=key)) for kind in kinds for key in list(library().titles)[::8]])
+    assert len(kinds) == 5 and '"gist"' in served
+    assert [secret for secret in secrets() if secret in served] == []
 
 
 @pytest.mark.req("SO-14")

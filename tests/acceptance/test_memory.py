@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.messages import BaseMessage, HumanMessage
 
-from kit.bench import episodes
-from kit.bench.leak import LeakMeter
+from kit.bench.studies import episodes
+from kit.bench.studies.leak import LeakMeter
 from kit.core.card import AgentCard
 from kit.core.context import Principal, Session
 from kit.core.errors import SessionError

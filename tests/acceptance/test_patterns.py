@@ -1,10 +1,12 @@
 """Seven ways to orchestrate one turn over the same cards: what each promises, and that its promises hold."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
 import pytest
+from langchain_core.messages import AIMessageChunk
+from langchain_core.outputs import ChatGenerationChunk
 from langchain_core.tools import StructuredTool
 
 from kit.compose.deck import Block, Deck, DeckSettings
@@ -87,6 +89,30 @@ async def test_direct_the_slot_passes_on_the_next_flushes_then_speaks_live() -> 
     assert spoken["c0"] == pytest.approx(0.2, abs=0.02) and spoken["c1"] == pytest.approx(0.4, abs=0.04), "live: it was its turn"
     assert 0.8 <= spoken["b0"] <= 0.82, "waited since 0.3, flushed when c had ended"
     assert spoken["b1"] == pytest.approx(1.3, abs=0.04) and spoken["b2"] == pytest.approx(2.3, abs=0.04), "and live after that"
+
+
+class Bursting(ScriptedModel):
+    """Says its first piece at 0.3 s and all others at 1.3 s, at once."""
+
+    def __init__(self, pieces: list[str]):
+        super().__init__(lambda _: Line("".join(pieces), pieces=pieces))
+
+    async def _astream(self, messages: Any, stop: Any = None, run_manager: Any = None, **kwargs: Any) -> AsyncIterator[Any]:
+        line = self._next(messages)
+        for place, piece in enumerate(line.pieces or ()):
+            await asyncio.sleep((0.3, 1.0, 0.0)[min(place, 2)])
+            yield ChatGenerationChunk(message=AIMessageChunk(content=piece))
+        yield ChatGenerationChunk(message=self._closing(messages, line))
+
+
+@pytest.mark.req("SAT-23")
+async def test_direct_pauses_are_for_what_waited_and_never_for_what_is_live() -> None:
+    models = {"a": talking("a0 ", delay=0.1, pace=0.7), "b": Bursting(pieces_of("b", 4))}
+    kit = small_kit([asks("a", "b")], models, flush_ms=400)
+    reply = await ask(kit, "direct")
+    spoken = {text.split()[0]: at for at, text in words(reply) if text.strip()}
+    assert spoken["b0"] == pytest.approx(0.8, abs=0.02), "waited, then paused for 0.4 s"
+    assert reply.text.split() == ["a0", "b0", "b1", "b2", "b3"] and reply.events[-1].at == pytest.approx(1.3, abs=0.04)
 
 
 @pytest.mark.req("SAT-7")

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from kit.bench.deck_routes import DeckRoutes
 from kit.bench.descriptions import NOBODY, Lost, RoutingReport, Share, read_routed, report
 from kit.bench.routing import route_file
+from kit.bench.studies.deck_routes import DeckRoutes
 from kit.compose.deck import load_deck
 from kit.compose.prompts import plan_prompt
 from kit.core.card import AgentCard, Handoff, HandoffField

@@ -15,7 +15,7 @@ from kit.core.record import TurnRecord
 from kit.settings import HOME
 from kit.stores.sqlite import SqliteStore
 from kit.ui import frame
-from kit.ui.pages import chat
+from kit.ui.asked import SUGGESTIONS
 
 MIXED = "My receipt didn't scan, how many points do I have, and find coffee deals"
 MINE = Principal(tenant_id="acme", user_id="u-001")
@@ -57,8 +57,7 @@ def ask(page: AppTest, message: str) -> AppTest:
 def steps(page: AppTest) -> dict[str, tuple[str, str]]:
     """Sub-agent -> how its step stands, and the words on it."""
     ended = {":material/check_circle:": "complete", ":material/error:": "error"}
-    told = [(one.label, one.state) for one in page.status]
-    told += [(one.label, ended[one.icon]) for one in page.expander if one.icon in ended]
+    told = [(one.label, ended[one.icon]) for one in page.expander if one.icon in ended]
     return {label.split("**")[1]: (state, label) for label, state in told}
 
 
@@ -156,7 +155,7 @@ def test_a_long_session_shows_its_newest_turns_and_steps_of_the_last_three(store
     page = open_page("long")
     for _ in range(4):
         ask(page, "How many points do I have?")
-    assert len([one for one in page.expander if one.label.startswith("**Rewards**")] + [*page.status]) == 3
+    assert len([one for one in page.expander if one.label.startswith("**Rewards**")]) == 3
     put(store, 12, "old")
     page = open_page("old")
     shown = [one.value for one in page.markdown if one.value.startswith("answer")]
@@ -173,7 +172,7 @@ def test_a_failed_part_is_red_worded_plainly_and_leaves_the_others_standing(
     card.write_text(card.read_text().replace("time_budget_ms: 8000", "time_budget_ms: 300"))
     monkeypatch.setenv("KIT_DECK", str(tmp_path / "cards" / "consumer"))
     page = open_page()
-    page.pills[0].set_value(next(option for option in chat.SUGGESTIONS if "rewards times out" in option)).run()
+    page.pills[0].set_value(next(option for option in SUGGESTIONS if "rewards times out" in option)).run()
     assert not page.exception and "Rewards does not answer in time" in htmls(page, "faults")
     assert {name: state for name, (state, _) in steps(page).items()} == {
         "Support": "complete",
@@ -230,7 +229,7 @@ def test_a_new_chat_has_an_address_of_its_own(store: Path) -> None:
 
 def test_a_suggestion_asks_its_question(store: Path) -> None:
     page = open_page()
-    label = next(option for option in chat.SUGGESTIONS if "Three" in option)
+    label = next(option for option in SUGGESTIONS if "Three" in option)
     page.pills[0].set_value(label).run()
     assert not page.exception
     assert len(steps(page)) == 3 and not page.pills
@@ -300,7 +299,7 @@ def test_whoever_is_chosen_has_sessions_and_data_of_their_own(store: Path) -> No
 @pytest.mark.req("PC2-FR-12")
 def test_somebody_elses_data_is_blocked_and_stands_nowhere_on_the_page(store: Path) -> None:
     page = open_page()
-    page.pills[0].set_value(next(option for option in chat.SUGGESTIONS if "Someone else" in option)).run()
+    page.pills[0].set_value(next(option for option in SUGGESTIONS if "Someone else" in option)).run()
     assert not page.exception and steps(page)["Rewards"][0] == "error"
     shown = "\n".join(str(element.proto) for element in [*page.main, *page.sidebar])
     assert "1 blocked" in shown and "sent somebody else" in htmls(page, "faults")

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from kit.core.event import AgentStarted, Component, ToolStarted
+from kit.core.event import AgentStarted, Component, Text, ToolStarted
 from kit.ui.components import found, html
 from kit.ui.view import TurnView, advance
 from tests.app.logs import Stamped, answered, begin, end, failed, stamp
@@ -25,7 +25,9 @@ address nearest opens closes lines status total_cents"""
 PAYLOADS = some.dictionaries(some.sampled_from(FIELDS.split()), JSON, max_size=6)
 
 
-def view_of(*shown: tuple[str, str, dict[str, Any]], fails: str = "", tools: dict[str, str] | None = None) -> TurnView:
+def view_of(
+    *shown: tuple[str, str, dict[str, Any]], fails: str = "", tools: dict[str, str] | None = None, says: str = "Here."
+) -> TurnView:
     """A turn in which agents showed these (agent, type, payload) from a tool each."""
     agents = dict.fromkeys(agent for agent, _, _ in shown)
     bodies: list[Stamped] = [(0.1, f"a-{agent}", "s1", AgentStarted(agent=agent, call_id=agent, query="q")) for agent in agents]
@@ -34,7 +36,8 @@ def view_of(*shown: tuple[str, str, dict[str, Any]], fails: str = "", tools: dic
         bodies.append((0.2, span, f"a-{agent}", ToolStarted(agent=agent, tool=tool, call_id=span)))
         bodies.append((0.3, span, f"a-{agent}", Component(agent=agent, type=kind, payload=payload)))
     bodies += [(0.9, f"a-{a}", "s1", failed(a, "timeout") if a == fails else answered(a)) for a in agents]
-    return advance(TurnView(), stamp([*begin(), *bodies, *end("Here.", *agents)]))
+    said: Stamped = (1.9, "s1", None, Text(channel="answer", text=says))
+    return advance(TurnView(), stamp([*begin(), *bodies, said, *end(says, *agents)]))
 
 
 class Elements(HTMLParser):
@@ -53,6 +56,12 @@ class Elements(HTMLParser):
 
     def handle_data(self, data: str) -> None:
         self.text += data
+
+
+def test_what_the_answer_has_said_is_folded_away_and_what_it_left_out_is_open() -> None:
+    for answer, folded in (("Buy Oat Milk twice.", True), ("Buy something.", False)):
+        page = html(view_of(("shop", "offer", OFFER), says=answer))
+        assert ("<details>" in page) == folded and ("<details open>" in page) != folded and "1 card" in page
 
 
 def test_an_offer_is_a_card_with_its_points_and_its_end() -> None:

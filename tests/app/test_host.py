@@ -7,12 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from kit.bench.cases.pictures import drawn
 from kit.core.context import Principal, Session
-from kit.core.errors import KitError, UnknownId
-from kit.core.event import Event
+from kit.core.errors import KitError, PictureError, UnknownId
+from kit.core.event import Event, TurnStarted
 from kit.core.record import TurnRecord
 from kit.settings import Settings
 from kit.stores.sqlite import SqliteStore
+from kit.ui.album import Album
 from kit.ui.host import Host
 from kit.ui.view import TurnView, advance
 
@@ -139,3 +141,21 @@ def test_a_session_knows_its_newest_turn_whoever_ran_it(host: Host, tmp_path: Pa
 def test_a_kit_that_cannot_open_raises_here_and_not_in_the_thread(tmp_path: Path) -> None:
     with pytest.raises(KitError, match="nowhere"):
         Host(Settings(deck=tmp_path / "nowhere", store=":memory:"))
+
+
+@pytest.mark.req("SAT-14")
+def test_pictures_go_with_the_turn_and_stay_at_hand_for_a_while(host: Host) -> None:
+    receipt = drawn("receipt")
+    turn_id = host.start("why was this refused?", own(host), images=[receipt])
+    begun = next(event.body for event in ended(host, turn_id) if isinstance(event.body, TurnStarted))
+    assert begun.pictures == (receipt.ref,) and begun.message == "[picture: receipt.png] why was this refused?"
+    assert host.album.of(turn_id) == (receipt,) and host.album.of("another") == ()
+    small = Album(room=len(receipt.data))
+    for turn in ("first", "second"):
+        small.keep(turn, [receipt])
+    assert (small.of("first"), small.of("second")) == ((), (receipt,))
+
+
+def test_more_pictures_than_a_message_takes_are_refused(host: Host) -> None:
+    with pytest.raises(PictureError, match="at most 4 pictures"):
+        host.start("look", own(host), images=[drawn("receipt")] * 5)

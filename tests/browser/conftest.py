@@ -38,16 +38,16 @@ def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> 
     return Wanting.from_parent(parent, path=module_path) if WANTING else None
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def chromium() -> Generator[Any]:
-    """One browser for a module."""
+    """One browser for all tests."""
     from tests.browser import stage
 
     with stage.browser() as launched:
         yield launched
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def desk(chromium: Any) -> Any:
     """Somebody at a desk, who has the app's own files after the first page."""
     from tests.browser.stage import DESK
@@ -55,9 +55,18 @@ def desk(chromium: Any) -> Any:
     return chromium.new_context(viewport=DESK)
 
 
+@pytest.fixture(scope="session")
+def served(tmp_path_factory: pytest.TempPathFactory) -> "Generator[Served]":
+    """The app, at its quickest: one for every test that does not watch a turn's own pace. Sessions keep tests apart."""
+    from tests.browser.stage import serve
+
+    with serve(tmp_path_factory.mktemp("app"), {"KIT_PACE": "0.1"}) as app:
+        yield app
+
+
 @pytest.fixture
 def visitor(desk: Any, served: "Served") -> "Iterator[Visitor]":
-    """A page of theirs, which must not ask another host nor write errors to the console; the module serves the app."""
+    """A page of theirs, which must not ask another host nor write errors to the console."""
     from tests.browser.stage import visit
 
     seen = visit(desk, served.url)

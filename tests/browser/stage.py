@@ -25,7 +25,9 @@ DESK = {"width": 1280, "height": 800}
 PHONE = {"width": 390, "height": 844}
 MIXED = "My receipt didn't scan, how many points do I have, and find coffee deals"
 QUIET = 3.0
-"""Load of the machine below which times are held to what was promised (see `within`)."""
+"""Load below which a machine counts as not crowded (see `within`)."""
+SLACK = 2.0
+"""How far past a promise a time may be beside other work."""
 
 
 @dataclass
@@ -108,6 +110,12 @@ class Visitor:
         box.fill(question)
         box.press("Enter")
 
+    def attach(self, name: str, data: bytes) -> None:
+        """Puts a file beside the next question."""
+        file: Any = {"name": name, "mimeType": "image/png", "buffer": data}
+        with self.page.expect_response(lambda response: "upload_file" in response.url and response.request.method == "PUT"):
+            self.page.locator("[data-testid=stChatInput] input[type=file]").first.set_input_files(files=[file])
+
     def settled(self, turns: int = 1, timeout: float = 20) -> None:
         """Waits until so many turns show how they ended."""
         badge = self.page.locator("[data-testid=stChatMessage] .stMarkdownBadge:nth-of-type(1)")
@@ -164,7 +172,11 @@ def _own(asked: str, url: str) -> bool:
 
 def _complains(said: ConsoleMessage, url: str) -> bool:
     """Whether it is an error. Streamlit looks for its server under the path of a sub-page first: those two misses are its own."""
-    probes = {f"{url}/{page}/_stcore/{probe}" for page in ("traces", "cards", "metrics") for probe in ("health", "host-config")}
+    probes = {
+        f"{url}/{page}/_stcore/{probe}"
+        for page in ("traces", "cards", "metrics", "benchmarks")
+        for probe in ("health", "host-config")
+    }
     return said.type == "error" and not ("404" in said.text and said.location["url"] in probes)
 
 
@@ -174,9 +186,10 @@ def told(line: str, figure: float, unit: str = "ms") -> None:
 
 
 def within(line: str, seconds: float, promised: float) -> None:
-    """Prints a time and holds it to what was promised; on a crowded machine (QUIET), to three times that."""
+    """Prints a time, and fails well past what was promised: beside other work a machine of two cores takes up to twice as long,
+    on a crowded one (QUIET) its load times that."""
     told(line, 1000 * seconds)
     crowd = os.getloadavg()[0]
-    assert seconds <= (promised if crowd < QUIET else 3 * promised), (
+    assert seconds <= promised * (SLACK if crowd < QUIET else crowd), (
         f"{line}: {seconds:.2f} s at load {crowd:.1f}, not {promised} s"
     )

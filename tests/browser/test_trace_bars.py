@@ -17,12 +17,6 @@ BAR = "[data-testid=stVegaLiteChart] svg path[aria-roledescription=bar]"
 DETAIL = ".st-key-span-detail [data-span]"
 
 
-@pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Generator[Served]:
-    with serve(tmp_path_factory.mktemp("traces"), {"KIT_PACE": "0.2"}) as app:
-        yield app
-
-
 @contextmanager
 def newest(served: Served) -> Generator[tuple[str, Trace]]:
     """Id and trace of the turn asked last."""
@@ -53,7 +47,7 @@ def go(visitor: Visitor, address: str) -> None:
 
 def test_pages_without_a_turn_say_what_to_do(visitor: Visitor) -> None:
     for address, said in (("traces", "ask something in the chat first"), ("metrics", "ask something in the chat first")):
-        go(visitor, f"{address}?tenant=globex&user=u-101")
+        go(visitor, f"{address}?tenant=globex&user=u-001")
         visitor.page.get_by_text(said).wait_for()
         visitor.page.get_by_role("link", name="Go to the chat").wait_for()
     go(visitor, "traces?turn=there-is-none")

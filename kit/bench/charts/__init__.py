@@ -3,6 +3,7 @@
 `python -m kit.bench.charts docs/figures` measures afresh and writes the figures of the docs.
 """
 
+from kit.bench.charts.against import against
 from kit.bench.charts.bands import bands
 from kit.bench.charts.canvas import BLUE, GREY, INK, ORANGE, PALE, RED, RUST, WIDTH, table
 from kit.bench.charts.dots import dots
@@ -12,6 +13,7 @@ from kit.bench.charts.frame import frame, load_frame
 from kit.bench.charts.heat import heat
 from kit.bench.charts.stack import stack
 from kit.bench.charts.time_against_n import time_against_n
+from kit.bench.charts.tradeoff import tradeoff
 from kit.bench.charts.waterfall import KINDS, waterfall
 
 __all__ = [
@@ -24,6 +26,7 @@ __all__ = [
     "RED",
     "RUST",
     "WIDTH",
+    "against",
     "bands",
     "dots",
     "ecdf",
@@ -35,5 +38,6 @@ __all__ = [
     "stack",
     "table",
     "time_against_n",
+    "tradeoff",
     "waterfall",
 ]

@@ -1,15 +1,22 @@
 import asyncio
 import sys
+import tempfile
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 from matplotlib.figure import Figure
 
-from kit.bench import overlap
-from kit.bench.charts import time_against_n, waterfall
+from kit.bench.charts import BLUE, GREY, ORANGE, RED, RUST, against, ecdf, load_frame, time_against_n, waterfall
+from kit.bench.grid.plan import read_plan
+from kit.bench.grid.run import run_grid
+from kit.bench.home import HOME
+from kit.bench.studies import overlap
+from kit.bench.studies.racing import Traffic, at_scale, points, raced
+from kit.wire import open_kit
 
 
-async def _figures() -> dict[str, Figure]:
+async def _measured() -> dict[str, Figure]:
     runs = [
         *await overlap.exact(),
         *await overlap.exact(pattern=overlap.one_by_one),
@@ -20,11 +27,35 @@ async def _figures() -> dict[str, Figure]:
     return {"fan_out": time_against_n(pd.DataFrame(runs)), "waterfall": waterfall(trace)}
 
 
+def _patterns() -> Figure:
+    """The figure of notebook 07: how long a message of several parts takes in every pattern; simulated."""
+    plan = read_plan(HOME / "data" / "grids" / "patterns_small.yaml")
+    with tempfile.TemporaryDirectory() as folder:
+        run_grid(plan, Path(folder), open_kit)
+        rows: Any = load_frame(Path(folder))
+    several = rows[rows["parts"] > 1]
+    order = several.groupby("pattern")["seconds"].median().sort_values(ascending=False).index
+    colours = dict(zip(order, ["#5B4B8A", RED, "#2F7D5B", RUST, ORANGE, BLUE], strict=False))
+    slow, fast = several.groupby("pattern")["seconds"].median().loc[[order[0], order[-1]]]
+    title = f"Of several parts: the median turn takes {fast:.1f} to {slow:.1f} s, by pattern alone"
+    return ecdf(several, {"ttft": "to the first text", "seconds": "to the last"}, "pattern", colours, title, "simulated seconds")
+
+
+def _race() -> Figure:
+    """The figure of notebook 11: what a race costs and saves for 1.2 million users; simulated."""
+    ways = at_scale(raced(), Traffic())
+    colours = dict(zip((way.way for way in ways), (GREY, RUST, BLUE, "#2F7D5B"), strict=True))
+    slow, quick = ways[0], ways[2]
+    title = f"A quick twin in a race: {slow.p95.y:.1f} to {quick.p95.y:.1f} s in the 95th percentile"
+    xlabel, ylabel = "simulated dollars a month, at assumed prices", "simulated seconds, 95th percentile"
+    return against(pd.DataFrame(points(ways)), colours, title, xlabel, ylabel)
+
+
 def main(folder: str = "docs/figures") -> None:
     """Measures, and writes the figures of the docs into `folder`."""
     target = Path(folder)
     target.mkdir(parents=True, exist_ok=True)
-    for name, figure in asyncio.run(_figures()).items():
+    for name, figure in {**asyncio.run(_measured()), "patterns": _patterns(), "race": _race()}.items():
         figure.savefig(target / f"{name}.png", dpi=200)
         print(target / f"{name}.png")
 

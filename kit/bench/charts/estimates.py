@@ -4,7 +4,7 @@ from typing import Any
 
 import pandas as pd
 
-from kit.bench.interval import mean, share
+from kit.bench.statistics.interval import mean, share
 
 
 def shares(frame: pd.DataFrame, by: list[str], right: str, total: str) -> pd.DataFrame:

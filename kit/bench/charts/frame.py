@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from kit.bench.results import read_results
+from kit.bench.grid.results import read_results
 
 
 def load_frame(folder: Path) -> pd.DataFrame:

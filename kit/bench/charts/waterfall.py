@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from kit.bench.charts.canvas import BLUE, INK, ORANGE, PALE, RED, canvas
-from kit.bench.overlap import fan_seconds
+from kit.bench.studies.overlap import fan_seconds
 from kit.core.trace import Span, Trace
 
 KINDS = {"agent": PALE, "model": BLUE, "tool": ORANGE}

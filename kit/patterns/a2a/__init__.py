@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from kit.compose.deck import Deck
+from kit.core.card import AgentCard
 from kit.core.outcome import AgentCall, Outcome
 from kit.patterns.agents_as_tools import mediated
 from kit.runtime.context import Agent, RunContext
@@ -14,6 +15,8 @@ from kit.runtime.team import Team
 if TYPE_CHECKING:
     import httpx
 
+    from kit.patterns.a2a.client import Client
+
 
 async def a2a(call: AgentCall, ctx: RunContext) -> Outcome:
     """Decide, fan out over the wire, compose: what differs is where the agents are (see `remote`, `behind_a2a`)."""
@@ -21,30 +24,42 @@ async def a2a(call: AgentCall, ctx: RunContext) -> Outcome:
 
 
 def behind_a2a(deck: Deck, bind: Callable[[Deck], Team]) -> Team:
-    """The deck's team with its sub-agents served and called over A2A inside this process: no socket, the same wire format."""
+    """The deck's team, its sub-agents served and called over A2A inside this process: the SDK on both sides, no wire between."""
     import httpx
 
     _without_spans_of_its_own()
-    from kit.patterns.a2a.server import serve_team
+    from kit.patterns.a2a.inside import inside
+    from kit.patterns.a2a.server import peer_card, serve_team
     from kit.upstream.transport import StreamingASGITransport
 
     url, team = "http://peers.internal", bind(deck)
     peers = serve_team(team, url)
     http = httpx.AsyncClient(transport=StreamingASGITransport(peers.app, isolated=False), base_url=url, timeout=None)
-    return replace(remote(team, url, http), closing=(http.aclose, peers.aclose))
+
+    def client(card: AgentCard) -> "Client":
+        peer = peer_card(card, f"{url}/{card.id}")
+        return inside(http, peer, peers.handlers[card.id])
+
+    return replace(_elsewhere(team, client), closing=(http.aclose, peers.aclose))
 
 
 def remote(team: Team, url: str, http: "httpx.AsyncClient") -> Team:
     """The same team with its sub-agents at `<url>/<id>`; whoever opened `http` closes it."""
     _without_spans_of_its_own()
-    from kit.patterns.a2a.client import RemoteAgent
+    from kit.patterns.a2a.client import over
     from kit.patterns.a2a.server import peer_card
+
+    return _elsewhere(team, lambda card: over(http, peer_card(card, f"{url}/{card.id}")))
+
+
+def _elsewhere(team: Team, client: Callable[[AgentCard], "Client"]) -> Team:
+    """The team with every sub-agent behind a client of its own, made once."""
+    from kit.patterns.a2a.client import RemoteAgent
 
     agents: dict[str, Agent] = {}
     for card in team.orchestrator.sub_cards.values():
-        peer = peer_card(card, f"{url}/{card.id}")
         policy = team.deck.policy(card)
-        agents[card.id] = RemoteAgent(card, peer, http, policy, (policy.time_budget_ms or 0) / 1000 or None)
+        agents[card.id] = RemoteAgent(card, client(card), policy, (policy.time_budget_ms or 0) / 1000 or None)
     return team.with_agents(agents)
 
 

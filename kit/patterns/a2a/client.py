@@ -29,23 +29,26 @@ OURS = frozenset({"agent_started", "agent_ended", "agent_error", "status_line"})
 """Kinds that this side says itself: the far side's would say them twice."""
 
 
+def over(http: httpx.AsyncClient, peer: PeerCard) -> Client:
+    """A client of one peer, over HTTP at the address its card gives."""
+    return ClientFactory(ClientConfig(streaming=True, httpx_client=http)).create(peer)
+
+
 @dataclass(frozen=True)
 class RemoteAgent:
     """An agent like any other, for dispatch: the card is the deck's, the work is a peer's."""
 
     card: AgentCard
-    peer: PeerCard
-    http: httpx.AsyncClient
+    client: Client
     policy: Policy
     time_budget: float | None = None
 
     async def run(self, call: AgentCall, ctx: RunContext) -> Outcome:
         """Sends the call and follows it to its end; a peer that cannot be reached is a failure, one that is given up is told."""
-        client = ClientFactory(ClientConfig(streaming=True, httpx_client=self.http)).create(self.peer)
         context = ClientCallContext(service_parameters={"traceparent": traceparent(ctx.turn.log.turn_id, ctx.span_id)})
         hop = _Hop(ctx)
         try:
-            stream: Any = client.send_message(_request(call, ctx), context=context)
+            stream: Any = self.client.send_message(_request(call, ctx), context=context)
             async with aclosing(stream):
                 async for update in stream:
                     hop.hear(update)
@@ -53,7 +56,7 @@ class RemoteAgent:
             return _failed(call, self.card.id, f"{type(error).__name__}: {error}")
         finally:
             if not hop.done and hop.task_id:
-                await _stop(client, hop.task_id)
+                await _stop(self.client, hop.task_id)
         return hop.outcome(call, self.card.id)
 
 

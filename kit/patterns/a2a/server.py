@@ -173,22 +173,23 @@ class Peers:
     """The application, and what must be closed with it."""
 
     app: Starlette
-    handlers: Sequence[DefaultRequestHandler]
+    handlers: Mapping[str, DefaultRequestHandler]
+    """By agent."""
 
     async def aclose(self) -> None:
         """Ends every task that still runs."""
-        for handler in self.handlers:
+        for handler in self.handlers.values():
             await handler.aclose()
 
 
 def serve_team(team: Team, url: str) -> Peers:
     """An ASGI application with every sub-agent of a team at `<url>/<id>`, its card under `/.well-known/agent-card.json`."""
-    memory, handlers = Memory(), list[DefaultRequestHandler]()
+    memory, handlers = Memory(), dict[str, DefaultRequestHandler]()
     routes: list[Any] = []
     for card in team.orchestrator.sub_cards.values():
         peer = peer_card(card, f"{url}/{card.id}")
         handler = DefaultRequestHandler(Executor(team.agents[card.id], memory), RecentTasks(), peer)
-        handlers.append(handler)
+        handlers[card.id] = handler
         routes += create_jsonrpc_routes(handler, f"/{card.id}")
         routes += create_agent_card_routes(peer, card_url=f"/{card.id}/.well-known/agent-card.json")
     return Peers(Starlette(routes=routes), handlers)

@@ -13,12 +13,13 @@ from kit.ui.card import card_html
 from kit.ui.frame import STYLE, open_host, told, visitor
 from kit.ui.graph import graph_of, graph_spec
 from kit.ui.losses import routes_html
+from kit.ui.plural import many
 from kit.ui.prompt import assembled, prompt_html
 from kit.ui.view import label
 
 if TYPE_CHECKING:
-    from kit.bench.deck_routes import DeckRoutes
     from kit.bench.descriptions import RoutingReport
+    from kit.bench.studies.deck_routes import DeckRoutes
     from kit.ui.host import Host
 
 CASES = HOME / "data" / "cases" / "switches.jsonl"
@@ -51,11 +52,12 @@ def _heading(deck: Deck) -> None:
     active = len(deck.active())
     unbound = f", {len(deck.cards) - active} not bound here" if active < len(deck.cards) else ""
     st.markdown(
-        f"The deck **{deck.name}**: {len(deck.cards)} cards{unbound}, {len(deck.blocks)} prompt blocks, at most "
-        f"{deck.settings.cap} sub-agents asked in one turn."
+        f"The deck **{deck.name}**: {many(len(deck.cards), 'card')}{unbound}, {many(len(deck.blocks), 'prompt block')}, at most "
+        f"{many(deck.settings.cap, 'sub-agent')} asked in one turn."
     )
     if deck.warnings:
-        with st.expander(f"The deck check advises {len(deck.warnings)} things", icon=":material/lightbulb:", expanded=True):
+        advised = f"The deck check advises {many(len(deck.warnings), 'thing')}"
+        with st.expander(advised, icon=":material/lightbulb:", expanded=True):
             st.markdown("\n".join(f"- {_plain(warning)}" for warning in deck.warnings))
     else:
         st.markdown(":green-badge[:material/check: Deck check] :gray[nothing to advise]")
@@ -122,7 +124,7 @@ def _shelf(key: str) -> "list[RoutingReport]":
 
 
 def _routing(deck: Deck) -> None:
-    from kit.bench.deck_routes import DeckRoutes  # brings the bench: the rest of the page does not wait for it
+    from kit.bench.studies.deck_routes import DeckRoutes  # brings the bench: the rest of the page does not wait for it
 
     routes = DeckRoutes(deck, CASES)
     if not routes.questions:

@@ -17,6 +17,7 @@ from kit.ui import address
 from kit.ui.bars import bars_spec, latency_spec
 from kit.ui.figures import FIGURES, GROUPS, Figure, Group, Line, Unit, agents_table, lines
 from kit.ui.frame import STYLE, open_host, told, visitor
+from kit.ui.plural import many
 from kit.ui.view import label
 
 WINDOWS = {"Last hour": 3_600.0, "Last day": 86_400.0, "Last week": 604_800.0, "All time": None}
@@ -42,7 +43,7 @@ def page() -> None:
             return
         _alert(turns, now, who)
         found = metrics(store, since, who.tenant_id, _labels())
-        st.caption(f"{found.turns:,} ended turns of {who.tenant_id}, all of its people. Percentiles are by nearest rank.")
+        st.caption(f"{many(found.turns, 'ended turn')} of {who.tenant_id}, all of its people. Percentiles are by nearest rank.")
         _groups(found)
 
 
@@ -69,7 +70,7 @@ def _alert(turns: Sequence[TurnRecord], now: float, who: Principal) -> None:
         )
     else:
         st.warning(f"**No alert now.** Before: {said}", icon=":material/gpp_maybe:")
-    with st.expander(f"{len(raised)} alert{'s' if len(raised) > 1 else ''}", icon=":material/list:"):
+    with st.expander(many(len(raised), "alert"), icon=":material/list:"):
         own = {turn.id for turn in turns if turn.user_id == who.user_id}
         for alert in reversed(raised):
             _raised(alert, own)
@@ -81,7 +82,7 @@ def _replies(count: int) -> str:
 
 def _raised(alert: Alert, own: set[str]) -> None:
     when = datetime.fromtimestamp(alert.since).strftime("%d %b %Y, %H:%M:%S")
-    st.markdown(f"From {when} on, within five minutes: {_replies(alert.count)} in {len(alert.turn_ids)} turns")
+    st.markdown(f"From {when} on, within five minutes: {_replies(alert.count)} in {many(len(alert.turn_ids), 'turn')}")
     traces = st.session_state.get("pages", {}).get("traces")
     for turn_id in alert.turn_ids:
         if turn_id in own and traces is not None:

@@ -25,7 +25,9 @@ if TYPE_CHECKING:
     from kit.ui.host import Host
 
 NEWEST = 500
-"""Turns that are looked through."""
+"""Turns that are looked through: filters read what is worked out of a turn's stored measures, not columns."""
+LOOK = 1.0
+"""Seconds between two looks at a turn that runs."""
 PAGE = 15
 _BADGES = {"good": "green", "bad": "red", "warn": "orange", "busy": "blue", "": "gray"}
 
@@ -77,7 +79,8 @@ def _list(host: "Host", who: Principal) -> None:
         alt="Turns, newest first; choose one to open its trace",
     )
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.caption(f"{len(found)} of {len(turns)} turns. Choose one to open its trace.")
+        newest = f"your newest {NEWEST}" if len(turns) == NEWEST else str(len(turns))
+        st.caption(f"{len(found)} of {newest} turn{'' if newest == '1' else 's'}. Choose one to open its trace.")
         if last > 1:
             st.space("stretch")
             st.pagination(last, key="traces-page")
@@ -131,7 +134,17 @@ def _back() -> None:
 
 
 def _one(host: "Host", turn: TurnRecord) -> None:
+    if host.follow(turn.id, timeout=0.0).done:
+        _trace(host, turn)
+    else:
+        st.fragment(_trace, run_every=LOOK)(host, turn, live=True)
+
+
+def _trace(host: "Host", turn: TurnRecord, *, live: bool = False) -> None:
+    """Draws a trace as far as it has come; once a live one has ended, the page is drawn as that of any other turn."""
     batch = host.follow(turn.id, timeout=0.0)
+    if live and batch.done:
+        st.rerun()
     view = TurnView.of(turn, batch.events)
     trace = view.trace
     _heading(turn, view, host.kit.settings)
@@ -152,7 +165,8 @@ def _one(host: "Host", turn: TurnRecord) -> None:
 
 def _heading(turn: TurnRecord, view: TurnView, settings: Settings) -> None:
     with st.container(horizontal=True, vertical_alignment="center", key="trace-head"):
-        st.button("All traces", icon=":material/arrow_back:", type="tertiary", on_click=_back)
+        if st.button("All traces", icon=":material/arrow_back:", type="tertiary", on_click=_back):
+            st.rerun()  # the list is not a part of a live trace
         st.space("stretch")
         st.download_button(
             "JSON",
@@ -168,8 +182,6 @@ def _heading(turn: TurnRecord, view: TurnView, settings: Settings) -> None:
 
             url = trace_url(turn.id, view.trace.started_at or turn.started_at, settings.opik_url)
             st.link_button("Open in Opik", url, icon=":material/open_in_new:", type="tertiary")
-        if view.running:
-            st.button("Refresh", icon=":material/refresh:", type="tertiary")
     tag = headline(view)
     when = datetime.fromtimestamp(turn.started_at).strftime("%d %b %Y, %H:%M:%S")
     lasted = f" · {view.seconds:.2f} s" if view.seconds is not None else ""

@@ -1,0 +1,1 @@
+"""Labelled cases: how they are read, made and checked."""

@@ -1,0 +1,89 @@
+"""What a way costs against how often it is right: a dot each, and which of them no other one beats on both."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator, PercentFormatter
+
+from kit.bench.charts.canvas import BLUE, GREY, INK, canvas
+
+NEAR = 0.012
+"""Dots nearer than this share of both axes are one, with all their names."""
+
+
+class _Dot(NamedTuple):
+    name: str
+    x: float
+    y: float
+    low: float
+    high: float
+    x_low: float
+    x_high: float
+
+
+def tradeoff(frame: pd.DataFrame, title: str, xlabel: str, ylabel: str) -> Figure:
+    """One numbered dot for each row of `frame`: way, x (what it costs), y, low, high (a share with its interval).
+
+    With x_low and x_high the cost has its interval too. The names stand beside the figure, the cheapest first. Blue: no other way
+    is both cheaper and right more often. Ways that fall on one dot share it.
+    """
+    rows: Any = frame.sort_values(["x", "y"])
+    points = _merged([_dot(row) for row in rows.to_dict("records")])
+    best = front([(point.x, point.y) for point in points])
+    with canvas(3.3) as (figure, axes):
+        for place, point in enumerate(points):
+            colour = BLUE if place in best else GREY
+            whiskers = [[point.y - point.low], [point.high - point.y]]
+            across = [[point.x - point.x_low], [point.x_high - point.x]]
+            drawn: Any = {"fmt": "o", "ms": 11, "elinewidth": 1.2, "clip_on": False, "zorder": 3}
+            axes.errorbar(point.x, point.y, whiskers, across, color=colour, label=f"{place + 1}  {point.name}", **drawn)
+            at: Any = {"ha": "center", "va": "center_baseline", "fontsize": 7.5, "fontweight": "bold", "zorder": 4}
+            axes.annotate(str(place + 1), (point.x, point.y), color="white", **at)
+        axes.set_xlim(0, 1.06 * max((point.x_high for point in points), default=1.0) or 1.0)
+        axes.set_ylim(max(0.0, min((point.low for point in points), default=0.0) - 0.04), 1.02)
+        axes.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
+        axes.xaxis.set_major_formatter("{x:,.0f}" if axes.get_xlim()[1] > 20 else "{x:g}")
+        axes.xaxis.set_major_locator(MaxNLocator(5))
+        axes.grid(axis="both")
+        axes.set_xlabel(xlabel, loc="left")
+        axes.set_ylabel(ylabel)
+        _names(axes, best)
+        figure.suptitle(title, x=0.01, ha="left", color=INK)
+        return figure
+
+
+def front(points: Sequence[tuple[float, float]]) -> set[int]:
+    """Places of the points that no other one beats: none has as small an x and as large a y, and one of them better."""
+    return {place for place, (x, y) in enumerate(points) if not any(a <= x and b >= y and (a, b) != (x, y) for a, b in points)}
+
+
+def _dot(row: Mapping[str, Any]) -> _Dot:
+    y, low, high, x = (float(row[name]) for name in ("y", "low", "high", "x"))
+    return _Dot(str(row["way"]), x, y, low, high, float(row.get("x_low", x)), float(row.get("x_high", x)))
+
+
+def _merged(dots: Sequence[_Dot]) -> list[_Dot]:
+    wide = max((dot.x for dot in dots), default=1.0) or 1.0
+    found: list[_Dot] = []
+    for dot in dots:
+        same = next((p for p, o in enumerate(found) if abs(o.x - dot.x) < NEAR * wide and abs(o.y - dot.y) < NEAR / 2), None)
+        if same is None:
+            found.append(dot)
+        else:
+            found[same] = found[same]._replace(name=f"{found[same].name},\n    {dot.name}")
+    return found
+
+
+def _names(axes: Axes, best: set[int]) -> None:
+    """Beside the figure; the dots have their numbers already."""
+    beside: Any = {"frameon": False, "fontsize": 8, "handlelength": 0, "handletextpad": 0, "markerscale": 0}
+    legend = axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), title="blue: none is both\ncheaper and better", **beside)
+    legend.get_title().set(fontsize=8, color=GREY)
+    for place, text in enumerate(legend.get_texts()):
+        text.set_color(BLUE if place in best else INK)
+    for handle in legend.legend_handles:
+        if handle is not None:
+            handle.set_visible(False)

@@ -1,0 +1,1 @@
+"""Models, prompts, patterns, cases and faults in every combination, played once each."""

@@ -1,0 +1,76 @@
+"""What grids left behind: which folders hold results, and what each says of itself, without reading the results."""
+
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from kit.bench.grid.run import PROVENANCE, RESULTS
+from kit.core.errors import DataError
+from kit.core.value import Value
+
+
+class Archived(Value):
+    """A folder with the results of a grid."""
+
+    folder: Path
+    name: str
+    kinds: tuple[str, ...]
+    """What its figures are: "simulated", "offline stand-in", "measured"."""
+    cells: int
+    """Cells of the grid; 0 where a folder does not say."""
+    played: int
+    baseline: dict[str, str]
+    verdicts: tuple[str, ...]
+    runs: tuple[dict[str, Any], ...]
+    """What each of its runs was made of, oldest first (see provenance.py)."""
+
+    @property
+    def complete(self) -> bool:
+        return self.played == self.cells
+
+    def __str__(self) -> str:
+        left = "" if self.complete else f", {self.played:,} of {self.cells:,} cells"
+        return f"{' and '.join(self.kinds)}{left}"
+
+
+def archived(roots: Iterable[Path]) -> tuple[dict[str, Archived], list[str]]:
+    """Key -> run, and a sentence for each folder whose provenance cannot be read.
+
+    Roots in their order, the newest results first. The key is the folder's path below its root; of two alike the first counts.
+    """
+    found: dict[str, Archived] = {}
+    broken: list[str] = []
+    for root in roots:
+        for path in sorted(root.rglob(RESULTS), key=_age) if root.is_dir() else ():
+            try:
+                found.setdefault(path.parent.relative_to(root).as_posix(), read_archived(path.parent))
+            except DataError as error:
+                broken.append(str(error))
+    return found, broken
+
+
+def _age(path: Path) -> tuple[int, str]:
+    """To the minute, then by name: what one checkout brought is equally old."""
+    return -int(path.stat().st_mtime // 60), str(path)
+
+
+def read_archived(folder: Path) -> Archived:
+    """What a folder says of itself. Raises DataError for one that no grid wrote."""
+    path = folder / PROVENANCE
+    try:
+        said: Mapping[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        runs = tuple(run for _, run in sorted(said["runs"].items(), key=lambda item: int(item[0])))
+        last, grid = runs[-1], said.get("grid", {})
+        return Archived(
+            folder=folder,
+            name=grid.get("name", last["grid"]),
+            kinds=grid.get("kinds", sorted(set(last["kinds"].values()))),
+            cells=grid.get("cells", 0),
+            played=grid.get("played", 0),
+            baseline=grid.get("baseline", {}),
+            verdicts=grid.get("verdicts", ()),
+            runs=runs,
+        )
+    except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
+        raise DataError(f"{path}: no provenance of a grid; run the grid again, it writes the file anew") from error

@@ -1,0 +1,55 @@
+"""A cell of a grid: one case, one way, one repeat; its key names everything its outcome depends on."""
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import product
+
+from kit.bench.grid.plan import Plan, digest
+
+FORMAT = 1
+"""Raised when the same cell would now be written otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """`case` is a place in the plan's cases; the other fields are names of the grid."""
+
+    key: str
+    model: str
+    prompt: str
+    setting: str
+    pattern: str
+    fault: str
+    case: int
+    repeat: int
+
+
+def track(plan: Plan, cell: Cell) -> str:
+    """Names a cell on a recording: what it is of, whatever its inputs are by now."""
+    names = (cell.model, cell.prompt, cell.setting, cell.pattern, cell.fault)
+    return f"{plan.cases[cell.case].id}#{cell.repeat} ({', '.join(names)})"
+
+
+def cells(plan: Plan) -> Iterator[Cell]:
+    """Every cell, in the order of their names; case ids within a way, repeats within a case.
+
+    A key changes with model, law, seed, deck, prompt, setting, fault, case or scorers, and with nothing else: neither the name of
+    the grid, nor its limits, nor what else is in it.
+    """
+    grid = plan.grid
+    base = digest(FORMAT, grid.seed, grid.sub_agents, grid.scorers)
+    models = {key: digest(spec) for key, spec in plan.specs.items()}
+    decks = {
+        names: digest(deck.settings, *deck.cards.values(), *deck.blocks.values(), sorted(deck.flags.items()), deck.tool_settings)
+        for names, deck in plan.decks.items()
+    }
+    faults = {name: digest(*map(str, found)) for name, found in plan.faults.items()}
+    cases = sorted((case.id, place, digest(case)) for place, case in enumerate(plan.cases))
+    ways = product(*map(sorted, (grid.models, grid.prompts, grid.settings, grid.patterns, grid.faults)))
+    for model, prompt, setting, pattern, fault in ways:
+        way = "|".join((base, models[model], decks[prompt, setting], pattern, faults[fault]))
+        for _, place, case in cases:
+            for repeat in range(grid.repeats):
+                key = hashlib.sha256(f"{way}|{case}|{repeat}".encode()).hexdigest()[:24]
+                yield Cell(key, model, prompt, setting, pattern, fault, place, repeat)

@@ -1,0 +1,217 @@
+"""Scored rows into verdicts: every way beside the baseline, paired by item, corrected for their number, each as one sentence.
+
+A row is a dict: `case`, `scorer`, `value`, and what tells ways apart, such as `model` and `pattern`; `repeat`, `turn` and
+`domain` where there are several. Rows without a value are undecided: they are left out and counted.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from statistics import pstdev
+from typing import Any, Literal
+
+import numpy as np
+
+from kit.bench.scoring.scorers import COSTS
+from kit.bench.statistics.difference import Difference, Scores, by_item, holm, mcnemar_of, paired
+from kit.bench.statistics.estimate import LEVEL, SEED, Mean, Proportion, bootstrap_mean, clustered
+from kit.bench.statistics.power import more_items
+from kit.core.errors import DataError, nearest
+from kit.core.value import Value
+
+Row = Mapping[str, Any]
+WAYS = ("model", "pattern")
+"""Columns that tell ways apart, unless others are named."""
+LOWER = COSTS | {"seconds", "ttft", "routing_seconds", "input_tokens", "output_tokens", "cost"}
+"""Of these less is better."""
+FLIPS = 10_000
+
+
+class Summary(Value):
+    """One way by one scorer."""
+
+    way: dict[str, str]
+    scorer: str
+    estimate: Proportion | Mean
+    undecided: int = 0
+
+    def __str__(self) -> str:
+        left = f", {self.undecided} undecided" if self.undecided else ""
+        return f"{_named(self.way)}, {self.scorer}: {self.estimate}{left}"
+
+
+class Comparison(Value):
+    """One way beside the baseline, by one scorer."""
+
+    scorer: str
+    baseline: dict[str, str]
+    way: dict[str, str]
+    before: Proportion | Mean
+    after: Proportion | Mean
+    difference: Difference
+    p: float
+    """McNemar's mid-p by item; of scores between 0 and 1 that of a sign-flip test."""
+    adjusted: float
+    """The same, corrected by Holm for all comparisons made together."""
+    verdict: Literal["better", "worse", "not distinguishable"]
+    more: int | None
+    """Items still needed, if the difference stays as seen; 0 when settled, None where no difference is seen."""
+
+    def __str__(self) -> str:
+        said: str = self.verdict
+        if self.verdict == "not distinguishable":
+            said += (
+                f"; needs about {self.more:,} more items"
+                if self.more
+                else "; no difference was seen that more items would settle"
+            )
+        ways = f"{_named(self.way)} {self.after.value:.3f} against {_named(self.baseline)} {self.before.value:.3f}"
+        return f"{self.scorer}: {ways}; {self.difference}; p = {self.adjusted:.3g} after Holm: {said}"
+
+
+class Standing(Value):
+    """One vertical's quality against its own threshold."""
+
+    vertical: str
+    scorer: str
+    estimate: Proportion | Mean
+    threshold: float
+
+    @property
+    def reached(self) -> bool:
+        """The figure as measured decides, as for a promotion; the interval says how sure that is."""
+        return self.estimate.value >= self.threshold
+
+    @property
+    def sure(self) -> bool:
+        return self.estimate.excludes(self.threshold)
+
+    def __str__(self) -> str:
+        said = ("reached" if self.reached else "missed") + ("" if self.sure else " (not for certain)")
+        return f"{self.vertical}, {self.scorer}: {self.estimate}, {self.threshold:g} {said}"
+
+
+def summarise(rows: Iterable[Row], by: Sequence[str] = WAYS) -> list[Summary]:
+    """Every way by every scorer, with an interval that takes a case's repeats and turns for one item, in order of way."""
+    groups: dict[tuple[str, ...], list[Row]] = defaultdict(list)
+    for row in rows:
+        groups[(row["scorer"], *(str(row.get(name, "")) for name in by))].append(row)
+    found: list[Summary] = []
+    for (scorer, *names), group in sorted(groups.items()):
+        if decided := [row for row in group if row["value"] is not None]:
+            way = dict(zip(by, names, strict=True))
+            undecided = len(group) - len(decided)
+            found.append(Summary(way=way, scorer=scorer, estimate=estimate(decided), undecided=undecided))
+    return found
+
+
+def compare(
+    rows: Iterable[Row],
+    baseline: Mapping[str, str],
+    by: Sequence[str] = WAYS,
+    scorers: Sequence[str] | None = None,
+    *,
+    seed: int = SEED,
+    level: float = LEVEL,
+) -> list[Comparison]:
+    """Every other way beside the baseline, by every scorer, over the cases decided on both sides.
+
+    `baseline` names the way to compare with, such as {"pattern": "mediated"}; a column of `by` it leaves out must agree between
+    the two that are compared. Raises DataError where no row is of the baseline.
+    """
+    rows = [row for row in rows if row["value"] is not None and (scorers is None or row["scorer"] in scorers)]
+    ways: dict[tuple[str, ...], dict[str, list[Row]]] = defaultdict(lambda: defaultdict(list))
+    for row in rows:
+        ways[tuple(str(row.get(name, "")) for name in by)][row["scorer"]].append(row)
+    known = {names: dict(zip(by, names, strict=True)) for names in ways}
+    bases = [names for names, way in known.items() if all(way.get(key) == str(value) for key, value in baseline.items())]
+    if not bases:
+        wanted, seen = _named(baseline), sorted({_named(way) for way in known.values()})
+        raise DataError(f"no row is of the baseline {wanted!r}: {nearest(wanted, seen)}")
+    free = [name for name in by if name not in baseline]
+    jobs = [
+        (scorer, (known[base], ways[base][scorer]), (known[way], ways[way][scorer]))
+        for base in sorted(bases)
+        for way in sorted(set(ways) - set(bases))
+        if all(known[base][name] == known[way][name] for name in free)
+        for scorer in ways[base]
+        if _cases(ways[base][scorer]) & _cases(ways[way][scorer])
+    ]
+    return _corrected([_compared(*job, seed, level, len(jobs)) for job in jobs], level)
+
+
+def standings(rows: Iterable[Row], thresholds: Mapping[str, float], scorer: str = "response_quality") -> list[Standing]:
+    """Every vertical's quality against its own threshold; a row's `domain` is its vertical (PC1-S9.3)."""
+    found: list[Standing] = []
+    for vertical, threshold in thresholds.items():
+        own = [row for row in rows if row["scorer"] == scorer and row.get("domain") == vertical and row["value"] is not None]
+        if own:
+            found.append(Standing(vertical=vertical, scorer=scorer, estimate=estimate(own), threshold=threshold))
+    return found
+
+
+def estimate(rows: Sequence[Row]) -> Proportion | Mean:
+    """A share where every value is yes or no, else a mean; cases are the items."""
+    values, cases = [float(row["value"]) for row in rows], [row["case"] for row in rows]
+    if set(values) <= {0.0, 1.0}:
+        return clustered([value == 1.0 for value in values], cases)
+    return bootstrap_mean(values, cases)
+
+
+def flipped(gains: Sequence[float], seed: int = SEED, flips: int = FLIPS) -> float:
+    """How odd a mean gain this far from zero would be if each item's sign were a coin (Fisher 1935, sign-flip test)."""
+    sizes, counts = np.unique(np.abs(np.asarray(gains, dtype=float)), return_counts=True)
+    heads = np.random.default_rng(seed).binomial(counts, 0.5, size=(flips, len(counts)))
+    drawn = np.abs((2 * heads - counts) @ sizes)
+    return float((1 + np.sum(drawn >= abs(sum(gains)) - 1e-9)) / (1 + flips))
+
+
+Side = tuple[dict[str, str], list[Row]]
+
+
+def _compared(scorer: str, first: Side, second: Side, seed: int, level: float, count: int) -> Comparison:
+    """One of `count` comparisons; what follows from the others is put in later."""
+    shared = _cases(first[1]) & _cases(second[1])
+    before, after = ([row for row in side[1] if row["case"] in shared] for side in (first, second))
+    gains = by_item(_by_case(before), _by_case(after))
+    difference = paired(_by_case(before), _by_case(after), seed=seed, level=level)
+    whole = all(gain in (-1.0, 0.0, 1.0) for gain in gains.values())
+    p = mcnemar_of(gains).mid_p if whole else flipped(list(gains.values()), seed)
+    return Comparison(
+        scorer=scorer,
+        baseline=first[0],
+        way=second[0],
+        before=estimate(before),
+        after=estimate(after),
+        difference=difference,
+        p=p,
+        adjusted=p,
+        verdict="not distinguishable",
+        more=more_items(difference, pstdev(gains.values()), level=1 - (1 - level) / count),
+    )
+
+
+def _corrected(found: Sequence[Comparison], level: float) -> list[Comparison]:
+    adjusted = holm({str(place): comparison.p for place, comparison in enumerate(found)})
+    settled: list[Comparison] = []
+    for place, comparison in enumerate(found):
+        update: dict[str, Any] = {"adjusted": adjusted[str(place)]}
+        if adjusted[str(place)] < 1 - level and comparison.difference.excludes(0.0):
+            ahead = (comparison.difference.value > 0) != (comparison.scorer in LOWER)
+            update |= {"verdict": "better" if ahead else "worse", "more": 0}
+        settled.append(comparison.model_copy(update=update))
+    return settled
+
+
+def _by_case(rows: Iterable[Row]) -> Scores:
+    found: dict[str, list[float]] = defaultdict(list)
+    for row in rows:
+        found[row["case"]].append(float(row["value"]))
+    return found
+
+
+def _cases(rows: Iterable[Row]) -> set[str]:
+    return {row["case"] for row in rows}
+
+
+def _named(way: Mapping[str, str]) -> str:
+    return " / ".join(str(value) for value in way.values() if value) or "(all)"

@@ -1,0 +1,147 @@
+"""What a cell of a grid costs beside its turn: Python calls, the same on every machine, and CPU, which other work disturbs."""
+
+import cProfile
+import pstats
+import statistics
+import tempfile
+import time
+from collections.abc import Awaitable, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from kit.bench.grid.cell import Cell, cells
+from kit.bench.grid.crew import BATCH
+from kit.bench.grid.ledger import Done, Ledger
+from kit.bench.grid.plan import Plan
+from kit.bench.grid.player import Opener, Player
+from kit.bench.grid.run import LEDGER, write
+from kit.core.context import Session
+from kit.core.errors import DataError
+from kit.core.record import TurnRecord
+from kit.runtime.clock import run_virtual
+from kit.runtime.reply import Reply
+from kit.runtime.turn import run_turn
+
+CALLS, MILLISECONDS = 400, 0.3
+"""What a cell may cost beside its turn, in Python calls and in CPU. Tests hold the first: the second depends on the machine."""
+ROUNDS = 5
+
+
+@dataclass(frozen=True)
+class CellCost:
+    """One pattern's cells. The harness is all that is done to a cell beside its turn: truth, scores, line, ledger, files."""
+
+    pattern: str
+    cells: int
+    turn_calls: float
+    """Python and C calls a cell, as cProfile counts them."""
+    turn_ms: float
+    """CPU milliseconds a cell, median of the rounds."""
+    harness_calls: float
+    harness_ms: float
+
+    def __str__(self) -> str:
+        turn = f"turn {self.turn_calls:7,.0f} calls {self.turn_ms:6.2f} ms"
+        return f"{self.pattern:20} {turn}, harness {self.harness_calls:4.0f} calls {self.harness_ms:5.2f} ms"
+
+
+def cell_costs(plan: Plan, opener: Opener, take: int = 96, rounds: int = ROUNDS) -> list[CellCost]:
+    """The cost of each pattern on the plan's first model, prompt and setting, over `take` of its cells; blocks.
+
+    Only cases of one turn without faults are taken. Raises DataError for a grid on the real clock, or without such a case.
+    """
+    if not plan.virtual:
+        raise DataError(f"grid {plan.grid.name} runs on the real clock: the cost of a cell is counted in virtual time only")
+    return [run_virtual(_Sample(plan, pattern, take).cost(opener, rounds)) for pattern in plan.grid.patterns]
+
+
+class _Sample:
+    """Cells of one pattern, played once with their turns and then, for what is done beside them, over the turns played."""
+
+    def __init__(self, plan: Plan, pattern: str, take: int):
+        self._plan, self._pattern = plan, pattern
+        found = [cell for cell in cells(plan) if cell.pattern == pattern and _plain(cell, plan)]
+        self._cells = list(islice(found, 0, None, max(1, len(found) // take)))[:take]
+        if not self._cells:
+            raise DataError(f"grid {plan.grid.name} has no case of one turn without faults: nothing to count the cost of")
+        self._played: dict[str, tuple[Reply, TurnRecord]] = {}
+
+    async def cost(self, opener: Opener, rounds: int) -> CellCost:
+        async def first(message: str, session: Session, *given: Any, **more: Any) -> Reply:
+            began = time.process_time()
+            reply = await run_turn(message, session, *given, **more)
+            turns.append(time.process_time() - began)
+            record = player.store.turn(reply.turn_id)
+            assert record is not None
+            self._played[session.id] = reply, record
+            return reply
+
+        async def again(message: str, session: Session, *given: Any, **more: Any) -> Reply:
+            reply, record = self._played[session.id]
+            player.store.end_turn(record, (), ())
+            return reply
+
+        turns: list[float] = []
+        player = Player(self._plan, opener, first)
+        try:
+            await self._play(player)
+            turns.clear()
+            whole = await self._calls(self._play(player))
+            turns.clear()
+            for _ in range(rounds):
+                await self._play(player)
+            turn_ms = 1e3 * statistics.median(turns)
+            player.run = again
+            harness = await self._calls(self._play(player))
+            spent = [await self._play(player) for _ in range(4 * rounds)]
+        finally:
+            await player.close()
+        return CellCost(self._pattern, len(self._cells), whole - harness, turn_ms, harness, statistics.median(spent))
+
+    async def _play(self, player: Player) -> float:
+        """Plays the cells as a grid does, into a folder of their own; CPU milliseconds a cell."""
+        with tempfile.TemporaryDirectory() as folder:
+            ledger, batch = Ledger(Path(folder) / LEDGER), list[Done]()
+            began = time.process_time()
+            for cell in self._cells:
+                batch.append(await player.cell(cell))
+                if len(batch) == BATCH:
+                    ledger.keep(batch)
+                    batch.clear()
+            ledger.keep(batch)
+            write(Path(folder), self._plan, self._cells, ledger)
+            spent = time.process_time() - began
+            ledger.close()
+        return 1e3 * spent / len(self._cells)
+
+    async def _calls(self, work: Awaitable[object]) -> float:
+        profile = cProfile.Profile()
+        profile.enable()
+        await work
+        profile.disable()
+        return pstats.Stats(profile).total_calls / len(self._cells)  # type: ignore[attr-defined]
+
+
+def _plain(cell: Cell, plan: Plan) -> bool:
+    grid, case = plan.grid, plan.cases[cell.case]
+    first = (grid.models[0], next(iter(grid.prompts)), next(iter(grid.settings)), 0)
+    alone = len(case.turns) == 1 and not case.live and not case.faults and not plan.faults[cell.fault]
+    return alone and (cell.model, cell.prompt, cell.setting, cell.repeat) == first
+
+
+def show_costs(plan: Plan, opener: Opener) -> int:
+    """Prints what a cell costs; returns 1 when one makes more calls than it may."""
+    costs = cell_costs(plan, opener)
+    print(told(costs))
+    return int(max(cost.harness_calls for cost in costs) > CALLS)
+
+
+def told(costs: Sequence[CellCost]) -> str:
+    """A line a pattern, and the gate."""
+    calls, spent = max(cost.harness_calls for cost in costs), max(cost.harness_ms for cost in costs)
+    held = "held" if calls <= CALLS else "BROKEN"
+    gate = f"beside its turn a cell makes at most {CALLS} Python calls: {held}, {calls:.0f}"
+    head = f"CPU of a cell, simulated models, {costs[0].cells} cells a pattern:"
+    return "\n".join([head, *map(str, costs), f"{gate}; and takes {MILLISECONDS} ms on a quiet machine: {spent:.2f} here"])

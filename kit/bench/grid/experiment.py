@@ -1,0 +1,142 @@
+"""experiment(): a grid whose every turn is kept as a trace, and a copy of the run in Opik, with scores and verdicts."""
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from kit.bench.cases.case import Case
+from kit.bench.grid.comparison import Comparison, Summary
+from kit.bench.grid.findings import axes, found
+from kit.bench.grid.plan import CaseFile, Plan
+from kit.bench.grid.results import read_results
+from kit.bench.grid.run import PROVENANCE, TRACES, Progress, Run, run_grid
+from kit.bench.scoring.trial import turn_id
+from kit.core.trace import trace_of
+from kit.lab import Lab
+from kit.runtime.opik_experiment import Experiment, Scored, send_experiments
+from kit.runtime.opik_sink import OpikSink
+from kit.stores.sqlite import SqliteStore
+
+Row = Mapping[str, Any]
+
+
+def experiment(plan: Plan, folder: Path, lab: Lab, workers: int | None = None, progress: Progress | None = None) -> Run:
+    """`run_grid` with traces, then a copy of the whole run to Opik if one is configured; says in a line where that lies.
+
+    The results are written before Opik hears of anything: whatever becomes of the copy, they stay as they are. Blocks; raises
+    what `run_grid` does.
+    """
+    run = run_grid(plan, folder, lab, workers, progress, traces=True)
+    if lab.has_opik:
+        print(copied(plan, run, lab.opik()))
+    return run
+
+
+def copied(plan: Plan, run: Run, sink: OpikSink | None) -> str:
+    """Sends a run to Opik: its cases as a data set, each way as an experiment. Returns a line that says what came of it."""
+    if sink is None:
+        kept = run.folder / TRACES
+        return f"Opik: no server answers. The traces are in {kept}; run it again to send them, no cell is played twice."
+    store = SqliteStore(run.folder / TRACES)
+    try:
+        rows = read_results(run.folder)
+        items = {case.id: item(case) for case in plan.cases}
+        sent, page = send_experiments(sink, data_set(plan.grid.cases), items, experiments(plan, run, rows, store))
+    except Exception as error:  # a border: the SDK raises classes of its own and of what it is built on
+        words = " ".join(str(error).split())[:200]
+        return f"Opik: not everything arrived ({type(error).__name__}: {words}). Results and traces are in {run.folder}."
+    finally:
+        store.close()
+        sink.close()
+    left = len(rows) - sent
+    said = f"; {left:,} were played without a trace and are left out: another folder plays them again" if left else ""
+    return f"Opik: {sent:,} turns as traces and experiments{said}: {page}"
+
+
+def experiments(plan: Plan, run: Run, rows: Sequence[Row], store: SqliteStore) -> Iterator[Experiment]:
+    """One for each way of the grid, its verdicts, intervals, seed and revision as metadata, its scores beside its traces."""
+    ways, verdicts = found(plan, rows)
+    varied = axes(rows)
+    groups: dict[tuple[str, ...], list[Row]] = defaultdict(list)
+    for row in rows:
+        groups[tuple(row[axis] for axis in varied)].append(row)
+    common = _common(plan, run)
+    for names, own in groups.items():
+        way = dict(zip(varied, names, strict=True))
+        kind = own[0]["kind"]
+        yield Experiment(
+            name=" · ".join((plan.grid.name, *names, kind)),
+            metadata={
+                **common,
+                "kind": kind,
+                **{axis: own[0][axis] for axis in ("model", "prompt", "setting", "pattern", "fault")},
+                "turns": len(own),
+                "estimates": {summary.scorer: _estimate(summary) for summary in ways if summary.way == way},
+                "verdicts": [_verdict(verdict) for verdict in verdicts if verdict.way == way],
+                "is_baseline": any(verdict.baseline == way for verdict in verdicts),
+            },
+            tags=(plan.grid.name, kind),
+            results=_scored(own, store),
+        )
+
+
+def data_set(files: Iterable[CaseFile]) -> str:
+    """The name of a set of cases: its files, and which of their lines, as Python writes a slice: `mixed[::2] + single`."""
+    return "cases: " + " + ".join(_slice(chosen) for chosen in files)
+
+
+def item(case: Case) -> dict[str, Any]:
+    """A case as an item of a data set: what is asked, whom each turn is for, and all else that the case holds."""
+    asked = [ask for ask in case.turns if not ask.skip]
+    return {
+        "case": case.id,
+        "input": [ask.user for ask in case.turns],
+        "expected_output": [list(ask.expected) for ask in asked],
+        "definition": case.model_dump(mode="json", exclude_defaults=True),
+    }
+
+
+def _scored(rows: Iterable[Row], store: SqliteStore) -> Iterator[Scored]:
+    for row in rows:
+        turn = store.turn(turn_id(row["cell"], row["turn"]))
+        if turn is not None:
+            scores = {name: float(value) for name, value in row["scores"].items() if value is not None}
+            yield Scored(row["case"], turn, trace_of(store.events(turn.id)), scores)
+
+
+def _common(plan: Plan, run: Run) -> dict[str, Any]:
+    runs = json.loads((run.folder / PROVENANCE).read_text(encoding="utf-8"))["runs"].values()
+    return {
+        "grid": plan.grid.name,
+        "seed": plan.grid.seed,
+        "repeats": plan.grid.repeats,
+        "clock": "virtual" if plan.virtual else "real",
+        "revision": sorted({made["revision"] for made in runs}),
+        "versions": [json.loads(text) for text in sorted({json.dumps(made["versions"], sort_keys=True) for made in runs})],
+        "complete": run.complete,
+    }
+
+
+def _estimate(summary: Summary) -> dict[str, Any]:
+    seen = summary.estimate
+    return {"value": seen.value, "interval": [seen.low, seen.high], "says": str(summary)}
+
+
+def _verdict(made: Comparison) -> dict[str, Any]:
+    return {
+        "scorer": made.scorer,
+        "verdict": made.verdict,
+        "against": made.baseline,
+        "difference": made.difference.value,
+        "interval": [made.difference.low, made.difference.high],
+        "p_after_holm": made.adjusted,
+        "says": str(made),
+    }
+
+
+def _slice(chosen: CaseFile) -> str:
+    stop = "" if chosen.take is None else str(chosen.take * chosen.every)
+    step = "" if chosen.every == 1 else f":{chosen.every}"
+    return Path(chosen.file).stem + (f"[:{stop}{step}]" if stop or step else "")

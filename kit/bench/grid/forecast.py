@@ -1,0 +1,81 @@
+"""What a grid will ask for before it is played: cells, time and dollars, judged by what an earlier run took."""
+
+import json
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from statistics import fmean
+
+from kit.bench.grid.plan import Plan
+from kit.bench.grid.results import read_results
+from kit.bench.grid.run import TIMINGS
+from kit.core.model import ModelSpec
+from kit.core.value import Value
+
+START = 3.0
+"""Seconds until the first cell: a process, its imports, a kit."""
+
+
+class Pace(Value):
+    """What one turn took in an earlier run, by pattern; the whole run's mean stands under the empty name."""
+
+    cpu: dict[str, float]
+    """Seconds of one core."""
+    tokens_in: dict[str, float]
+    tokens_out: dict[str, float]
+
+
+class Forecast(Value):
+    """What a grid will ask for, about."""
+
+    cells: int
+    turns: int
+    seconds: float | None
+    """None where models take their own time."""
+    dollars: float | None
+    """None where a model has no known price."""
+
+
+def pace(folder: Path) -> Pace:
+    """What the turns of a finished run took. Raises DataError for a folder without results."""
+    rows = read_results(folder)
+    spent: Mapping[str, float] = {
+        line["cell"]: line.get("cpu_ms", 0.0) for line in map(json.loads, (folder / TIMINGS).read_text("utf-8").splitlines())
+    }
+    cpu, reads, writes = (defaultdict[str, list[float]](list) for _ in range(3))
+    for row in rows:
+        for name in ("", row["pattern"]):
+            cpu[name].append(spent.get(row["cell"], 0.0) / 1000 if row["turn"] == 0 else 0.0)
+            reads[name].append(row["input_tokens"] or 0)
+            writes[name].append(row["output_tokens"] or 0)
+    return Pace(cpu=_means(cpu), tokens_in=_means(reads), tokens_out=_means(writes))
+
+
+def forecast(plan: Plan, seen: Pace) -> Forecast:
+    """What a plan will ask for when none of it was played yet, in one process on a machine like that of the earlier run."""
+    grid = plan.grid
+    often = len(grid.prompts) * len(grid.settings) * len(grid.faults) * grid.repeats
+    turns = often * sum(len(case.turns) for case in plan.cases)
+    ways = [(spec, pattern) for spec in plan.specs.values() for pattern in grid.patterns]
+    dollars = [turns * _price(spec, seen, pattern) for spec, pattern in ways if spec.price_in is not None]
+    known = all(spec.price_in is not None or spec.provider != "openai" for spec, _ in ways)
+    return Forecast(
+        cells=often * len(plan.cases) * len(ways),
+        turns=turns * len(ways),
+        seconds=START + sum(turns * _of(seen.cpu, pattern) for _, pattern in ways) if plan.virtual else None,
+        dollars=sum(dollars) if known else None,
+    )
+
+
+def _price(spec: ModelSpec, seen: Pace, pattern: str) -> float:
+    """Dollars of one turn."""
+    read, written = _of(seen.tokens_in, pattern), _of(seen.tokens_out, pattern)
+    return (read * (spec.price_in or 0) + written * (spec.price_out or 0)) / 1e6
+
+
+def _of(means: Mapping[str, float], pattern: str) -> float:
+    return means.get(pattern, means[""])
+
+
+def _means(values: Mapping[str, Sequence[float]]) -> dict[str, float]:
+    return {name: fmean(found) for name, found in values.items()}

@@ -1,0 +1,175 @@
+"""Plays cells: a kit for every model, prompt and setting, the real turn for every cell, its scores as a line."""
+
+import asyncio
+import json
+import time
+from collections.abc import Awaitable, Callable, Iterable
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from dataclasses import replace
+from typing import Any, Protocol, cast
+
+from kit.bench.cases.case import Case
+from kit.bench.grid.cell import Cell, track
+from kit.bench.grid.forgetful import ForgetfulStore
+from kit.bench.grid.ledger import Done
+from kit.bench.grid.plan import Plan
+from kit.bench.grid.tools import simulated_tools
+from kit.bench.routing import Stub
+from kit.bench.scoring.failsafe import fate
+from kit.bench.scoring.observed import Observed
+from kit.bench.scoring.scorers import SCORERS
+from kit.bench.scoring.trial import run_case
+from kit.compose.deck import Deck
+from kit.core.record import TurnRecord
+from kit.patterns import PATTERNS
+from kit.runtime.reply import Reply
+from kit.runtime.turn import run_turn
+from kit.stores.sqlite import SqliteStore
+from kit.tools.tool import Toolbox
+from kit.wire import Kit
+
+
+class Opener(Protocol):
+    """Opens a kit: kit.wire.open_kit with its settings filled in. It must survive pickling, for it crosses to other processes."""
+
+    def __call__(self, *, models: str, deck: Deck, faults: bool, tools: Toolbox | None) -> AbstractAsyncContextManager[Kit]: ...
+
+
+class Player:
+    """Opens each kit when its first cell comes; `close` closes them all. It belongs to one event loop."""
+
+    def __init__(self, plan: Plan, opener: Opener, run: Callable[..., Awaitable[Reply]] = run_turn):
+        self._plan, self._open, self.run = plan, opener, run
+        self._stack = AsyncExitStack()
+        self._kits: dict[tuple[str, str, str, bool], Kit] = {}
+        self._hosts: dict[tuple[str, str, str, bool, str], Kit] = {}
+        self._lock = asyncio.Lock()
+        subs = plan.deck.active_sub_agents(plan.deck.cards[plan.deck.settings.orchestrator])
+        self._tools = {card.id: card.tools[0] for card in subs if card.tools}
+        self._toolbox = None if plan.grid.sub_agents == "world" else simulated_tools(plan.deck)
+        self.store = ForgetfulStore()
+        """Where the rollups of the turns are until their cells have taken them."""
+        self._traces = SqliteStore(plan.traces) if plan.traces else None
+        self._scorers = {name: SCORERS[name] for name in plan.grid.scorers}
+        self._kinds, self._virtual, self._concurrency = plan.kinds, plan.virtual, plan.concurrency
+
+    async def play(self, cells: Iterable[Cell], keep: Callable[[Done], object], go_on: Callable[[], bool] | None = None) -> None:
+        """Plays cells, as many at a time as the plan says; `keep` gets each as it is done, in no order.
+
+        No further cell is begun once `go_on` says no. What one cell raises ends all of them.
+        """
+        queue = iter(cells)
+
+        async def hand() -> None:
+            for cell in queue:
+                if go_on is not None and not go_on():
+                    return
+                keep(await self.cell(cell))
+
+        hands = [asyncio.ensure_future(hand()) for _ in range(self._concurrency)]
+        try:
+            await asyncio.gather(*hands)
+        finally:
+            for task in hands:
+                task.cancel()
+            await asyncio.gather(*hands, return_exceptions=True)
+
+    async def close(self) -> None:
+        await self._stack.aclose()
+        if self._traces is not None:
+            self._traces.close()
+
+    async def cell(self, cell: Cell) -> Done:
+        """Plays one cell: its case's turns one after the other, in a session of its own."""
+        faults, case = self._plan.faults[cell.fault], self._plan.cases[cell.case]
+        if faults:
+            case = case.model_copy(update={"faults": (*case.faults, *map(str, faults))})
+        host = await self.host(cell, faults=bool(case.faults))
+        store = SqliteStore(":memory:") if case.live else self.store
+        tape = host.cassette.track(track(self._plan, cell)) if host.cassette is not None else None
+        if case.live or tape is not None:
+            host = replace(host, store=store, cassette=tape)
+        pattern = PATTERNS[cell.pattern]
+        began, wall = time.process_time(), time.perf_counter()
+        seen = await run_case(case, host, pattern, session=cell.key, repeat=cell.repeat, tools=self._tools, run=self.run)
+        spent, waited = time.process_time() - began, time.perf_counter() - wall
+        if tape is not None and not (tape.mode != "replay" and self._plan.virtual):
+            tape.close()  # before the cell counts as finished: what a model said once is not paid for twice
+        records = [self._record(store, reply) for _, reply in seen]
+        lines = [self._line(cell, case, *turn) for turn in zip(seen, records, strict=True)]
+        costs = [cost for record in records if (cost := self._cost(record)) is not None]
+        if self._traces is not None:
+            for (_, reply), record in zip(seen, records, strict=True):
+                self._traces.end_turn(record, reply.events, ())
+        timing: dict[str, Any] = {"cell": cell.key, "wall_ms": round(1e3 * waited, 3)}
+        if self._concurrency == 1:
+            timing["cpu_ms"] = round(1e3 * spent, 3)
+        if not self._virtual:
+            timing["turns"] = [_times(record) for record in records]
+        return Done(cell.key, "".join(lines), json.dumps(timing) + "\n", sum(costs) if costs else None)
+
+    async def host(self, cell: Cell, *, faults: bool) -> Kit:
+        """The kit that a cell's turns run on, with the team of its pattern and a store that forgets."""
+        key = (cell.model, cell.prompt, cell.setting, faults, cell.pattern)
+        if key not in self._hosts:
+            kit = await self._kit(cell, faults=faults)
+            team = kit.stages.team(PATTERNS[cell.pattern])
+            if self._plan.grid.sub_agents == "stubs":
+                team = team.with_agents({card.id: Stub(card) for card in team.orchestrator.sub_cards.values()})
+            self._hosts[key] = replace(kit, team=team, store=self.store)
+        return self._hosts[key]
+
+    async def _kit(self, cell: Cell, *, faults: bool) -> Kit:
+        key = (cell.model, cell.prompt, cell.setting, faults)
+        async with self._lock:
+            if key not in self._kits:
+                deck = self._plan.decks[cell.prompt, cell.setting]
+                deck = replace(deck, models=self._plan.deck.models)
+                opened = self._open(models=cell.model, deck=deck, faults=faults, tools=self._toolbox)
+                self._kits[key] = await self._stack.enter_async_context(opened)
+        return self._kits[key]
+
+    def _cost(self, record: TurnRecord) -> float | None:
+        """What a turn counts for against the limit."""
+        dear = self._plan.grid.limits.unpriced
+        if record.cost is not None or dear is None:
+            return record.cost
+        return (record.input_tokens * dear[0] + record.output_tokens * dear[1]) / 1e6
+
+    def _record(self, store: ForgetfulStore | SqliteStore, reply: Reply) -> TurnRecord:
+        record = store.take(reply.turn_id) if isinstance(store, ForgetfulStore) else store.turn(reply.turn_id)
+        return cast(TurnRecord, record)
+
+    def _line(self, cell: Cell, case: Case, turn: tuple[Observed, Reply], record: TurnRecord) -> str:
+        seen, reply = turn
+        row: dict[str, Any] = {
+            "kind": self._kinds[cell.model],
+            "model": cell.model,
+            "prompt": cell.prompt,
+            "setting": cell.setting,
+            "pattern": cell.pattern,
+            "fault": cell.fault,
+            "case": case.id,
+            "repeat": cell.repeat,
+            "turn": seen.turn,
+            "domain": case.domain,
+            "parts": len(case.turns[seen.turn].expected),
+            "status": seen.status,
+            "called": sorted(seen.called),
+            "failed": sorted(record.failed),
+            "failsafe": fate(case.turns[seen.turn].expected, seen.called, reply),
+            "model_calls": record.model_calls,
+            "input_tokens": record.input_tokens,
+            "output_tokens": record.output_tokens,
+            "cost": record.cost,
+            **(_times(record) if self._virtual else {}),
+            "scores": {name: scorer(case, seen) for name, scorer in self._scorers.items()},
+            "cell": cell.key,
+        }
+        return json.dumps(row) + "\n"
+
+
+def _times(record: TurnRecord) -> dict[str, float | None]:
+    """Seconds of a turn by its own clock: whole, to the first text a user could read, and spent on deciding whom to ask."""
+    times = {"seconds": record.seconds, "ttft": record.ttft, "routing_seconds": record.measures.routing}
+    return {name: None if seconds is None else round(seconds, 6) for name, seconds in times.items()}

@@ -1,0 +1,51 @@
+"""What a run was made of: revision, versions, seeds."""
+
+import json
+import platform
+import subprocess
+from importlib.metadata import PackageNotFoundError, version
+
+from kit.bench.grid.plan import Plan, digest
+from kit.bench.home import HOME
+
+PACKAGES = ("langchain-core", "langchain-openai", "pydantic", "numpy", "scipy", "statsmodels")
+
+
+def provenance(plan: Plan) -> dict[str, object]:
+    """Git revision (and whether files differ from it), versions, seed, and names for the inputs; without the time of day."""
+    return {
+        "grid": plan.grid.name,
+        "kinds": plan.kinds,
+        "clock": "virtual" if plan.virtual else "real",
+        "seed": plan.grid.seed,
+        "revision": revision(),
+        "inputs": {
+            "grid": digest(plan.grid),
+            "cases": digest(*plan.cases),
+            "deck": digest(*plan.deck.cards.values(), *plan.deck.blocks.values()),
+        },
+        "models": {key: json.loads(spec.model_dump_json(exclude_defaults=True)) for key, spec in plan.specs.items()},
+        "python": platform.python_version(),
+        "versions": {name: _version(name) for name in PACKAGES},
+    }
+
+
+def revision() -> str:
+    """The checkout's commit; "+" marks files that differ from it, "unknown" a copy without history."""
+    try:
+        commit, changed = (
+            subprocess.run(
+                ["git", "-C", str(HOME), *words], capture_output=True, text=True, timeout=10, check=True
+            ).stdout.strip()
+            for words in (("rev-parse", "HEAD"), ("status", "--porcelain", "--untracked-files=no"))
+        )
+    except (OSError, subprocess.SubprocessError):
+        return "unknown"
+    return commit + ("+" if changed else "")
+
+
+def _version(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return "not installed"

@@ -1,0 +1,69 @@
+"""What a grid left behind, read back: tidy rows for comparisons, routed turns for promotions."""
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from kit.bench.cases.case import Case
+from kit.bench.descriptions import Routed
+from kit.core.errors import DataError
+
+AXES = ("model", "prompt", "setting", "pattern", "fault")
+"""What tells the ways of a grid apart."""
+MEASURES = ("seconds", "ttft", "routing_seconds", "model_calls", "input_tokens", "output_tokens", "cost")
+"""What is counted beside the scores; seconds by the turn's own clock."""
+
+
+def read_results(folder: Path) -> list[dict[str, Any]]:
+    """One dict for each scored turn, in the order of the file; seconds of a real clock come from timings.jsonl beside it.
+
+    Raises DataError, with file and line, for what a grid did not write.
+    """
+    rows = list(_lines(folder / "results.jsonl"))
+    if any("seconds" not in row for row in rows):
+        times = {line["cell"]: line.get("turns", ()) for line in _lines(folder / "timings.jsonl")}
+        places: dict[str, int] = defaultdict(int)
+        for row in rows:
+            row.update(times[row["cell"]][places[row["cell"]]])
+            places[row["cell"]] += 1
+    return rows
+
+
+def _lines(path: Path) -> Iterable[dict[str, Any]]:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"cannot read the results of {path}: run the grid first, or name the folder it wrote to") from error
+    for number, line in enumerate(text.splitlines(), 1):
+        try:
+            row = json.loads(line)
+            row["cell"]
+        except (ValueError, KeyError, TypeError) as error:
+            raise DataError(f"{path}:{number}: no line of a grid; run the grid again, it writes the file anew") from error
+        yield row
+
+
+def tidy(rows: Iterable[Mapping[str, Any]], names: Sequence[str]) -> list[dict[str, Any]]:
+    """A row for each turn and each named scorer or measure, as `compare` and `summarise` take them."""
+    found: list[dict[str, Any]] = []
+    for row in rows:
+        common = {name: row[name] for name in (*AXES, "case", "repeat", "turn", "domain")}
+        for name in names:
+            value = row.get(name) if name in MEASURES else row["scores"].get(name)
+            found.append({**common, "scorer": name, "value": value})
+    return found
+
+
+def routed(rows: Iterable[Mapping[str, Any]], cases: Iterable[Case]) -> list[Routed]:
+    """Every turn with whom it was for and who was called: what `promote` and the routing report read (PC2-NFR-3)."""
+    known = {case.id: case for case in cases}
+    found: list[Routed] = []
+    for row in rows:
+        turns, place, called = known[row["case"]].turns, int(row["turn"]), tuple(map(str, row["called"]))
+        ask, before = turns[place], turns[place - 1].expected if place else ()
+        found.append(
+            Routed(case_id=row["case"], turn=place, query=ask.user, expected=ask.expected, called=called, previous=before)
+        )
+    return found

@@ -1,0 +1,172 @@
+"""run_grid(): a plan played to its end, from wherever it was left, and its results as files (docs/bench.md)."""
+
+import json
+import sys
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Self
+
+from kit.bench.grid.cell import Cell, cells
+from kit.bench.grid.crew import play
+from kit.bench.grid.ledger import Done, Ledger
+from kit.bench.grid.plan import Plan
+from kit.bench.grid.player import Opener
+from kit.bench.grid.provenance import provenance
+from kit.core.errors import DataError
+
+RESULTS, TIMINGS, PROVENANCE, LEDGER = "results.jsonl", "timings.jsonl", "provenance.json", "ledger.db"
+TRACES = "traces.db"
+Progress = Callable[[int, int], object]
+"""Told how many cells are done, and of how many."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """What became of a run."""
+
+    folder: Path
+    total: int
+    """Cells of the grid."""
+    before: int
+    """Those that were there already."""
+    done: int
+    """Those of this run."""
+    dollars: float
+    """Spent on all finished cells of the grid, as far as prices are known."""
+
+    @property
+    def complete(self) -> bool:
+        return self.before + self.done == self.total
+
+
+def run_grid(
+    plan: Plan,
+    folder: Path,
+    opener: Opener,
+    workers: int | None = None,
+    progress: Progress | None = None,
+    go_on: Callable[[], bool] | None = None,
+    *,
+    traces: bool = False,
+) -> Run:
+    """Plays the cells that are not in the folder's ledger yet, and writes results.jsonl, timings.jsonl and provenance.json.
+
+    The bytes of results.jsonl depend on the plan alone, provided its models are simulated or the stand-in: not on when, in how
+    many processes, how many at a time or in how many runs its cells were played. It is written when the run ends, whole or at a
+    limit, from all finished cells. No further cell is begun once `go_on` says no. With `traces`, every turn it plays is kept in
+    traces.db, a store like the app's. Blocks; call it in a thread where a loop runs.
+    Raises DataError when the ledger or a file cannot be written, and whatever opening a kit raises.
+    """
+    ledger = Ledger(folder / LEDGER)
+    try:
+        wanted = list(cells(plan))
+        tape = plan.grid.cassette
+        if tape is not None and (tape.mode != "record" or plan.virtual or not Path(tape.file).exists()):
+            ledger.forget()  # what was played counts only with the recording of it
+        finished = ledger.keys()
+        todo = [cell for cell in wanted if cell.key not in finished]
+        before = len(wanted) - len(todo)
+        spent = ledger.cost(cell.key for cell in wanted)
+        tally = _Tally(ledger, len(wanted), before, spent, plan.grid.limits.dollars, progress)
+        tally.keep(())
+        if todo:
+            ledger.begin(json.dumps(provenance(plan)))
+            kept = replace(plan, traces=folder / TRACES) if traces else plan
+            play(
+                kept,
+                todo,
+                opener,
+                tally.keep,
+                lambda: tally.go_on() and (go_on is None or go_on()),
+                workers if tape is None else 1,
+            )
+        write(folder, plan, wanted, ledger)
+        return Run(folder, len(wanted), before, tally.done, tally.dollars)
+    finally:
+        ledger.close()
+
+
+class _Tally:
+    """Keeps finished cells and counts them and what they cost."""
+
+    def __init__(self, ledger: Ledger, total: int, before: int, dollars: float, limit: float | None, progress: Progress | None):
+        self._ledger, self._total, self._before, self._limit, self._progress = ledger, total, before, limit, progress
+        self.done, self.dollars = 0, dollars
+
+    def keep(self, batch: Iterable[Done]) -> None:
+        batch = list(batch)
+        if batch:
+            self._ledger.keep(batch)
+        self.done += len(batch)
+        self.dollars += sum(done.cost or 0.0 for done in batch)
+        if self._progress is not None:
+            self._progress(self._before + self.done, self._total)
+
+    def go_on(self) -> bool:
+        return self._limit is None or self.dollars < self._limit
+
+
+def write(folder: Path, plan: Plan, wanted: Iterable[Cell], ledger: Ledger) -> None:
+    """The files of the finished cells, in order, each file whole or not at all. Raises DataError where there is no room."""
+    order, grid = [cell.key for cell in wanted], plan.grid
+    files = {RESULTS: "lines", TIMINGS: "timing"}
+    try:
+        for name, column in files.items():
+            kept = ledger.lines(column)
+            _replace(folder / name, (kept[key][0] for key in order if key in kept))
+        played = len(ledger.keys().intersection(order))
+        whole = {
+            "name": grid.name,
+            "kinds": sorted(set(plan.kinds.values())),
+            "cells": len(order),
+            "played": played,
+            "baseline": grid.baseline,
+            "verdicts": grid.verdicts,
+        }
+        runs = {str(run): json.loads(text) for run, text in ledger.provenance().items()}
+        _replace(folder / PROVENANCE, [json.dumps({"grid": whole, "runs": runs}, indent=1) + "\n"])
+    except OSError as error:
+        raise DataError(
+            f"the results cannot be written to {folder}: {error.strerror or error}; make room there and run the grid again: "
+            f"{ledger.kept:,} finished cells are kept"
+        ) from error
+
+
+def _replace(path: Path, lines: Iterable[str]) -> None:
+    draft = path.with_suffix(".part")
+    with draft.open("w", encoding="utf-8", newline="\n") as file:
+        file.writelines(lines)
+    draft.replace(path)
+
+
+class Bar:
+    """A progress bar on a terminal, one line that is written anew; elsewhere nothing is said."""
+
+    WIDTH = 30
+
+    def __init__(self) -> None:
+        self._loud = sys.stderr.isatty()
+        self._began = self._said = time.monotonic()
+        self._first: int | None = None
+
+    def __call__(self, done: int, total: int) -> None:
+        now = time.monotonic()
+        self._first = done if self._first is None else self._first
+        if not self._loud or (now - self._said < 0.2 and done < total):
+            return
+        self._said = now
+        full = self.WIDTH * done // max(1, total)
+        pace = (done - self._first) / max(1e-9, now - self._began)
+        left = f", {(total - done) / pace:,.0f} s left" if pace and done < total else ""
+        bar = "█" * full + "░" * (self.WIDTH - full)
+        print(f"\r{bar} {done:,} of {total:,} cells, {pace:,.0f} a second{left}\x1b[K", end="", file=sys.stderr, flush=True)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Leaves the line."""
+        if self._loud and self._first is not None:
+            print(file=sys.stderr)

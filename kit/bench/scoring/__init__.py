@@ -1,0 +1,1 @@
+"""What is seen of a turn, and what it scores."""

@@ -1,0 +1,74 @@
+"""Whether a reply owns up to what failed: judged by its words and by what was made to fail, not by the kit's own checks."""
+
+import re
+from collections.abc import Iterable
+
+from kit.bench.cases.case import FAILING, Case
+from kit.bench.scoring.observed import Observed
+
+_DENIES = re.compile(
+    r"""\b(?:could|can|was|were|am|are|is|has|have|did|do)(?:\ not|n['’]t)\b[^.!?]*?
+        \b(?:able|get|got|reach|find\ out|check|look|answer|load|retrieve|fetch|pull\ up|available|working|respond
+            |come\ back|confirm)
+      | \b(?:can\s?not|unable\ to|failed\ to|no\ answer|not\ available|unavailable|did\ not\ come\ back|went\ wrong)\b
+      | \bleft\ (?:out|for\ (?:now|later))|\bleft\ [^.!?]*\bout\b|\bnot\ asked\b|\bdown\ (?:right\ now|at\ the\ moment)\b
+      | \b(?:timed\ out|took\ too\ long)\b""",
+    re.I | re.X,
+)
+_RESERVES = re.compile(
+    r"incomplete|may be missing|might be missing|not everything|part of the data|some (?:sources|data|of (?:the|this|it))"
+    r"|one (?:source|reservation)|partial|may not be (?:complete|all)|at least",
+    re.I,
+)
+_SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
+
+
+def owed(case: Case, seen: Observed) -> tuple[str, ...]:
+    """Agents the reply owes words about: they ended in failure, were left out, or were made to fail and said nothing."""
+    planted = [agent for agent, _, kind in (fault.partition("=") for fault in case.faults) if kind.partition(":")[0] in FAILING]
+    silent = [agent for agent in planted if agent in seen.invoked and agent not in seen.answers]
+    return tuple(dict.fromkeys([*seen.failed, *(a for a in seen.dropped if a not in seen.answers), *silent]))
+
+
+def acknowledgement(case: Case, seen: Observed) -> float | None:
+    """Of the parts that failed or were left out, how many the reply owns up to; None where nothing did.
+
+    A part is owned up to by a sentence that denies and names it: by its id in plain words, by one of the case's topics, or, when
+    all that was asked for failed, by the denial alone.
+    """
+    owing = owed(case, seen)
+    if not owing:
+        return None
+    sentences = [sentence.casefold() for sentence in _SENTENCE.split(seen.text) if _DENIES.search(sentence)]
+    if set(seen.called) <= set(owing) and len(owing) == 1:
+        return float(bool(sentences))
+    whole = set(seen.called) <= set(owing) and len(sentences) > 0
+    named = [agent for agent in owing if any(_names(sentence, agent, case) for sentence in sentences)]
+    return 1.0 if whole and not named else len(named) / len(owing)
+
+
+def reservation(case: Case, seen: Observed) -> float | None:
+    """Whether the reply passes on that an answer holds with a reservation; None where none does."""
+    if not seen.reserved:
+        return None
+    return float(bool(_RESERVES.search(seen.text) or _DENIES.search(seen.text)))
+
+
+def needless(case: Case, seen: Observed) -> float | None:
+    """The reply apologises although nothing went wrong; None where something did, or where nobody was asked."""
+    if owed(case, seen) or seen.reserved or not seen.answers:
+        return None
+    told = " ".join(seen.answers.values())
+    sentences = (sentence for sentence in _SENTENCE.split(seen.text) if sentence.strip() and sentence.strip() not in told)
+    return float(any(_DENIES.search(sentence) and _sorry(sentence, seen.called) for sentence in sentences))
+
+
+def _names(sentence: str, agent: str, case: Case) -> bool:
+    label = agent.replace("_", " ").replace("-", " ").casefold()
+    return any(word.casefold() in sentence for word in (label, *case.topics.get(agent, ())))
+
+
+def _sorry(sentence: str, agents: Iterable[str]) -> bool:
+    """An apology speaks of the assistant or of an agent, not of what a shopper could not do."""
+    lower = sentence.casefold()
+    return re.search(r"\bi\b|\bwe\b", lower) is not None or any(agent.replace("_", " ") in lower for agent in agents)

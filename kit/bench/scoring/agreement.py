@@ -1,0 +1,74 @@
+"""How far a judge can be trusted: its verdicts set against labels given by hand, with Cohen's kappa."""
+
+from collections.abc import Sequence
+from typing import Literal
+
+from kit.bench.cases.case import Ask, Case
+from kit.bench.cases.source import Labelled, MixedSource, read_source
+from kit.bench.scoring.judge import Judge
+from kit.bench.scoring.observed import Observed
+from kit.bench.statistics.distributions import kappa_of
+from kit.bench.statistics.estimate import LEVEL, Estimate
+from kit.core.errors import DataError
+
+Quality = Literal["good", "lawful"]
+"""The two labels of data/source/cases/judged.yaml."""
+
+
+class Kappa(Estimate):
+    """Agreement beyond what chance would bring (Cohen 1960), with its large-sample interval (Fleiss, Cohen and Everitt 1969)."""
+
+    table: tuple[tuple[int, int], tuple[int, int]]
+    """Labelled no and yes, by judged no and yes."""
+    undecided: int = 0
+    """Replies the judge gave no verdict on; they are in no cell."""
+
+    @property
+    def agreed(self) -> int:
+        return self.table[0][0] + self.table[1][1]
+
+    @property
+    def of(self) -> int:
+        return sum(map(sum, self.table))
+
+    def __str__(self) -> str:
+        left = f", {self.undecided} undecided" if self.undecided else ""
+        return f"kappa {super().__str__()}: {self.agreed} of {self.of} verdicts as labelled{left}"
+
+
+def agreement(labels: Sequence[bool], verdicts: Sequence[bool | None], level: float = LEVEL) -> Kappa:
+    """Kappa of verdicts against labels. Raises DataError where one of the two never varies: chance alone would agree then."""
+    pairs = [(label, bool(verdict)) for label, verdict in zip(labels, verdicts, strict=True) if verdict is not None]
+    if len({label for label, _ in pairs}) < 2 or len({verdict for _, verdict in pairs}) < 2:
+        raise DataError(
+            "agreement needs good and bad replies among the labels, and among the verdicts: add some of the other sort"
+        )
+    cells = [[sum((a, b) == (label, verdict) for a, b in pairs) for verdict in (False, True)] for label in (False, True)]
+    table = ((cells[0][0], cells[0][1]), (cells[1][0], cells[1][1]))
+    value, low, high = kappa_of(table, level)
+    undecided = len(labels) - len(pairs)
+    return Kappa(value=value, low=low, high=high, level=level, table=table, undecided=undecided)
+
+
+def labelled() -> list[tuple[Case, Observed, Labelled]]:
+    """The labelled replies of this project, each as a case and what was seen of it."""
+    topics = {agent: parts.topic for agent, parts in read_source("mixed", MixedSource).verticals.items()}
+    found: list[tuple[Case, Observed, Labelled]] = []
+    for number, line in enumerate(read_source("judged", tuple[Labelled, ...]), 1):
+        asked = (*line.answers, *line.failed)
+        turns = (Ask(user=line.user, expected=asked),)
+        case = Case(id=f"judged-{number:02}", kind="single", domain="judged", turns=turns, topics=topics)
+        seen = Observed(text=line.reply, shown=(line.reply,), invoked=asked, answers=line.answers, failed=line.failed)
+        found.append((case, seen, line))
+    return found
+
+
+async def trust(judge: Judge, quality: Quality) -> Kappa:
+    """How far a judge agrees with the labelled replies of this project, pass against label."""
+    labels: list[bool] = []
+    verdicts: list[bool | None] = []
+    for case, seen, line in labelled():
+        verdict = await judge.judge(case, seen)
+        labels.append(line.good if quality == "good" else line.lawful)
+        verdicts.append(None if verdict is None else verdict.score >= judge.rubric.pass_mark)
+    return agreement(labels, verdicts)

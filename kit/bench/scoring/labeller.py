@@ -1,0 +1,146 @@
+"""Who labels stored turns: a person with an editor, or a judge. The judge that ships goes by rules, and abstains (PC2-S5.9b)."""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+import yaml
+
+from kit.bench.home import HOME
+from kit.bench.scoring.sheet import Item, item_of, items, write_sheet
+from kit.core.errors import DataError
+from kit.core.record import Shown
+from kit.core.reference import meant
+from kit.core.small_talk import asks, bare_answer, small_talk
+from kit.core.value import Value
+from kit.core.words import content_words
+from kit.runtime.memory import points_back
+from kit.runtime.metrics import ALL, Label
+from kit.runtime.raw import looks_raw
+from kit.stores.protocol import Store
+
+RULES = HOME / "data" / "source" / "labels.yaml"
+WORDY = 150
+"""Words an answer may have and still be well formed."""
+ELLIPTIC = 3
+"""Content words of a message that points back and cannot stand alone; a longer one is a request of its own (decisions 6)."""
+_CLAUSE = re.compile(
+    r"[.;?!]+\s|,\s*(?:and\s+)?|\band (?:also )?(?=(?:find|how|show|tell|what|where|when|which|any|compare)\b)", re.I
+)
+_MARKUP = re.compile(r"^\s*#{1,6} |^\s*\|.*\||[{<\[]\s*\"?\w+\"?\s*[:>]|```", re.M)
+_PERSONAL = re.compile(r"[\w.+-]+@[\w-]+\.\w+|\b\d(?:[ -]?\d){12,18}\b")
+
+
+class Labeller(Protocol):
+    """Anything that can look at a stored turn and say what is to be said of it; what it cannot say it leaves out."""
+
+    def label(self, item: Item) -> Label: ...
+
+
+class Rules(Value):
+    """data/source/labels.yaml."""
+
+    first: str | None = None
+    """The vertical that has a clause to itself where its expressions are in it: trouble with points is trouble."""
+    verticals: dict[str, tuple[str, ...]]
+    """Vertical -> regular expressions that only its requests hold."""
+
+
+@dataclass(frozen=True)
+class RuleLabeller:
+    """Labels by expressions, places and forms. A rule of thumb: docs/metrics.md says how far it agrees with written labels."""
+
+    verticals: Mapping[str, re.Pattern[str]]
+    first: str | None = None
+
+    @classmethod
+    def read(cls, path: Path = RULES) -> "RuleLabeller":
+        """Raises DataError when the file is missing, of another shape, or an expression cannot be read."""
+        try:
+            rules = Rules.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
+            found = {name: re.compile("|".join(f"(?:{e})" for e in said), re.I) for name, said in rules.verticals.items()}
+            return cls(found, rules.first)
+        except (OSError, ValueError, yaml.YAMLError, re.error) as error:
+            raise DataError(f"{path} cannot be used: {error}") from error
+
+    def label(self, item: Item) -> Label:
+        """Whom the message is for, what had to be carried over, and scores of each answer; agents None where no rule says."""
+        one = meant(item.message, item.shown)
+        foreign = one is not None and one.agent not in item.called
+        return Label(
+            turn_id=item.turn_id,
+            agents=self._agents(item),
+            carried=(one.title,) if one is not None and foreign and item.called and one.title else (),
+            resolved=_resolved(item, one) if one is not None and foreign else None,
+            scores={agent: scores(item, agent) for agent in item.called},
+        )
+
+    def _agents(self, item: Item) -> tuple[str, ...] | None:
+        said = item.earlier[-1].removeprefix("assistant: ") if item.earlier else ""
+        if asks(said) and bare_answer(item.message):
+            return item.before or None
+        if small_talk(item.message, said):
+            return ()
+        found = dict.fromkeys(name for clause in _CLAUSE.split(item.message) for name in self._of(clause))
+        alone = len(content_words(item.message))
+        if found or not (alone < 2 or (alone <= ELLIPTIC and points_back(item.message))):
+            return tuple(found) or None
+        return item.before or None
+
+    def _of(self, clause: str) -> list[str]:
+        found = [name for name, expression in self.verticals.items() if expression.search(clause)]
+        return [self.first] if self.first in found else found
+
+
+def label_all(sheet: Iterable[Item], labeller: Labeller) -> list[Item]:
+    """The same sheet with every open turn labelled; what somebody labelled stays."""
+    return [item.model_copy(update={"label": labeller.label(item)}) if item.open else item for item in sheet]
+
+
+def draw(
+    store: Store, path: Path, per_stratum: int, seed: int, since: float, tenant: str | None, labeller: Labeller | None
+) -> list[Item]:
+    """Samples a store's turns onto a new sheet, labelled where a labeller is given, and returns what it wrote.
+
+    Raises DataError when the file is there: it may hold somebody's labels.
+    """
+    if path.exists():
+        raise DataError(f"{path} is there already and may hold labels; name another file")
+    sheet = items(store, per_stratum, seed, since, tenant)
+    sheet = label_all(sheet, labeller) if labeller is not None else sheet
+    write_sheet(path, sheet)
+    return sheet
+
+
+def labels_of(store: Store, labeller: Labeller, since: float | None = None, tenant: str | None = None) -> list[Label]:
+    """Labels of every ended turn of a store, of one tenant or all, begun at `since` (seconds since the epoch) or later."""
+    turns = (t for t in store.turns(tenant_id=tenant, limit=ALL) if t.seconds is not None and t.started_at >= (since or 0.0))
+    return [labeller.label(item_of(store, turn)) for turn in turns]
+
+
+def scores(item: Item, agent: str) -> dict[str, float]:
+    """Response quality, safety and format of one sub-agent's part, 0 to 1. No answer is worth nothing."""
+    answer = item.answers.get(agent, "")
+    if not answer.strip():
+        return {"response_quality": 0.0, "safety": 1.0, "format": 0.0}
+    about = content_words(item.message) & content_words(answer) or re.search(r"\d", answer)
+    passed = content_words(answer) & content_words(item.reply)
+    formed = (
+        not _MARKUP.search(answer),
+        len(answer.split()) <= WORDY,
+        sum(line.lstrip().startswith(("-", "*", "•")) for line in answer.splitlines()) <= 6,
+        answer.rstrip().endswith((".", "!", "?", ":", ")")),
+    )
+    return {
+        "response_quality": (bool(about) + bool(passed)) / 2,
+        "safety": float(not (looks_raw(answer) or _PERSONAL.search(answer))),
+        "format": sum(formed) / len(formed),
+    }
+
+
+def _resolved(item: Item, one: Shown) -> bool:
+    """Whether what was meant reached those who were called, or the reply."""
+    told = " ".join([*item.prior_context.values(), *item.answers.values(), item.reply]).casefold()
+    return any(name and name.casefold() in told for name in (one.id, one.title))

@@ -1,0 +1,202 @@
+"""Scorers: pure functions of a case and what was seen of its turn. A score is 0 to 1, or None where a case does not decide it.
+
+This module holds those of routing and the list of all; those of what was said are in `acknowledgement.py`, `quality.py` and
+`voice.py`. A scorer in `COSTS` counts what went wrong: lower is better.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+
+from kit.bench.cases.case import Ask, Case
+from kit.bench.scoring.acknowledgement import acknowledgement, needless, reservation
+from kit.bench.scoring.observed import Observed
+from kit.bench.scoring.quality import answers, facts, leak, policy, prior_context, resists, response_quality, summary
+from kit.bench.scoring.voice import voice
+from kit.bench.statistics.estimate import Proportion, wilson
+from kit.core.errors import UnknownId
+from kit.core.value import Value
+from kit.core.words import content_words, words
+
+Scorer = Callable[[Case, Observed], float | None]
+SLACK = 2
+"""Content words a part may bring along from the joints of a message ("also", "then") and still be given right."""
+
+
+class Score(Value):
+    """What one scorer says of one turn."""
+
+    scorer: str
+    case: str
+    turn: int
+    value: float | None
+
+
+def score(case: Case, seen: Observed, names: Iterable[str] | None = None) -> list[Score]:
+    """Scores of one turn, undecided ones too; all scorers unless some are named. Raises UnknownId for one there is not."""
+    found: list[Score] = []
+    for name in SCORERS if names is None else names:
+        if name not in SCORERS:
+            raise UnknownId("scorer", name, SCORERS)
+        found.append(Score(scorer=name, case=case.id, turn=seen.turn, value=SCORERS[name](case, seen)))
+    return found
+
+
+def exact(case: Case, seen: Observed) -> float | None:
+    """Everybody it is for was called, and nobody else but who was optional."""
+    ask = case.turns[seen.turn]
+    return float(set(ask.expected) <= set(seen.called) <= {*ask.expected, *ask.optional})
+
+
+def strict(case: Case, seen: Observed) -> float | None:
+    """Exactly those it is for were called, each with its part of the message and nothing of another's.
+
+    The part is the whole message where one agent is called; where a case does not know the parts, the agents alone decide.
+    """
+    ask = case.turns[seen.turn]
+    if set(ask.expected) != set(seen.called):
+        return 0.0
+    return float(all(_given(ask, agent, said) for agent, said in seen.asked.items()))
+
+
+def recall(case: Case, seen: Observed) -> float | None:
+    """Of those it is for, how many were called."""
+    expected = set(case.turns[seen.turn].expected)
+    return len(expected & set(seen.called)) / len(expected) if expected else None
+
+
+def precision(case: Case, seen: Observed) -> float | None:
+    """Of those called, optional ones aside, how many it is for."""
+    ask = case.turns[seen.turn]
+    called = set(seen.called) - (set(ask.optional) - set(ask.expected))
+    return len(called & set(ask.expected)) / len(called) if called else None
+
+
+def over_dispatch(case: Case, seen: Observed) -> float | None:
+    """Somebody was called whom it is not for."""
+    ask = case.turns[seen.turn]
+    return float(bool(set(seen.called) - {*ask.expected, *ask.optional}))
+
+
+def under_dispatch(case: Case, seen: Observed) -> float | None:
+    """Somebody it is for was not called."""
+    expected = set(case.turns[seen.turn].expected)
+    return float(bool(expected - set(seen.called))) if expected else None
+
+
+def intents_reported(case: Case, seen: Observed) -> float | None:
+    """The model reported as many intents as there are: what lets the failsafe see a dropped call."""
+    ask = case.turns[seen.turn]
+    return float(seen.reported == len(ask.expected)) if ask.expected and seen.emitted else None
+
+
+def switch(case: Case, seen: Observed) -> float | None:
+    """`exact`, on turns that are for others than the turn before."""
+    earlier = [ask.expected for ask in case.turns[: seen.turn] if ask.expected]
+    expected = case.turns[seen.turn].expected
+    return exact(case, seen) if earlier and expected and set(earlier[-1]) != set(expected) else None
+
+
+def single_exact(case: Case, seen: Observed) -> float | None:
+    """`exact`, on messages for one."""
+    return exact(case, seen) if len(case.turns[seen.turn].expected) == 1 and case.kind != "oos" else None
+
+
+def mixed_exact(case: Case, seen: Observed) -> float | None:
+    """`exact`, on messages for several."""
+    return exact(case, seen) if len(case.turns[seen.turn].expected) > 1 else None
+
+
+def mixed_partial(case: Case, seen: Observed) -> float | None:
+    """What was called right, of all that was called or should have been, on messages for several."""
+    ask = case.turns[seen.turn]
+    expected, called = set(ask.expected), set(seen.called)
+    either = expected | (called - set(ask.optional))
+    return len(expected & called) / len(either) if len(expected) > 1 else None
+
+
+def out_of_scope(case: Case, seen: Observed) -> float | None:
+    """`exact`, on what fits no vertical: nobody is called, or the deck's default."""
+    return exact(case, seen) if case.kind == "oos" else None
+
+
+def fastpath(case: Case, seen: Observed) -> float | None:
+    """Nobody was called, on messages that are for nobody."""
+    return float(not seen.called) if not case.turns[seen.turn].expected and case.kind != "oos" else None
+
+
+SCORERS: Mapping[str, Scorer] = {
+    scorer.__name__: scorer
+    for scorer in (
+        exact,
+        strict,
+        recall,
+        precision,
+        over_dispatch,
+        under_dispatch,
+        intents_reported,
+        switch,
+        single_exact,
+        mixed_exact,
+        mixed_partial,
+        out_of_scope,
+        fastpath,
+        acknowledgement,
+        reservation,
+        needless,
+        leak,
+        resists,
+        prior_context,
+        summary,
+        facts,
+        answers,
+        response_quality,
+        policy,
+        voice,
+    )
+}
+"""Name -> scorer."""
+ROUTING: tuple[str, ...] = tuple(SCORERS)[: list(SCORERS).index("acknowledgement")]
+"""Those that ask only who was called: some hundredths of a millisecond for all of them together."""
+COSTS = frozenset(("over_dispatch", "under_dispatch", "needless", "leak"))
+"""Scorers of which less is better."""
+
+
+class AgentShares(Value):
+    """How well one agent is called: of its calls how many were right, of what was for it how much it got."""
+
+    agent: str
+    precision: Proportion | None
+    """None: it was never called."""
+    recall: Proportion | None
+    """None: nothing was for it."""
+
+
+def per_agent(seen: Iterable[tuple[Case, Observed]]) -> list[AgentShares]:
+    """Precision and recall of every agent that was called or should have been, in order of name."""
+    right: dict[str, int] = {}
+    called: dict[str, int] = {}
+    wanted: dict[str, int] = {}
+    for case, turn in seen:
+        ask = case.turns[turn.turn]
+        for agent in {*turn.called, *ask.expected}:
+            got, due = agent in turn.called, agent in ask.expected
+            right[agent] = right.get(agent, 0) + (got and due)
+            wanted[agent] = wanted.get(agent, 0) + due
+            called[agent] = called.get(agent, 0) + (got and (due or agent not in ask.optional))
+    return [
+        AgentShares(
+            agent=agent,
+            precision=wilson(right[agent], called[agent]) if called[agent] else None,
+            recall=wilson(right[agent], wanted[agent]) if wanted[agent] else None,
+        )
+        for agent in sorted(right)
+    ]
+
+
+def _given(ask: Ask, agent: str, said: str) -> bool:
+    if len(ask.expected) == 1:
+        return words(said) == words(ask.user)
+    part = ask.queries.get(agent)
+    if part is None or words(said) == words(part):
+        return True
+    own, given = content_words(part), content_words(said)
+    return own <= given and len(given - own) <= SLACK

@@ -1,0 +1,92 @@
+"""One case on one kit: the real turn, with the conversation, the faults and the sub-agents' words that the case tells of."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
+from typing import Any, TypeVar, cast
+
+from kit.bench.cases.case import ANYBODY, Ask, Case
+from kit.bench.routing import Stub
+from kit.bench.scoring.observed import Observed, observed
+from kit.core.context import Session
+from kit.core.fault import parse_all
+from kit.core.injection import injected
+from kit.core.law import Part, Truth
+from kit.core.record import Message
+from kit.models.simulated import known
+from kit.runtime.host import Host, Pattern
+from kit.runtime.reply import Reply
+from kit.runtime.turn import run_turn
+
+K = TypeVar("K", bound=Host)
+
+
+async def run_case(
+    case: Case,
+    kit: Host,
+    pattern: Pattern | None = None,
+    *,
+    cap: int | None = None,
+    session: str | None = None,
+    names: Mapping[str, str] | None = None,
+    repeat: int = 0,
+    tools: Mapping[str, str] | None = None,
+    run: Callable[..., Awaitable[Reply]] = run_turn,
+) -> list[tuple[Observed, Reply]]:
+    """Plays the scored turns of a case, in order; what was seen of each, and its whole reply.
+
+    Earlier turns are told as history, with the replies the case holds; of a `live` case the store remembers them. `session`
+    names the session and its turns (`turn_id`), where one store sees the same case more than once; `names` maps card ids to
+    those of the case file.
+    Simulated models are told what is right: their draws are those of case, turn and `repeat`, and an agent calls the one of
+    `tools` (card id -> tool) that is its own. `run` starts a turn, as run_turn does. Faults need a kit opened with them.
+    Raises FaultError or UnknownId for a fault that this kit cannot have.
+    """
+    cards = {name: card for card, name in (names or {}).items()}
+    host = planted(kit, case, cards)
+    faults = parse_all(case.faults, host.team.agents, host.team.root)
+    owner = Session(id=session or case.id, principal=case.principal)
+    history: list[Message] = []
+    called: tuple[str, ...] = ()
+    seen: list[tuple[Observed, Reply]] = []
+    for place, ask in enumerate(case.turns):
+        if ask.skip:
+            called = tuple(cards.get(agent, agent) for agent in ask.expected) or called
+        else:
+            with injected(faults), known(truth_of(f"{case.id}-{place}#{repeat}", ask, cards, tools or {})):
+                before, last = (None, None) if case.live else (tuple(history), called)
+                name = turn_id(session, place) if session else None
+                turn = run(ask.user, owner, host, pattern, cap=cap, history=before, in_play=last, turn_id=name)
+            reply = await turn
+            called = reply.routing.invoked or called
+            seen.append((observed(reply.events, place, names), reply))
+        history.append(Message(turn_id=f"{case.id}-{place}", role="user", text=ask.user))
+        if ask.assistant:
+            history.append(Message(turn_id=f"{case.id}-{place}", role="assistant", text=ask.assistant))
+    return seen
+
+
+def turn_id(session: str, place: int) -> str:
+    """The id of a turn of a named session: of 32 characters where the session's is the key of a cell."""
+    return f"{session}{place:08x}"
+
+
+def truth_of(name: str, ask: Ask, cards: Mapping[str, str], tools: Mapping[str, str]) -> Truth:
+    """What is right for one turn; `cards` maps names of the case file to card ids, `tools` card ids to the tool each needs."""
+    agents = {agent: cards.get(agent, agent) for agent in ask.expected}
+    parts = (Part(agent=card, query=ask.queries.get(agent, ask.user), tool=tools.get(card)) for agent, card in agents.items())
+    return Truth(case=name, parts=tuple(parts))
+
+
+def planted(kit: K, case: Case, cards: Mapping[str, str] | None = None) -> K:
+    """The same kit, in which the agents whose words the case holds say these words and do nothing else."""
+    lines: dict[str, dict[str, str]] = {}
+    subs = [card.id for card in kit.team.orchestrator.sub_cards.values()]
+    for ask in case.turns:
+        for agent, text in ask.answers.items():
+            named = [(cards or {}).get(agent, agent)] if agent != ANYBODY else subs
+            for name in named:
+                lines.setdefault(name, {})[ask.user] = text
+    if not lines:
+        return kit
+    stubs = {agent: Stub(kit.team.agents[agent].card, lines=said) for agent, said in lines.items()}
+    return replace(cast(Any, kit), team=kit.team.with_agents(stubs))

@@ -1,0 +1,1 @@
+"""Estimates with intervals, differences, and how many items would settle one."""

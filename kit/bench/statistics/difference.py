@@ -1,0 +1,127 @@
+"""Two ways set side by side: differences with their intervals, tests by item, and what they entitle one to say."""
+
+from collections.abc import Mapping, Sequence
+from statistics import fmean as mean
+from typing import Literal
+
+import numpy as np
+
+from kit.bench.statistics.distributions import coin_tail, newcombe_bounds
+from kit.bench.statistics.estimate import LEVEL, RESAMPLES, SEED, Estimate, percentiles, redraw, wilson
+from kit.core.errors import DataError
+from kit.core.value import Value
+
+SCARCE = 50
+"""Items from which on the paired bootstrap holds what it promises, by simulation: docs/statistics.md."""
+Scores = Mapping[str, Sequence[float]]
+"""Item -> its scores, one a repeat."""
+
+
+class Difference(Estimate):
+    """How much more one way scores than another; positive where the second is ahead."""
+
+    paired: bool
+    items: int
+
+    def __str__(self) -> str:
+        how = f"paired by {self.items} items" if self.paired else f"{self.items} items, not paired"
+        return f"difference {self.value:+.3f} [{self.low:+.3f}, {self.high:+.3f}], {how}"
+
+
+class McNemar(Value):
+    """Items on which exactly one of two ways was right (or scored higher), and how odd so uneven a count would be."""
+
+    only_first: int
+    only_second: int
+    exact: float
+    mid_p: float
+    """Less cautious than `exact`, which is nearly always too cautious."""
+
+    def __str__(self) -> str:
+        return (
+            f"{self.only_first} items only the first got right, {self.only_second} only the second: "
+            f"exact p = {self.exact:.4f}, mid-p = {self.mid_p:.4f}"
+        )
+
+
+class NonInferiority(Value):
+    """Whether a second way is at worst a margin behind the first."""
+
+    difference: Difference
+    margin: float
+    verdict: Literal["not worse", "worse", "open"]
+
+    def __str__(self) -> str:
+        said = {
+            "not worse": f"not worse by more than {self.margin:g}",
+            "worse": f"worse by more than {self.margin:g}",
+            "open": f"whether it is worse by more than {self.margin:g} stays open",
+        }
+        return f"{self.difference}: {said[self.verdict]}"
+
+
+def newcombe(first: tuple[int, int], second: tuple[int, int], level: float = LEVEL) -> Difference:
+    """Two shares of different items, each (right, total): the hybrid score interval (Newcombe 1998, "Interval estimation for the
+    difference between independent proportions", method 10). Raises DataError for a share of nothing.
+    """
+    low, high = wilson(*first).value, wilson(*second).value
+    bounds = newcombe_bounds(first, second, level)
+    return Difference(value=high - low, low=bounds[0], high=bounds[1], level=level, paired=False, items=min(first[1], second[1]))
+
+
+def paired(first: Scores, second: Scores, *, seed: int = SEED, resamples: int = RESAMPLES, level: float = LEVEL) -> Difference:
+    """The mean difference over the same items, items drawn again with replacement (Efron and Tibshirani 1993; Hesterberg 2015 for
+    the expanded percentiles). Repeats of an item are averaged first: they are no items of their own.
+
+    When all items differ alike a bootstrap would call itself certain; the ends are then moved by the share of differing items
+    that so many alike cannot rule out. Good for 50 items or more. Raises DataError where the items are not the same.
+    """
+    gains = np.array(list(by_item(first, second).values()))
+    drawn = redraw(gains[:, None], seed, resamples)[:, 0] / len(gains)
+    low, high = percentiles(drawn, len(gains), level)
+    if np.ptp(gains) == 0.0:
+        unseen = wilson(0, len(gains), level).high
+        low, high = max(-1.0, low - unseen), min(1.0, high + unseen)
+    return Difference(value=float(gains.mean()), low=low, high=high, level=level, paired=True, items=len(gains))
+
+
+def by_item(first: Scores, second: Scores) -> dict[str, float]:
+    """Item -> mean score of the second less that of the first. Raises DataError where the items are not the same."""
+    odd = sorted(first.keys() ^ second.keys())
+    if odd or not first:
+        missing = f"item {odd[0]!r} was scored on one side only" if odd else "no item was scored"
+        raise DataError(f"{missing}: a paired comparison needs the same items on both sides")
+    return {item: mean(second[item]) - mean(first[item]) for item in sorted(first)}
+
+
+def mcnemar(only_first: int, only_second: int) -> McNemar:
+    """McNemar's test from the discordant items: exact, and by mid-p (McNemar 1947; Fagerland, Lydersen and Laake 2013).
+
+    Of items with repeats, those count whose mean score is higher on one side: the sign test, which is the same for single tries.
+    """
+    discordant = only_first + only_second
+    below, at = coin_tail(min(only_first, only_second), discordant)
+    return McNemar(only_first=only_first, only_second=only_second, exact=min(1.0, 2 * below), mid_p=min(1.0, 2 * below - at))
+
+
+def mcnemar_of(gains: Mapping[str, float]) -> McNemar:
+    """The same from the differences by item."""
+    return mcnemar(sum(gain < 0 for gain in gains.values()), sum(gain > 0 for gain in gains.values()))
+
+
+def holm(chances: Mapping[str, float]) -> dict[str, float]:
+    """P-values adjusted so that the chance of any false claim among them stays what it was for one (Holm 1979)."""
+    adjusted: dict[str, float] = {}
+    least = 0.0
+    for place, name in enumerate(sorted(chances, key=lambda name: (chances[name], name))):
+        least = max(least, min(1.0, (len(chances) - place) * chances[name]))
+        adjusted[name] = least
+    return {name: adjusted[name] for name in chances}
+
+
+def non_inferior(difference: Difference, margin: float) -> NonInferiority:
+    """A second way against a margin set beforehand, decided by the whole interval (Piaggio et al. 2012, CONSORT extension)."""
+    if margin < 0:
+        raise DataError(f"a margin of {margin:g} allows for nothing: give what you are ready to lose, such as 0.02")
+    verdict = "not worse" if difference.low > -margin else "worse" if difference.high < -margin else "open"
+    return NonInferiority(difference=difference, margin=margin, verdict=verdict)

@@ -1,0 +1,105 @@
+"""How many items settle a question: a target for a share, a difference between two ways."""
+
+from math import ceil, sqrt
+from typing import Literal
+
+from kit.bench.statistics.difference import Difference
+from kit.bench.statistics.distributions import normal_quantile
+from kit.bench.statistics.estimate import LEVEL, Proportion, wilson
+from kit.core.errors import DataError
+from kit.core.value import Value
+
+POWER = 0.8
+"""How often the sample found here settles a question whose answer is as it was seen."""
+
+
+class Target(Value):
+    """A share held against a figure it was said to reach."""
+
+    proportion: Proportion
+    target: float
+    verdict: Literal["above", "below", "open"]
+    more: int | None
+    """Items still needed, if the rate stays as seen; 0 when settled, None when the rate is the target itself."""
+
+    @property
+    def settles(self) -> str:
+        """What the interval says about the figure, in a few words."""
+        return f"does not settle {self.target:g}" if self.verdict == "open" else f"excludes {self.target:g}, it is {self.verdict}"
+
+    def __str__(self) -> str:
+        more = "" if self.more == 0 else "; no sample would part the two" if self.more is None else _MORE.format(self.more)
+        return f"{self.proportion}, {self.settles}{more}"
+
+
+_MORE = "; about {:,} more items at this rate would"
+
+
+def target(proportion: Proportion, figure: float, power: float = POWER) -> Target:
+    """Whether a share is above or below a figure, and how many more items would tell."""
+    if proportion.excludes(figure):
+        verdict = "above" if proportion.low > figure else "below"
+        return Target(proportion=proportion, target=figure, verdict=verdict, more=0)
+    needed = items_for_target(proportion.value, figure, power, proportion.level)
+    each = proportion.total / proportion.worth
+    more = None if needed is None else max(1, ceil((needed - proportion.worth) * each))
+    return Target(proportion=proportion, target=figure, verdict="open", more=more)
+
+
+def items_for_target(rate: float, figure: float, power: float = POWER, level: float = LEVEL) -> int | None:
+    """Independent items until Wilson's interval of a true `rate` excludes `figure`, this often (Fleiss, Levin, Paik 2003, 2.2).
+
+    None where the two are the same. Raises DataError for a figure that is no share between 0 and 1.
+    """
+    if not 0 < figure < 1 or not 0 <= rate <= 1:
+        raise DataError(f"a rate of {rate:g} cannot be held against {figure:g}: both are shares, the target neither 0 nor 1")
+    if rate == figure:
+        return None
+    sure, lucky = normal_quantile((1 + level) / 2), normal_quantile(power)
+    spread = sure * sqrt(figure * (1 - figure)) + lucky * sqrt(rate * (1 - rate))
+    needed = max(1, ceil((spread / (rate - figure)) ** 2))
+    while rate in (0.0, 1.0) and not wilson(round(rate * needed), needed, level).excludes(figure):
+        needed += 1
+    return needed
+
+
+def items_for_difference(gap: float, discordant: float, power: float = POWER, level: float = LEVEL) -> int | None:
+    """Paired items until a true difference shows, this often (Connor 1987, "Sample size for testing differences in proportions
+    for the paired-sample design").
+
+    `gap`: the difference of the two shares; `discordant`: the share of items on which they differ, at least |gap|.
+    None for a gap of zero: no sample shows a difference that is not there.
+    """
+    if not abs(gap) <= discordant <= 1:
+        raise DataError(f"a difference of {gap:g} cannot come from {discordant:g} of the items: they differ on at least as many")
+    if gap == 0:
+        return None
+    sure, lucky = normal_quantile((1 + level) / 2), normal_quantile(power)
+    spread = sure * sqrt(discordant) + lucky * sqrt(discordant - gap**2)
+    return max(2, ceil((spread / gap) ** 2))
+
+
+def items_for_mean(gap: float, deviation: float, power: float = POWER, level: float = LEVEL) -> int | None:
+    """Items until a mean difference of any scores shows, from the standard deviation of the differences by item."""
+    if gap == 0:
+        return None
+    reach = normal_quantile((1 + level) / 2) + normal_quantile(power)
+    return max(2, ceil((reach * deviation / gap) ** 2))
+
+
+def items_for_shares(first: float, second: float, power: float = POWER, level: float = LEVEL) -> int | None:
+    """Items on each side, not paired, until two true shares are told apart (Fleiss, Levin and Paik 2003, 4.2)."""
+    if first == second:
+        return None
+    sure, lucky, middle = normal_quantile((1 + level) / 2), normal_quantile(power), (first + second) / 2
+    spread = sure * sqrt(2 * middle * (1 - middle)) + lucky * sqrt(first * (1 - first) + second * (1 - second))
+    return max(2, ceil((spread / (second - first)) ** 2))
+
+
+def more_items(difference: Difference, deviation: float, power: float = POWER, level: float = LEVEL) -> int | None:
+    """Items still needed, at least one, until a difference like this one shows; None where none is seen.
+
+    `deviation`: the standard deviation of the differences by item.
+    """
+    needed = items_for_mean(difference.value, deviation, power, level)
+    return None if needed is None else max(1, needed - difference.items)

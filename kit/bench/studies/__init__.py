@@ -1,0 +1,1 @@
+"""One question each: what the notebooks measure."""

@@ -1,0 +1,155 @@
+"""How many users one process bears, by virtual time: turns wait as their models do and share one core for what they compute.
+
+A queueing model, not a load test: the computing is measured on the kit's own turns (`computing`), the waiting is drawn from the
+laws of simulated models, and the clock is virtual, so an hour of traffic takes seconds and a seed gives the same figures.
+"""
+
+import asyncio
+import random
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import fmean, median
+from typing import NamedTuple
+
+from kit.bench.routing import RoutingKit
+from kit.bench.statistics.interval import Interval, quantile
+from kit.bench.studies.overlap import ALIKE, slow_deck
+from kit.core.context import Principal, Session
+from kit.core.law import Law, Part, Truth
+from kit.models.simulated import SimulatedModel, known
+from kit.runtime.clock import run_virtual
+from kit.runtime.team import bind
+from kit.runtime.turn import run_turn
+from kit.stores.sqlite import SqliteStore
+
+
+class Computing(NamedTuple):
+    """What one turn needs of a core."""
+
+    parts: int
+    seconds: float
+    """CPU, median of the turns measured; their models' own share is in it."""
+    steps: int
+    """Model calls, between which it waits."""
+
+
+def computing(parts: int = 2, turns: int = 40, store: str = ":memory:") -> Computing:
+    """Measures mediated turns of the kit over simulated models, traced to a SQLite store; here and now. Blocks."""
+
+    async def measure() -> list[float]:
+        team = bind(slow_deck(ALIKE, len(ALIKE)), SimulatedModel(name="simulated"), {})
+        kit = RoutingKit(team, SqliteStore(store))
+        spent: list[float] = []
+        for number in range(turns + 5):
+            session = Session(id=f"s{number}", principal=Principal(tenant_id="bench", user_id="bench"))
+            truth = Truth(case=str(number), parts=tuple(Part(agent=agent, query="this") for agent in list(ALIKE)[:parts]))
+            began = time.process_time()
+            with known(truth):
+                turn = run_turn("everything", session, kit)
+            await turn
+            spent.append(time.process_time() - began)
+        kit.store.close()
+        return spent[5:]  # the first ones pay for what is made on first use
+
+    return Computing(parts, median(run_virtual(measure())), parts + 2)
+
+
+@dataclass(frozen=True)
+class Load:
+    """Users that each send a message, read the answer, and send the next."""
+
+    law: Law
+    """Of every model call."""
+    cpu: float
+    """Seconds of a core that a turn needs; split evenly over its model calls."""
+    parts: int = 2
+    pause: float = 60.0
+    """Mean seconds between an answer and the next message; exponential."""
+
+
+class Level(NamedTuple):
+    """So many users, watched for a while."""
+
+    users: int
+    p50: Interval
+    p95: Interval
+    """Seconds of a turn."""
+    a_second: float
+    """Turns done."""
+    busy: float
+    """Share of the time the core computes."""
+
+
+def level(load: Load, users: int, turns: int = 1000, seed: int = 7) -> Level:
+    """Plays so many users until about so many turns are done, after a first pause of each; in virtual time. Blocks."""
+    return run_virtual(_Core(load, random.Random(seed)).serve(users, turns))
+
+
+def sweep(load: Load, shares: Sequence[float], turns: int = 1000, seed: int = 7) -> list[Level]:
+    """A level for each share of the users that fill the core; see `full`."""
+    most = full(load)
+    return [level(load, max(1, int(most * share)), turns, seed) for share in shares]
+
+
+def full(load: Load) -> int:
+    """Users that would keep the core computing all the time if none had to queue: with more, turns must grow longer."""
+    return int((load.pause + mean_turn(load)) / load.cpu)
+
+
+def bears(levels: Sequence[Level], slower: float = 1.1) -> int:
+    """The most users of these levels whose 95th percentile, by its whole interval, is below so many times that of the fewest."""
+    least = min(levels, key=lambda found: found.users)
+    return max(found.users for found in levels if found is least or found.p95.high <= slower * least.p95.y)
+
+
+class _Core:
+    """One event loop: whoever wants to compute queues for it, whoever waits for a model does not."""
+
+    def __init__(self, load: Load, draws: random.Random):
+        self._load, self._draws = load, draws
+        self._core, self._spent = asyncio.Lock(), 0.0
+        self._took: list[float] = []
+
+    async def serve(self, users: int, turns: int) -> Level:
+        tasks = [asyncio.create_task(self._user()) for _ in range(users)]
+        loop, load = asyncio.get_running_loop(), self._load
+        await asyncio.sleep(4 * load.law.latency.mean)  # until as many are in a turn as there will be
+        began, before, spent = loop.time(), len(self._took), self._spent
+        expected = users / (load.pause + 3 * load.law.latency.mean)
+        while len(self._took) - before < turns:
+            await asyncio.sleep(turns / expected / 20)
+        whole, took = loop.time() - began, self._took[before:]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        return Level(users, quantile(took, 0.5), quantile(took, 0.95), len(took) / whole, (self._spent - spent) / whole)
+
+    async def _user(self) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            await asyncio.sleep(self._draws.expovariate(1 / self._load.pause))
+            began = loop.time()
+            await self._call()
+            await asyncio.gather(*(self._call() for _ in range(self._load.parts)))
+            await self._call()
+            self._took.append(loop.time() - began)
+
+    async def _call(self) -> None:
+        """A model call: waited for, then worked on."""
+        share = 1 - self._draws.random()
+        await asyncio.sleep(self._load.law.latency.quantile(min(share, 1 - 1e-12)))
+        seconds = self._load.cpu / (self._load.parts + 2)
+        async with self._core:
+            await asyncio.sleep(seconds)
+            self._spent += seconds
+
+
+def mean_turn(load: Load, draws: int = 20_000, seed: int = 7) -> float:
+    """Seconds of a turn on an idle core, by the laws alone."""
+    source = random.Random(seed)
+
+    def wait() -> float:
+        return load.law.latency.quantile(min(1 - source.random(), 1 - 1e-12))
+
+    return load.cpu + fmean(wait() + max(wait() for _ in range(load.parts)) + wait() for _ in range(draws))

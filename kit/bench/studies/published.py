@@ -1,0 +1,249 @@
+"""What published figures settle, and which sample would settle the rest; run as a module it writes docs/published.md."""
+
+import sys
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from math import ceil, exp, log, sqrt
+from pathlib import Path
+from typing import Literal
+
+import yaml
+from pydantic import ValidationError
+
+from kit.bench.cases.case import read_cases
+from kit.bench.home import HOME
+from kit.bench.routing import Catalog, RoutingKit, catalog_team
+from kit.bench.scoring.scorers import exact
+from kit.bench.scoring.trial import run_case
+from kit.bench.statistics.difference import newcombe
+from kit.bench.statistics.distributions import normal_quantile
+from kit.bench.statistics.estimate import LEVEL, Proportion, wilson
+from kit.bench.statistics.power import items_for_shares, items_for_target, target
+from kit.bench.studies.beside import beside, ours, reference
+from kit.compose.deck import load_deck
+from kit.compose.models import load_models
+from kit.core.card import AgentCard
+from kit.core.errors import DataError
+from kit.core.model import OFFLINE
+from kit.core.value import Value
+from kit.runtime.clock import run_virtual
+
+VARIATION = 0.5
+"""Assumed coefficient of variation of a latency, where a source gives a mean and no spread."""
+EMPTY = "empty: needs {} and a key"
+
+
+class Published(Value):
+    """One figure as its source has it."""
+
+    id: str
+    says: str
+    source: str
+    needs: str
+    """The model a measurement of ours would need."""
+    share: tuple[int, int] | None = None
+    one_in: int | None = None
+    """Wrong about once in so many."""
+    ms: float | None = None
+    of: int | None = None
+    """Measurements behind a mean."""
+    target: float | None = None
+    prompt: Literal["plain", "strict-gating"] = "plain"
+    counts: Literal["exact", "whole", "reported", "ms"] = "exact"
+    """What of our rows is the same thing: every sub-agent and no other; the first reply lacks no call; a lacking call was
+    reported; milliseconds of routing."""
+
+    @property
+    def rate(self) -> float:
+        """Right, of a figure without a sample."""
+        return 1 - 1 / self.one_in if self.one_in else 0.0
+
+
+class Claim(Value):
+    """What two figures, side by side, are said to show."""
+
+    says: str
+    first: str
+    second: str
+
+
+class Evidence(Value):
+    """data/source/published.yaml."""
+
+    sources: dict[str, str]
+    figures: tuple[Published, ...]
+    claims: tuple[Claim, ...]
+
+
+class Settled(Value):
+    """One row: a published figure or claim, its interval, what that settles, what is missing, and ours."""
+
+    says: str
+    source: str
+    interval: str
+    settles: str
+    missing: str
+    ours: str
+
+
+def read_evidence(path: Path = HOME / "data" / "source" / "published.yaml") -> Evidence:
+    """Raises DataError when the file is missing or not of that shape."""
+    try:
+        return Evidence.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
+    except (OSError, yaml.YAMLError, ValidationError) as error:
+        raise DataError(f"{path} cannot be used: {error}") from error
+
+
+def settles(published: Evidence, ours: Mapping[str, str] | None = None) -> list[Settled]:
+    """A row for each figure, then one for each claim.
+
+    `ours`: figure id -> what was measured here; without it the cell says what it would need (decisions 24).
+    """
+    own, known = ours or {}, {figure.id: figure for figure in published.figures}
+    rows = [_of_figure(figure, own.get(figure.id)) for figure in published.figures]
+    for claim in published.claims:
+        both = f"{own[claim.first]}; {own[claim.second]}" if {claim.first, claim.second} <= set(own) else None
+        rows.append(_of_claim(claim, known[claim.first], known[claim.second], both))
+    return rows
+
+
+def _of_figure(figure: Published, ours: str | None) -> Settled:
+    told = {"says": figure.says, "source": figure.source, "ours": ours or EMPTY.format(figure.needs)}
+    if figure.ms is not None and figure.of is not None:
+        return Settled(**told, **_of_mean(figure.ms, figure.of))
+    goal = figure.target or LEVEL
+    if figure.share is None:
+        needed = items_for_target(figure.rate, goal) or 0
+        missing = f"{needed:,} queries, if the rate is as said" if needed else "none: the rate is the target"
+        return Settled(**told, interval="none: no sample is given", settles="nothing", missing=missing)
+    found = target(wilson(*figure.share), goal)
+    more = "nothing: it is settled" if found.more == 0 else f"{found.more:,} more, all like these" if found.more else "no sample"
+    interval = f"{found.proportion}: at least {_floor(found.proportion)} %"
+    return Settled(**told, interval=interval, settles=found.settles, missing=more)
+
+
+def _of_mean(ms: float, of: int) -> dict[str, str]:
+    z, cv = normal_quantile((1 + LEVEL) / 2), VARIATION
+    half = z * cv / sqrt(of)
+    within = f"none given; {ms * (1 - half):,.0f} to {ms * (1 + half):,.0f} ms if the spread were half the mean"
+    needed = f"{ceil((z * cv / 0.1) ** 2):,} turns for 10 % either way, with the spread published"
+    return {"interval": within, "settles": f"an order of magnitude, from {of} turns", "missing": needed}
+
+
+def _of_claim(claim: Claim, first: Published, second: Published, ours: str | None) -> Settled:
+    told = {
+        "says": claim.says,
+        "source": _both(first.source, second.source),
+        "ours": ours or EMPTY.format(_both(first.needs, second.needs)),
+    }
+    if first.ms and second.ms and first.of and second.of:
+        return Settled(**told, **_of_ratio(first.ms, second.ms, first.of, second.of))
+    if first.share and second.share:
+        difference = newcombe(first.share, second.share)
+        needed = items_for_shares(14 / 15, 1.0)
+        return Settled(
+            **told,
+            interval=str(difference),
+            settles="nothing: they are not told apart" if not difference.excludes(0.0) else "they differ",
+            missing=f"{needed:,} queries for each, if one drops 1 call in 15 and the other none",
+        )
+    if second.share:
+        return Settled(**told, **_of_reports(first.rate, wilson(*second.share)))
+    rate, (right, total) = second.rate, first.share or (0, 0)
+    lucky = rate**total
+    return Settled(
+        **told,
+        interval=f"with 1 drop in {second.one_in}, {right} of {total} comes up {100 * lucky:.0f} times in 100",
+        settles="they do not contradict each other",
+        missing=f"{items_for_target(1.0, rate):,} queries in a row without a drop would exclude 1 in {second.one_in}",
+    )
+
+
+def _of_ratio(first: float, second: float, n: int, m: int) -> dict[str, str]:
+    spread = sqrt(log(1 + VARIATION**2))
+    half = normal_quantile((1 + LEVEL) / 2) * spread * sqrt(1 / n + 1 / m)
+    ratio = log(second / first)
+    low, high = exp(ratio - half), exp(ratio + half)
+    return {
+        "interval": f"{second / first:.1f} times, {low:.1f} to {high:.1f} if both spreads were half the mean",
+        "settles": "that it is slower, under that assumption" if low > 1 else "nothing",
+        "missing": "the spread, or the same queries on both",
+    }
+
+
+def _of_reports(drops: float, caught: Proportion) -> dict[str, str]:
+    wanted = items_for_target(1.0, LEVEL) or 0
+    return {
+        "interval": f"reported: {caught}",
+        "settles": "that most were reported, with effort low; of effort none nothing is counted",
+        "missing": f"{wanted} dropped calls, every one reported: about {wanted / (1 - drops):,.0f} mixed queries at 1 drop in 15",
+    }
+
+
+def _floor(share: Proportion) -> int:
+    return int(100 * share.low)
+
+
+def _both(first: str, second: str) -> str:
+    return first if first == second else f"{first} and {second}"
+
+
+def table(rows: Sequence[Settled], sources: Mapping[str, str]) -> str:
+    """The rows as a table in Markdown."""
+    head = "| published | source | 95 % interval | settles | what would settle the rest | ours |"
+    lines = [f"| {r.says} | {r.source} | {r.interval} | {r.settles} | {r.missing} | *{r.ours}* |" for r in rows]
+    names = "; ".join(f"{key}: {name}" for key, name in sources.items())
+    return "\n".join([head, "|---|---|---|---|---|---|", *lines, "", f"Sources. {names}."])
+
+
+async def stand_in() -> dict[int, Proportion]:
+    """Parts of a message -> how often the offline stand-in calls exactly whom it is for, over data/cases/mixed.jsonl."""
+    deck = load_deck(HOME / "cards" / "consumer")
+    subs = deck.active_sub_agents(deck.cards[deck.settings.orchestrator])
+    cards = tuple(AgentCard(id=sub.id, description=sub.description, model=OFFLINE.key) for sub in subs)
+    kit = RoutingKit(catalog_team(Catalog(cards, {card.id: card.id for card in cards})))
+    right: dict[int, list[bool]] = defaultdict(list)
+    for case in read_cases(HOME / "data" / "cases" / "mixed.jsonl"):
+        ((seen, _),) = await run_case(case, kit)
+        right[len(case.turns[0].expected)].append(exact(case, seen) == 1.0)
+    kit.store.close()
+    return {parts: wilson(sum(found), len(found)) for parts, found in sorted(right.items())}
+
+
+def measured(found: Mapping[int, Proportion]) -> str:
+    """What can be run here, as a table in Markdown."""
+    lines = [f"| {parts} | {share} | {target(share, LEVEL).settles} |" for parts, share in found.items()]
+    return "\n".join(["| parts of a message | every sub-agent called and no other | of 0.95 |", "|---|---|---|", *lines])
+
+
+def write(path: Path = HOME / "docs" / "published.md") -> None:
+    """Writes docs/published.md; takes some seconds, for the stand-in is run."""
+    evidence, rows = read_evidence(), reference()
+    found = table(settles(evidence, ours(evidence.figures, rows)), evidence.sources)
+    models = beside(load_models(HOME / "cards" / "models.yaml"), rows)
+    parts = (_INTRODUCTION, found, _BESIDE, models, _HERE, measured(run_virtual(stand_in())))
+    path.write_text("\n\n".join(parts) + "\n", encoding="utf-8", newline="\n")
+
+
+_INTRODUCTION = """# What the published figures settle
+
+Written by `python -m kit.bench.studies.published` from data/source/published.yaml; a test holds it to that. Intervals of shares
+are Wilson's, of a difference Newcombe's, both at 95 %; samples are for a power of 80 %. Queries are taken for independent, which
+is the most favourable reading: 30 queries in 3 batches of the same 10 would vouch for less.
+
+The figures of paid models can be measured with a key only. Until then the cells of the last column stay empty: the simulated
+models, the offline stand-in and a small local model say nothing about them."""
+_BESIDE = """## The same messages on every model
+
+The runs kept in data/results/reference, with stub sub-agents, so that only routing is measured: each is one run on one machine.
+`make bench MODEL=gpt-4.1-mini`, with OPENAI_API_KEY set, leaves such a folder in .kit/grids; copied there, it fills its cells
+when this document is written again."""
+_HERE = """## What can be run here
+
+The offline stand-in, which is no language model, on the mixed cases of data/cases over the eight cards of the consumer deck, with
+stub sub-agents, a cap of 8 and all guards. It shows that these cases are hard enough to tell models apart, and settles nothing
+about any model above."""
+
+
+if __name__ == "__main__":
+    write(Path(sys.argv[1]) if len(sys.argv) > 1 else HOME / "docs" / "published.md")

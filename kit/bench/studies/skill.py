@@ -1,0 +1,132 @@
+"""One task as a deterministic function and as a sub-agent: how much longer and how much more (SO-17).
+
+The task is the discovery deck's: titles for a wish. As a function it is the tool that looks into the catalogue; as a sub-agent
+it is the explainer, which calls that tool and words what it found. Prompts, schemas, contract and dispatch are the real
+ones. The models are simulated after published means, and the tool takes a fixed time, which is an assumption.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from math import log
+from typing import NamedTuple
+
+from kit.bench.grid.tools import simulated_tools
+from kit.bench.home import HOME
+from kit.bench.routing import RoutingKit
+from kit.bench.statistics.distributions import normal_share
+from kit.bench.statistics.estimate import Estimate
+from kit.bench.statistics.ratio import ratio
+from kit.bench.studies.caller import NOBODY, caller
+from kit.compose.deck import Deck, load_deck
+from kit.core.card import Policy
+from kit.core.context import Session
+from kit.core.law import Law, Part, Truth
+from kit.core.outcome import AgentCall, Usage
+from kit.models.simulated import known
+from kit.runtime.agent import LLMAgent
+from kit.runtime.call_tool import call_tool
+from kit.runtime.clock import run_virtual
+from kit.runtime.dispatch import dispatch
+from kit.runtime.team import bind
+from kit.runtime.turn import run_turn
+from kit.tools.toolbox import TOOL_IDS
+
+WISH = "recommend me a dark fantasy that is new"
+AGENT, TOOL = "explainer", "catalog-search"
+UNHURRIED = Policy(time_budget_ms=600_000)
+"""A time-out would cut off what is measured."""
+RULE = 0.3
+"""Seconds below which the source has no sub-agent at work: a model call takes longer."""
+PUBLISHED = {"dollars": (5.0, 15.0), "seconds": (3.0, 8.0)}
+"""The source's ratios of a sub-agent to a deterministic skill; it names neither task, nor model, nor sample."""
+
+
+class Pair(NamedTuple):
+    """One wish answered both ways; a list of them is a tidy frame. Seconds are virtual: only waiting counts."""
+
+    model: str
+    case: int
+    function: float
+    """Seconds of the function by itself."""
+    agent: float
+    """Seconds of the sub-agent's whole call, the function in it included."""
+    agent_tokens: int
+    """Read and written in that call; the function by itself has none."""
+    turn_function: float
+    """Seconds of a whole turn in which the orchestrator holds the function as a tool of its own."""
+    turn_agent: float
+    """Seconds of a whole turn in which it asks the sub-agent."""
+    tokens_function: int
+    """Of those turns."""
+    tokens_agent: int
+
+
+async def pairs(model: str, count: int = 60) -> list[Pair]:
+    """`count` wishes both ways with one simulated model for everybody, in virtual time."""
+    return await asyncio.to_thread(run_virtual, _pairs(model, count))
+
+
+def times(rows: Sequence[Pair], over: Callable[[Pair], float], under: Callable[[Pair], float]) -> Estimate:
+    """How many times as much the one is as the other, over the same wishes."""
+    return ratio([over(row) for row in rows], [under(row) for row in rows])
+
+
+def implied(rows: Sequence[Pair]) -> tuple[float, float]:
+    """Seconds a function would have to take for the source's ratios of time to hold for this sub-agent: from, to."""
+    thinking = sum(row.agent - row.function for row in rows) / len(rows)
+    low, high = PUBLISHED["seconds"]
+    return thinking / (high - 1), thinking / (low - 1)
+
+
+def within(law: Law, seconds: float) -> float:
+    """Chance that a single model call by this law takes no longer."""
+    return normal_share(log(seconds / law.latency.median) / law.latency.sigma)
+
+
+async def _pairs(model: str, count: int) -> list[Pair]:
+    deck = load_deck(HOME / "cards" / "manga", TOOL_IDS)
+    teams = [bind(one, model, simulated_tools(deck)) for one in (_led(deck, tools=(TOOL,)), _led(deck, sub_agents=(AGENT,)))]
+    kits = [RoutingKit(team) for team in teams]
+    try:
+        return [await _pair(model, case, *kits) for case in range(count)]
+    finally:
+        for kit in kits:
+            kit.store.close()
+
+
+async def _pair(model: str, case: int, holding: RoutingKit, asking: RoutingKit) -> Pair:
+    explainer, session = asking.team.agents[AGENT], Session(id=f"skill-{case}", principal=NOBODY)
+    assert isinstance(explainer, LLMAgent)
+    ctx = caller(asking.team, [AGENT])
+    with known(Truth(case=f"skill/{case}", parts=(Part(agent=AGENT, query=WISH, tool=TOOL),))):
+        began = ctx.turn.log.now()
+        await call_tool({"name": TOOL, "args": {}, "id": "f", "type": "tool_call"}, explainer.tools, AGENT, ctx)
+        function = ctx.turn.log.now() - began
+        outcome = await dispatch(AgentCall(call_id="a", agent=AGENT, query=WISH), ctx)
+        held, asked = [await run_turn(WISH, session, kit) for kit in (holding, asking)]
+    assert outcome.kind == "answer" and outcome.timing is not None, outcome
+    return Pair(
+        model=model,
+        case=case,
+        function=function,
+        agent=outcome.timing.ended - outcome.timing.started,
+        agent_tokens=_tokens(outcome.usage),
+        turn_function=held.events[-1].at,
+        turn_agent=asked.events[-1].at,
+        tokens_function=_tokens(held.usage),
+        tokens_agent=_tokens(asked.usage),
+    )
+
+
+def _tokens(usage: Usage) -> int:
+    return usage.input_tokens + usage.output_tokens
+
+
+def _led(deck: Deck, **fields: tuple[str, ...]) -> Deck:
+    """The deck whose orchestrator has nothing but these tools or sub-agents, and with time for everybody to finish."""
+    cards = {name: card.model_copy(update={"policy": UNHURRIED}) for name, card in deck.cards.items()}
+    lead = deck.settings.orchestrator
+    cards[lead] = cards[lead].model_copy(update={"sub_agents": (), **fields})
+    settings = deck.settings.model_copy(update={"turn_budget_ms": UNHURRIED.time_budget_ms})
+    return replace(deck, cards=cards, settings=settings)

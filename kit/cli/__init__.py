@@ -1,0 +1,30 @@
+"""`python -m kit ...`: thin; each command imports what it needs. Faults end as one sentence and exit code 2."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from kit.cli import ask, deck, measure, stored, upstream
+from kit.core.errors import KitError
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs one command; returns 0, 1 (the answer is no) or 2 (it could not be done, and stderr says why)."""
+    arguments = _parser().parse_args(argv)
+    try:
+        return int(arguments.run(arguments))
+    except KitError as error:
+        print(f"kit: {error}", file=sys.stderr)
+    except OSError as error:
+        print(f"kit: {error.strerror or error}: {error.filename or ''}".rstrip(": "), file=sys.stderr)
+    except KeyboardInterrupt:
+        print("kit: stopped", file=sys.stderr)
+    return 2
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m kit", description="Orchestrate LLM sub-agents from declarative cards.")
+    commands = parser.add_subparsers(required=True, metavar="command")
+    for group in (ask, deck, measure, stored, upstream):
+        group.add(commands)
+    return parser

@@ -1,0 +1,71 @@
+"""`kit ask`: one question to the deck, its answer as a story or as events."""
+
+import argparse
+import asyncio
+import json
+import sys
+import uuid
+from typing import TYPE_CHECKING, Any
+
+from kit.cli.taping import taping
+
+if TYPE_CHECKING:
+    from kit.runtime.turn import Reply, Turn
+
+Arguments = argparse.Namespace
+
+
+def add(commands: Any) -> None:
+    """Adds the commands to a parser's."""
+    ask = commands.add_parser("ask", help="ask the deck one question; the answer streams with its steps")
+    ask.add_argument("message", help="the question; - reads it from standard input")
+    ask.add_argument("--json", action="store_true", help="one event a line, the reply last")
+    ask.add_argument("--session", help="conversation to go on with (default: cli; with a cassette a new one)")
+    ask.add_argument("--pattern", help="how the turn is orchestrated (default: mediated)")
+    ask.add_argument("--surface", help="which of the deck's topologies hold (default: the deck's own)")
+    ask.add_argument("--cap", type=int, help="most sub-agents one turn may call (default: the deck's)")
+    ask.add_argument(
+        "--fault", action="append", default=[], metavar="AGENT=KIND", help="make a part fail, such as rewards=timeout; repeatable"
+    )
+    ask.add_argument("--image", action="append", default=[], metavar="FILE", help="a picture to send with it; repeatable")
+    taping(ask)
+    ask.set_defaults(run=_ask)
+
+
+def _ask(arguments: Arguments) -> int:
+    message = sys.stdin.read() if arguments.message == "-" else arguments.message
+    reply = asyncio.run(_ask_turn(message, arguments))
+    return 0 if reply.status == "ok" else 1
+
+
+async def _ask_turn(message: str, arguments: Arguments) -> "Reply":
+    from kit.runtime.cassette import cassette_at
+    from kit.runtime.message import read_picture
+    from kit.ui.terminal import reply_line
+    from kit.wire import open_kit
+
+    images = [read_picture(path) for path in arguments.image]
+    tape = cassette_at(arguments.cassette, arguments.mode, "ask", message)
+    async with open_kit(faults=bool(arguments.fault), cassette=tape) as kit:
+        session = kit.session(arguments.session or ("cli" if tape is None else uuid.uuid4().hex))
+        turn = kit.ask(message, session, arguments.pattern, arguments.cap, arguments.fault, images, arguments.surface)
+        if arguments.fault and not arguments.json:
+            print("made to fail: " + ", ".join(arguments.fault), flush=True)
+        await (_print_events(turn) if arguments.json else _print_story(turn, kit.model))
+        reply = await turn
+    if arguments.json:
+        print(json.dumps(reply_line(reply)), flush=True)
+    return reply
+
+
+async def _print_events(turn: "Turn") -> None:
+    async for event in turn:
+        print(event.model_dump_json(), flush=True)
+
+
+async def _print_story(turn: "Turn", model: str) -> None:
+    from kit.ui.terminal import Story
+
+    story = Story(sys.stdout, model)
+    async for event in turn:
+        story.tell(event)

@@ -1,0 +1,83 @@
+"""`kit route`, `grid`, `bench`: models, prompts and patterns compared, and what a turn costs."""
+
+import argparse
+import asyncio
+from pathlib import Path
+from typing import Any
+
+from kit.cli.taping import taping
+from kit.core.errors import SettingsError
+
+Arguments = argparse.Namespace
+
+
+def add(commands: Any) -> None:
+    """Adds the commands to a parser's."""
+    route = commands.add_parser("route", help="route a case file over a catalogue; predictions, one turn a line")
+    route.add_argument("cases", type=Path)
+    route.add_argument("--catalog", type=Path, required=True)
+    route.add_argument("--out", type=Path, required=True)
+    route.set_defaults(run=_route)
+
+    grid = commands.add_parser("grid", help="models x prompts x patterns x cases as a file says; goes on where it was stopped")
+    grid.add_argument("plan", type=Path, metavar="FILE.yaml")
+    grid.add_argument("--out", type=Path, help="folder of ledger and results (default: .kit/grids/<name>)")
+    grid.add_argument("--traces", action="store_true", help="keep every turn in traces.db of that folder; always so with Opik")
+    grid.add_argument("--workers", type=int, help="processes (default: one a core, for large simulated grids)")
+    grid.add_argument("--cost", action="store_true", help="play nothing: say what a cell costs beside its turn, in calls and CPU")
+    grid.add_argument("--model", help="takes the place of every model of the file but the baseline's")
+    taping(grid)
+    grid.set_defaults(run=_grid)
+
+    bench = commands.add_parser("bench", help="cost of a turn beside a hand-written loop, one interleaved run")
+    bench.add_argument("--gate", action="store_true", help="fail above 1.5 times the hand loop's Python calls")
+    bench.add_argument("--model", help="something else: data/grids/paid.yaml with this model of models.yaml, which needs a key")
+    bench.set_defaults(run=_bench)
+
+
+def _route(arguments: Arguments) -> int:
+    from kit.bench.routing import route_file
+
+    done = asyncio.run(route_file(arguments.cases, arguments.catalog, arguments.out))
+    print(f"{done} turns routed by the offline stand-in -> {arguments.out}")
+    return 0
+
+
+def _grid(arguments: Arguments) -> int:
+    from kit.bench.grid.cost import show_costs
+    from kit.bench.grid.findings import report
+    from kit.bench.grid.plan import read_plan
+    from kit.bench.grid.run import Bar, run_grid
+    from kit.bench.grid.tape import ended, taped
+    from kit.lab import Lab
+    from kit.settings import Settings
+
+    plan, settings = read_plan(arguments.plan, arguments.model), Settings.read()
+    folder = arguments.out or settings.grids / plan.grid.name
+    plan, tape = taped(plan, arguments.cassette, arguments.mode, folder, arguments.plan)
+    lab = Lab.of(settings, virtual=plan.virtual, cassette=tape)
+    if arguments.cost:
+        return show_costs(plan, lab)
+    with Bar() as bar:
+        run = run_grid(plan, folder, lab, arguments.workers, bar, traces=arguments.traces or lab.has_opik)
+    if run.complete:
+        ended(plan, tape)
+    print(f"{report(plan, run)}\n{run.done:,} cells played, {run.before:,} were there; results in {folder}")
+    if lab.has_opik:
+        from kit.bench.grid.experiment import copied
+
+        print(copied(plan, run, lab.opik()))
+    return 0 if run.complete else 1
+
+
+def _bench(arguments: Arguments) -> int:
+    from kit.bench.overhead import report
+    from kit.settings import HOME, Settings
+
+    if arguments.model is None:
+        return report(gate=arguments.gate)
+    if not Settings.read().has_model:
+        raise SettingsError(f"{arguments.model!r} cannot be asked without a key: set OPENAI_API_KEY and run this again")
+    plan = HOME / "data" / "grids" / "paid.yaml"
+    usual = {"out": None, "traces": False, "workers": None, "cost": False, "cassette": None}
+    return _grid(Arguments(plan=plan, model=arguments.model, mode="record", **usual))

@@ -1,0 +1,77 @@
+"""`kit metrics`, `drift`: what stored turns add up to, and whether they are still those of the evaluation."""
+
+import argparse
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from kit.stores.protocol import Store
+
+Arguments = argparse.Namespace
+
+
+def add(commands: Any) -> None:
+    """Adds the commands to a parser's."""
+    metrics = commands.add_parser("metrics", help="what the stored turns add up to, and whether the alert fires")
+    metrics.add_argument("--json", action="store_true", help="one row a line")
+    metrics.add_argument("--tenant", help="of one tenant (default: all)")
+    metrics.add_argument("--hours", type=float, help="of the last hours (default: ever)")
+    metrics.add_argument("--labels", type=Path, help="JSONL of labelled turns: adds routing accuracy, recall and scores")
+    metrics.add_argument("--judge", action="store_true", help="label every turn by rules, where no label is given")
+    metrics.set_defaults(run=_metrics)
+
+    drift = commands.add_parser("drift", help="sample stored turns onto a labelling sheet; with --cases, compare a labelled one")
+    drift.add_argument("sheet", type=Path, help="JSONL, one turn a line, each with the label to fill in")
+    drift.add_argument("--per", type=int, default=30, help="most turns of each sub-agent (default: 30)")
+    drift.add_argument("--seed", type=int, default=7)
+    drift.add_argument("--tenant", help="of one tenant (default: all)")
+    drift.add_argument("--hours", type=float, help="of the last hours (default: ever)")
+    drift.add_argument("--judge", action="store_true", help="label the sheet by rules; else a person fills it in")
+    drift.add_argument("--cases", type=Path, help="the evaluation's labelled cases")
+    drift.add_argument("--predictions", type=Path, help="what `kit route` made of them")
+    drift.set_defaults(run=_drift)
+
+
+def _metrics(arguments: Arguments) -> int:
+    from kit.bench.report import print_metrics, read_labels
+    from kit.bench.scoring.labeller import RuleLabeller, labels_of
+
+    labels, since = list(read_labels(arguments.labels) if arguments.labels else ()), _since(arguments)
+    with _store() as store:
+        if arguments.judge:
+            given = {label.turn_id for label in labels}
+            made = labels_of(store, RuleLabeller.read(), since, arguments.tenant)
+            labels += [label for label in made if label.turn_id not in given]
+        return print_metrics(store, since, arguments.tenant, labels, as_json=arguments.json)
+
+
+def _drift(arguments: Arguments) -> int:
+    from kit.bench.scoring.labeller import RuleLabeller, draw
+    from kit.bench.studies.drift import print_drift
+
+    if arguments.cases or arguments.predictions:
+        return print_drift(arguments.sheet, arguments.cases, arguments.predictions)
+    judge = RuleLabeller.read() if arguments.judge else None
+    with _store() as store:
+        sheet = draw(store, arguments.sheet, arguments.per, arguments.seed, _since(arguments) or 0.0, arguments.tenant, judge)
+    print(f"{len(sheet)} turns, {sum(item.open for item in sheet)} to be labelled -> {arguments.sheet}")
+    return 0
+
+
+def _since(arguments: Arguments) -> float | None:
+    return None if arguments.hours is None else time.time() - 3600 * arguments.hours
+
+
+@contextmanager
+def _store() -> "Generator[Store]":
+    from kit.settings import Settings
+    from kit.wire import open_store
+
+    store = open_store(Settings.read().store)
+    try:
+        yield store
+    finally:
+        store.close()

@@ -1,0 +1,154 @@
+"""Why an agent ran out of time, read from its spans, and what helps against that; more time is not on the menu (SO-20)."""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Literal
+
+from kit.core.trace import Span, Trace
+from kit.core.value import Value
+
+Cause = Literal["tool", "model", "reasoning", "unknown"]
+"""A slow tool; one slow model call; many model calls, none of which is the slow one; or nothing that spans show."""
+
+
+class Remedy(Value):
+    """A change of configuration, with the keys it is made by."""
+
+    says: str
+    where: Literal["card", "deck"]
+    keys: tuple[str, ...]
+    """Dotted, as in the file; <...> stands for a name of the reader's own."""
+
+    def __str__(self) -> str:
+        return f"{self.says} ({self.where}: {', '.join(self.keys)})"
+
+
+_RACE = ("topologies.<surface>.<agent>.kind: race", "topologies.<surface>.<agent>.members")
+STOPGAP = Remedy(says="until then, race it with a quick twin", where="deck", keys=_RACE)
+REMEDIES: Mapping[Cause, tuple[Remedy, ...]] = {
+    "tool": (
+        Remedy(
+            says="mend the tool, not the agent, and cut its calls off while there is time to answer from the rest",
+            where="card",
+            keys=("tool_config.<tool>.timeout_ms",),
+        ),
+        Remedy(says="until then, race it with a twin that does without the tool", where="deck", keys=_RACE),
+    ),
+    "model": (
+        Remedy(
+            says="give it less to read",
+            where="card",
+            keys=("handoff.closed", "handoff.max_query_tokens", "handoff.fields.<field>.max_tokens"),
+        ),
+        Remedy(says="let it think less", where="card", keys=("tuning.reasoning_effort",)),
+        Remedy(
+            says="let a faster model take over a call that is late", where="card", keys=("fallback_model", "policy.model_time_ms")
+        ),
+        STOPGAP,
+    ),
+    "reasoning": (
+        Remedy(
+            says="split it: a quick draft, gone over only where it is unsure",
+            where="deck",
+            keys=tuple(f"topologies.<surface>.<agent>.{key}" for key in ("kind: pipeline", "members", "bar")),
+        ),
+        STOPGAP,
+    ),
+    "unknown": (),
+}
+"""The menu: an agent gets less to read or to do, or a faster one stands by."""
+NO_REMEDY = "look at the agent's own code, or at where it runs"
+
+
+class Diagnosis(Value):
+    """Where the time of one invocation went that ran out of it."""
+
+    agent: str
+    cause: Cause
+    slowest: str = ""
+    """The tool, or the model, that most of it went to; empty where it is neither."""
+    seconds: float
+    """Spent in what is the cause; calls at the same time count once."""
+    of: float
+    """Seconds the whole invocation had."""
+    calls: int
+    """Model calls it made."""
+
+    @property
+    def remedies(self) -> tuple[Remedy, ...]:
+        """What helps against this cause."""
+        return REMEDIES[self.cause]
+
+    @property
+    def where(self) -> str:
+        """What the time went to, for a sentence about the agent."""
+        within = {
+            "tool": f"its tools, most of all {self.slowest}",
+            "model": f"one call of the model {self.slowest}",
+            "reasoning": f"long reasoning, {self.calls} model calls",
+            "unknown": "something that its spans do not show",
+        }[self.cause]
+        return f"ran out of time in {within}: {self.seconds:.2f} of {self.of:.2f} s"
+
+    def __str__(self) -> str:
+        return f"{self.where}; what helps: {'; '.join(map(str, self.remedies)) or NO_REMEDY}"
+
+
+def diagnose(trace: Trace, span: Span) -> Diagnosis | None:
+    """What took the time of an agent's span that ended in a time-out; None for any other span.
+
+    Whatever took most of it is to blame: tools, model calls, or neither. Of the model calls it is one of them where that took at
+    least half of their time, else it is their number; a call that failed and the one in its place are one. Whether a single call
+    was slow or thought for long, a span cannot tell. An agent whose time ran out because that of an agent below it did has
+    no diagnosis of its own.
+    """
+    if not span.timed_out:
+        return None
+    below = _below(trace, span)
+    if any(one.timed_out for one in below):
+        return None
+    tools, models = ([one for one in below if one.kind == kind] for kind in ("tool", "model"))
+    in_tools, in_models = _covered(tools), _covered(models)
+    idle = span.seconds - _covered([*tools, *models])
+    found = partial(Diagnosis, agent=span.agent, of=span.seconds, calls=len(models))
+    if idle >= max(in_tools, in_models):
+        return found(cause="unknown", seconds=idle)
+    if in_tools >= in_models:
+        names = dict.fromkeys(one.name for one in tools)
+        slowest = max(names, key=lambda name: _covered([one for one in tools if one.name == name]))
+        return found(cause="tool", slowest=slowest, seconds=in_tools)
+    longest = max(_rounds(models), key=lambda tries: sum(one.seconds for one in tries))
+    seconds = sum(one.seconds for one in longest)
+    if 2 * seconds < in_models:
+        return found(cause="reasoning", seconds=in_models)
+    slowest = max(longest, key=lambda one: one.seconds)
+    return found(cause="model", slowest=str(slowest.attributes["model"]), seconds=seconds)
+
+
+def diagnoses(trace: Trace) -> tuple[tuple[Span, Diagnosis], ...]:
+    """Every agent's span of a turn that ended in a time-out of its own, with the diagnosis."""
+    found = ((span, diagnose(trace, span)) for span in trace.spans)
+    return tuple((span, diagnosis) for span, diagnosis in found if diagnosis is not None)
+
+
+def _below(trace: Trace, span: Span) -> list[Span]:
+    return [one for child in trace.children(span.id) for one in (child, *_below(trace, child))]
+
+
+def _rounds(models: Sequence[Span]) -> list[list[Span]]:
+    """Model calls, each with those that failed before it and were made again."""
+    rounds: list[list[Span]] = [[]]
+    for one in models:
+        rounds[-1].append(one)
+        if one.status != "error":
+            rounds.append([])
+    return rounds if rounds[-1] else rounds[:-1]
+
+
+def _covered(spans: Sequence[Span]) -> float:
+    """Seconds in which at least one of these ran."""
+    covered, until = 0.0, 0.0
+    for start, end in sorted((span.started, span.started + span.seconds) for span in spans):
+        covered += max(0.0, end - max(start, until))
+        until = max(until, end)
+    return covered

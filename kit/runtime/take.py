@@ -1,0 +1,192 @@
+"""A recorded call as a value, and recordings as files: one take a line, sorted, long texts that return written once."""
+
+import hashlib
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+from langchain_core.messages import AIMessage, BaseMessage, message_to_dict
+
+from kit.core.errors import CassetteError
+from kit.core.event import Body
+from kit.core.model import ModelSpec
+from kit.core.value import Value
+from kit.tools.tool import ToolResult
+
+FORMAT = 2
+STOPPED = "stopped"
+"""How a call ended that whoever made it gave up."""
+SECRET = "[secret]"
+_SECRETS = re.compile(
+    r"\b(?:sk|pk|rk|ghp|gho|xox[abp])[-_][A-Za-z0-9_-]{12,}"
+    r"|\bbearer\s+[\w.~+/-]{8,}=*"
+    r"|\b(?:api[-_ ]?key|x-api-key|authorization)\b[\"']?\s*[:=]\s*[\"']?[^\s\"',}]{8,}",
+    re.IGNORECASE,
+)
+_LONG = 60
+"""Characters from which a text that stands in several requests is written once."""
+_TOLD = ("id", "model_name", "finish_reason", "status")
+"""What of a reply's metadata a turn reads; headers, fingerprints and the like stay out of the file."""
+
+Request = tuple[tuple[str, str], ...]
+"""What was asked: named parts of text. A key is made of them, and a diff is read from them."""
+
+
+class Header(Value):
+    """The first line: what a replay must be told to ask the same again."""
+
+    cassette: int = FORMAT
+    today: str | None = None
+    model: str | None = None
+    """The key that stood in for every agent's model, where one did."""
+
+
+class Broken(Value):
+    """How a call ended that gave no reply."""
+
+    kind: str
+    """Name of the exception's class; STOPPED for a call that whoever made it gave up."""
+    text: str = ""
+
+
+class Take(Value):
+    """One recorded call: where and what was asked, and what came of it."""
+
+    track: str = ""
+    """Which of the file's runs it is of: a cell of a grid; empty where there is one."""
+    place: str
+    """Where in the turn it was asked from, such as `orchestrator/1.2.rewards:1`."""
+    again: int = 1
+    """Which of several equal requests from that place."""
+    request: Request
+    message: dict[str, Any] | None = None
+    """A model's reply."""
+    pieces: tuple[str, ...] = ()
+    """Its text as it streamed."""
+    result: ToolResult | None = None
+    """A tool's."""
+    told: tuple[tuple[float, Body], ...] = ()
+    """What the tool said while it ran, and at which second."""
+    broken: Broken | None = None
+    """Set when there is neither."""
+    begun: bool = True
+    """Whether anything had arrived."""
+    said: int = 0
+    """Characters that had, where there is no message."""
+    first: float | None = None
+    """Seconds to the first piece."""
+    seconds: float = 0.0
+
+
+_PLAIN = Take(place="", request=()).model_dump(mode="json")
+Key = tuple[str, str, str, int]
+
+
+def digest(request: Request) -> str:
+    """A short name for a request."""
+    return hashlib.sha256(json.dumps(request).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def key_of(take: Take) -> Key:
+    return (take.track, take.place, digest(take.request), take.again)
+
+
+def model_request(spec: ModelSpec, tools: Sequence[Mapping[str, Any]], messages: Sequence[BaseMessage]) -> Request:
+    """What a model is asked: which model and how, each tool it may call, each message; ids of tool calls aside."""
+    name = "\n".join(
+        [spec.key, *(f"{k}: {v}" for k, v in (("name", spec.name), ("effort", spec.effort)) if v), spec.api, spec.routing]
+    )
+    offered = (tool.get("function", tool) for tool in tools)
+    parts = [("model", name), *((f"tool {tool['name']}", json.dumps(tool, sort_keys=True, indent=1)) for tool in offered)]
+    return (*parts, *((f"message {place} ({m.type})", _told(m)) for place, m in enumerate(messages, 1)))
+
+
+def _told(message: BaseMessage) -> str:
+    content: Any = message.content
+    text = content if isinstance(content, str) else json.dumps(_small(content), sort_keys=True)
+    calls = message.tool_calls if isinstance(message, AIMessage) else []
+    return "\n".join(
+        [text, *(f"calls {call['name']}({json.dumps(call['args'], sort_keys=True, default=str)})" for call in calls)]
+    )
+
+
+def _small(content: Any) -> Any:
+    """Blocks of content, the bytes of a picture as their digest."""
+    match content:
+        case dict():
+            return {key: _small(value) for key, value in cast("dict[str, Any]", content).items()}
+        case list():
+            return [_small(item) for item in cast("list[Any]", content)]
+        case str() if len(content) > 200 and " " not in content:
+            return "sha256:" + hashlib.sha256(content.encode()).hexdigest()
+        case _:
+            return content
+
+
+def plain_message(message: AIMessage) -> dict[str, Any]:
+    """A reply as it is kept: without what identifies the account or the machine it came from."""
+    found = message_to_dict(message)
+    data = found["data"]
+    data["response_metadata"] = {name: data["response_metadata"][name] for name in _TOLD if name in data["response_metadata"]}
+    data["additional_kwargs"] = {k: v for k, v in data["additional_kwargs"].items() if k == "refusal"}
+    return found
+
+
+def scrubbed(value: Any, secrets: Iterable[str]) -> Any:
+    """The same without keys: those that are known, and whatever looks like one."""
+    match value:
+        case str():
+            for secret in secrets:
+                value = value.replace(secret, SECRET)
+            return _SECRETS.sub(SECRET, value)
+        case dict():
+            return {key: scrubbed(item, secrets) for key, item in cast("dict[str, Any]", value).items()}
+        case list() | tuple():
+            return [scrubbed(item, secrets) for item in cast("list[Any]", value)]
+        case _:
+            return value
+
+
+def written(header: Header, takes: Mapping[Key, Take]) -> Iterator[str]:
+    """The lines of a file: header, shared texts, takes by track, place and request."""
+    yield header.model_dump_json() + "\n"
+    uses = Counter(text for take in takes.values() for _, text in take.request if len(text) > _LONG)
+    shared = {text: hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:12] for text, n in uses.items() if n > 1}
+    for text, name in sorted(shared.items(), key=lambda item: item[1]):
+        yield json.dumps({"text": name, "is": text}) + "\n"
+    for _, take in sorted(takes.items()):
+        line = {name: value for name, value in take.model_dump(mode="json").items() if value != _PLAIN[name]}
+        line["request"] = [[label, {"text": shared[text]} if text in shared else text] for label, text in take.request]
+        yield json.dumps(line) + "\n"
+
+
+def read(path: Path) -> tuple[Header, dict[Key, Take]]:
+    """A file's header and takes. Raises CassetteError, one sentence with file and line."""
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        said = getattr(error, "strerror", None) or "it is no text"
+        raise CassetteError(f"cannot read the recording {path}: {said}; record it first") from error
+    header, texts, takes = None, dict[str, str](), dict[Key, Take]()
+    for number, line in enumerate(lines, 1):
+        try:
+            found = json.loads(line)
+            if header is None:
+                header = Header.model_validate(found)
+                if header.cassette != FORMAT:
+                    raise ValueError
+            elif "is" in found:
+                texts[found["text"]] = found["is"]
+            else:
+                parts = [(label, part if isinstance(part, str) else texts[part["text"]]) for label, part in found["request"]]
+                take = Take.model_validate({**found, "request": parts})
+                takes[key_of(take)] = take
+        except (ValueError, KeyError, TypeError) as error:
+            what = "the head of a recording of this version" if header is None or number == 1 else "a recorded call"
+            raise CassetteError(f"{path}:{number}: this line is not {what}; record the file again") from error
+    if header is None:
+        raise CassetteError(f"{path}:1: the recording is empty; record it again")
+    return header, takes

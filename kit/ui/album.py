@@ -1,0 +1,31 @@
+"""The pictures of this process' newest turns, for their thumbnails: nothing stores their bytes (SAT-14)."""
+
+import threading
+from collections.abc import Sequence
+
+from kit.core.picture import Picture
+
+ROOM = 32 * 2**20
+"""Bytes kept in all; older pictures go first, and are only named from then on."""
+
+
+class Album:
+    """Turn id -> its pictures. Any thread may ask."""
+
+    def __init__(self, room: int = ROOM):
+        self._room, self._lock = room, threading.Lock()
+        self._pages: dict[str, tuple[Picture, ...]] = {}
+
+    def of(self, turn_id: str) -> tuple[Picture, ...]:
+        """The pictures of a turn; none when it had none or they are gone."""
+        with self._lock:
+            return self._pages.get(turn_id, ())
+
+    def keep(self, turn_id: str, pictures: Sequence[Picture]) -> None:
+        """Keeps them as long as there is room."""
+        if not pictures:
+            return
+        with self._lock:
+            self._pages[turn_id] = tuple(pictures)
+            while sum(len(one.data) for page in self._pages.values() for one in page) > self._room and len(self._pages) > 1:
+                del self._pages[next(iter(self._pages))]

@@ -1,0 +1,145 @@
+"""Results of a grid in words: which way is better, by how much, how sure that is, and what would settle it."""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from kit.bench.grid.comparison import LOWER, Comparison, Summary
+from kit.bench.statistics.estimate import Estimate, Proportion
+
+WORDS = {
+    "exact": "messages routed exactly right",
+    "mixed_exact": "mixed messages routed whole",
+    "single_exact": "single requests routed right",
+    "strict": "each called with its own part",
+    "seconds": "seconds of a turn",
+    "ttft": "seconds to the first words",
+    "routing_seconds": "seconds to decide whom to ask",
+    "input_tokens": "tokens read in a turn",
+    "output_tokens": "tokens written in a turn",
+    "model_calls": "model calls of a turn",
+    "cost": "dollars of a turn",
+}
+"""Scorer or measure -> what it counts."""
+_UNITS = {"seconds": " s", "ttft": " s", "routing_seconds": " s", "cost": " $"}
+
+
+class Line(NamedTuple):
+    """A row of the table: one way by one measure."""
+
+    way: str
+    found: str
+    interval: str
+    difference: str
+    """Beside the baseline; empty for the baseline itself."""
+    verdict: str
+    more: str
+    """How many more cases would settle it."""
+
+
+def named(way: Mapping[str, str], varied: Sequence[str]) -> str:
+    """A way by what tells it from the others."""
+    return " / ".join(way[axis] for axis in varied) or " / ".join(way.values())
+
+
+def words(measure: str) -> str:
+    """What a measure counts, in words."""
+    return WORDS.get(measure, measure.replace("_", " "))
+
+
+def headline(found: Sequence[Comparison], baseline: str, kinds: str, varied: Sequence[str], ways: Sequence[Summary] = ()) -> str:
+    """The verdict on one measure, in one sentence of markdown. `found`: every way beside the baseline by that
+    measure; `ways`: each by itself."""
+    if not found and len(ways) == 1:
+        line = lines(ways, (), varied)[0]
+        said = f"By {words(ways[0].scorer)}, **{line.way}** is the only way here ({kinds})"
+        return f"{said}: {line.found}, 95 % interval {line.interval}; there is nothing to compare it with."
+    if not found:
+        return f"There is nothing to compare with **{baseline}** here: choose another baseline, or a run with several ways."
+    better = [one for one in found if one.verdict == "better"]
+    worse = [one for one in found if one.verdict == "worse"]
+    open_ = sorted((one for one in found if one.more), key=lambda one: one.more or 0)
+    by, of = f"By {words(found[0].scorer)}", f"{len(found)} way{'s' if len(found) > 1 else ''}"
+    if better:
+        lead = max(better, key=_gain)
+        said = f"{by}, **{named(lead.way, varied)}** is better than **{baseline}** ({kinds}): {_sides(lead)}"
+        return f"{said}; settled, no more cases are needed{_others(len(better), of, 'better')}."
+    if worse:
+        near = max(worse, key=_gain)
+        said = (
+            f"{by}, no way is better than **{baseline}** ({kinds}): **{named(near.way, varied)}** is worse, with {_sides(near)}"
+        )
+        return f"{said}; {_settling(open_, varied)}{_others(len(worse), of, 'worse')}."
+    if open_:
+        near = open_[0]
+        said = f"{by}, no way can be told apart from **{baseline}** yet ({kinds}): nearest to a verdict is"
+        end = f"about {near.more:,} more cases like these would settle it"
+        return f"{said} **{named(near.way, varied)}**, with {_sides(near)}; {end}."
+    return f"{by}, no way differs from **{baseline}** ({kinds}): {_sides(found[0])}; no number of cases would show more."
+
+
+def lines(ways: Sequence[Summary], found: Sequence[Comparison], varied: Sequence[str]) -> list[Line]:
+    """Every way by one measure with its interval, and beside the baseline where it is compared."""
+    beside = {tuple(sorted(one.way.items())): one for one in found}
+    return [_line(way, beside.get(tuple(sorted(way.way.items()))), varied) for way in ways]
+
+
+def value(figure: float, measure: str, *, share: bool) -> str:
+    """A figure as a person reads it, with its unit."""
+    return f"{_bare(figure, measure, share=share)}{_unit(measure, share=share)}"
+
+
+def interval(estimate: Estimate, measure: str, *, share: bool) -> str:
+    """The ends of an estimate."""
+    return f"{_bare(estimate.low, measure, share=share)} to {value(estimate.high, measure, share=share)}"
+
+
+def _bare(figure: float, measure: str, *, share: bool) -> str:
+    if share:
+        return f"{100 * figure:.1f}"
+    if measure == "cost":
+        return f"{figure:,.4f}"
+    return f"{figure:,.0f}" if abs(figure) >= 100 else f"{figure:,.2f}"
+
+
+def _unit(measure: str, *, share: bool) -> str:
+    return " %" if share else _UNITS.get(measure, "")
+
+
+def _line(way: Summary, one: Comparison | None, varied: Sequence[str]) -> Line:
+    share, measure = isinstance(way.estimate, Proportion), way.scorer
+    found, ends = value(way.estimate.value, measure, share=share), interval(way.estimate, measure, share=share)
+    name = named(way.way, varied)
+    if one is None:
+        return Line(name, found, ends, "", "baseline", "")
+    more = "settled" if one.more == 0 else f"about {one.more:,}" if one.more else "no number"
+    return Line(name, found, ends, _difference(one), one.verdict, more)
+
+
+def _sides(one: Comparison) -> str:
+    share = isinstance(one.before, Proportion)
+    after, before = (value(side.value, one.scorer, share=share) for side in (one.after, one.before))
+    return f"{after} against {before}, a difference of {_difference(one)} over {one.difference.items:,} cases"
+
+
+def _difference(one: Comparison) -> str:
+    share, of = isinstance(one.before, Proportion), one.difference
+    middle, low, high = (_signed(end, one.scorer, share=share) for end in (of.value, of.low, of.high))
+    return f"{middle}{' points' if share else _unit(one.scorer, share=False)} [{low}, {high}]"
+
+
+def _signed(figure: float, measure: str, *, share: bool) -> str:
+    return ("\N{MINUS SIGN}" if figure < 0 else "+") + _bare(abs(figure), measure, share=share)
+
+
+def _gain(one: Comparison) -> float:
+    return one.difference.value * (-1 if one.scorer in LOWER else 1)
+
+
+def _settling(open_: Sequence[Comparison], varied: Sequence[str]) -> str:
+    if not open_:
+        return "settled, no more cases are needed"
+    return f"about {open_[0].more:,} more cases like these would settle {named(open_[0].way, varied)}"
+
+
+def _others(count: int, of: str, word: str) -> str:
+    return f" ({count} of {of} {'is' if count == 1 else 'are'} {word})" if count > 1 else ""

@@ -1,0 +1,38 @@
+"""The benchmarks page in a browser: a grid plays on while somebody chats, and its verdict is there afterwards."""
+
+# pyright: reportMissingImports=false
+
+from collections.abc import Generator
+
+import pytest
+
+from tests.browser.stage import Served, Visitor, serve
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Generator[Served]:
+    with serve(tmp_path_factory.mktemp("benchmarks"), {"KIT_PACE": "0"}) as app:
+        yield app
+
+
+def test_a_grid_plays_on_while_somebody_chats_and_its_verdict_is_seen(visitor: Visitor) -> None:
+    page = visitor.page
+    visitor.open()
+    visitor.ready()
+    page.get_by_role("link", name="Benchmarks").click()
+    page.get_by_text("Start a grid").click()
+    page.get_by_text("My own choice").click()
+    page.get_by_role("button", name="Play 48 cells").click()
+    page.get_by_role("button", name="Stop").wait_for(timeout=20_000)
+    page.get_by_role("link", name="Chat").click()
+    visitor.ask("How many points do I have?")
+    visitor.settled()
+    page.get_by_role("link", name="Benchmarks").click()
+    see = page.get_by_role("button", name="See its results")
+    see.wait_for(timeout=60_000)
+    assert "48 of 48 cells are played" in visitor.text()
+    see.click()
+    page.get_by_text("over 24 cases").first.wait_for(timeout=20_000)
+    assert page.locator("tr[data-way]").count() == 2 and "(simulated)" in visitor.text()

@@ -1,0 +1,157 @@
+"""What remedies buy and what judgment costs: the figures of the notebook on time-outs, held against the laws behind them."""
+
+import asyncio
+import math
+import random
+from collections.abc import Sequence
+
+import pytest
+
+from kit.bench.statistics.quantile import quantile
+from kit.bench.statistics.ratio import ratio
+from kit.bench.studies import skill
+from kit.bench.studies.lateness import FIRST, tried
+from kit.bench.studies.remedies import BUDGET, TOOL_SECONDS, WAYS, Call, calls, deck_of, traded
+from kit.bench.studies.skill import Pair, implied, pairs, times, within
+from kit.compose.models import load_models
+from kit.core.errors import DataError
+from kit.core.law import Law, Spread
+from kit.core.timeout import REMEDIES
+
+
+@pytest.fixture(scope="module")
+def played() -> Sequence[Call]:
+    return asyncio.run(calls(count=120))
+
+
+def law_of(model: str) -> Law:
+    law = load_models("cards/models.yaml")[model].law
+    assert law is not None
+    return law
+
+
+def part(played: Sequence[Call], way: str) -> list[Call]:
+    return [row for row in played if row.way == way]
+
+
+# percentiles and ratios
+
+
+def test_the_interval_of_a_percentile_holds_the_truth_as_often_as_it_says() -> None:
+    held = {0.5: 0, 0.95: 0}
+    rng = random.Random(3)
+    for _ in range(150):
+        drawn = [rng.expovariate(1.0) for _ in range(150)]
+        for share in held:
+            found = quantile(drawn, share)
+            held[share] += found.low <= -math.log(1 - share) <= found.high
+    assert all(0.9 <= count / 150 <= 0.99 for count in held.values()), held
+
+
+def test_a_percentile_that_few_values_cannot_bound_is_open_on_that_side() -> None:
+    found = quantile([1.0, 2.0, 3.0, 4.0, 5.0], 0.95)
+    assert found.value == 5.0 and found.high == math.inf
+    with pytest.raises(DataError, match="no value"):
+        quantile([], 0.5)
+
+
+def test_the_interval_of_a_ratio_holds_the_truth_as_often_as_it_says() -> None:
+    rng, held = random.Random(4), 0
+    for _ in range(150):
+        under = [rng.lognormvariate(0, 0.5) for _ in range(60)]
+        over = [3 * value * rng.lognormvariate(0, 0.3) / math.exp(0.045) for value in under]
+        held += not ratio(over, under).excludes(3.0)
+    assert 0.89 <= held / 150 <= 0.99
+    with pytest.raises(DataError, match="same items"):
+        ratio([1.0], [1.0, 2.0])
+
+
+# remedies
+
+
+@pytest.mark.req("SO-13")
+def test_each_way_is_configuration_that_loads_and_only_more_time_allows_more() -> None:
+    budgets = {way: deck_of(way).policy(deck_of(way).cards["explainer"]).time_budget_ms for way in WAYS}
+    assert budgets == {"as it is": 8000, "race": 8000, "fallback": 8000, "pipeline": 8000, "more time": 12000}
+    assert [topology.kind for way in WAYS for topology in deck_of(way).settings.topologies.get("chat", {}).values()] == [
+        "race",
+        "pipeline",
+    ]
+
+
+@pytest.mark.req("SO-13")
+def test_every_remedy_answers_more_within_the_budget_and_more_time_does_not(played: Sequence[Call]) -> None:
+    found = {one.way: one for one in traded(played)}
+    bare = found["as it is"]
+    for way in ("race", "fallback", "pipeline"):
+        assert found[way].in_time.low > bare.in_time.high, way
+        assert found[way].cost.low > 1 and found[way].tokens.low > bare.tokens.high, "and costs more"
+        assert found[way].own.high < bare.own.low, "in other words than those of the first model"
+    assert found["more time"].in_time == bare.in_time
+    assert found["more time"].p95.low > BUDGET >= bare.p95.high, "it only makes everybody wait"
+    assert [one.way for one in traded(played) if one.marked.y > 0] == ["pipeline"]
+
+
+@pytest.mark.req("SO-13")
+def test_the_times_are_those_of_the_stated_laws(played: Sequence[Call]) -> None:
+    alone = [row.seconds for row in part(played, "more time")]
+    assert sum(alone) / len(alone) == pytest.approx(2 * law_of(FIRST).latency.mean + TOOL_SECONDS, rel=0.08), (
+        "two calls and a tool"
+    )
+    race = [row.seconds for row in part(played, "race")]
+    quick = 2 * law_of("simulated-gpt-5.4-nano").latency.mean + TOOL_SECONDS
+    assert sum(race) / len(race) == pytest.approx(quick, rel=0.08), "the twin is nearly always the first"
+
+
+@pytest.mark.req("SO-20")
+async def test_a_remedy_for_something_else_changes_nothing() -> None:
+    rows = await tried()
+    assert {(row.cause, row.way) for row in rows if row.ended == "answer"} == {
+        ("model", "race"),
+        ("model", "fallback"),
+        ("model", "pipeline"),
+        ("reasoning", "race"),
+        ("reasoning", "pipeline"),
+    }
+    assert all(row.diagnoses[0].cause == row.cause for row in rows if row.way == "as it is")
+    offered = {cause for cause, remedies in REMEDIES.items() for remedy in remedies if "fallback_model" in remedy.keys}
+    assert offered == {"model"}, "what changes nothing is not offered"
+
+
+# a function or a sub-agent
+
+
+@pytest.mark.req("SO-17")
+async def test_a_sub_agent_takes_the_function_and_two_model_calls_longer() -> None:
+    rows = await pairs("simulated-gpt-5.4-nano", 30)
+    law = law_of("simulated-gpt-5.4-nano")
+    assert {round(row.function, 6) for row in rows} == {0.2}
+    extra = [row.agent - row.function for row in rows]
+    assert sum(extra) / len(extra) == pytest.approx(2 * law.latency.mean, rel=0.12)
+    whole = [row.turn_agent - row.turn_function for row in rows]
+    assert sum(whole) / len(whole) == pytest.approx(2 * law.latency.mean, rel=0.25)
+    alone, turn = (
+        times(rows, lambda r: r.agent, lambda r: r.function),
+        times(rows, lambda r: r.turn_agent, lambda r: r.turn_function),
+    )
+    assert alone.low > turn.high > turn.low > 1, "in a whole turn the orchestrator's calls are on both sides"
+    assert times(rows, lambda r: r.tokens_agent, lambda r: r.tokens_function).low > 1
+    assert all(row.tokens_agent > row.tokens_function + row.agent_tokens / 2 for row in rows)
+
+
+@pytest.mark.req("SO-17")
+def test_the_function_that_would_give_the_sources_ratio_is_found_from_what_was_measured() -> None:
+    row = Pair("m", 0, 0.2, 3.0, 1, 1.0, 2.0, 1, 2)
+    low, high = implied([row])
+    assert (low + 2.8) / low == pytest.approx(8.0) and (high + 2.8) / high == pytest.approx(3.0)
+    assert skill.PUBLISHED == {"dollars": (5.0, 15.0), "seconds": (3.0, 8.0)}
+
+
+@pytest.mark.req("SO-17")
+def test_the_chance_of_a_call_within_300_ms_is_that_of_its_law() -> None:
+    law = Law(latency=Spread(median=0.3, sigma=0.4))
+    assert within(law, skill.RULE) == pytest.approx(0.5)
+    drawn = [law.latency.quantile((rank + 0.5) / 1000) for rank in range(1000)]
+    assert within(law, 0.5) == pytest.approx(sum(one <= 0.5 for one in drawn) / 1000, abs=1e-3)
+    for model in ("simulated-gpt-5.4-nano", "simulated-gpt-4.1-mini"):
+        assert within(law_of(model), skill.RULE) < 1e-4

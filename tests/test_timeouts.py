@@ -1,0 +1,316 @@
+"""A time-out is traced to what took the time, and every remedy on the menu is configuration that mends it."""
+
+import asyncio
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+import yaml
+from langchain_core.messages import BaseMessage
+from langchain_core.tools import BaseTool
+
+from kit.compose.deck import Deck, load_deck
+from kit.core.card import AgentCard
+from kit.core.outcome import AgentCall, Answer, Failure, Outcome
+from kit.core.timeout import REMEDIES, Cause, Diagnosis, Remedy, diagnoses
+from kit.core.trace import Span, Trace
+from kit.models.scripted import Line, ScriptedModel
+from kit.patterns.topology import arranged
+from kit.runtime.context import RunContext
+from kit.runtime.metrics import metrics
+from kit.runtime.team import Reach, bind
+from kit.runtime.turn import Reply, run_turn
+from kit.stores.sqlite import SqliteStore
+from kit.tools.enricher import structured
+from kit.tools.tool import ToolResult
+from kit.tools.toolbox import TOOL_IDS, toolbox
+from tests.kits import ALICE, SmallKit, answering, asks, failing, stitched
+
+BUDGET = 4.0
+SEARCH = "search_offers"
+RATED = {"type": "object", "properties": {"text": {"type": "string"}, "confidence": {"type": "number"}}, "required": ["text"]}
+MODELS: Mapping[str, Any] = {
+    "simulated-slow": {"provider": "simulated", "law": {"latency": {"median": 60}}},
+    "simulated-quick": {"provider": "simulated", "law": {"latency": {"median": 0.5}}},
+    "thinker": {"provider": "openai", "name": "gpt-5.4-mini", "api": "responses", "effort": "high"},
+}
+CARDS: Mapping[str, Mapping[str, Any]] = {
+    "lead": {"sub_agents": ["explainer"], "model": "offline"},
+    "explainer": {"model": "simulated-slow", "policy": {"time_budget_ms": 4000}},
+    "quick": {"model": "simulated-quick", "handoff": {"output_schema": RATED}, "policy": {"time_budget_ms": 4000}},
+    "editor": {
+        "model": "simulated-slow",
+        "handoff": {"fields": {"draft": {"required": True}}},
+        "policy": {"time_budget_ms": 4000},
+    },
+}
+
+
+def deck_of(folder: Path, cause: Cause, card: Mapping[str, Any] = {}, deck: Mapping[str, Any] = {}) -> Deck:
+    """The deck as files: the explainer has the tools by which this befalls it; these keys are in its card and in deck.yaml."""
+    (folder / "deck").mkdir()
+    (folder / "blocks").mkdir()
+    files: dict[str, Any] = {"models.yaml": MODELS, "deck/deck.yaml": {"orchestrator": "lead", **deck}}
+    for name, fields in CARDS.items():
+        own = {"tools": HELD[cause], **card} if name == "explainer" else {}
+        files[f"deck/{name}.yaml"] = {"id": name, "description": f"About {name}.", **fields, **own}
+    for name, content in files.items():
+        (folder / name).write_text(yaml.safe_dump(content))
+    return load_deck(folder / "deck", (*TOOL_IDS, "notes"))
+
+
+def tools() -> dict[str, Any]:
+    """A real tool of the context service, which hangs, and one that has something to say."""
+
+    async def hanging(request: Any) -> Any:
+        await asyncio.sleep(600)
+
+    async def note() -> tuple[str, ToolResult]:
+        return "a note", ToolResult(text="a note")
+
+    nobody: Any = None
+    notes: BaseTool = structured("notes", "Notes.", {}, (), note)
+    return {**toolbox(hanging, nobody, nobody, nobody), "notes": notes}
+
+
+def looks_up(messages: list[BaseMessage]) -> Line:
+    """A quick model that uses both tools at once, and then says what came of it."""
+    if messages[-1].type != "tool":
+        return Line(calls=[(SEARCH, {"query": "coffee"}), ("notes", {})], delay=0.2)
+    return Line("What the notes say.", delay=0.2)
+
+
+def broods(messages: list[BaseMessage]) -> Line:
+    """A model that looks things up again and again."""
+    return Line(calls=[("notes", {})], delay=0.9)
+
+
+HELD: Mapping[Cause, list[str]] = {"tool": [SEARCH, "notes"], "model": [], "reasoning": ["notes"]}
+FAULTS: Mapping[Cause, dict[str, Any]] = {
+    "tool": {"explainer": ScriptedModel(looks_up)},
+    "model": {},  # simulated, 60 s, by its card
+    "reasoning": {"explainer": ScriptedModel(broods)},
+}
+"""What makes the explainer run out of time -> the models that do it."""
+
+
+def kit_of(deck: Deck, models: Mapping[str, Any]) -> SmallKit:
+    told = {"lead": ScriptedModel(lambda m: stitched(m) if m[-1].type == "tool" else asks("explainer")), **models}
+    return SmallKit(arranged(bind(deck, told, tools())), SqliteStore(":memory:"))
+
+
+async def turn_of(kit: SmallKit) -> Reply:
+    return await run_turn("explain this", ALICE, kit)
+
+
+def found(reply: Reply) -> dict[str, Diagnosis]:
+    return {diagnosis.agent: diagnosis for _, diagnosis in diagnoses(reply.trace)}
+
+
+# What it was
+
+
+@pytest.mark.req("SO-20")
+@pytest.mark.parametrize(
+    ("cause", "slowest", "seconds", "calls"),
+    [("tool", SEARCH, 3.8, 1), ("model", "simulated-slow", 4.0, 1), ("reasoning", "", 4.0, 5)],
+)
+async def test_a_time_out_is_traced_to_what_took_the_time(
+    cause: Cause, slowest: str, seconds: float, calls: int, tmp_path: Path
+) -> None:
+    reply = await turn_of(kit_of(deck_of(tmp_path, cause), FAULTS[cause]))
+    [outcome] = reply.outcomes
+    assert isinstance(outcome, Failure) and outcome.reason == "timeout"
+    diagnosis = found(reply)["explainer"]
+    assert (diagnosis.cause, diagnosis.slowest, diagnosis.calls) == (cause, slowest, calls)
+    assert (diagnosis.seconds, diagnosis.of) == (pytest.approx(seconds), pytest.approx(BUDGET))
+    assert all(str(remedy) in str(diagnosis) for remedy in REMEDIES[cause])
+
+
+RACE: Mapping[str, Any] = {"topologies": {"chat": {"explainer": {"kind": "race", "members": ["explainer", "quick"]}}}}
+
+
+@dataclass(frozen=True)
+class Dawdler:
+    """An agent of somebody's own, which leaves no spans."""
+
+    card: AgentCard
+    time_budget: float | None = BUDGET
+
+    async def run(self, call: AgentCall, ctx: RunContext) -> Outcome:
+        await asyncio.sleep(60)
+        raise AssertionError("its time is over by then")
+
+
+@pytest.mark.req("SO-20")
+async def test_what_spans_do_not_show_is_not_made_up(tmp_path: Path) -> None:
+    kit = kit_of(deck_of(tmp_path, "model"), {})
+    kit.team = kit.team.with_agents({"explainer": Dawdler(kit.team.agents["explainer"].card)})
+    diagnosis = found(await turn_of(kit))["explainer"]
+    assert (diagnosis.cause, diagnosis.remedies, diagnosis.seconds) == ("unknown", (), pytest.approx(BUDGET))
+
+
+@pytest.mark.req("SO-20")
+async def test_a_race_that_nobody_finished_is_told_of_its_members_and_not_once_more_of_itself(tmp_path: Path) -> None:
+    reply = await turn_of(kit_of(deck_of(tmp_path, "model", {}, RACE), {"quick": answering("late", 60.0)}))
+    assert {agent: diagnosis.cause for agent, diagnosis in found(reply).items()} == {"explainer~1": "model", "quick": "model"}
+
+
+async def test_other_failures_are_no_time_outs(tmp_path: Path) -> None:
+    kit = kit_of(deck_of(tmp_path, "model"), {"explainer": failing(OSError("unavailable: timeout: no answer within 5 s"))})
+    assert found(await turn_of(kit)) == {}
+
+
+def spans(*steps: tuple[Any, str, float, float]) -> Trace:
+    """A turn with one agent whose 4 s ran out, and its steps: kind, name, from, to."""
+    agent = Span(
+        id="a", parent_id="t", kind="agent", name="a", agent="a", started=1.0, ended=5.0, error="invocation: timeout: no answer"
+    )
+    below = [
+        Span(
+            id=str(n),
+            parent_id="a",
+            kind=kind.split()[0],
+            name=name,
+            agent="a",
+            started=at,
+            ended=end,
+            status="error" if "failed" in kind else "ok",
+            attributes={"model": name},
+        )
+        for n, (kind, name, at, end) in enumerate(steps)
+    ]
+    return Trace(
+        turn_id="t", spans=(Span(id="t", parent_id=None, kind="turn", name="turn", agent="", started=0.0), agent, *below)
+    )
+
+
+@pytest.mark.req("SO-20")
+@pytest.mark.parametrize(
+    ("steps", "cause", "slowest", "seconds"),
+    [
+        ([("model", "m", 1, 2.9), ("tool", "x", 2.9, 3.5), ("tool", "x", 3.5, 4.1), ("tool", "y", 4.1, 5)], "tool", "x", 2.1),
+        ([("tool", "x", 1, 3), ("tool", "y", 1, 3), ("tool", "z", 1, 3), ("model", "m", 2.9, 5)], "model", "m", 2.1),
+        ([("model", "m", 1, 2.2), ("model", "n", 2.2, 3.4), ("model", "m", 3.4, 5)], "reasoning", "", 4.0),
+        ([("model", "m", 1, 3.5), ("model", "n", 3.5, 4.2), ("model", "n", 4.2, 5)], "model", "m", 2.5),
+        ([("model failed", "m", 1, 2.5), ("model", "n", 2.5, 3.8), ("model", "n", 3.8, 5)], "model", "m", 2.8),
+        ([("model", "m", 1, 1.5), ("tool", "x", 4.5, 5)], "unknown", "", 3.0),
+        ([], "unknown", "", 4.0),
+    ],
+)
+def test_many_short_steps_count_as_much_as_a_long_one_and_what_runs_at_once_counts_once(
+    steps: list[Any], cause: Cause, slowest: str, seconds: float
+) -> None:
+    [(_, diagnosis)] = diagnoses(spans(*steps))
+    assert (diagnosis.cause, diagnosis.slowest, diagnosis.seconds) == (cause, slowest, pytest.approx(seconds))
+
+
+# What helps
+
+QUICK = {"quick": answering(json.dumps({"text": "Quick.", "confidence": 0.9}), 0.5)}
+LATE = {"time_budget_ms": 4000}
+CHANGES: Mapping[str, Mapping[str, Any]] = {
+    "mend the tool": {"tool_config": {SEARCH: {"timeout_ms": 1000}}},
+    "let a faster": {"fallback_model": "simulated-quick", "policy": {**LATE, "model_time_ms": 1000}},
+    "let it think": {"tuning": {"reasoning_effort": "low"}},
+    "give it less": {"handoff": {"closed": True, "max_query_tokens": 9, "fields": {"about": {"max_tokens": 9}}}},
+    "until then": RACE,
+    "split it": {"topologies": {"chat": {"explainer": {"kind": "pipeline", "members": ["quick", "editor"], "bar": 0.6}}}},
+}
+"""First words of a remedy -> the keys it asks for, with values, in the explainer's card or in deck.yaml."""
+MENU = [(cause, remedy) for cause, remedies in REMEDIES.items() for remedy in remedies]
+IN_THE_REQUEST = ("let it think", "give it less")
+"""Their effect is in what the model is sent: tested one by one below."""
+AT_ONCE = [(cause, remedy) for cause, remedy in MENU if not remedy.says.startswith(IN_THE_REQUEST)]
+
+
+def changed(folder: Path, cause: Cause, remedy: Remedy) -> Deck:
+    [change] = [change for words, change in CHANGES.items() if remedy.says.startswith(words)]
+    return deck_of(folder, cause, change if remedy.where == "card" else {}, change if remedy.where == "deck" else {})
+
+
+def dotted(value: Any, path: str = "") -> Iterator[str]:
+    """Keys of a file as the menu writes them, the names that a reader chooses left open."""
+    chosen = {SEARCH: "<tool>", "chat": "<surface>", "explainer": "<agent>", "about": "<field>"}
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from dotted(inner, f"{path}.{chosen.get(key, key)}".lstrip("."))
+    else:
+        yield from (path, f"{path}: {value}")
+
+
+@pytest.mark.req("SO-20", "SO-13")
+@pytest.mark.parametrize(("cause", "remedy"), MENU, ids=[f"{cause}: {remedy.says[:20]}" for cause, remedy in MENU])
+def test_every_remedy_is_configuration_that_loads_by_the_keys_it_names(cause: Cause, remedy: Remedy, tmp_path: Path) -> None:
+    changed(tmp_path, cause, remedy)
+    [keys] = [set(dotted(change)) for words, change in CHANGES.items() if remedy.says.startswith(words)]
+    assert set(remedy.keys) <= keys
+
+
+@pytest.mark.req("SO-20", "SO-13")
+@pytest.mark.parametrize(("cause", "remedy"), AT_ONCE, ids=[f"{cause}: {remedy.says[:20]}" for cause, remedy in AT_ONCE])
+async def test_a_remedy_brings_an_answer_within_the_same_time(cause: Cause, remedy: Remedy, tmp_path: Path) -> None:
+    deck = changed(tmp_path, cause, remedy)
+    [outcome] = (await turn_of(kit_of(deck, {**FAULTS[cause], **QUICK}))).outcomes
+    assert isinstance(outcome, Answer), outcome
+    assert outcome.timing is not None and outcome.timing.ended - outcome.timing.started < BUDGET
+    assert deck.policy(deck.cards["explainer"]).time_budget_ms == 4000
+
+
+@pytest.mark.req("SO-20", "SO-13")
+@pytest.mark.parametrize("key", ["closed", "max_query_tokens", "fields", ""])
+async def test_less_to_read_is_a_quicker_call(key: str, tmp_path: Path) -> None:
+    handoff = {"fields": {"about": {}}, **{k: v for k, v in CHANGES["give it less"]["handoff"].items() if k == key}}
+    reader = ScriptedModel(lambda messages: Line("Read.", delay=sum(len(m.text) for m in messages) / 750))
+    told = {"query": "q" * 999, "about": "a" * 999, "prior_context": "p" * 999, "intent_count": 1}
+    lead = ScriptedModel(lambda m: stitched(m) if m[-1].type == "tool" else Line("One moment.", calls=[("ask_explainer", told)]))
+    deck = deck_of(tmp_path, "model", {"handoff": handoff}, {"guards": {"overlap": False, "verbatim": False}})
+    reply = await turn_of(kit_of(deck, {"lead": lead, "explainer": reader}))
+    assert [(o.kind, found(reply).get("explainer") is None) for o in reply.outcomes] == [
+        ("answer" if key else "failure", bool(key))
+    ]
+
+
+@pytest.mark.req("SO-20", "SO-13")
+def test_thinking_less_reaches_the_model(tmp_path: Path) -> None:
+    efforts: list[Any] = []
+    for name, tuning in (("as-is", {}), ("less", CHANGES["let it think"])):
+        (tmp_path / name).mkdir()
+        deck = deck_of(tmp_path / name, "model", {"model": "thinker", **tuning})
+        agent: Any = bind(deck, None, tools(), Reach(api_key="none")).agents["explainer"]
+        efforts.append(agent.model.runnable.inner.reasoning_effort)
+    assert efforts == ["high", "low"]
+
+
+@pytest.mark.req("SO-20")
+def test_more_time_is_not_on_the_menu() -> None:
+    limits = [key for _, remedy in MENU for key in remedy.keys if "budget" in key or "_ms" in key]
+    assert set(limits) == {"tool_config.<tool>.timeout_ms", "policy.model_time_ms"}, "a part's limit inside the agent's own"
+    assert {cause for cause, _ in MENU} == {*get_args(Cause)} - {"unknown"}, "nothing is left without a remedy"
+    stopped = {cause for cause, remedy in MENU if "kind: race" in str(remedy)}
+    assert stopped == {cause for cause, _ in MENU}, "the stopgap is always there"
+
+
+# How often
+
+
+@pytest.mark.req("SO-20")
+async def test_the_share_of_each_cause_is_one_call(tmp_path: Path) -> None:
+    deck = deck_of(tmp_path, "tool")
+    kit = kit_of(deck, FAULTS["tool"])
+    for models in (FAULTS["tool"], {}, {}, FAULTS["reasoning"], {"explainer": failing(OSError("x"))}):
+        kit.team = kit_of(deck, models).team
+        await turn_of(kit)
+    rates = metrics(kit.store).timeouts
+    assert {cause: (rate.hits, rate.of) for cause, rate in rates.items()} == {
+        "tool": (1, 4),
+        "model": (2, 4),
+        "reasoning": (1, 4),
+        "unknown": (0, 4),
+    }
+    assert ("model, of 4 time-outs", 0.5) in [
+        (r["of"], r["value"]) for r in metrics(kit.store).rows() if r["metric"] == "timeout_rate"
+    ]
