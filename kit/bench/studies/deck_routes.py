@@ -1,6 +1,6 @@
 """How a deck's own descriptions route labelled dialogues, through the real orchestrator turn with the offline stand-in.
 
-`python -m kit.bench.studies.deck_routes [DECK] [CASES]` prints the routing report: which description loses which questions to which card.
+`python -m kit.bench.studies.deck_routes [DECK] [CASES]` prints the report: which description loses which questions.
 """
 
 import asyncio
