@@ -101,7 +101,29 @@ def test_help_told_in_other_words_is_not_lost_and_what_tells_something_else_is()
 
 
 @pytest.mark.parametrize(
-    "text", ["ask_shop", "a KeyError came", "error code 503", "looking_up_points_balance", "Say plainly that"]
+    "text",
+    [
+        "ask_shop",
+        "a KeyError came",
+        "error code 503",
+        "looking_up_points_balance",
+        "Say plainly that",
+        "a ReadTimeout",
+        "SomeException",
+        "Traceback",
+        'File "a.py", line 3',
+        "HTTP 503",
+        "STATUS = up",
+        "503 Service",
+        "429\nToo many",
+        "Errno [4",
+        "code: 404",
+        "SAY PLAINLY",
+        "cla\u0130m noth\u0131ng for",  # letters that count as an i where case is free
+        "too many parts in one message",
+        "Write the answer again",
+        "The other re\u017fults are all there is",
+    ],
 )
 def test_raw_text_is_seen_by_its_shape(text: str) -> None:
     assert looks_raw(text)

@@ -50,6 +50,16 @@ def test_a_gained_tool_is_named_and_is_gated_by_a_date_and_a_flag_that_is_off_fo
     assert "+ find" not in out
 
 
+def test_a_new_agent_needs_no_grant_for_the_tools_it_comes_with(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    commit(tmp_path, "2026-10-01")
+    (tmp_path / "cards/demo/play.yaml").write_text("id: play\ndescription: Games.\nmodel: offline\ntools: [scores]\n")
+    commit(tmp_path, "2026-10-02", ", refund")
+    assert main(["gained", "HEAD~1", "HEAD", "--deck", str(tmp_path / "cards/demo")]) == 1
+    new, old, counted = capsys.readouterr().out.splitlines()
+    assert new.split() == ["play", "+", "scores", "with", "a", "new", "agent"] and "shop" in old and "not gated" in old
+    assert counted == "demo, HEAD~1 to HEAD: 2 tools gained, 1 of them not gated"
+
+
 def test_outside_a_checkout_or_with_an_unknown_revision_one_sentence_says_so(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

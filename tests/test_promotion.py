@@ -11,6 +11,7 @@ import pytest
 from kit.bench.cases.switches import DATA, as_lines, read_source, switch_cases
 from kit.bench.descriptions import NOBODY, Routed, Share, read_routed, report, routed_of
 from kit.bench.routing import Catalog, RoutingKit, catalog_team, read_cases, route_case, route_questions
+from kit.bench.studies.deck_routes import main
 from kit.bench.studies.promotion import promote
 from kit.compose.deck import Deck, load_deck
 from kit.core.card import AgentCard
@@ -57,6 +58,22 @@ def test_the_switch_cases_cover_every_ordered_pair_of_the_shipped_verticals() ->
 def test_the_committed_switch_cases_are_what_the_seed_makes() -> None:
     assert as_lines(switch_cases(read_source())) == FILE.read_text()
     assert len({case["id"] for case in cases()}) == len(cases())
+
+
+def test_the_routing_report_has_a_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    few = tmp_path / "few.jsonl"
+    few.write_text("".join(FILE.read_text().splitlines(keepends=True)[:8]))
+    assert main([str(HOME / "cards" / "consumer"), str(few)]) == 0
+    said, *cards = capsys.readouterr().out.splitlines()
+    asked = sum(len(case["turns"]) for case in cases()[:8])
+    assert said == f"{asked} questions of 8 dialogues over 8 cards, by the offline stand-in"
+    assert sum(int(line.split("/")[1].split()[0]) for line in cards if " at least " in line) == asked
+    assert main([str(tmp_path / "none")]) == 2 and "no deck" in capsys.readouterr().err
+
+
+def test_a_question_that_was_lost_twice_is_shown_once() -> None:
+    lost = [Routed(case_id=str(n), turn=0, query="q", expected=("shop",), called=("play",)) for n in range(2)]
+    assert report(lost).lines()[-1] == "shop loses 2 to play: 'q'"
 
 
 async def test_the_stand_in_routes_most_switches_and_its_misses_are_listed() -> None:

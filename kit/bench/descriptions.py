@@ -69,7 +69,10 @@ class RoutingReport(Value):
         """The report in words."""
         told = [f"{card:18} {s.right:4}/{s.total:<4} {s.rate:6.1%}  at least {s.lower:6.1%}" for card, s in self.accuracy.items()]
         for loss in self.lost:
-            told.append(f"{loss.card} loses {len(loss.queries)} to {loss.to}: " + "; ".join(map(repr, loss.queries[:examples])))
+            told.append(
+                f"{loss.card} loses {len(loss.queries)} to {loss.to}: "
+                + "; ".join(map(repr, list(dict.fromkeys(loss.queries))[:examples]))
+            )
         return told
 
 

@@ -48,15 +48,10 @@ def _check(arguments: Arguments) -> int:
 
 
 def _gained(arguments: Arguments) -> int:
-    from kit.compose.gained import gained
+    from kit.compose.gained import print_gained
     from kit.settings import Settings
 
-    gains = gained(Path(arguments.deck or Settings.read().deck), arguments.old, arguments.new)
-    for gain in gains:
-        since = f"since {gain.grant.since}, flag {gain.grant.flag or 'none'}" if gain.grant else "undated"
-        print(f"{gain.agent:18} + {gain.tool:24} {since}" + (f" | not gated: {gain.fault}" if gain.fault else ""))
-    print(f"{len(gains)} tools gained, {sum(1 for gain in gains if gain.fault)} of them not gated")
-    return 1 if any(gain.fault for gain in gains) else 0
+    return print_gained(Path(arguments.deck or Settings.read().deck), arguments.old, arguments.new)
 
 
 def _schema(_: Arguments) -> int:

@@ -28,6 +28,14 @@ class Gain:
     grant: ToolGrant | None
     fault: str | None
     """Why the gain is not gated; None when it is."""
+    newcomer: bool = False
+    """The agent is new itself: promotion is its gate, not a grant for each tool (PC2-PF1)."""
+
+    def line(self) -> str:
+        """It in words, fit for a terminal."""
+        undated = "with a new agent" if self.newcomer else "undated"
+        since = f"since {self.grant.since}, flag {self.grant.flag or 'none'}" if self.grant else undated
+        return f"{self.agent:18} + {self.tool:24} {since}" + (f" | not gated: {self.fault}" if self.fault else "")
 
 
 def gained(folder: Path, old: str, new: str) -> tuple[Gain, ...]:
@@ -44,8 +52,19 @@ def gained(folder: Path, old: str, new: str) -> tuple[Gain, ...]:
             if tool not in held:
                 raw = cast("dict[str, Any]", card.get("tool_grants") or {}).get(tool)
                 grant = None if raw is None else ToolGrant.model_validate(raw)
-                found.append(Gain(agent, tool, grant, _fault(grant, flags, day)))
+                newcomer = agent not in before
+                fault = None if newcomer and grant is None else _fault(grant, flags, day)
+                found.append(Gain(agent, tool, grant, fault, newcomer))
     return tuple(found)
+
+
+def print_gained(folder: Path, old: str, new: str) -> int:
+    """Prints a line for each gain and their number; returns 1 when one is not gated. Raises RevisionError."""
+    gains = gained(folder, old, new)
+    loose = sum(1 for gain in gains if gain.fault)
+    counted = f"{len(gains)} tools gained, {loose} of them not gated"
+    print(*[gain.line() for gain in gains], f"{folder.name}, {old} to {new}: {counted}", sep="\n")
+    return int(loose > 0)
 
 
 def _fault(grant: ToolGrant | None, flags: dict[str, Any], day: datetime.date) -> str | None:

@@ -25,3 +25,7 @@ class Value(BaseModel):
         _set(value, "__pydantic_extra__", None)
         _set(value, "__pydantic_private__", None)
         return value
+
+    def but(self, **fields: Any) -> Self:
+        """The same value with these fields, which need no check: what `trusted` is to a new one, in half the time of a copy."""
+        return self.trusted({**self.__dict__, **fields})

@@ -87,14 +87,16 @@ class Ledger:
 
     def usage(self) -> Usage:
         """Spent so far, by this agent and the settled ones below it."""
-        return Usage(
-            input_tokens=self.input_tokens,
-            output_tokens=self.output_tokens,
-            cached_tokens=self.cached_tokens,
-            model_calls=self.model_calls,
-            tool_calls=self.tool_calls,
-            cost=self.cost,
-            estimated=self.estimated,
+        return Usage.trusted(
+            {
+                "input_tokens": self.input_tokens,
+                "output_tokens": self.output_tokens,
+                "cached_tokens": self.cached_tokens,
+                "model_calls": self.model_calls,
+                "tool_calls": self.tool_calls,
+                "cost": self.cost,
+                "estimated": self.estimated,
+            }
         )
 
     @property

@@ -92,7 +92,7 @@ async def call_model(
     size = _size(messages)
     stream = _Stream(ctx.ledger.before_model(size, model.spec.price_in))
     private = ctx.turn.private
-    lines = tuple(_line(m) for m in messages[-news:])
+    lines = tuple([_line(m) for m in messages[-news:]])
     lines = hide(lines, private) if private else lines
     started = ModelStarted(agent=agent, model=model.spec.key, purpose=purpose, input=lines, instead_of=instead_of)
     span = ctx.opened(started)

@@ -41,7 +41,7 @@ async def dispatch(call: AgentCall, ctx: RunContext, place: str = "1.1", ended: 
             outcome = await _run(call, agent, span, path, ledger)
     except asyncio.CancelledError:
         timing = Timing(started=began, ended=turn.log.now())
-        stopped = _stopped(call, turn).model_copy(update={"usage": ledger.settle(), "timing": timing})
+        stopped = _stopped(call, turn).but(usage=ledger.settle(), timing=timing)
         _close(stopped, span, place, ended)
         raise
     finally:
@@ -55,7 +55,7 @@ async def dispatch(call: AgentCall, ctx: RunContext, place: str = "1.1", ended: 
             span.emit(Component(agent=call.agent, type=part.type, payload=part.payload))
     if call.agent == turn.support_agent and isinstance(outcome, Answer):
         span.emit(ResponseId(agent=call.agent, response_id=f"ft_{turn.log.turn_id}_{span.span_id}"))
-    outcome = outcome.model_copy(update={"usage": spent, "timing": Timing(started=began, ended=turn.log.now())})
+    outcome = outcome.but(usage=spent, timing=Timing(started=began, ended=turn.log.now()))
     _close(outcome, span, place, ended)
     return outcome
 

@@ -19,6 +19,12 @@ _SHAPES = re.compile(
           |the\ other\ results\ are\ all\ there\ is)""",
     re.X,
 )
+_NAMES = "_ error exception timeout traceback errno http status code"
+_HINTS = (*_NAMES.split(), 'file "', "say pla", "m noth", "too many parts", "the answer aga", "the other results")
+"""Without one of these, or such a number, none of the shapes is there. Where case is free they hold no `i` and no `k`: other
+letters than the big ones are taken for those too."""
+_CODE = re.compile(r"[45]\d\d\s+(?i:[sibgnfut])")
+_JOINED = re.compile(r"[/.]\w")
 _PAIR = re.compile(r"\b[A-Za-z]\w*[/.]\w+\b")
 _WORD = re.compile(r"[^\s\"'`()\[\]{},;<>]+")
 _ODD = re.compile(r"\d|[_/=@\\]|\w[.:]\w|[a-z][A-Z]")
@@ -29,8 +35,15 @@ RUN = 4
 
 
 def looks_raw(text: str) -> bool:
-    """True when a text holds something shaped like raw text: the cheap question, asked of everything that streams."""
-    return _SHAPES.search(text) is not None
+    """True when a text holds something shaped like raw text: the cheap question, asked of everything that streams.
+
+    The pattern takes 0.3 ms for 900 characters; looking for what it cannot do without takes a hundredth of that.
+    """
+    folded = text.casefold()
+    for hint in _HINTS:
+        if hint in folded:
+            return _SHAPES.search(text) is not None
+    return _CODE.search(text) is not None and _SHAPES.search(text) is not None
 
 
 def leaks(text: str, ctx: RunContext) -> tuple[str, ...]:
@@ -43,7 +56,7 @@ def leaks(text: str, ctx: RunContext) -> tuple[str, ...]:
     found = [call.call_id for call in turn.emitted if call.call_id in text and len(call.call_id) > 5]
     if turn.log.turn_id in text:
         found.append(turn.log.turn_id)
-    looks, pairs = _SHAPES.search(text), _PAIR.search(text)
+    looks, pairs = looks_raw(text), _JOINED.search(text) and _PAIR.search(text)
     failed = [outcome for outcome in turn.outcomes if outcome.kind == "failure" or outcome.data_faults]
     if looks or pairs or failed:
         known = said(turn) if looks or failed else ""

@@ -37,23 +37,21 @@ def record_of(
 ) -> TurnRecord:
     """The rollup row of a finished turn."""
     first = next((event.at for event in log.events if event.body.__class__ is Text), None)
-    return begun.model_copy(
-        update={
-            "seconds": log.now(),
-            "status": status,
-            "text": text,
-            "invoked": routing.invoked,
-            "failed": tuple(outcome.agent for outcome in routing.outcomes if outcome.result in ("failure", "data_error")),
-            "intent_count": routing.intent_count,
-            "cap_behavior": routing.cap_behavior,
-            "ttft": first,
-            "input_tokens": usage.input_tokens,
-            "output_tokens": usage.output_tokens,
-            "model_calls": usage.model_calls,
-            "tool_calls": usage.tool_calls,
-            "cost": usage.cost,
-            "measures": measure(log.events),
-        }
+    return begun.but(
+        seconds=log.now(),
+        status=status,
+        text=text,
+        invoked=routing.invoked,
+        failed=tuple(outcome.agent for outcome in routing.outcomes if outcome.result in ("failure", "data_error")),
+        intent_count=routing.intent_count,
+        cap_behavior=routing.cap_behavior,
+        ttft=first,
+        input_tokens=usage.input_tokens,
+        output_tokens=usage.output_tokens,
+        model_calls=usage.model_calls,
+        tool_calls=usage.tool_calls,
+        cost=usage.cost,
+        measures=measure(log.events),
     )
 
 

@@ -21,6 +21,8 @@ from kit.stores.tables import APPLICATION, SCHEMA, lay_out
 
 OLDEST = (3, 38, 0)
 """The first SQLite with the `->>` operator."""
+AHEAD = 4000
+"""Pages the write-ahead log may grow to, 16 MB, before it is worked into the file: a turn writes the same pages as the last."""
 PATIENCE = 5.0
 """Seconds to wait for another process that writes."""
 _BEGUN = frozenset({"id", "session_id", "tenant_id", "user_id", "message", "pattern", "model", "started_at", "cap"})
@@ -74,6 +76,7 @@ class SqliteStore:
 
     def _prepare(self) -> None:
         self._db.execute("PRAGMA synchronous = NORMAL")
+        self._db.execute(f"PRAGMA wal_autocheckpoint = {AHEAD}")
         with self._commit() as db:
             if not self._is_current():  # raises before anything is written: another program's file stays as it is
                 lay_out(db)

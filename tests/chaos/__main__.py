@@ -14,14 +14,23 @@ def main(scenes: int) -> int:
     began = time.monotonic()
     liars = Tally()
     for start in range(0, scenes, BLOCK):
+        _progress(f"{start:,} of {scenes:,} scenes")
         liars.merge(sweep(range(start, min(start + BLOCK, scenes))))
+    _progress("the offline stand-in")
+    offline = sweep(range(max(100, scenes // 5)), OfflineModel().paced(0))
+    _progress("")
     print("Scripted composers, most of them liars\n" + liars.table())
     print(*liars.examples, sep="\n")
-    offline = sweep(range(max(100, scenes // 20)), OfflineModel().paced(0))
     print("\nThe offline stand-in composes\n" + offline.table())
     print(*offline.examples, sep="\n")
     print(f"{time.monotonic() - began:.0f} s")
     return 1 if any((liars.wrong + offline.wrong).values()) else 0
+
+
+def _progress(said: str) -> None:
+    """How far it has come, on one line; a terminal alone is told."""
+    if sys.stderr.isatty():
+        print(f"\r{said:<40}" if said else f"\r{'':<40}\r", end="", file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

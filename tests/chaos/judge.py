@@ -151,5 +151,8 @@ class Tally:
         lines += [f"{who:22}" + "".join(f"{n[way]:12}" for way in ways) for who, n in sorted(self.by_composer.items())]
         lines.append(f"{'all':22}" + "".join(f"{self.paths[way]:12}" for way in ways))
         owed = self.scenes - self.paths["none owed"]
-        lines.append(f"the fixed sentence was appended in {self.paths['appended']} of {owed} turns that owed something")
+        added = self.paths["appended"]
+        lines.append(
+            f"the fixed sentence was appended in {added} of {owed} turns that owed something: {added / max(owed, 1):.1%}"
+        )
         return "\n".join(lines)

@@ -1,17 +1,23 @@
-"""How a deck's own descriptions route labelled dialogues, through the real orchestrator turn with the offline stand-in."""
+"""How a deck's own descriptions route labelled dialogues, through the real orchestrator turn with the offline stand-in.
+
+`python -m kit.bench.studies.deck_routes [DECK] [CASES]` prints the report: which description loses which questions.
+"""
 
 import asyncio
 import hashlib
 import json
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from kit.bench.cases.case import Ask, Case
 from kit.bench.descriptions import Routed, RoutingReport, read_lines, report, routed_of
+from kit.bench.home import HOME
 from kit.bench.routing import Catalog, RoutingKit, catalog_team, route_case
-from kit.compose.deck import Deck
+from kit.compose.deck import Deck, load_deck
 from kit.core.card import AgentCard
+from kit.core.errors import KitError
 from kit.core.value import Value
 
 
@@ -62,3 +68,23 @@ def _dialogue(case: dict[str, Any]) -> Case:
     told = ((turn["user"], tuple(turn["expected_sub_agents"]), turn.get("assistant")) for turn in case["turns"])
     asks = (Ask(user=user, expected=expected, assistant=assistant) for user, expected, assistant in told)
     return Case(id=str(case["id"]), kind="switch", domain="switch", turns=tuple(asks))
+
+
+def main(argv: Sequence[str]) -> int:
+    """Prints the routing report of a deck; 2 and one sentence when deck or cases cannot be used."""
+    places = (HOME / "cards" / "consumer", HOME / "data" / "cases" / "switches.jsonl")
+    deck, cases = (Path(given) if given else place for given, place in zip((*argv, "", "")[:2], places, strict=True))
+    try:
+        routes = DeckRoutes(load_deck(deck), cases)
+        *_, last = [Progress(done=0, of=0), *routes.run()]
+    except KitError as error:
+        print(f"kit: {error}", file=sys.stderr)
+        return 2
+    asked = f"{routes.questions} questions of {last.of} dialogues over {len(routes.descriptions)} cards, by the offline stand-in"
+    print(asked + (f"; {routes.left_out} dialogues are about other cards" if routes.left_out else ""))
+    print(*(last.report.lines() if last.report else ["nothing to route"]), sep="\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

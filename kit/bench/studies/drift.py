@@ -68,7 +68,7 @@ def newcombe(one: Share, other: Share) -> tuple[float, float]:
 def print_drift(sheet: Path, cases: Path | None, predictions: Path | None) -> int:
     """Prints a line for each sub-agent; returns 1 when one has drifted. Raises DataError for a file that is missing or broken."""
     if cases is None or predictions is None:
-        raise DataError("a comparison needs both: the evaluation's cases and what was predicted for them")
+        raise DataError("a comparison needs both: the evaluation's --cases and the --predictions that `kit route` made for them")
     found = drift(read_sheet(sheet), read_routed(cases, predictions))
     print("\n".join(one.line() for one in found))
     return int(any(one.drifted for one in found))
