@@ -5,6 +5,7 @@
 from collections.abc import Generator
 
 import pytest
+from playwright.sync_api import Locator, Page, TimeoutError
 
 from tests.browser.stage import Served, Visitor, serve
 
@@ -17,14 +18,25 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Generator[Served]:
         yield app
 
 
+def chosen(page: Page, choice: str, shown: Locator) -> Locator:
+    """Clicks a choice until what it shows is there: a click that meets a page still being drawn is lost."""
+    for _ in range(4):
+        page.get_by_text(choice).click()
+        try:
+            shown.wait_for(timeout=6000)
+        except TimeoutError:
+            continue
+        break
+    return shown
+
+
 def test_a_grid_plays_on_while_somebody_chats_and_its_verdict_is_seen(visitor: Visitor) -> None:
     page = visitor.page
     visitor.open()
     visitor.ready()
     page.get_by_role("link", name="Benchmarks").click()
     page.get_by_text("Start a grid").click()
-    page.get_by_text("My own choice").click()
-    page.get_by_role("button", name="Play 48 cells").click()
+    chosen(page, "My own choice", page.get_by_role("button", name="Play 48 cells")).click()
     page.get_by_role("button", name="Stop").wait_for(timeout=20_000)
     page.get_by_role("link", name="Chat").click()
     visitor.ask("How many points do I have?")
