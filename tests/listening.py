@@ -5,9 +5,9 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from langchain_core.messages import AIMessage
 from langchain_core.runnables import Runnable, RunnableConfig
 
+from kit.models.asynchronous import AsyncModel
 from kit.runtime.agent import LLMAgent
 from kit.runtime.team import Team
 
@@ -28,12 +28,9 @@ class Heard:
         return team.with_agents({key: replace(agent, model=models[key]) for key, agent in agents.items()})
 
 
-class _Ear(Runnable[Any, AIMessage]):
+class _Ear(AsyncModel):
     def __init__(self, inner: Runnable[Any, Any], heard: Heard):
         self._inner, self._heard = inner, heard
-
-    def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> AIMessage:
-        raise NotImplementedError("turns are asynchronous")
 
     def astream(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> AsyncIterator[Any]:
         self._heard.said.setdefault(WHOSE.get(), []).extend(message.model_dump_json() for message in input)
