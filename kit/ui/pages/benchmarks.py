@@ -55,6 +55,12 @@ def _see(run: str) -> None:
     st.query_params["run"] = run
 
 
+def _pick(key: str, shown: str) -> None:
+    """Streamlit also calls this for a list that a click interrupted while it was drawn: then nothing was chosen."""
+    if st.session_state[key] != shown:
+        _see(st.session_state[key])
+
+
 def _results(runs: "dict[str, Archived]") -> None:
     asked = st.query_params.get("run", "")
     if asked and asked not in runs:
@@ -69,7 +75,8 @@ def _results(runs: "dict[str, Archived]") -> None:
             index=names.index(chosen),
             format_func=lambda one: f"{one} ({runs[one]})",  # a choice is known by its words: no two may be alike
             key=key,
-            on_change=lambda: _see(st.session_state[key]),
+            on_change=_pick,
+            args=(key, chosen),
             width=340,
         )
         choices = st.container(horizontal=True, vertical_alignment="bottom")
