@@ -4,6 +4,7 @@ import asyncio
 import shlex
 from collections import Counter
 from collections.abc import Collection, Iterable
+from copy import copy
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -69,8 +70,8 @@ class Cassette:
 
     def track(self, name: str) -> "Cassette":
         """The same file for one of several runs in it."""
-        mine = Cassette.__new__(Cassette)
-        mine.__dict__.update(self.__dict__, _track=name, _asked=Counter())
+        mine = copy(self)
+        mine._track, mine._asked = name, Counter()
         self._reel.begun.add(name)
         return mine
 
