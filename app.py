@@ -1,4 +1,4 @@
-"""The Streamlit entry: `make app` serves it. Pages live in kit/ui/pages."""
+"""The Streamlit entry: `make app` serves it. Pages live in kit/ui, a room each."""
 
 import sys
 from collections.abc import Callable
@@ -6,13 +6,13 @@ from importlib import import_module
 
 import streamlit as st
 
-from kit.ui import address
-from kit.ui.frame import colours, settle
+from kit.ui.shared import address
+from kit.ui.shared.frame import colours, settle
 
 
 def drawn_by(page: str) -> Callable[[], None]:
-    """Draws a page of kit/ui/pages. It is imported by whoever opens it: the first one does not wait for the others."""
-    return lambda: import_module(f"kit.ui.pages.{page}").page()
+    """Draws the page of one room of kit/ui. It is imported by whoever opens it: the first one does not wait for the others."""
+    return lambda: import_module(f"kit.ui.{page}.page").page()
 
 
 st.set_page_config(page_title="dispatch-kit", page_icon="🧭", layout="wide")

@@ -24,16 +24,16 @@ if TYPE_CHECKING:
     from kit.core.trace import Span as Span
     from kit.core.trace import Trace as Trace
     from kit.core.trace import trace_of as trace_of
-    from kit.lab import Lab as Lab
-    from kit.lab import trace_home as trace_home
+    from kit.experiment_kits import Lab as Lab
+    from kit.experiment_kits import trace_home as trace_home
     from kit.models.offline import OfflineModel as OfflineModel
     from kit.models.scripted import Line as Line
     from kit.models.scripted import ScriptedModel as ScriptedModel
     from kit.patterns import PATTERNS as PATTERNS
-    from kit.runtime.cassette import Cassette as Cassette
     from kit.runtime.clock import run_virtual as run_virtual
     from kit.runtime.dispatch import dispatch as dispatch
     from kit.runtime.dispatch import fan_out as fan_out
+    from kit.runtime.recording.cassette import Cassette as Cassette
     from kit.runtime.team import Team as Team
     from kit.runtime.team import bind as bind
     from kit.runtime.turn import Reply as Reply
@@ -49,14 +49,14 @@ _HOME = {
     "AgentCall": "core.outcome",
     "AgentCard": "core.card",
     "Answer": "core.outcome",
-    "Cassette": "runtime.cassette",
+    "Cassette": "runtime.recording.cassette",
     "Deck": "compose.deck",
     "Event": "core.event",
     "Failure": "core.outcome",
     "FanOut": "core.outcome",
     "Kit": "wire",
     "KitError": "core.errors",
-    "Lab": "lab",
+    "Lab": "experiment_kits",
     "Line": "models.scripted",
     "OfflineModel": "models.offline",
     "PATTERNS": "patterns",
@@ -79,7 +79,7 @@ _HOME = {
     "open_kit": "wire",
     "run_turn": "runtime.turn",
     "run_virtual": "runtime.clock",
-    "trace_home": "lab",
+    "trace_home": "experiment_kits",
     "trace_of": "core.trace",
 }
 

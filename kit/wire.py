@@ -21,28 +21,28 @@ from kit.core.picture import Picture
 from kit.models.offline import OfflineModel
 from kit.patterns import PATTERNS, STAGES
 from kit.patterns.topology import arranged
-from kit.runtime.cassette import Cassette
-from kit.runtime.faulty import faulty_team
+from kit.runtime.agents.faulty import faulty_team
 from kit.runtime.host import Pattern
-from kit.runtime.recorder import Recorder, Sink
+from kit.runtime.recording.cassette import Cassette
 from kit.runtime.team import Models, Reach, Team, bind
 from kit.runtime.turn import Turn, run_turn
 from kit.settings import Settings
+from kit.sinks.recorder import Recorder, Sink
 from kit.stores.protocol import Store
 from kit.stores.sqlite import SqliteStore
+from kit.tools.asgi_transport import StreamingASGITransport
 from kit.tools.enricher import HttpEnrich
-from kit.tools.faulty import asking_for_faults
-from kit.tools.support import HttpSupport
+from kit.tools.fault_header import asking_for_faults
 from kit.tools.tool import Toolbox, ToolFactory
-from kit.tools.toolbox import TOOL_IDS, toolbox
-from kit.upstream.context_service import context_app
-from kit.upstream.faults import by_header, lines_by_header
-from kit.upstream.support_service import support_app
-from kit.upstream.transport import StreamingASGITransport
-from kit.upstream.world import load_world
+from kit.worlds.consumer.support import HttpSupport
+from kit.worlds.consumer.support_service import support_app
+from kit.worlds.consumer.toolbox import TOOL_IDS, toolbox
+from kit.worlds.consumer.world import load_world
+from kit.worlds.service.context_service import context_app
+from kit.worlds.service.faults import by_header, lines_by_header
 
 if TYPE_CHECKING:
-    from kit.runtime.opik_sink import OpikSink
+    from kit.sinks.opik import OpikSink
 
 
 @dataclass(frozen=True)
@@ -266,7 +266,7 @@ def open_opik(settings: Settings) -> "OpikSink | None":
     """Opik as these settings name it; None, without importing its SDK, where they name none or it does not answer."""
     if not settings.has_opik:
         return None
-    from kit.runtime.opik_sink import open_opik
+    from kit.sinks.opik import open_opik
 
     return open_opik(settings.opik_url, settings.opik_api_key, settings.opik_workspace, settings.opik_project)
 
@@ -274,7 +274,7 @@ def open_opik(settings: Settings) -> "OpikSink | None":
 def _sinks(settings: Settings) -> tuple[Sink, ...]:
     sinks: list[Sink] = []
     if settings.otlp_endpoint:
-        from kit.runtime.otel_sink import OtelSink
+        from kit.sinks.opentelemetry import OtelSink
 
         sinks.append(OtelSink(endpoint=settings.otlp_endpoint))
     if opik := open_opik(settings):

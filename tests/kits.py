@@ -14,10 +14,10 @@ from kit.core.context import Principal, Session
 from kit.core.outcome import SET_ASIDE
 from kit.models.scripted import Line, Script, ScriptedModel
 from kit.patterns.agents_as_tools import mediated
-from kit.runtime.cassette import Cassette
 from kit.runtime.host import Pattern
-from kit.runtime.recorder import Recorder
+from kit.runtime.recording.cassette import Cassette
 from kit.runtime.team import Team, bind
+from kit.sinks.recorder import Recorder
 from kit.stores.sqlite import SqliteStore
 
 ALICE = Session(id="e1", principal=Principal(tenant_id="acme", user_id="alice"), locale="en-GB", location="Leeds")

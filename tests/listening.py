@@ -8,7 +8,7 @@ from typing import Any
 from langchain_core.runnables import Runnable, RunnableConfig
 
 from kit.models.asynchronous import AsyncModel
-from kit.runtime.agent import LLMAgent
+from kit.runtime.agents.llm_agent import LLMAgent
 from kit.runtime.team import Team
 
 WHOSE: ContextVar[str] = ContextVar("whose", default="")

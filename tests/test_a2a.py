@@ -33,9 +33,9 @@ from kit.patterns.a2a.server import peer_card, serve_team
 from kit.runtime.team import Team, bind
 from kit.runtime.turn import Reply, run_turn
 from kit.stores.sqlite import SqliteStore
+from kit.tools.asgi_transport import StreamingASGITransport
 from kit.tools.tool import tool_context
-from kit.upstream.serve import listen, serving
-from kit.upstream.transport import StreamingASGITransport
+from kit.worlds.service.serve import listen, serving
 from tests.kits import ALICE, SmallKit, answering, asks, failing, small_deck, stitched
 
 BOB = ALICE.model_copy(update={"principal": Principal(tenant_id="acme", user_id="bob")})

@@ -8,12 +8,12 @@ from kit.core.event import Acknowledged, Text, TextReplaced
 from kit.core.outcome import Answer, tell
 from kit.core.transcript import transcript
 from kit.models.scripted import Line, ScriptedModel
-from kit.runtime.debt import reservations
-from kit.runtime.owning import Part, claimed, clauses, lost, numbers, owned, stems
-from kit.runtime.raw import looks_raw
+from kit.runtime.answer.clauses import Part, claimed, clauses, lost, numbers, owned, stems
+from kit.runtime.answer.owed import reservations
+from kit.runtime.answer.raw_text import looks_raw
 from kit.runtime.turn import Reply, run_turn
 from kit.settings import HOME
-from kit.upstream.world import load_world
+from kit.worlds.consumer.world import load_world
 from tests.kits import ALICE, answering, asks, failing, small_kit
 from tests.paraphrases import EMPTY, OTHERS, PARAPHRASES
 

@@ -19,17 +19,19 @@ from kit.bench.grid.archive import archived, read_archived
 from kit.bench.grid.cell import cells
 from kit.bench.grid.comparison import compare, summarise
 from kit.bench.grid.forecast import forecast, pace
-from kit.bench.grid.plan import read_plan
+from kit.bench.grid.grid_file import read_plan
 from kit.core.errors import DataError
 from kit.settings import HOME, Settings
-from kit.ui import errand, frame, launch
-from kit.ui.draft import CASE_SETS, EXAMPLE, MOST, Draft, order, shipped
-from kit.ui.grids import Grids, Job
-from kit.ui.pages import benchmarks
-from kit.ui.tables import csv_of
-from kit.ui.verdict import headline, lines
+from kit.ui.benchmarks import grid_process as errand
+from kit.ui.benchmarks import launch
+from kit.ui.benchmarks import page as benchmarks
+from kit.ui.benchmarks.draft import CASE_SETS, EXAMPLE, MOST, Draft, order, shipped
+from kit.ui.benchmarks.grid_runner import Grids, Job
+from kit.ui.benchmarks.tables import csv_of
+from kit.ui.benchmarks.verdict import headline, lines
+from kit.ui.shared import frame
 
-ALONE = "from kit.ui import address; from kit.ui.pages import benchmarks; address.keep(); benchmarks.page()"
+ALONE = "from kit.ui.shared import address; from kit.ui.benchmarks import page; address.keep(); page.page()"
 
 
 def rows(scorer: str = "exact", **ways: Sequence[float]) -> list[dict[str, Any]]:
@@ -214,7 +216,7 @@ def test_a_bad_grid_is_one_sentence_of_the_errand(tmp_path: Path, capsys: pytest
 
 def test_the_app_starts_without_the_bench_its_frames_and_its_figures() -> None:
     heavy = ["kit.bench", "pandas", "matplotlib", "scipy", "statsmodels", "yaml"]
-    code = f"import sys, kit.ui.pages.benchmarks as page; print([name for name in {heavy[:-1]} if name in sys.modules])"
+    code = f"import sys, kit.ui.benchmarks.page as page; print([name for name in {heavy[:-1]} if name in sys.modules])"
     told = subprocess.run([sys.executable, "-c", code], cwd=HOME, capture_output=True, text=True, check=True)
     assert told.stdout.strip() == "[]"
 

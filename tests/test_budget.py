@@ -15,7 +15,7 @@ from kit.core.event import AgentEnded, ModelEnded, Refused, ToolEnded
 from kit.core.model import ModelSpec
 from kit.core.outcome import AgentCall, Answer, Failure, Outcome, Usage, total
 from kit.models.scripted import Line, ScriptedModel
-from kit.runtime.agent import LLMAgent
+from kit.runtime.agents.llm_agent import LLMAgent
 from kit.runtime.budget import Ledger, OverBudget
 from kit.runtime.call_model import BoundModel, call_model
 from kit.runtime.clock import run_virtual

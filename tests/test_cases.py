@@ -18,7 +18,7 @@ from kit.core.context import Principal
 from kit.core.errors import DataError, UnknownId
 from kit.core.fault import parse_all
 from kit.settings import HOME
-from kit.upstream.world import load_world
+from kit.worlds.consumer.world import load_world
 
 FOLDER = DATA / "cases"
 SHARED = HOME.parent / "shared" / "routing-sets"

@@ -12,7 +12,7 @@ from kit.core.card import AgentCard, Policy
 from kit.core.errors import CassetteError
 from kit.core.event import ModelEnded, ModelStarted
 from kit.models.scripted import Line, Script, ScriptedModel
-from kit.runtime.cassette import Cassette
+from kit.runtime.recording.cassette import Cassette
 from kit.runtime.team import bind
 from kit.runtime.turn import Reply, run_turn
 from tests.kits import ALICE, SmallKit, answering, asks, small_kit, stitched

@@ -9,7 +9,7 @@ import pytest
 from kit.core.event import Event, ResponseId, Separator, Text
 from kit.core.outcome import AgentCall, Answer, Outcome, Usage
 from kit.models.scripted import Line
-from kit.runtime.api_agent import ApiAgent
+from kit.runtime.agents.api_agent import ApiAgent
 from kit.runtime.context import RunContext
 from kit.runtime.dispatch import fan_out
 from kit.runtime.host import Pattern

@@ -13,8 +13,8 @@ from kit.core.card import AgentCard
 from kit.core.context import Session
 from kit.core.outcome import ComponentPayload
 from kit.core.reference import meant
+from kit.metrics.summary import Label, Metrics, metrics
 from kit.models.scripted import Line, ScriptedModel
-from kit.runtime.metrics import Label, Metrics, metrics
 from kit.runtime.team import bind
 from kit.runtime.turn import run_turn
 from kit.settings import Settings

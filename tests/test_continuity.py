@@ -18,12 +18,12 @@ from kit.core.record import Message, Note
 from kit.models.chained import Chained
 from kit.models.openai import chat_model
 from kit.models.scripted import Line
-from kit.runtime.agent import LLMAgent
+from kit.runtime.agents.llm_agent import LLMAgent
 from kit.runtime.call_model import BoundModel
 from kit.runtime.turn import run_turn
 from kit.stores.sqlite import SqliteStore
-from kit.tools.support import LAPSE, Closed, Conversations, Fragment, Opened, SupportQuestion, support_tool
 from kit.tools.tool import ToolContext, within
+from kit.worlds.consumer.support import LAPSE, Closed, Conversations, Fragment, Opened, SupportQuestion, support_tool
 from tests.kits import ALICE, SmallKit, answering, asks, small_kit, stitched
 from tests.loopback_openai import Refuse, Say, loopback
 from tests.sample_turn import a_turn

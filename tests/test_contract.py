@@ -19,8 +19,8 @@ from kit.core.event import AgentStarted, ModelEnded, ModelStarted
 from kit.core.model import ModelSpec
 from kit.core.outcome import Answer, Failure, Outcome, tell
 from kit.models.scripted import Line, ScriptedModel
-from kit.runtime.agent import LLMAgent
-from kit.runtime.contract import only_asks, refusal
+from kit.runtime.agents.contract import only_asks, refusal
+from kit.runtime.agents.llm_agent import LLMAgent
 from kit.runtime.team import bind
 from kit.runtime.turn import Reply, run_turn
 from kit.stores.sqlite import SqliteStore

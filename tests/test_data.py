@@ -13,7 +13,7 @@ import pytest
 
 from kit.core.context import Principal
 from kit.core.errors import DataError
-from kit.upstream.world import World, load_world, truth
+from kit.worlds.consumer.world import World, load_world, truth
 
 ROOT = Path(__file__).resolve().parent.parent
 WORLD = ROOT / "data" / "world"

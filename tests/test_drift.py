@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from kit.bench.descriptions import Routed, Share
+from kit.bench.drift import Drift, drift, newcombe
+from kit.bench.routing_losses import Routed, Share
 from kit.bench.scoring.labeller import RuleLabeller, label_all
 from kit.bench.scoring.sheet import NOBODY, Item, items, read_sheet, sample, write_sheet
-from kit.bench.studies.drift import Drift, drift, newcombe
 from kit.core.errors import DataError
 from kit.core.record import TurnRecord
-from kit.runtime.metrics import Label
+from kit.metrics.summary import Label
 from kit.settings import HOME, Settings
 from kit.stores.sqlite import SqliteStore
 from kit.wire import open_kit

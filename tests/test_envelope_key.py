@@ -9,11 +9,11 @@ from kit.core.context import Principal
 from kit.core.envelope import CacheMeta, EnricherRequest, EnricherResponse, FailedSource, genuine, sign
 from kit.settings import Settings
 from kit.tools.enricher import UNAVAILABLE, HttpEnrich
-from kit.tools.support import HttpSupport
-from kit.tools.toolbox import toolbox
-from kit.upstream.context_service import context_app
-from kit.upstream.support_service import support_app
 from kit.wire import open_kit
+from kit.worlds.consumer.support import HttpSupport
+from kit.worlds.consumer.support_service import support_app
+from kit.worlds.consumer.toolbox import toolbox
+from kit.worlds.service.context_service import context_app
 from tests.test_tools import Run, Watched, call, client, world
 
 KEY = "a key that both sides hold"

@@ -17,15 +17,15 @@ import pytest
 import yaml
 
 from kit.bench.grid.experiment import data_set
-from kit.bench.grid.findings import found
-from kit.bench.grid.plan import CaseFile, Plan, read_plan
+from kit.bench.grid.grid_file import CaseFile, Plan, read_plan
+from kit.bench.grid.report import found
 from kit.bench.grid.results import read_results
 from kit.bench.grid.run import RESULTS, TRACES, run_grid
 from kit.bench.home import HOME
 from kit.bench.scoring.trial import turn_id
 from kit.cli import main
 from kit.core.trace import trace_of
-from kit.lab import Lab, trace_home
+from kit.experiment_kits import Lab, trace_home
 from kit.settings import Settings
 from kit.stores.sqlite import SqliteStore
 from tests.loopback_opik import OpikStub, opik_stub
@@ -37,7 +37,7 @@ from contextlib import redirect_stdout
 from pathlib import Path
 from kit import Lab, Settings, trace_home
 from kit.bench.grid.experiment import experiment
-from kit.bench.grid.plan import read_plan
+from kit.bench.grid.grid_file import read_plan
 from kit.cli import main
 
 path, folder, live, refusing = sys.argv[1:]

@@ -48,18 +48,18 @@ from kit.models.offline import OfflineModel
 from kit.runtime.clock import run_virtual
 from kit.runtime.turn import Reply
 from kit.settings import Settings
+from kit.tools.asgi_transport import StreamingASGITransport
 from kit.tools.enricher import HttpEnrich
-from kit.tools.toolbox import TOOL_IDS
-from kit.tools.wording import WORDINGS
-from kit.ui.export import export
-from kit.ui.host import Host
-from kit.ui.view import TurnView, advance
-from kit.upstream.context_service import context_app
-from kit.upstream.faults import by_header
-from kit.upstream.serve import serving, world_app
-from kit.upstream.transport import StreamingASGITransport
-from kit.upstream.world import load_world
+from kit.ui.shared.host import Host
+from kit.ui.shared.view import TurnView, advance
+from kit.ui.traces.export import export
 from kit.wire import Kit, open_kit
+from kit.worlds.consumer.toolbox import TOOL_IDS
+from kit.worlds.consumer.wording import WORDINGS
+from kit.worlds.consumer.world import load_world
+from kit.worlds.service.context_service import context_app
+from kit.worlds.service.faults import by_header
+from kit.worlds.service.serve import serving, world_app
 
 EMBEDDED = Settings(store=":memory:", pace=0.0, today="2026-11-01")
 AGENTS = ("support", "rewards", "shop")

@@ -18,22 +18,22 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 from kit.bench.charts.frame import frame, load_frame
 from kit.bench.grid.cell import cells
 from kit.bench.grid.cost import CALLS, cell_costs
-from kit.bench.grid.findings import found, report
-from kit.bench.grid.ledger import Done, Ledger
-from kit.bench.grid.plan import Plan, read_plan
+from kit.bench.grid.grid_file import Plan, read_plan
+from kit.bench.grid.journal import Done, Ledger
+from kit.bench.grid.report import found, report
 from kit.bench.grid.results import read_results, routed, tidy
 from kit.bench.grid.run import LEDGER, PROVENANCE, RESULTS, TIMINGS, TRACES, Bar, Run, run_grid
-from kit.bench.grid.tools import simulated_tools
+from kit.bench.grid.simulated_tools import simulated_tools
 from kit.bench.home import HOME
+from kit.bench.promotion import promote
 from kit.bench.scoring.trial import turn_id
 from kit.bench.statistics.estimate import wilson
-from kit.bench.studies.promotion import promote
 from kit.cli import main
 from kit.core.errors import DataError
 from kit.core.trace import trace_of
 from kit.patterns import PATTERNS
-from kit.runtime.agent import LLMAgent
-from kit.runtime.ask import ask_tool
+from kit.runtime.agents.ask_tool import ask_tool
+from kit.runtime.agents.llm_agent import LLMAgent
 from kit.runtime.clock import run_virtual
 from kit.settings import Settings
 from kit.stores.sqlite import SqliteStore
@@ -113,7 +113,7 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 from kit.bench.grid.run import run_grid
-from kit.bench.grid.plan import read_plan
+from kit.bench.grid.grid_file import read_plan
 from tests.test_grid import OPENER
 
 def killing(done, total):

@@ -12,7 +12,7 @@ from kit.core.outcome import AgentCall
 from kit.core.words import content_words
 from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.clock import run_virtual
-from kit.runtime.failsafe import merged
+from kit.runtime.guards.failsafe import merged
 from kit.runtime.turn import Reply, run_turn
 from tests.kits import ALICE, answering, small_kit
 

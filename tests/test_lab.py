@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from kit.bench.grid.tools import simulated_tools
+from kit.bench.grid.simulated_tools import simulated_tools
 from kit.compose.deck import load_deck
-from kit.lab import Lab, trace_home
+from kit.experiment_kits import Lab, trace_home
 from kit.settings import HOME, Settings
-from kit.tools.toolbox import TOOL_IDS
+from kit.worlds.consumer.toolbox import TOOL_IDS
 
 NOTEBOOKS = sorted((HOME / "notebooks").glob("*.ipynb"))
 

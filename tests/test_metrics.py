@@ -18,10 +18,10 @@ from kit.core.context import Principal, Session
 from kit.core.event import UNKNOWN, AgentError, Envelope, Status
 from kit.core.outcome import AgentCall, Answer, Outcome
 from kit.core.record import AgentMeasure, Measures, TurnRecord
+from kit.metrics.alert import MISMATCH, alerts
+from kit.metrics.summary import Label, Metrics, fold, metrics, percentile
 from kit.models.scripted import Line, ScriptedModel
-from kit.runtime.alert import MISMATCH, alerts
 from kit.runtime.context import RunContext
-from kit.runtime.metrics import Label, Metrics, fold, metrics, percentile
 from kit.runtime.turn import Reply, run_turn
 from kit.settings import Settings
 from kit.stores.sqlite import SqliteStore

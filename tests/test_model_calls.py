@@ -15,7 +15,7 @@ from kit.core.transcript import transcript
 from kit.models.scripted import Line, Script, ScriptedModel
 from kit.runtime.team import bind
 from kit.runtime.turn import Reply, run_turn
-from kit.tools.toolbox import TOOL_IDS
+from kit.worlds.consumer.toolbox import TOOL_IDS
 from tests.kits import ALICE, answering, asks, failing, small_deck, small_kit
 
 HANGS = Line("never said", delay=600)

@@ -46,7 +46,7 @@ logging.getLogger("kit.opik").addHandler(catch)
 logging.getLogger("kit.opik").propagate = False
 
 from kit.core.trace import trace_of
-from kit.runtime.opik_sink import open_opik
+from kit.sinks.opik import open_opik
 from tests.sample_turn import a_turn, some_events
 
 def send(name, url, count):
@@ -73,7 +73,7 @@ def send(name, url, count):
 
 report = {name: send(name, url, int(count)) for name, url, count in zip(*[iter(sys.argv[1:])] * 3)}
 from opik.url_helpers import get_project_url_by_trace_id
-from kit.runtime.opik_sink import trace_url
+from kit.sinks.opik import trace_url
 link = trace_url("t1", 1.0, sys.argv[-2])
 report["link"] = [link, get_project_url_by_trace_id(link.split("trace_id=")[1].split("&")[0], sys.argv[-2])]
 report["outside"] = sorted(outside)

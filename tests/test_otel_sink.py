@@ -17,8 +17,8 @@ from opentelemetry.trace import StatusCode
 
 from kit.core.errors import SettingsError
 from kit.core.trace import trace_of
-from kit.runtime.otel_sink import OtelSink
-from kit.runtime.recorder import Sink
+from kit.sinks.opentelemetry import OtelSink
+from kit.sinks.recorder import Sink
 from tests.loopback_otlp import otlp_receiver
 from tests.sample_turn import a_turn, some_events
 
@@ -195,6 +195,6 @@ def test_a_sink_with_nowhere_to_send_to_says_so() -> None:
 
 
 def test_importing_the_sink_loads_no_opentelemetry() -> None:
-    code = "import sys, kit.runtime.otel_sink; print([name for name in sys.modules if name.startswith('opentelemetry')])"
+    code = "import sys, kit.sinks.opentelemetry; print([name for name in sys.modules if name.startswith('opentelemetry')])"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert run.stdout.strip() == "[]", run.stderr

@@ -11,7 +11,7 @@ import pytest
 from langchain_core.messages import BaseMessage
 from langchain_core.tools import StructuredTool
 
-from kit.bench.grid.forgetful import ForgetfulStore
+from kit.bench.grid.rollup_store import ForgetfulStore
 from kit.bench.routing import RoutingKit
 from kit.compose.deck import Deck, DeckSettings
 from kit.compose.parts import GUARDS

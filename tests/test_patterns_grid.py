@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import yaml
 
-from kit.bench.grid.findings import found
-from kit.bench.grid.plan import read_plan
+from kit.bench.grid.grid_file import read_plan
+from kit.bench.grid.report import found
 from kit.bench.grid.results import read_results
 from kit.bench.grid.run import run_grid
 from kit.bench.home import HOME

@@ -23,13 +23,13 @@ from kit.core.trace import Trace
 from kit.models.offline.sight import described
 from kit.models.openai import chat_model
 from kit.models.scripted import Line, ScriptedModel
-from kit.runtime.cassette import Cassette
 from kit.runtime.context import RunContext
 from kit.runtime.dispatch import dispatch
 from kit.runtime.message import read_picture, shown
-from kit.runtime.recorder import Recorder
+from kit.runtime.recording.cassette import Cassette
 from kit.runtime.turn import Reply, run_turn
 from kit.settings import Settings
+from kit.sinks.recorder import Recorder
 from kit.stores.sqlite import SqliteStore
 from kit.wire import open_kit
 from tests.kits import ALICE, SmallKit, answering, asks, small_kit, stitched

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from kit.bench.cases.switches import DATA, as_lines, read_source, switch_cases
-from kit.bench.descriptions import NOBODY, Routed, Share, read_routed, report, routed_of
+from kit.bench.deck_routing import main
+from kit.bench.promotion import promote
 from kit.bench.routing import Catalog, RoutingKit, catalog_team, read_cases, route_case, route_questions
-from kit.bench.studies.deck_routes import main
-from kit.bench.studies.promotion import promote
+from kit.bench.routing_losses import NOBODY, Routed, Share, read_routed, report, routed_of
 from kit.compose.deck import Deck, load_deck
 from kit.core.card import AgentCard
 from kit.core.errors import DataError, UnknownId

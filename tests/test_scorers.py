@@ -24,9 +24,9 @@ from kit.core.errors import UnknownId
 from kit.models.scripted import Line, ScriptedModel
 from kit.patterns import PATTERNS
 from kit.settings import HOME, Settings
-from kit.tools.toolbox import TOOL_IDS
-from kit.upstream.world import load_world
 from kit.wire import Kit, open_kit
+from kit.worlds.consumer.toolbox import TOOL_IDS
+from kit.worlds.consumer.world import load_world
 from tests.kits import SmallKit, answering, asks, small_kit, stitched
 from tests.paraphrases import PARAPHRASES
 

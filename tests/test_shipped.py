@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kit.bench.grid.plan import read_plan
+from kit.bench.grid.grid_file import read_plan
 from kit.bench.studies.beside import NEEDS, PROMPTS, SHIPPED, beside, ours, reference
 from kit.bench.studies.published import read_evidence
 from kit.compose.models import load_models

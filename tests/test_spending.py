@@ -16,16 +16,16 @@ from kit.core.errors import DeckError
 from kit.core.event import Event, ModelEnded, ModelStarted
 from kit.core.model import ModelSpec
 from kit.core.outcome import total
+from kit.metrics.spending import EXTRA
+from kit.metrics.summary import metrics
 from kit.models.scripted import Line, ScriptedModel
-from kit.runtime.agent import LLMAgent
+from kit.runtime.agents.llm_agent import LLMAgent
 from kit.runtime.call_model import BoundModel
 from kit.runtime.job import JOBS
-from kit.runtime.metrics import metrics
-from kit.runtime.spending import EXTRA
 from kit.runtime.team import Reach, Team, bind
 from kit.runtime.turn import Reply, run_turn
 from kit.settings import Settings
-from kit.tools.toolbox import TOOL_IDS
+from kit.worlds.consumer.toolbox import TOOL_IDS
 from tests.kits import ALICE, SmallKit, asks, small_kit, stitched
 from tests.test_continuity import chained
 

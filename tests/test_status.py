@@ -19,8 +19,8 @@ from kit.core.outcome import AgentCall, Answer, Outcome
 from kit.core.status import VOCABULARY, Term
 from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.context import RunContext
-from kit.runtime.narrator import Narrator, Said, sentence
-from kit.runtime.stream import emitter
+from kit.runtime.speech.status_lines import Narrator, Said, sentence
+from kit.runtime.speech.stream import emitter
 from kit.runtime.turn import Reply, run_turn
 from kit.tools.tool import ToolResult, tool_context
 from tests.kits import ALICE, SmallKit, answering, asks, small_kit, stitched

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from kit.bench.studies.status_replay import POLICIES, compare, main, replay, replay_lines
+from kit.bench.status_replay import POLICIES, compare, main, replay, replay_lines
 from kit.compose.status import StatusPolicy
 from kit.stores.sqlite import SqliteStore
 from tests.test_status import OFFERS, POINTS, SUPPORT, WORDS, ask, lines, team_of

@@ -16,8 +16,8 @@ from kit.core.model import ModelSpec
 from kit.core.outcome import SET_ASIDE, AgentCall, Answer, Outcome
 from kit.core.record import Message
 from kit.models.openai import chat_model
-from kit.runtime.calls import told_apart, with_calls
 from kit.runtime.context import RunContext
+from kit.runtime.tool_call_ids import told_apart, with_calls
 from kit.runtime.turn import Reply, run_turn
 from tests.kits import ALICE, SmallKit, answering, small_kit
 from tests.loopback_openai import JSON, Call, Loopback, Say, loopback

@@ -17,16 +17,16 @@ from kit.core.card import AgentCard
 from kit.core.outcome import AgentCall, Answer, Failure, Outcome
 from kit.core.timeout import REMEDIES, Cause, Diagnosis, Remedy, diagnoses
 from kit.core.trace import Span, Trace
+from kit.metrics.summary import metrics
 from kit.models.scripted import Line, ScriptedModel
 from kit.patterns.topology import arranged
 from kit.runtime.context import RunContext
-from kit.runtime.metrics import metrics
 from kit.runtime.team import Reach, bind
 from kit.runtime.turn import Reply, run_turn
 from kit.stores.sqlite import SqliteStore
 from kit.tools.enricher import structured
 from kit.tools.tool import ToolResult
-from kit.tools.toolbox import TOOL_IDS, toolbox
+from kit.worlds.consumer.toolbox import TOOL_IDS, toolbox
 from tests.kits import ALICE, SmallKit, answering, asks, failing, stitched
 
 BUDGET = 4.0

@@ -7,8 +7,8 @@ import pytest
 from langchain_core.messages import BaseMessage, ToolMessage
 from langchain_core.tools import tool
 
-from kit.bench.studies.promotion import promote
-from kit.bench.studies.tool_cases import Played, play_cases
+from kit.bench.promotion import promote
+from kit.bench.tool_cases import Played, play_cases
 from kit.compose.deck import Deck
 from kit.core.card import AgentCard, EvalPolicy, ToolCase, ToolGrant
 from kit.core.errors import BindError, DeckError

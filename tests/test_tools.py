@@ -24,16 +24,16 @@ from kit.core.errors import BindError
 from kit.core.event import STATUSES, Body, Envelope, Status
 from kit.core.outcome import Reason
 from kit.core.record import Feedback, TurnRecord
-from kit.tools.enricher import CAVEAT, UNAVAILABLE, WORDINGS, Enrich, EnrichError, HttpEnrich
+from kit.tools.asgi_transport import StreamingASGITransport
+from kit.tools.enricher import CAVEAT, UNAVAILABLE, Enrich, EnrichError, HttpEnrich
 from kit.tools.render import RENDERS
-from kit.tools.support import HttpSupport
 from kit.tools.tool import ToolContext, ToolResult, within
-from kit.tools.toolbox import SKILLS, SPECS, TOOL_IDS, toolbox
-from kit.upstream.context_service import context_app
-from kit.upstream.enrichers import ENRICHERS
-from kit.upstream.support_service import support_app
-from kit.upstream.transport import StreamingASGITransport
-from kit.upstream.world import World, load_world, truth
+from kit.worlds.consumer.support import HttpSupport
+from kit.worlds.consumer.support_service import support_app
+from kit.worlds.consumer.toolbox import SKILLS, SPECS, TOOL_IDS, WORDINGS, toolbox
+from kit.worlds.consumer.world import World, load_world, truth
+from kit.worlds.service.context_service import context_app
+from kit.worlds.service.enrichers import ENRICHERS
 
 ACME, GLOBEX = (Principal(tenant_id=tenant, user_id="u-001") for tenant in ("acme", "globex"))
 MARK = "TAINTED-7f3a"

@@ -11,8 +11,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, StreamingResponse
 from starlette.routing import Route
 
-from kit.upstream.serve import serving
-from kit.upstream.transport import StreamingASGITransport
+from kit.tools.asgi_transport import StreamingASGITransport
+from kit.worlds.service.serve import serving
 
 DELAYS = (0.1, 0.05, 0.15)
 TOLERANCE = 0.045

@@ -16,12 +16,12 @@ from kit.core.context import Principal
 from kit.core.envelope import EnricherRequest, EnricherResponse, FailedSource
 from kit.core.errors import UpstreamError
 from kit.runtime.clock import run_virtual
-from kit.upstream.context_service import Faults, Serve, context_app, no_faults
-from kit.upstream.enrichers import ENRICHERS
-from kit.upstream.serve import listen, serve, serving, world_app
-from kit.upstream.support_service import support_app
-from kit.upstream.transport import StreamingASGITransport
-from kit.upstream.world import World, load_world, truth
+from kit.tools.asgi_transport import StreamingASGITransport
+from kit.worlds.consumer.support_service import support_app
+from kit.worlds.consumer.world import World, load_world, truth
+from kit.worlds.service.context_service import Faults, Serve, context_app, no_faults
+from kit.worlds.service.enrichers import ENRICHERS
+from kit.worlds.service.serve import listen, serve, serving, world_app
 
 ACME, GLOBEX = (Principal(tenant_id=tenant, user_id="u-001") for tenant in ("acme", "globex"))
 Reply = EnricherResponse[Any]

@@ -7,8 +7,8 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from kit.core.errors import DataError
-from kit.runtime.alert import alerts
-from kit.runtime.metrics import ALL, Label, metrics
+from kit.metrics.alert import alerts
+from kit.metrics.summary import ALL, Label, metrics
 from kit.stores.protocol import Store
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from kit.bench.cases.case import Case, read_cases
-from kit.bench.descriptions import Routed
+from kit.bench.routing_losses import Routed
 from kit.compose.deck import Deck, DeckSettings
 from kit.core.card import AgentCard
 from kit.core.context import Principal, Session
@@ -20,9 +20,9 @@ from kit.core.record import Message
 from kit.patterns.agents_as_tools import mediated
 from kit.runtime.context import RunContext
 from kit.runtime.host import Host, Pattern
-from kit.runtime.recorder import Recorder
 from kit.runtime.team import Models, Reach, Team, bind
 from kit.runtime.turn import run_turn
+from kit.sinks.recorder import Recorder
 from kit.stores.protocol import Store
 from kit.stores.sqlite import SqliteStore
 

@@ -30,9 +30,9 @@ from kit.core.card import AgentCard
 from kit.core.context import Principal, Session
 from kit.models.asynchronous import AsyncChatModel
 from kit.patterns.agents_as_tools import mediated
-from kit.runtime.recorder import Recorder
 from kit.runtime.team import bind
 from kit.runtime.turn import run_turn
+from kit.sinks.recorder import Recorder
 from kit.stores.sqlite import SqliteStore
 
 CHUNKS = 20

@@ -7,7 +7,7 @@ import sys
 import uuid
 from typing import TYPE_CHECKING, Any
 
-from kit.cli.taping import taping
+from kit.cli.cassette_options import taping
 
 if TYPE_CHECKING:
     from kit.runtime.turn import Reply, Turn
@@ -39,9 +39,9 @@ def _ask(arguments: Arguments) -> int:
 
 
 async def _ask_turn(message: str, arguments: Arguments) -> "Reply":
-    from kit.runtime.cassette import cassette_at
+    from kit.cli.story import reply_line
     from kit.runtime.message import read_picture
-    from kit.ui.terminal import reply_line
+    from kit.runtime.recording.cassette import cassette_at
     from kit.wire import open_kit
 
     images = [read_picture(path) for path in arguments.image]
@@ -64,7 +64,7 @@ async def _print_events(turn: "Turn") -> None:
 
 
 async def _print_story(turn: "Turn", model: str) -> None:
-    from kit.ui.terminal import Story
+    from kit.cli.story import Story
 
     story = Story(sys.stdout, model)
     async for event in turn:

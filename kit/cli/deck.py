@@ -27,7 +27,7 @@ def add(commands: Any) -> None:
 def _check(arguments: Arguments) -> int:
     from kit.compose.deck import load_deck
     from kit.settings import Settings
-    from kit.tools.toolbox import TOOL_IDS
+    from kit.worlds.consumer.toolbox import TOOL_IDS
 
     settings = Settings.read()
     deck = load_deck(arguments.deck or settings.deck, TOOL_IDS, environment=settings.environment)

@@ -5,7 +5,7 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
-from kit.cli.taping import taping
+from kit.cli.cassette_options import taping
 from kit.core.errors import SettingsError
 
 Arguments = argparse.Namespace
@@ -45,11 +45,11 @@ def _route(arguments: Arguments) -> int:
 
 def _grid(arguments: Arguments) -> int:
     from kit.bench.grid.cost import show_costs
-    from kit.bench.grid.findings import report
-    from kit.bench.grid.plan import read_plan
+    from kit.bench.grid.grid_file import read_plan
+    from kit.bench.grid.recordings import ended, taped
+    from kit.bench.grid.report import report
     from kit.bench.grid.run import Bar, run_grid
-    from kit.bench.grid.tape import ended, taped
-    from kit.lab import Lab
+    from kit.experiment_kits import Lab
     from kit.settings import Settings
 
     plan, settings = read_plan(arguments.plan, arguments.model), Settings.read()

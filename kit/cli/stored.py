@@ -49,8 +49,8 @@ def _metrics(arguments: Arguments) -> int:
 
 
 def _drift(arguments: Arguments) -> int:
+    from kit.bench.drift import print_drift
     from kit.bench.scoring.labeller import RuleLabeller, draw
-    from kit.bench.studies.drift import print_drift
 
     if arguments.cases or arguments.predictions:
         return print_drift(arguments.sheet, arguments.cases, arguments.predictions)

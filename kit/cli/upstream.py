@@ -16,8 +16,8 @@ def add(commands: Any) -> None:
 
 def _upstream(arguments: Arguments) -> int:
     from kit.settings import Settings
-    from kit.upstream.serve import serve
-    from kit.upstream.world import load_world
+    from kit.worlds.consumer.world import load_world
+    from kit.worlds.service.serve import serve
 
     settings = Settings.read()
     print(f"serving /context and /support on http://{arguments.host}:{arguments.port}", flush=True)

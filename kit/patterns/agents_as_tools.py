@@ -3,12 +3,12 @@
 from langchain_core.messages import HumanMessage, SystemMessage
 
 from kit.core.outcome import AgentCall, Answer, Failure, Outcome
-from kit.runtime.acknowledge import acknowledge
-from kit.runtime.agent import PREAMBLE, Decision, LLMAgent, Thread
+from kit.runtime.agents.llm_agent import PREAMBLE, Decision, LLMAgent, Thread
+from kit.runtime.answer.acknowledge import acknowledge
+from kit.runtime.answer.raw_text import scrub
 from kit.runtime.context import RunContext
 from kit.runtime.dispatch import fan_out
-from kit.runtime.guards import checked, tidy
-from kit.runtime.raw import scrub
+from kit.runtime.guards.checks import checked, tidy
 
 MAX_ROUNDS = 4
 """Rounds of calls an orchestrator gets in one turn; the cap counts over all of them."""

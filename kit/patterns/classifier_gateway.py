@@ -13,12 +13,12 @@ from langchain_core.messages import HumanMessage, SystemMessage
 from kit.core.outcome import AgentCall, Outcome
 from kit.patterns.agents_as_tools import answered
 from kit.patterns.live_slot import live_slot, spoken
-from kit.runtime.agent import Decision, LLMAgent
-from kit.runtime.ask import ROUTE, in_sequence
+from kit.runtime.agents.ask_tool import ROUTE, in_sequence
+from kit.runtime.agents.llm_agent import Decision, LLMAgent
 from kit.runtime.call_model import call_model
 from kit.runtime.context import RunContext
 from kit.runtime.dispatch import fan_out
-from kit.runtime.guards import echo, verbatim
+from kit.runtime.guards.checks import echo, verbatim
 from kit.runtime.job import QUERY, run_job
 
 CLASSIFY = "You are a classifier. Classify the user's latest message, and only that one; you do not answer it. The labels:"

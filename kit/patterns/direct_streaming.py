@@ -3,10 +3,10 @@
 from kit.core.outcome import AgentCall, Outcome
 from kit.patterns.agents_as_tools import composed
 from kit.patterns.live_slot import live_slot, spoken
-from kit.runtime.agent import LLMAgent
+from kit.runtime.agents.llm_agent import LLMAgent
 from kit.runtime.context import RunContext
 from kit.runtime.dispatch import fan_out
-from kit.runtime.guards import checked
+from kit.runtime.guards.checks import checked
 
 
 async def direct(call: AgentCall, ctx: RunContext) -> Outcome:

@@ -10,11 +10,11 @@ from kit.core.event import Separator, Text, TextReplaced
 from kit.core.outcome import AgentCall, Answer, Outcome
 from kit.core.prose import prose
 from kit.patterns.agents_as_tools import answered
-from kit.runtime.acknowledge import settle
+from kit.runtime.answer.acknowledge import settle
 from kit.runtime.call_model import Hear
 from kit.runtime.context import RunContext
 from kit.runtime.dispatch import dispatch
-from kit.runtime.stream import Speech
+from kit.runtime.speech.stream import Speech
 
 GAP = "\n\n"
 """Between two parts, for the reader; the separator event is for history alone (SAT-18)."""

@@ -10,9 +10,9 @@ from kit.compose.registry import Registry
 from kit.core.card import AgentCard
 from kit.core.outcome import AgentCall, Answer, Failure, Outcome, Reason, Timing
 from kit.patterns.agents_as_tools import MAX_ROUNDS, answered, owned_up
-from kit.runtime.agent import LLMAgent
+from kit.runtime.agents.llm_agent import LLMAgent
+from kit.runtime.answer.raw_text import scrub
 from kit.runtime.context import Agent, RunContext
-from kit.runtime.raw import scrub
 from kit.tools.tool import ToolResult
 
 

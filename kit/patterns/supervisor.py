@@ -5,11 +5,11 @@ from langchain_core.messages import SystemMessage
 from kit.core.event import Guarded
 from kit.core.outcome import AgentCall, Outcome
 from kit.patterns.agents_as_tools import answered, owned_up
-from kit.runtime.agent import Decision, LLMAgent
+from kit.runtime.agents.llm_agent import Decision, LLMAgent
+from kit.runtime.answer.raw_text import scrub
 from kit.runtime.context import RunContext
 from kit.runtime.dispatch import fan_out
-from kit.runtime.guards import checked, tidy, verbatim
-from kit.runtime.raw import scrub
+from kit.runtime.guards.checks import checked, tidy, verbatim
 
 TURNS = "Call one tool at a time. After each result you decide again: call the next one, or answer when nothing is missing."
 

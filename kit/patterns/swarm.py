@@ -7,7 +7,7 @@ from kit.compose.registry import Registry
 from kit.core.event import Guarded
 from kit.core.outcome import AgentCall, Answer, FanOut, Outcome
 from kit.patterns.live_slot import live_slot, spoken
-from kit.runtime.agent import LLMAgent
+from kit.runtime.agents.llm_agent import LLMAgent
 from kit.runtime.context import RunContext
 from kit.runtime.dispatch import fan_out
 

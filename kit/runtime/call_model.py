@@ -13,13 +13,13 @@ from kit.core.errors import worded
 from kit.core.event import Component, ModelEnded, ModelStarted, Purpose, ResponseId
 from kit.core.model import ModelSpec
 from kit.core.outcome import ComponentPayload, Usage
+from kit.runtime.agents.handoff import HIDDEN, hide
 from kit.runtime.budget import CHARACTERS, OverBudget
-from kit.runtime.calls import told_apart, with_calls
 from kit.runtime.context import RunContext
-from kit.runtime.handoff import HIDDEN, hide
-from kit.runtime.narration import MARK, Narrating, heard, narrated
-from kit.runtime.replay import replay
-from kit.runtime.take import model_request, plain_message
+from kit.runtime.recording.recorded_call import model_request, plain_message
+from kit.runtime.recording.replay import replay
+from kit.runtime.speech.narration import MARK, Narrating, heard, narrated
+from kit.runtime.tool_call_ids import told_apart, with_calls
 
 PICTURE = 1000
 """Tokens a picture is taken for before it is sent; providers take from a few hundred to 1,500."""

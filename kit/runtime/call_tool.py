@@ -11,11 +11,11 @@ from langchain_core.tools import BaseTool
 
 from kit.core.event import Body, Component, Refused, ToolEnded, ToolStarted
 from kit.core.outcome import NO_TEXT, ComponentPayload, Usage
+from kit.runtime.agents.handoff import hide
+from kit.runtime.agents.tool_grants import note
 from kit.runtime.context import RunContext
-from kit.runtime.handoff import hide
-from kit.runtime.replay import replay_tool
-from kit.runtime.stream import emitter
-from kit.runtime.whitelist import note
+from kit.runtime.recording.replay import replay_tool
+from kit.runtime.speech.stream import emitter
 from kit.tools.tool import ToolContext, ToolResult, within
 
 UNAVAILABLE = "This data is unavailable right now."

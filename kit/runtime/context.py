@@ -15,13 +15,13 @@ from kit.core.outcome import AgentCall, Outcome
 from kit.core.picture import Picture
 from kit.core.record import Message
 from kit.runtime.budget import Ledger
-from kit.runtime.cassette import Cassette
 from kit.runtime.log import TurnLog
+from kit.runtime.recording.cassette import Cassette
 
 if TYPE_CHECKING:
     from kit.runtime.call_model import BoundModel, Hear
     from kit.runtime.fallback import Voice
-    from kit.runtime.stream import Progress
+    from kit.runtime.speech.stream import Progress
 
 PLAIN = StatusPolicy()
 

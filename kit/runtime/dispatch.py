@@ -7,11 +7,11 @@ from kit.core.context import Principal
 from kit.core.errors import worded
 from kit.core.event import AgentEnded, AgentError, AgentStarted, CallDropped, Component, Refused, ResponseId
 from kit.core.outcome import AgentCall, Answer, Failure, FanOut, Outcome, Reason, Timing
+from kit.runtime.agents.handoff import Crossing, distill, hide_outcome
 from kit.runtime.budget import Ledger, OverBudget
 from kit.runtime.context import Agent, RunContext, TurnState
-from kit.runtime.handoff import Crossing, distill, hide_outcome
-from kit.runtime.narration import MARK, narration
-from kit.runtime.stream import unwatch, watch
+from kit.runtime.speech.narration import MARK, narration
+from kit.runtime.speech.stream import unwatch, watch
 
 Work = Callable[[AgentCall, RunContext], Awaitable[Outcome]]
 """A pattern or an agent's run: a call in, an outcome out."""

@@ -4,10 +4,10 @@ from collections.abc import Awaitable, Callable
 from typing import Protocol
 
 from kit.core.outcome import AgentCall, Outcome
-from kit.runtime.cassette import Cassette
 from kit.runtime.context import RunContext
-from kit.runtime.recorder import Recorder
+from kit.runtime.recording.cassette import Cassette
 from kit.runtime.team import Team
+from kit.sinks.recorder import Recorder
 from kit.stores.protocol import Store
 
 Pattern = Callable[[AgentCall, RunContext], Awaitable[Outcome]]

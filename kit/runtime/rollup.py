@@ -8,9 +8,9 @@ from kit.core.outcome import Answer, CapBehavior, Failure, Outcome, RoutedOutcom
 from kit.core.picture import told
 from kit.core.record import Message, TurnRecord, TurnStatus
 from kit.core.transcript import transcript
+from kit.metrics.measures import measure
 from kit.runtime.context import TurnState
 from kit.runtime.log import TurnLog
-from kit.runtime.measure import measure
 
 
 def routing_of(turn: TurnState) -> RoutingDecision:

@@ -17,14 +17,14 @@ from kit.core.card import AgentCard, Tuning
 from kit.core.errors import BindError, UnknownId
 from kit.core.model import OFFLINE, ModelSpec
 from kit.models.chained import Chained
-from kit.runtime.agent import LLMAgent
-from kit.runtime.ask import ROUTE, ask_tool, in_sequence, route_tool
+from kit.runtime.agents.ask_tool import ROUTE, ask_tool, in_sequence, route_tool
+from kit.runtime.agents.contract import contract_of
+from kit.runtime.agents.handoff import private_fields
+from kit.runtime.agents.llm_agent import LLMAgent
+from kit.runtime.agents.tool_grants import watched
 from kit.runtime.call_model import BoundModel
 from kit.runtime.context import Agent
-from kit.runtime.contract import contract_of
-from kit.runtime.handoff import private_fields
 from kit.runtime.job import JOBS
-from kit.runtime.whitelist import watched
 from kit.tools.tool import Toolbox
 
 Models = str | BaseChatModel | Mapping[str, str | BaseChatModel]

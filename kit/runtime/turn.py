@@ -15,8 +15,8 @@ from kit.core.outcome import AgentCall, Answer
 from kit.core.picture import Picture, told
 from kit.core.record import Message, Recalled, TurnRecord
 from kit.core.transcript import transcript
-from kit.runtime.acknowledge import rescued
-from kit.runtime.alert import sound
+from kit.metrics.alert import sound
+from kit.runtime.answer.acknowledge import rescued
 from kit.runtime.budget import root_ledger
 from kit.runtime.context import RunContext, TurnState
 from kit.runtime.dispatch import guarded
@@ -24,10 +24,10 @@ from kit.runtime.host import Host, Pattern
 from kit.runtime.log import TurnLog
 from kit.runtime.memory import Memory
 from kit.runtime.message import clean, counted, decline
-from kit.runtime.narration import MARK, narration
 from kit.runtime.reply import Reply, Status
 from kit.runtime.rollup import dialogue, record_of, routing_of
-from kit.runtime.stream import Progress
+from kit.runtime.speech.narration import MARK, narration
+from kit.runtime.speech.stream import Progress
 
 log = logging.getLogger("kit.turn")
 LATE = 1.0

@@ -1,26 +1,22 @@
 """The one wrapper around every call to the context service: as the principal, verified, and decided by status alone."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 from zlib import crc32
 
 import httpx
 from langchain_core.tools import BaseTool, StructuredTool
 from pydantic import Field, ValidationError
 
-from kit.core.envelope import EnricherRequest, EnricherResponse, compatible, genuine
+from kit.core.envelope import EnricherRequest, EnricherResponse, Inbound, compatible, genuine
 from kit.core.errors import BindError, UpstreamError
 from kit.core.event import Envelope, Status
-from kit.core.outcome import Reason
+from kit.core.outcome import ComponentPayload, Reason
 from kit.core.value import Value
-from kit.tools.manga import WORDINGS as MANGA
 from kit.tools.tool import ToolContext, ToolResult, tool_context
-from kit.tools.wording import WORDINGS as CONSUMER
-from kit.tools.wording import Told
 
-WORDINGS = {**CONSUMER, **MANGA}
 UNDERSTOOD = "1.0.0"
 """The payload version the tools are written for; the same major number is understood."""
 UNAVAILABLE = "This data is unavailable right now."
@@ -42,6 +38,20 @@ class EnrichError(UpstreamError):
         super().__init__(message)
 
 
+class Told(NamedTuple):
+    """What a tool says, and the rows it speaks of."""
+
+    text: str
+    components: tuple[ComponentPayload, ...] = ()
+
+
+class Wording(NamedTuple):
+    """How the payload of one enricher is read and told."""
+
+    payload: type[Inbound]
+    tell: Callable[[Any], Told]
+
+
 class ToolConfig(Value):
     """What a card, the settings and the flags may set for a tool of the context service (PC1-D4)."""
 
@@ -58,6 +68,7 @@ class EnricherSpec:
     description: str
     domain_type: str
     enricher_id: str
+    wording: Wording
     properties: Mapping[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]])
     """JSON Schema of each argument; all are optional."""
     statuses: tuple[str, ...] = ()
@@ -198,9 +209,8 @@ def _decide(spec: EnricherSpec, reply: Reply) -> ToolResult:
 
 
 def _told(spec: EnricherSpec, payload: Any) -> Told | None:
-    wording = WORDINGS[spec.domain_type, spec.enricher_id]
     try:
-        return wording.tell(wording.payload.model_validate(payload))
+        return spec.wording.tell(spec.wording.payload.model_validate(payload))
     except ValidationError:
         return None
 

@@ -73,7 +73,7 @@ def test_an_orchestrator_model_without_concurrent_calls_is_refused_unless_it_rou
 
 @pytest.mark.req("PC1-S5.2b", "PC1-S9.4-1")
 def test_the_orchestrators_tools_are_its_own_plus_one_ask_per_sub_agent() -> None:
-    from kit.tools.toolbox import TOOL_IDS, toolbox
+    from kit.worlds.consumer.toolbox import TOOL_IDS, toolbox
 
     deck = load_deck(HOME / "cards" / "consumer", TOOL_IDS)
     team = bind(deck, "offline", toolbox(_nobody, _nobody))  # type: ignore[arg-type]
@@ -166,7 +166,7 @@ async def test_an_agent_past_its_tool_calls_fails_by_budget() -> None:
 def test_binding_costs_at_most_half_a_millisecond_of_cpu_a_card() -> None:
     import time
 
-    from kit.tools.toolbox import TOOL_IDS, toolbox
+    from kit.worlds.consumer.toolbox import TOOL_IDS, toolbox
 
     deck = load_deck(HOME / "cards" / "consumer", TOOL_IDS)
     box = toolbox(_nobody, _nobody)  # type: ignore[arg-type]

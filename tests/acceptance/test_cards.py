@@ -16,7 +16,7 @@ from kit.core.errors import DeckError
 from kit.core.event import STATUSES
 from kit.core.model import OFFLINE
 from kit.tools.render import RENDERS
-from kit.tools.toolbox import SKILLS, TOOL_IDS
+from kit.worlds.consumer.toolbox import SKILLS, TOOL_IDS
 
 CARDS = Path(__file__).parents[2] / "cards"
 VERTICALS = ("shop", "support", "rewards", "ereceipts", "play", "offer_details", "restaurants", "retailer_context")

@@ -21,8 +21,8 @@ from kit.runtime.turn import Reply, run_turn
 from kit.settings import HOME, Settings
 from kit.tools.enricher import structured
 from kit.tools.tool import ToolResult
-from kit.tools.toolbox import TOOL_IDS, toolbox
 from kit.wire import open_kit
+from kit.worlds.consumer.toolbox import TOOL_IDS, toolbox
 from tests.kits import ALICE, answering, asks, small_kit, stitched
 
 EMBEDDED = Settings(store=":memory:", pace=0.0, today="2026-11-01")

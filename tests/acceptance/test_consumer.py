@@ -6,8 +6,8 @@ import pytest
 
 from kit.core.event import StatusLine
 from kit.settings import HOME, Settings
-from kit.upstream.world import load_world, truth
 from kit.wire import open_kit
+from kit.worlds.consumer.world import load_world, truth
 
 EMBEDDED = Settings(store=":memory:", pace=0.0, today="2026-11-01")
 MIXED = "my receipt didn't scan, how many points do I have, and find coffee deals"

@@ -20,19 +20,19 @@ from kit.core.card import AgentCard
 from kit.core.context import InheritedContext
 from kit.core.event import AgentEnded, AgentStarted, Completed, Envelope, ModelEnded, ModelStarted, Text, TurnStarted
 from kit.core.outcome import AgentCall, Answer, Failure, Outcome
+from kit.metrics.summary import metrics
 from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.context import RunContext
-from kit.runtime.metrics import metrics
 from kit.runtime.team import bind
 from kit.runtime.turn import Reply, run_turn
 from kit.settings import HOME
 from kit.stores.sqlite import SqliteStore
 from kit.tools.enricher import CAVEAT, HttpEnrich
-from kit.tools.support import HttpSupport, SupportQuestion
-from kit.tools.toolbox import TOOL_IDS, toolbox
-from kit.upstream.context_service import context_app
-from kit.upstream.support_service import support_app
 from kit.wire import Kit, open_kit
+from kit.worlds.consumer.support import HttpSupport, SupportQuestion
+from kit.worlds.consumer.support_service import support_app
+from kit.worlds.consumer.toolbox import TOOL_IDS, toolbox
+from kit.worlds.service.context_service import context_app
 from tests.kits import ALICE, SmallKit, answering, asks, failing, small_deck, small_kit, stitched
 from tests.test_faults import EMBEDDED, EVERY_VERTICAL, asking, owned, plain
 from tests.test_tools import Reply as EnvelopeReply

@@ -17,12 +17,12 @@ from kit.core.outcome import Answer
 from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.turn import Reply
 from kit.settings import Settings
-from kit.tools.toolbox import TOOL_IDS
-from kit.upstream.asking import Asking
-from kit.upstream.enrichers import ENRICHERS
-from kit.upstream.library import Library
-from kit.upstream.world import load_world
 from kit.wire import open_kit
+from kit.worlds.consumer.toolbox import TOOL_IDS
+from kit.worlds.consumer.world import load_world
+from kit.worlds.manga.library import Library
+from kit.worlds.service.enrichers import ENRICHERS
+from kit.worlds.service.parameters import Asking
 from tests.kits import answering, stitched
 
 ROOT = Path(__file__).parent.parent.parent

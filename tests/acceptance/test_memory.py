@@ -20,11 +20,11 @@ from kit.core.event import AgentStarted, Carried, Compacted, Component, ModelSta
 from kit.core.outcome import ComponentPayload
 from kit.core.transcript import transcript
 from kit.models.scripted import Line, ScriptedModel
-from kit.runtime.api_agent import ApiAgent
+from kit.runtime.agents.api_agent import ApiAgent
 from kit.runtime.clock import run_virtual
 from kit.runtime.memory import points_back
-from kit.runtime.narration import Narrating, narration
 from kit.runtime.scheduled import run_scheduled
+from kit.runtime.speech.narration import Narrating, narration
 from kit.runtime.turn import Reply, run_turn
 from kit.tools.render import RENDERS, render_tool
 from kit.tools.tool import ToolContext, ToolResult, tool_context

@@ -9,23 +9,23 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from kit.bench.descriptions import NOBODY, Lost, RoutingReport, Share, read_routed, report
+from kit.bench.deck_routing import DeckRoutes
 from kit.bench.routing import route_file
-from kit.bench.studies.deck_routes import DeckRoutes
+from kit.bench.routing_losses import NOBODY, Lost, RoutingReport, Share, read_routed, report
 from kit.compose.deck import load_deck
 from kit.compose.prompts import plan_prompt
 from kit.core.card import AgentCard, Handoff, HandoffField
 from kit.core.context import DynamicContext
 from kit.settings import HOME
-from kit.ui import frame
-from kit.ui.card import card_html
-from kit.ui.graph import graph_of, graph_spec
-from kit.ui.losses import matrix, routes_html
-from kit.ui.pages import cards
-from kit.ui.prompt import assembled, prefix_share, prompt_html
+from kit.ui.cards import page as cards
+from kit.ui.cards.card import card_html
+from kit.ui.cards.graph import graph_of, graph_spec
+from kit.ui.cards.prompt import assembled, prefix_share, prompt_html
+from kit.ui.cards.routing_heatmap import matrix, routes_html
+from kit.ui.shared import frame
 from tests.kits import small_deck
 
-ALONE = "from kit.ui import address; from kit.ui.pages import cards; address.keep(); cards.page()"
+ALONE = "from kit.ui.shared import address; from kit.ui.cards import page; address.keep(); page.page()"
 DECK = load_deck(HOME / "cards" / "consumer")
 FEW = 6
 """Dialogues; the whole file takes seconds."""

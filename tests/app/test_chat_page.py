@@ -14,8 +14,8 @@ from kit.core.fault import PLANTED, PLANTED_NUMBER
 from kit.core.record import TurnRecord
 from kit.settings import HOME
 from kit.stores.sqlite import SqliteStore
-from kit.ui import frame
-from kit.ui.asked import SUGGESTIONS
+from kit.ui.chat.chat_input import SUGGESTIONS
+from kit.ui.shared import frame
 
 MIXED = "My receipt didn't scan, how many points do I have, and find coffee deals"
 MINE = Principal(tenant_id="acme", user_id="u-001")

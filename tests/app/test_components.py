@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from kit.core.event import AgentStarted, Component, Text, ToolStarted
-from kit.ui.components import found, html
-from kit.ui.view import TurnView, advance
+from kit.ui.chat.components import found, html
+from kit.ui.shared.view import TurnView, advance
 from tests.app.logs import Stamped, answered, begin, end, failed, stamp
 
 OFFER = {"id": "o1", "title": "200 points on Oat Milk", "product": "Oat Milk", "points": 200, "minimum": 2, "ends": "2026-11-20"}

@@ -14,9 +14,9 @@ from kit.core.event import Event, TurnStarted
 from kit.core.record import TurnRecord
 from kit.settings import Settings
 from kit.stores.sqlite import SqliteStore
-from kit.ui.album import Album
-from kit.ui.host import Host
-from kit.ui.view import TurnView, advance
+from kit.ui.chat.pictures import Album
+from kit.ui.shared.host import Host
+from kit.ui.shared.view import TurnView, advance
 
 MIXED = "My receipt didn't scan, how many points do I have, and find coffee deals"
 

@@ -11,16 +11,16 @@ from streamlit.testing.v1 import AppTest
 
 from kit.core.context import Principal, Session
 from kit.core.record import Measures, TurnRecord
-from kit.runtime.alert import MISMATCH
-from kit.runtime.metrics import Metrics, fold, metrics
+from kit.metrics.alert import MISMATCH
+from kit.metrics.summary import Metrics, fold, metrics
 from kit.settings import HOME, Settings
 from kit.stores.sqlite import SqliteStore
-from kit.ui import frame
-from kit.ui.bars import bars_spec, latency_spec
-from kit.ui.figures import FIGURES, agents_table, lines, read
+from kit.ui.metrics.bars import bars_spec, latency_spec
+from kit.ui.metrics.figures import FIGURES, agents_table, lines, read
+from kit.ui.shared import frame
 from kit.wire import open_kit
 
-ALONE = "from kit.ui import address; from kit.ui.pages import metrics; address.keep(); metrics.page()"
+ALONE = "from kit.ui.shared import address; from kit.ui.metrics import page; address.keep(); page.page()"
 MIXED = "My receipt didn't scan, how many points do I have, and find coffee deals"
 SECTIONS = {
     "routing accuracy by vertical": ["routing_accuracy"],

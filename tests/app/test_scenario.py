@@ -4,7 +4,7 @@ import pytest
 
 from kit.core.model import OFFLINE, ModelSpec
 from kit.settings import Settings
-from kit.ui.scenario import wanting
+from kit.ui.chat.scenario import wanting
 
 OPENAI, LOCAL = ModelSpec(key="gpt-x", provider="openai"), ModelSpec(key="local", provider="openai")
 

@@ -9,7 +9,7 @@ from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.clock import run_virtual
 from kit.runtime.turn import Reply, run_turn
 from kit.stores.sqlite import SqliteStore
-from kit.ui import frame
+from kit.ui.shared import frame
 from tests.app.logs import WHO
 from tests.app.test_traces_page import ALONE
 from tests.kits import asks, small_kit, stitched

@@ -13,14 +13,14 @@ from kit.core.record import TurnRecord
 from kit.core.trace import trace_of
 from kit.settings import Settings
 from kit.stores.sqlite import SqliteStore
-from kit.ui import frame
-from kit.ui.decision import decision_html
-from kit.ui.export import export
-from kit.ui.view import TurnView
+from kit.ui.shared import frame
+from kit.ui.shared.view import TurnView
+from kit.ui.traces.export import export
+from kit.ui.traces.routing_decision import decision_html
 from kit.wire import open_kit
 from tests.app.logs import mixed
 
-ALONE = "from kit.ui import address; from kit.ui.pages import traces; address.keep(); traces.page()"
+ALONE = "from kit.ui.shared import address; from kit.ui.traces import page; address.keep(); page.page()"
 """The page as app.py runs it, without its neighbours: the driver knows pages only as files."""
 MIXED = "My receipt didn't scan, how many points do I have, and find coffee deals"
 

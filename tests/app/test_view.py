@@ -10,7 +10,7 @@ from hypothesis import strategies as some
 from kit.core.event import AgentStarted, CallDropped, Event, StatusLine, Text, TextReplaced
 from kit.core.outcome import Failure, Reason, Usage
 from kit.core.record import TurnRecord
-from kit.ui.view import TurnView, advance, label, lost
+from kit.ui.shared.view import TurnView, advance, label, lost
 from tests.app.logs import begin, decision, end, failed, mixed, stamp
 
 AGENTS = ("rewards", "shop", "offer_details")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from kit.core.event import Acknowledged, StatusLine, Text, TextReplaced
 from kit.core.record import TurnRecord
 from kit.runtime.turn import Reply
-from kit.ui.export import export
+from kit.ui.traces.export import export
 from tests.chaos import strangers
 from tests.chaos.composer import SMILING
 from tests.chaos.scene import Fate, Scene

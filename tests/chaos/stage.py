@@ -25,6 +25,7 @@ from kit.runtime.turn import Reply, run_turn
 from kit.stores.sqlite import SqliteStore
 from kit.tools.enricher import CAVEAT, EnrichError, EnricherSpec, enricher_tool
 from kit.tools.tool import tool_context
+from kit.worlds.consumer.wording import WORDINGS
 from tests.chaos import strangers
 from tests.chaos.composer import lead
 from tests.chaos.judge import Tally, Witness
@@ -86,7 +87,13 @@ class Stage:
         return lead(self.scene, seen)
 
     def _tool(self, name: str) -> BaseTool:
-        spec = EnricherSpec(id=name, description=f"The {name}.", domain_type="support", enricher_id="articles")
+        spec = EnricherSpec(
+            id=name,
+            description=f"The {name}.",
+            domain_type="support",
+            enricher_id="articles",
+            wording=WORDINGS["support", "articles"],
+        )
 
         async def enrich(request: EnricherRequest) -> strangers.Envelope:
             if WHOSE.get() == "neighbour":

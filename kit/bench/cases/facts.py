@@ -7,8 +7,8 @@ from math import hypot
 from kit.bench.cases.case import Fact
 from kit.core.context import Principal
 from kit.core.errors import DataError, UnknownId
-from kit.upstream.rows import Offer, Receipt, Store
-from kit.upstream.world import World, truth
+from kit.worlds.consumer.rows import Offer, Receipt, Store
+from kit.worlds.consumer.world import World, truth
 
 Spellings = tuple[str, ...]
 

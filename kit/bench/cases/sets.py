@@ -14,7 +14,7 @@ from kit.bench.cases.source import SOURCE, Asked, Attempt, Frame, Hop, Long, Mix
 from kit.bench.home import HOME
 from kit.core.context import Principal
 from kit.core.errors import DataError
-from kit.upstream.world import World, load_world
+from kit.worlds.consumer.world import World, load_world
 
 DATA = HOME / "data"
 SEED = 11

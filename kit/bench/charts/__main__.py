@@ -8,7 +8,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from kit.bench.charts import BLUE, GREY, ORANGE, RED, RUST, against, ecdf, load_frame, time_against_n, waterfall
-from kit.bench.grid.plan import read_plan
+from kit.bench.grid.grid_file import read_plan
 from kit.bench.grid.run import run_grid
 from kit.bench.home import HOME
 from kit.bench.studies import overlap

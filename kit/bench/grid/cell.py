@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
 
-from kit.bench.grid.plan import Plan, digest
+from kit.bench.grid.grid_file import Plan, digest
 
 FORMAT = 1
 """Raised when the same cell would now be written otherwise."""

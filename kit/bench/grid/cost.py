@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from kit.bench.grid.cell import Cell, cells
-from kit.bench.grid.crew import BATCH
-from kit.bench.grid.ledger import Done, Ledger
-from kit.bench.grid.plan import Plan
+from kit.bench.grid.grid_file import Plan
+from kit.bench.grid.journal import Done, Ledger
 from kit.bench.grid.player import Opener, Player
 from kit.bench.grid.run import LEDGER, write
+from kit.bench.grid.workers import BATCH
 from kit.core.context import Session
 from kit.core.errors import DataError
 from kit.core.record import TurnRecord

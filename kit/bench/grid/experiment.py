@@ -8,15 +8,15 @@ from typing import Any
 
 from kit.bench.cases.case import Case
 from kit.bench.grid.comparison import Comparison, Summary
-from kit.bench.grid.findings import axes, found
-from kit.bench.grid.plan import CaseFile, Plan
+from kit.bench.grid.grid_file import CaseFile, Plan
+from kit.bench.grid.report import axes, found
 from kit.bench.grid.results import read_results
 from kit.bench.grid.run import PROVENANCE, TRACES, Progress, Run, run_grid
 from kit.bench.scoring.trial import turn_id
 from kit.core.trace import trace_of
-from kit.lab import Lab
-from kit.runtime.opik_experiment import Experiment, Scored, send_experiments
-from kit.runtime.opik_sink import OpikSink
+from kit.experiment_kits import Lab
+from kit.sinks.opik import OpikSink
+from kit.sinks.opik_experiment import Experiment, Scored, send_experiments
 from kit.stores.sqlite import SqliteStore
 
 Row = Mapping[str, Any]

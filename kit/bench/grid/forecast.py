@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
 
-from kit.bench.grid.plan import Plan
+from kit.bench.grid.grid_file import Plan
 from kit.bench.grid.results import read_results
 from kit.bench.grid.run import TIMINGS
 from kit.core.model import ModelSpec

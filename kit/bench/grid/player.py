@@ -10,10 +10,10 @@ from typing import Any, Protocol, cast
 
 from kit.bench.cases.case import Case
 from kit.bench.grid.cell import Cell, track
-from kit.bench.grid.forgetful import ForgetfulStore
-from kit.bench.grid.ledger import Done
-from kit.bench.grid.plan import Plan
-from kit.bench.grid.tools import simulated_tools
+from kit.bench.grid.grid_file import Plan
+from kit.bench.grid.journal import Done
+from kit.bench.grid.rollup_store import ForgetfulStore
+from kit.bench.grid.simulated_tools import simulated_tools
 from kit.bench.routing import Stub
 from kit.bench.scoring.failsafe import fate
 from kit.bench.scoring.observed import Observed

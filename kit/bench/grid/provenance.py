@@ -5,7 +5,7 @@ import platform
 import subprocess
 from importlib.metadata import PackageNotFoundError, version
 
-from kit.bench.grid.plan import Plan, digest
+from kit.bench.grid.grid_file import Plan, digest
 from kit.bench.home import HOME
 
 PACKAGES = ("langchain-core", "langchain-openai", "pydantic", "numpy", "scipy", "statsmodels")

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from kit.bench.cases.case import Case
-from kit.bench.descriptions import Routed
+from kit.bench.routing_losses import Routed
 from kit.core.errors import DataError
 
 AXES = ("model", "prompt", "setting", "pattern", "fault")

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Self
 
 from kit.bench.grid.cell import Cell, cells
-from kit.bench.grid.crew import play
-from kit.bench.grid.ledger import Done, Ledger
-from kit.bench.grid.plan import Plan
+from kit.bench.grid.grid_file import Plan
+from kit.bench.grid.journal import Done, Ledger
 from kit.bench.grid.player import Opener
 from kit.bench.grid.provenance import provenance
+from kit.bench.grid.workers import play
 from kit.core.errors import DataError
 
 RESULTS, TIMINGS, PROVENANCE, LEDGER = "results.jsonl", "timings.jsonl", "provenance.json", "ledger.db"

@@ -16,9 +16,9 @@ from kit.core.reference import meant
 from kit.core.small_talk import asks, bare_answer, small_talk
 from kit.core.value import Value
 from kit.core.words import content_words
+from kit.metrics.summary import ALL, Label
+from kit.runtime.answer.raw_text import looks_raw
 from kit.runtime.memory import points_back
-from kit.runtime.metrics import ALL, Label
-from kit.runtime.raw import looks_raw
 from kit.stores.protocol import Store
 
 RULES = HOME / "data" / "source" / "labels.yaml"

@@ -12,7 +12,7 @@ from kit.core.event import AgentEnded, AgentStarted, Component, Event
 from kit.core.outcome import Answer
 from kit.core.record import Shown, TurnRecord
 from kit.core.value import Value
-from kit.runtime.metrics import ALL, Label
+from kit.metrics.summary import ALL, Label
 from kit.stores.protocol import Store
 
 NOBODY = "(nobody)"

@@ -6,7 +6,7 @@ from math import inf
 from kit.bench.statistics.distributions import binomial_share
 from kit.bench.statistics.estimate import LEVEL, Estimate
 from kit.core.errors import DataError
-from kit.runtime.metrics import percentile
+from kit.metrics.summary import percentile
 
 
 def quantile(values: Sequence[float], share: float, level: float = LEVEL) -> Estimate:

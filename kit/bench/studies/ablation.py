@@ -19,7 +19,7 @@ from kit.runtime.team import Team, bind
 GUARDS = tuple(Guards.model_fields)
 """Names of the guards, in the order in which they are declared."""
 _RETRY = "<missing_calls>"
-"""How a second decision is asked for (kit/runtime/failsafe.py)."""
+"""How a second decision is asked for (kit/runtime/guards/failsafe.py)."""
 
 
 class Trial(NamedTuple):

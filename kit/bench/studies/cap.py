@@ -8,7 +8,7 @@ from itertools import product
 from typing import NamedTuple
 
 from kit.bench.cases.case import read_cases
-from kit.bench.grid.tools import simulated_tools
+from kit.bench.grid.simulated_tools import simulated_tools
 from kit.bench.home import HOME
 from kit.bench.routing import RoutingKit
 from kit.bench.statistics.interval import Interval, stratified
@@ -19,7 +19,7 @@ from kit.models.simulated import SimulatedModel, known
 from kit.runtime.clock import run_virtual
 from kit.runtime.team import bind
 from kit.runtime.turn import run_turn
-from kit.tools.toolbox import TOOL_IDS
+from kit.worlds.consumer.toolbox import TOOL_IDS
 
 
 class Capped(NamedTuple):

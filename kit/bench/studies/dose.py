@@ -26,12 +26,12 @@ from kit.core.outcome import AgentCall, Answer, Outcome, Reason
 from kit.models.offline import OfflineModel
 from kit.models.scripted import Line, ScriptedModel
 from kit.patterns.agents_as_tools import mediated
-from kit.runtime.agent import LLMAgent
+from kit.runtime.agents.faulty import faulty_team
+from kit.runtime.agents.llm_agent import LLMAgent
 from kit.runtime.clock import run_virtual
 from kit.runtime.context import RunContext
 from kit.runtime.dispatch import fan_out
-from kit.runtime.faulty import faulty_team
-from kit.runtime.guards import checked
+from kit.runtime.guards.checks import checked
 from kit.runtime.host import Pattern
 from kit.runtime.team import Team, bind
 from kit.runtime.turn import Reply, Turn, run_turn

@@ -11,7 +11,7 @@ from langchain_core.runnables import Runnable, RunnableLambda
 from kit.core.context import Session
 from kit.core.outcome import AgentCall
 from kit.core.record import Message, TurnRecord
-from kit.runtime.agent import LLMAgent, Thread
+from kit.runtime.agents.llm_agent import LLMAgent, Thread
 from kit.runtime.call_model import BoundModel
 from kit.runtime.context import Agent, RunContext
 from kit.runtime.team import Team

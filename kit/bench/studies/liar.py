@@ -13,7 +13,7 @@ LIES: tuple[Lie, ...] = get_args(Lie)
 CLAIM = "8,642"
 """The figure it makes up; whoever judges the answer plants no such value."""
 _AGAIN = "Write the answer again"
-"""How a second composition is asked for (kit/runtime/acknowledge.py)."""
+"""How a second composition is asked for (kit/runtime/answer/acknowledge.py)."""
 
 
 def liar(asks: Mapping[str, str], lie: Lie = "claims", mends: bool = False) -> ScriptedModel:

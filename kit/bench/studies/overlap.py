@@ -19,8 +19,8 @@ from kit.core.outcome import AgentCall, Answer, FanOut, Outcome
 from kit.core.trace import Trace
 from kit.models.scripted import Line, ScriptedModel
 from kit.patterns.agents_as_tools import mediated
-from kit.runtime.acknowledge import settle
-from kit.runtime.agent import LLMAgent
+from kit.runtime.agents.llm_agent import LLMAgent
+from kit.runtime.answer.acknowledge import settle
 from kit.runtime.clock import run_virtual
 from kit.runtime.context import RunContext
 from kit.runtime.dispatch import fan_out

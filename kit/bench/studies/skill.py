@@ -11,7 +11,7 @@ from dataclasses import replace
 from math import log
 from typing import NamedTuple
 
-from kit.bench.grid.tools import simulated_tools
+from kit.bench.grid.simulated_tools import simulated_tools
 from kit.bench.home import HOME
 from kit.bench.routing import RoutingKit
 from kit.bench.statistics.distributions import normal_share
@@ -24,13 +24,13 @@ from kit.core.context import Session
 from kit.core.law import Law, Part, Truth
 from kit.core.outcome import AgentCall, Usage
 from kit.models.simulated import known
-from kit.runtime.agent import LLMAgent
+from kit.runtime.agents.llm_agent import LLMAgent
 from kit.runtime.call_tool import call_tool
 from kit.runtime.clock import run_virtual
 from kit.runtime.dispatch import dispatch
 from kit.runtime.team import bind
 from kit.runtime.turn import run_turn
-from kit.tools.toolbox import TOOL_IDS
+from kit.worlds.consumer.toolbox import TOOL_IDS
 
 WISH = "recommend me a dark fantasy that is new"
 AGENT, TOOL = "explainer", "catalog-search"

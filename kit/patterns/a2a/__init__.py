@@ -30,7 +30,7 @@ def behind_a2a(deck: Deck, bind: Callable[[Deck], Team]) -> Team:
     _without_spans_of_its_own()
     from kit.patterns.a2a.inside import inside
     from kit.patterns.a2a.server import peer_card, serve_team
-    from kit.upstream.transport import StreamingASGITransport
+    from kit.tools.asgi_transport import StreamingASGITransport
 
     url, team = "http://peers.internal", bind(deck)
     peers = serve_team(team, url)

@@ -18,7 +18,7 @@ from kit.core.event import Event, Status
 from kit.core.outcome import AgentCall, Answer, Failure, Outcome
 from kit.patterns.a2a.hop import KEY, Report, Request, traceparent
 from kit.runtime.context import RunContext
-from kit.runtime.stream import emitter
+from kit.runtime.speech.stream import emitter
 
 GIVE_UP = 1.0
 """Seconds a peer gets to hear that its work is not wanted any more."""

@@ -1,0 +1,90 @@
+"""How a deck's own descriptions route labelled dialogues, through the real orchestrator turn with the offline stand-in.
+
+`python -m kit.bench.deck_routing [DECK] [CASES]` prints the report: which description loses which questions.
+"""
+
+import asyncio
+import hashlib
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from kit.bench.cases.case import Ask, Case
+from kit.bench.home import HOME
+from kit.bench.routing import Catalog, RoutingKit, catalog_team, route_case
+from kit.bench.routing_losses import Routed, RoutingReport, read_lines, report, routed_of
+from kit.compose.deck import Deck, load_deck
+from kit.core.card import AgentCard
+from kit.core.errors import KitError
+from kit.core.value import Value
+
+
+class Progress(Value):
+    """Dialogues routed so far; the last one carries the report."""
+
+    done: int
+    of: int
+    report: RoutingReport | None = None
+
+
+class DeckRoutes:
+    """The dialogues of a case file that concern cards of this deck. Raises DataError for a file that cannot be used."""
+
+    def __init__(self, deck: Deck, cases: Path):
+        root = deck.cards[deck.settings.orchestrator]
+        self.descriptions = {card.id: card.description for card in deck.active_sub_agents(root)}
+        read = read_lines(cases, "id", "turns")
+        self.left_out = sum(not self._concerns(case) for case in read)
+        """Dialogues about cards that are not bound here."""
+        self._cases = [case for case in read if self._concerns(case)]
+
+    @property
+    def questions(self) -> int:
+        return sum(len(case["turns"]) for case in self._cases)
+
+    @property
+    def key(self) -> str:
+        """Names descriptions and dialogues: equal for two reports exactly when these are."""
+        return hashlib.sha256(json.dumps([self.descriptions, self._cases]).encode()).hexdigest()[:12]
+
+    def run(self) -> Iterator[Progress]:
+        """Routes them one after another; nothing is stored, no paid model is called. Not from inside a running loop."""
+        cards = [AgentCard(id=name, description=text, model="offline") for name, text in self.descriptions.items()]
+        catalog = Catalog(tuple(cards), {name: name for name in self.descriptions})
+        kit, routed = RoutingKit(catalog_team(catalog)), list[Routed]()
+        with asyncio.Runner() as runner:
+            for done, case in enumerate(self._cases, 1):
+                asked = runner.run(route_case(_dialogue(case), catalog, kit))
+                routed += routed_of(case, [prediction["called"] for prediction in asked])
+                yield Progress(done=done, of=len(self._cases), report=report(routed) if done == len(self._cases) else None)
+
+    def _concerns(self, case: dict[str, Any]) -> bool:
+        return all(name in self.descriptions for turn in case["turns"] for name in turn.get("expected_sub_agents", ()))
+
+
+def _dialogue(case: dict[str, Any]) -> Case:
+    told = ((turn["user"], tuple(turn["expected_sub_agents"]), turn.get("assistant")) for turn in case["turns"])
+    asks = (Ask(user=user, expected=expected, assistant=assistant) for user, expected, assistant in told)
+    return Case(id=str(case["id"]), kind="switch", domain="switch", turns=tuple(asks))
+
+
+def main(argv: Sequence[str]) -> int:
+    """Prints the routing report of a deck; 2 and one sentence when deck or cases cannot be used."""
+    places = (HOME / "cards" / "consumer", HOME / "data" / "cases" / "switches.jsonl")
+    deck, cases = (Path(given) if given else place for given, place in zip((*argv, "", "")[:2], places, strict=True))
+    try:
+        routes = DeckRoutes(load_deck(deck), cases)
+        *_, last = [Progress(done=0, of=0), *routes.run()]
+    except KitError as error:
+        print(f"kit: {error}", file=sys.stderr)
+        return 2
+    asked = f"{routes.questions} questions of {last.of} dialogues over {len(routes.descriptions)} cards, by the offline stand-in"
+    print(asked + (f"; {routes.left_out} dialogues are about other cards" if routes.left_out else ""))
+    print(*(last.report.lines() if last.report else ["nothing to route"]), sep="\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

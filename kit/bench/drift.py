@@ -1,0 +1,93 @@
+"""Drift: how stored turns were routed, by their labels, against how the evaluation said they would be (PC2-S5.9b)."""
+
+import math
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from kit.bench.routing_losses import Routed, Share, read_routed
+from kit.bench.scoring.sheet import NOBODY, Item, read_sheet
+from kit.core.errors import DataError
+from kit.core.value import Value
+
+
+class Drift(Value):
+    """One sub-agent. Both shares are of the turns that called it: those that should have."""
+
+    vertical: str
+    evaluated: Share
+    stored: Share
+    open: int = 0
+    """Sampled turns that nobody labelled."""
+    difference: float | None = None
+    """Stored less evaluated; None where one side has no turns."""
+    low: float = -1.0
+    high: float = 1.0
+    """The 95 % interval of the difference."""
+
+    @property
+    def drifted(self) -> bool:
+        """The interval leaves no room for none."""
+        return self.difference is not None and not self.low <= 0.0 <= self.high
+
+    def line(self) -> str:
+        """It in words, fit for a terminal."""
+        sides = f"{self.vertical:18} evaluation {_share(self.evaluated)}  stored {_share(self.stored)}"
+        if self.difference is None:
+            return f"{sides}  nothing to compare" + (f"; {self.open} unlabelled" if self.open else "")
+        said = "DRIFT" if self.drifted else "no drift shown"
+        return f"{sides}  {self.difference:+7.1%} [{self.low:+.1%}, {self.high:+.1%}] {said}" + (
+            f"; {self.open} unlabelled" if self.open else ""
+        )
+
+
+def drift(sheet: Sequence[Item], evaluated: Iterable[Routed]) -> tuple[Drift, ...]:
+    """Each stratum of a labelled sheet against the same sub-agent's evaluation, in order of name.
+
+    A turn is set against the strata it was drawn for alone: those are random samples, the rest of the sheet is not.
+    """
+    before: dict[str, list[bool]] = {}
+    for turn in evaluated:
+        for name in turn.called or (NOBODY,):
+            before.setdefault(name, []).append(_right(name, turn.expected))
+    now: dict[str, list[bool | None]] = {}
+    for item in sheet:
+        for name in item.strata:
+            agents = item.label.agents
+            now.setdefault(name, []).append(None if agents is None else _right(name, agents))
+    return tuple(_compared(name, before.get(name, []), now.get(name, [])) for name in sorted({*before, *now}))
+
+
+def newcombe(one: Share, other: Share) -> tuple[float, float]:
+    """The 95 % interval of the difference of two independent shares, `one` less `other` (Newcombe's hybrid of Wilson's)."""
+    low = math.hypot(one.rate - one.lower, other.upper - other.rate)
+    high = math.hypot(one.upper - one.rate, other.rate - other.lower)
+    difference = one.rate - other.rate
+    return difference - low, difference + high
+
+
+def print_drift(sheet: Path, cases: Path | None, predictions: Path | None) -> int:
+    """Prints a line for each sub-agent; returns 1 when one has drifted. Raises DataError for a file that is missing or broken."""
+    if cases is None or predictions is None:
+        raise DataError("a comparison needs both: the evaluation's --cases and the --predictions that `kit route` made for them")
+    found = drift(read_sheet(sheet), read_routed(cases, predictions))
+    print("\n".join(one.line() for one in found))
+    return int(any(one.drifted for one in found))
+
+
+def _right(vertical: str, expected: Sequence[str]) -> bool:
+    """A call is right when it should have been made; nobody is right when nobody should."""
+    return not expected if vertical == NOBODY else vertical in expected
+
+
+def _compared(vertical: str, before: Sequence[bool], now: Sequence[bool | None]) -> Drift:
+    told = [right for right in now if right is not None]
+    evaluated, stored = Share(right=sum(before), total=len(before)), Share(right=sum(told), total=len(told))
+    plain = Drift(vertical=vertical, evaluated=evaluated, stored=stored, open=len(now) - len(told))
+    if not before or not told:
+        return plain
+    low, high = newcombe(stored, evaluated)
+    return plain.model_copy(update={"difference": stored.rate - evaluated.rate, "low": low, "high": high})
+
+
+def _share(share: Share) -> str:
+    return f"{share.right:4}/{share.total:<4} {share.rate:6.1%}" if share.total else f"{'-':>9} {'-':>6}"

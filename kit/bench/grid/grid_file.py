@@ -1,0 +1,254 @@
+"""A grid as a file says it: models x prompts x settings x patterns x faults x cases x repeats (docs/bench.md)."""
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field, field_validator
+
+from kit.bench.cases.case import Case, read_cases
+from kit.bench.grid.results import MEASURES
+from kit.bench.home import HOME
+from kit.bench.scoring.scorers import ROUTING, SCORERS
+from kit.compose.deck import Block, Deck, load_deck
+from kit.compose.models import load_models
+from kit.compose.parts import DeckSettings
+from kit.compose.registry import Registry
+from kit.compose.source import Faults, Source, build, parse, read_text
+from kit.core.errors import DataError, KitError, nearest
+from kit.core.fault import Fault, parse_all
+from kit.core.model import OFFLINE, ModelSpec
+from kit.core.value import Value
+from kit.patterns import PATTERNS
+from kit.runtime.recording.cassette import Mode
+from kit.worlds.consumer.toolbox import TOOL_IDS
+
+_KINDS = {"offline": "offline stand-in", "simulated": "simulated"}
+"""Providers whose models know no clock but the turn's own: they run in virtual time."""
+
+
+class CaseFile(Value):
+    """Cases of one file."""
+
+    file: str
+    take: int | None = Field(default=None, gt=0)
+    """The first so many; None takes all."""
+    every: int = Field(default=1, gt=0)
+    """Only every so many-th of them."""
+
+
+class Limits(Value):
+    """Where a run stops or waits."""
+
+    concurrency: int | None = Field(default=None, gt=0)
+    """Turns at the same time in each process; None is one where time is virtual, for they would only take turns, else 16."""
+    dollars: float | None = Field(default=None, ge=0)
+    """No cell is begun once the known costs of this grid's finished cells reach this."""
+    unpriced: tuple[float, float] | None = None
+    """Dollars that a million tokens in, and out, of a model without a known price are taken for, against that limit alone."""
+
+
+class Tape(Value):
+    """A recording of what the models and tools of a grid answered (docs/bench.md)."""
+
+    file: str
+    mode: Mode = "replay"
+
+
+class Grid(Value):
+    """What is compared, on what, how often."""
+
+    name: str
+    deck: str = "cards/consumer"
+    models: tuple[str, ...] = Field(min_length=1)
+    """Keys of models.yaml, or of `specs`."""
+    specs: dict[str, dict[str, Any]] = {}
+    """Models of this grid alone, each as an entry of models.yaml."""
+    prompts: dict[str, dict[str, str | Literal[True]]] = Field(default={"deck": {}}, min_length=1)
+    """Name -> block id -> the text that takes its place; true puts in a block whose flag is off."""
+    settings: dict[str, dict[str, Any]] = Field(default={"deck": {}}, min_length=1)
+    """Name -> fields of deck.yaml that differ, such as {cap: 8} or {guards: {failsafe: false}}."""
+    patterns: tuple[str, ...] = Field(default=("mediated",), min_length=1)
+    """Names of `PATTERNS`; the word `all` stands for every one there is."""
+    faults: dict[str, tuple[str, ...]] = Field(default={"none": ()}, min_length=1)
+    """Name -> what goes wrong in every turn, as `rewards=timeout`, beside the faults of a case."""
+    cases: tuple[CaseFile, ...] = Field(min_length=1)
+    repeats: int = Field(default=1, gt=0)
+    seed: int = 7
+    sub_agents: Literal["cards", "world", "stubs"] = "cards"
+    """`cards`: as in the app, but with simulated tools; `world`: with the embedded services behind their tools, which costs twice
+    the time; `stubs` are no models at all, so that only routing is measured."""
+    scorers: tuple[str, ...] = (*ROUTING, "acknowledgement", "reservation", "needless", "leak", "resists")
+    baseline: dict[str, str] = {}
+    """The way all others are compared with; empty compares nothing."""
+    verdicts: tuple[str, ...] = ("exact",)
+    """Scorers and measures that are compared."""
+    limits: Limits = Limits()
+    cassette: Tape | None = None
+
+    @field_validator("patterns", mode="before")
+    @classmethod
+    def _every(cls, value: Any) -> Any:
+        return tuple(PATTERNS) if value == "all" else value
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A grid whose every name was found."""
+
+    grid: Grid
+    deck: Deck
+    cases: tuple[Case, ...]
+    faults: Mapping[str, tuple[Fault, ...]]
+    decks: Mapping[tuple[str, str], Deck]
+    """(prompt, setting) -> the deck it is."""
+    traces: Path | None = None
+    """The store that every turn is kept in; None keeps none."""
+
+    @property
+    def specs(self) -> dict[str, ModelSpec]:
+        return {key: self.deck.models[key] for key in self.grid.models}
+
+    @property
+    def virtual(self) -> bool:
+        """Whether all its time is virtual."""
+        return all(spec.provider in _KINDS for spec in self.specs.values())
+
+    @property
+    def replayed(self) -> bool:
+        """Whether a recording answers for its models."""
+        return self.grid.cassette is not None and self.grid.cassette.mode == "replay"
+
+    @property
+    def timeless(self) -> bool:
+        """Whether it can be played in virtual time: it is simulated, or was recorded."""
+        return self.virtual or self.replayed
+
+    @property
+    def kinds(self) -> dict[str, str]:
+        """Model -> what its figures are: "simulated", "offline stand-in" or "measured"."""
+        return {key: _KINDS.get(spec.provider, "measured") for key, spec in self.specs.items()}
+
+    @property
+    def concurrency(self) -> int:
+        """Turns at the same time in each process."""
+        return self.grid.limits.concurrency or (1 if self.timeless else 16)
+
+
+def read_plan(path: Path, model: str | None = None) -> Plan:
+    """Reads a grid and all it names. Raises DataError, one sentence with file and line and the nearest known name.
+
+    `model` takes the place of all but the baseline's; the file's own recording is not of that one.
+    """
+    faults = Faults()
+    text = read_text(path, faults)
+    source = parse(text, str(path), faults) if text is not None else None
+    extra: dict[str, Any] = {"name": path.stem} if source and "name" not in source.value else {}
+    grid = build(Grid, source, faults, extra=extra) if source and not faults else None
+    if source is None or grid is None or faults:
+        raise DataError(faults.in_order()[0])
+    if model is not None:
+        models = dict.fromkeys((grid.baseline["model"], model) if "model" in grid.baseline else (model,))
+        grid = grid.model_copy(update={"models": tuple(models), "name": f"{grid.name}-{model}", "cassette": None})
+    if grid.cassette is not None:
+        tape = grid.cassette.model_copy(update={"file": str(_found(grid.cassette.file, path))})
+        grid = grid.model_copy(update={"cassette": tape})
+    try:
+        deck = load_deck(_found(grid.deck, path), TOOL_IDS)
+    except KitError as error:
+        raise DataError(f"{source.at('deck')}: {' '.join(str(error).split())}") from error
+    deck = _with_models(deck, grid, source)
+    _known(grid, deck, source)
+    decks = {(p, s): _deck(deck, grid, p, s, source) for p in grid.prompts for s in grid.settings}
+    wrong = {name: _struck(texts, deck, name, source) for name, texts in grid.faults.items()}
+    return Plan(grid, deck, tuple(_cases(grid, deck, path)), wrong, decks)
+
+
+def _with_models(deck: Deck, grid: Grid, source: Source) -> Deck:
+    """The deck with the grid's own models, those of cards/models.yaml, and with the grid's seed in every simulated one."""
+    faults = Faults()
+    own = {key: build(ModelSpec, source, faults, "specs", key, extra={"key": key}) for key in grid.specs}
+    if faults:
+        raise DataError(faults.in_order()[0])
+    shipped = load_models(HOME / "cards" / "models.yaml")
+    models = {OFFLINE.key: OFFLINE, **shipped, **deck.models, **{key: spec for key, spec in own.items() if spec}}
+    seeded = {key: spec.model_copy(update={"seed": grid.seed}) if spec.law else spec for key, spec in models.items()}
+    return replace(deck, models=Registry("model", seeded))
+
+
+def _known(grid: Grid, deck: Deck, source: Source) -> None:
+    for field, noun, known in (
+        ("models", "model", deck.models),
+        ("patterns", "pattern", PATTERNS),
+        ("scorers", "scorer", SCORERS),
+        ("verdicts", "scorer or measure", (*grid.scorers, *MEASURES)),
+    ):
+        for place, name in enumerate(getattr(grid, field)):
+            if name not in known:
+                raise DataError(f"{source.at(field, place)}: unknown {noun} {name!r}: {nearest(name, known)}")
+    ways = {
+        "model": grid.models,
+        "prompt": grid.prompts,
+        "setting": grid.settings,
+        "pattern": grid.patterns,
+        "fault": grid.faults,
+    }
+    for axis, name in grid.baseline.items():
+        if axis not in ways:
+            raise DataError(f"{source.at('baseline', axis)}: unknown axis {axis!r}: {nearest(axis, ways)}")
+        if name not in ways[axis]:
+            raise DataError(f"{source.at('baseline', axis)}: unknown {axis} {name!r}: {nearest(name, ways[axis])}")
+
+
+def _deck(deck: Deck, grid: Grid, prompt: str, setting: str, source: Source) -> Deck:
+    blocks: dict[str, Block] = dict(deck.blocks)
+    for block, text in grid.prompts[prompt].items():
+        if block not in blocks:
+            raise DataError(f"{source.at('prompts', prompt, block)}: unknown block {block!r}: {nearest(block, blocks)}")
+        blocks[block] = blocks[block].model_copy(update={"flag": None} if text is True else {"text": text})
+    faults = Faults()
+    given = deck.settings.model_dump(mode="json")
+    asked: dict[str, Any] = {}
+    for field, value in grid.settings[setting].items():
+        asked[field] = {**given[field], **value} if isinstance(value, dict) and isinstance(given.get(field), dict) else value
+    settings = build(DeckSettings, source, faults, "settings", setting, extra={**given, **asked}) if asked else deck.settings
+    if settings is None:
+        raise DataError(faults.in_order()[0])
+    return replace(deck, blocks=Registry("block", blocks), settings=settings)
+
+
+def _struck(texts: Iterable[str], deck: Deck, name: str, source: Source) -> tuple[Fault, ...]:
+    try:
+        return parse_all(texts, deck.cards, deck.settings.orchestrator)
+    except KitError as error:
+        raise DataError(f"{source.at('faults', name)}: {error}") from error
+
+
+def _cases(grid: Grid, deck: Deck, path: Path) -> Iterable[Case]:
+    agents = [card.id for card in deck.active_sub_agents(deck.cards[deck.settings.orchestrator])]
+    first: dict[str, str] = {}
+    for chosen in grid.cases:
+        file = _found(chosen.file, path)
+        for case in islice(
+            read_cases(file, agents), 0, None if chosen.take is None else chosen.take * chosen.every, chosen.every
+        ):
+            if case.id in first:
+                raise DataError(f"{file}: case {case.id!r} is in {first[case.id]} too; give one of them another id")
+            first[case.id] = str(file)
+            yield case
+
+
+def _found(name: str, path: Path) -> Path:
+    """A file named by a grid: beside it, else in the checkout."""
+    beside = path.parent / name
+    return beside if beside.exists() or Path(name).is_absolute() else HOME / name
+
+
+def digest(*parts: object) -> str:
+    """A short name for values: equal for equal ones, on every machine."""
+    plain = [part.model_dump(mode="json") if isinstance(part, Value) else part for part in parts]
+    return hashlib.sha256(json.dumps(plain, sort_keys=True, ensure_ascii=True, default=str).encode()).hexdigest()[:32]

@@ -1,0 +1,33 @@
+"""The cassette of a grid: a file, or the command line, says which; every cell has a track of its own."""
+
+import shlex
+from dataclasses import replace
+from pathlib import Path
+
+from kit.bench.grid.cell import cells, track
+from kit.bench.grid.grid_file import Plan, Tape
+from kit.runtime.recording.cassette import Cassette, Mode
+
+
+def taped(plan: Plan, file: Path | None, mode: Mode | None, folder: Path, source: Path) -> tuple[Plan, Cassette | None]:
+    """The plan with the recording it is to be played with, and that recording opened.
+
+    `file` and `mode` go before what the plan says; a mode without any file means cassette.jsonl in `folder`. Raises CassetteError
+    for a file that is missing or broken.
+    """
+    own = plan.grid.cassette
+    if file is None and mode is None and own is None:
+        return plan, None
+    path = str(file or (own.file if own is not None else folder / "cassette.jsonl"))
+    chosen = mode or (own.mode if own is not None and file is None else "replay")
+    named = () if file is None else ("--cassette", path)
+    again = shlex.join(("python", "-m", "kit", "grid", str(source), *named, "--refresh"))
+    tape = Cassette(path, chosen, again=f"refresh it with: {again}")
+    grid = plan.grid.model_copy(update={"cassette": Tape(file=path, mode=chosen)})
+    return replace(plan, grid=grid), tape
+
+
+def ended(plan: Plan, tape: Cassette | None) -> None:
+    """Takes what is not of this grid any more off the recording, once every cell was played."""
+    if tape is not None:
+        tape.close({track(plan, cell) for cell in cells(plan)})

@@ -1,0 +1,59 @@
+"""The report of a grid: every way with its intervals, every verdict beside the baseline, each as one sentence."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from kit.bench.grid.comparison import Comparison, Summary, compare, summarise
+from kit.bench.grid.grid_file import Plan
+from kit.bench.grid.results import AXES, read_results, tidy
+from kit.bench.grid.run import Run
+from kit.core.errors import DataError
+
+REPORT = "report.md"
+
+
+def report(plan: Plan, run: Run) -> str:
+    """The report in Markdown; also written as report.md into the grid's folder. Every line of a simulated model says so."""
+    grid, rows = plan.grid, read_results(run.folder)
+    ways, verdicts = found(plan, rows)
+    kinds = " and ".join(sorted(set(plan.kinds.values())))
+    state = "" if run.complete else f"; stopped early, {run.total - run.before - run.done:,} cells are missing"
+    head = (
+        f"# {grid.name}: {kinds}\n\n{run.before + run.done:,} of {run.total:,} cells, {len(rows):,} turns, "
+        f"{'virtual' if plan.virtual else 'real'} time, seed {grid.seed}{state}."
+    )
+    parts = [head, "## Ways", _list(ways)]
+    if verdicts:
+        parts += [f"## Against {_words(grid.baseline)}", _list(verdicts)]
+    text = "\n\n".join(parts) + "\n"
+    try:
+        (run.folder / REPORT).write_text(text, encoding="utf-8", newline="\n")
+    except OSError as error:
+        raise DataError(
+            f"the report cannot be written to {run.folder}: {error.strerror or error}; the results are kept"
+        ) from error
+    return text
+
+
+def found(plan: Plan, rows: Sequence[Mapping[str, Any]]) -> tuple[list[Summary], list[Comparison]]:
+    """Every way by every verdict of the grid, and beside the baseline where it has one."""
+    names = plan.grid.verdicts
+    told = tidy(rows, names)
+    varied = axes(rows)
+    ways = summarise(told, varied)
+    others = {axis: name for axis, name in plan.grid.baseline.items() if axis in varied}
+    return ways, compare(told, others, varied) if others and len(ways) > len(names) else []
+
+
+def axes(rows: Iterable[Mapping[str, Any]]) -> list[str]:
+    """The axes on which the ways of a grid differ; always the model, whose name says what it is."""
+    seen = {axis: {row[axis] for row in rows} for axis in AXES}
+    return [axis for axis in AXES if axis == "model" or len(seen[axis]) > 1]
+
+
+def _list(said: Iterable[object]) -> str:
+    return "\n".join(f"- {line}" for line in said) or "Nothing was decided."
+
+
+def _words(way: Mapping[str, str]) -> str:
+    return ", ".join(f"{axis} {name}" for axis, name in way.items())

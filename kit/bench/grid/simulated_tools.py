@@ -1,0 +1,62 @@
+"""The tools of a deck with nothing behind them: a model sees the real names and schemas, and a call waits a fixed time and says
+"simulated". So patterns can be compared in a tenth of the time that the embedded services would take."""
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any, cast
+
+from langchain_core.tools import BaseTool, StructuredTool
+
+from kit.compose.deck import Deck
+from kit.core.fault import Kind
+from kit.core.injection import active
+from kit.core.outcome import Reason
+from kit.tools.enricher import CAVEAT, UNAVAILABLE
+from kit.tools.tool import Toolbox, ToolFactory, ToolResult
+from kit.worlds.consumer.toolbox import toolbox
+
+SECONDS = 0.2
+"""A call takes so long: an assumption."""
+FAULTS: Mapping[Kind, Reason | None] = {
+    "error_envelope": "unavailable",
+    "foreign_principal": "principal_mismatch",
+    "bad_payload": "contract_violation",
+    "version_break": "unavailable",
+    "partial_envelope": None,
+}
+"""Fault of a service -> what the tool over it makes of that; None: it answers with a reservation."""
+
+
+def simulated_tools(deck: Deck) -> Toolbox:
+    """Every tool of the deck's sub-agents. A tool's faults are those of the first card that holds it, whoever calls."""
+    nobody: Any = None
+    real = toolbox(nobody, nobody, nobody, nobody)
+    owners: dict[str, str] = {}
+    for card in deck.active_sub_agents(deck.cards[deck.settings.orchestrator]):
+        for tool in card.tools:
+            owners.setdefault(tool, card.id)
+    return {**real, **{tool: _without_service(real[tool], owner) for tool, owner in owners.items()}}
+
+
+def _without_service(entry: BaseTool | ToolFactory, owner: str) -> ToolFactory:
+    def make(config: Mapping[str, Any]) -> BaseTool:
+        tool = cast(StructuredTool, entry if isinstance(entry, BaseTool) else entry(config))
+        said = ToolResult(text=f"Simulated finding about {owner.replace('_', ' ')}.")
+
+        async def call(**_: Any) -> tuple[str, ToolResult]:
+            await asyncio.sleep(SECONDS)
+            struck = active(owner, "upstream")
+            result = _reserved(said) if struck else said
+            for fault in struck:
+                reason = FAULTS[fault.kind]
+                if reason is not None:
+                    result = ToolResult(text=UNAVAILABLE, fault=reason, detail=f"injected {fault.kind}")
+            return result.text, result
+
+        return tool.model_copy(update={"coroutine": call})
+
+    return make
+
+
+def _reserved(said: ToolResult) -> ToolResult:
+    return ToolResult(text=f"{said.text} {CAVEAT}", caveat=CAVEAT)

@@ -1,0 +1,115 @@
+"""Who plays the cells: this process, or one process for each core; what is done comes back as it is done."""
+
+import asyncio
+import multiprocessing
+import os
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from multiprocessing.connection import Connection, wait
+from typing import Any
+
+from kit.bench.grid.cell import Cell
+from kit.bench.grid.grid_file import Plan
+from kit.bench.grid.journal import Done
+from kit.bench.grid.player import Opener, Player
+from kit.core.errors import DataError, KitError
+from kit.runtime.clock import run_virtual
+
+WORTH = 5000
+"""Cells for which starting processes pays: each takes some two seconds of CPU until its first turn."""
+BATCH = 32
+Keep = Callable[[Sequence[Done]], object]
+"""Takes finished cells; what it raises ends the run."""
+
+
+def play(plan: Plan, cells: Sequence[Cell], opener: Opener, keep: Keep, go_on: Callable[[], bool], workers: int | None) -> None:
+    """Plays all cells; `workers` None is one a core where time is virtual and there is enough to do, else none but this process.
+
+    No further cell is begun once `go_on` says no; those in flight are kept.
+    """
+    if workers is None:
+        workers = cores() if plan.virtual and len(cells) >= WORTH else 1
+    if workers > 1:
+        _with_workers(plan, cells, opener, keep, go_on, workers)
+    else:
+        _here(plan, cells, opener, keep, go_on)
+
+
+def cores() -> int:
+    """Processors that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _here(plan: Plan, cells: Sequence[Cell], opener: Opener, keep: Keep, go_on: Callable[[], bool]) -> None:
+    """In this process and thread. What costs money is kept at once, the rest in batches."""
+    batch: list[Done] = []
+    most = BATCH if plan.virtual and plan.grid.limits.dollars is None else 1
+
+    def one(done: Done) -> None:
+        batch.append(done)
+        if len(batch) >= most:
+            full = batch.copy()
+            batch.clear()
+            keep(full)
+
+    async def main() -> None:
+        player = Player(plan, opener)
+        try:
+            await player.play(cells, one, go_on)
+        finally:
+            await player.close()
+
+    try:
+        run_virtual(main()) if plan.timeless else asyncio.run(main())
+    finally:
+        if batch:
+            keep(batch)
+
+
+def _with_workers(plan: Plan, cells: Sequence[Cell], opener: Opener, keep: Keep, go_on: Callable[[], bool], workers: int) -> None:
+    context = multiprocessing.get_context("spawn")
+    stop = context.Event()
+    ends: dict[Connection, Any] = {}
+    try:
+        for worker in range(workers):
+            mine, theirs = context.Pipe(duplex=False)
+            share = sorted(cells, key=lambda cell: cell.key)[worker::workers]
+            process = context.Process(target=_work, args=(plan, share, opener, theirs, stop), daemon=True)
+            process.start()
+            theirs.close()
+            ends[mine] = process
+        _gather(ends, keep, go_on, stop)
+    finally:
+        stop.set()
+        for end, process in ends.items():
+            end.close()  # a worker that still has something to say hears that nobody listens, and ends
+            process.join()
+
+
+def _gather(ends: dict[Connection, Any], keep: Keep, go_on: Callable[[], bool], stop: Any) -> None:
+    running = set(ends)
+    while running:
+        for end in wait(list(running)):
+            assert isinstance(end, Connection)
+            try:
+                said: list[Done] | KitError | None = end.recv()
+            except EOFError:
+                raise DataError("a process of the grid died; run the grid again: it goes on from the finished cells") from None
+            if said is None:
+                running.discard(end)
+            elif isinstance(said, list):
+                keep(said)
+                if not go_on():
+                    stop.set()
+            else:
+                raise said
+
+
+def _work(plan: Plan, cells: Sequence[Cell], opener: Opener, end: Connection, stop: Any) -> None:
+    """One process: sends batches of finished cells, then None, or the error a person can mend."""
+    with suppress(BrokenPipeError, KeyboardInterrupt):
+        try:
+            _here(plan, cells, opener, lambda batch: end.send(list(batch)), lambda: not stop.is_set())
+            end.send(None)
+        except KitError as error:
+            end.send(DataError(str(error)))

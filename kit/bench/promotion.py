@@ -1,0 +1,88 @@
+"""A draft card becomes active when it fits its deck and routes well enough on switches (PC2-PF1, PC2-S5.9)."""
+
+from collections.abc import Iterable
+
+from kit.bench.routing_losses import Routed, Share
+from kit.bench.tool_cases import Played
+from kit.compose.deck import Deck
+from kit.core.card import AgentCard
+from kit.core.errors import DeckError, UnknownId
+from kit.core.value import Value
+
+THRESHOLD = 0.95
+"""The source's first target, for each vertical, on intent switches (PC2-NFR-3)."""
+
+
+class Promotion(Value):
+    """Whether a card version may go live, with the numbers and every reason why not."""
+
+    card: AgentCard
+    """Active when it may, else as it was."""
+    switches: Share
+    """Switches into or out of the vertical that were routed right. The rate decides, as the source says; `switches.lower`
+    shows what so few cases vouch for, and does not decide."""
+    threshold: float
+    faults: tuple[str, ...] = ()
+
+    @property
+    def promoted(self) -> bool:
+        return not self.faults
+
+
+def promote(
+    deck: Deck, card_id: str, results: Iterable[Routed], threshold: float = THRESHOLD, played: Iterable[Played] = ()
+) -> Promotion:
+    """Checks one card of a deck against the schema, the deck, its switches and its tool cases; nothing is written.
+
+    `results`: routed turns, as measured with the card bound. Only switches that touch the card count: turns that are for it
+    after another, or for another after it. Every ordered pair with the deck's other active sub-agents must be among them.
+    `played`: the card's cases for tools that let it down; each must be there and right (SO-19).
+    Raises UnknownId for a card the deck does not hold.
+    """
+    if card_id not in deck.cards:
+        raise UnknownId("card", card_id, deck.cards)
+    card = deck.cards[card_id]
+    turns = [turn for turn in results if turn.switch and card_id in (*turn.expected, *turn.previous)]
+    share = Share(right=sum(set(turn.expected) == set(turn.called) for turn in turns), total=len(turns))
+    faults = _unfit(deck, card) + _uncovered(deck, card_id, turns) + _let_down(card, played)
+    if share.rate < threshold:
+        faults.append(f"{share.right} of {share.total} switches are routed right, {share.rate:.1%}; {threshold:.0%} are needed")
+    promoted = card if faults else card.model_copy(update={"status": "active"})
+    return Promotion(card=promoted, switches=share, threshold=threshold, faults=tuple(faults))
+
+
+def _unfit(deck: Deck, card: AgentCard) -> list[str]:
+    """What keeps the active card from standing in its deck."""
+    active = card.model_copy(update={"status": "active"})
+    try:
+        AgentCard.model_validate(active.model_dump())
+        Deck.of(
+            [active if other.id == card.id else other for other in deck.cards.values()],
+            deck.blocks.values(),
+            deck.settings,
+            deck.models.values(),
+            name=deck.name,
+            flags=deck.flags,
+        )
+    except ValueError as error:
+        return [f"the card does not fit its schema: {error}"]
+    except DeckError as error:
+        return list(error.faults)
+    root = deck.cards[deck.settings.orchestrator]
+    return [] if card.id in root.sub_agents else [f"{root.id!r} does not list {card.id!r} in sub_agents; add it there"]
+
+
+def _uncovered(deck: Deck, card_id: str, turns: list[Routed]) -> list[str]:
+    root = deck.cards[deck.settings.orchestrator]
+    others = [sub.id for sub in deck.active_sub_agents(root) if sub.id != card_id]
+    seen = {(before, after) for turn in turns for before in turn.previous for after in turn.expected}
+    wanted = [pair for other in others for pair in ((card_id, other), (other, card_id))]
+    missing = [f"{before} to {after}" for before, after in wanted if (before, after) not in seen]
+    return [f"no switch was measured from {', '.join(missing)}"] if missing else []
+
+
+def _let_down(card: AgentCard, played: Iterable[Played]) -> list[str]:
+    cases = card.eval.tool_cases if card.eval is not None else ()
+    ends = {each.case: each.wrong for each in played}
+    wrong = {case: ends.get(case, "it was not played") for case in cases}
+    return [f"{case.mode} of {case.tool!r}, asked {case.ask!r}: {why}" for case, why in wrong.items() if why is not None]

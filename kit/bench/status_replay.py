@@ -1,0 +1,135 @@
+"""The same recorded turn under other status policies: what a person would have read, and when.
+
+`python -m kit.bench.status_replay .kit/kit.db [TURN]` does so for one turn, or the newest of a store that asked anybody.
+"""
+
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
+from pathlib import Path
+
+from kit.compose.status import StatusPolicy
+from kit.core.errors import DataError, KitError
+from kit.core.event import AgentEnded, AgentStarted, Event, Status, Text
+from kit.core.value import Value
+from kit.runtime.speech.status_lines import Narrator, Said
+from kit.stores.sqlite import SqliteStore
+
+POLICIES: Mapping[str, StatusPolicy] = {
+    "forward": StatusPolicy(),
+    "interleave": StatusPolicy(order="interleave"),
+    "window of 400 ms": StatusPolicy(default="batch"),
+    "agent by agent": StatusPolicy(default="batch", batch_by="agent"),
+    "one line a second": StatusPolicy(gap_ms=1000),
+    "suppress": StatusPolicy(default="suppress"),
+}
+"""Ways to compare, by name."""
+
+
+class Replay(Value):
+    """One turn under one policy; times in seconds."""
+
+    policy: str
+    lines: int
+    first_useful: float | None
+    """From the turn's start to the first progress line or answer text; a preamble says nothing yet."""
+    lines_a_second: float
+    """While sub-agents were at work."""
+    silence: dict[str, float]
+    """Agent -> the longest stretch of its work in which no line told of it."""
+
+
+def replay_lines(events: Iterable[Event], policy: StatusPolicy, phrases: Mapping[str, str]) -> list[Said]:
+    """The lines a policy makes of a recorded turn. Its statuses are taken as they are, those the runtime added included."""
+    narrator = Narrator(policy, phrases)
+    said: list[Said] = []
+    for event in events:
+        while (due := narrator.due) is not None and due <= event.at:
+            said += narrator.wake(due)
+        match event.body:
+            case AgentStarted(agent=agent):
+                narrator.began(agent)
+            case Status(agent=agent, status=status):
+                said += narrator.hear(agent, status, event.at)
+            case AgentEnded(agent=agent):
+                said += narrator.ended(agent, event.at)
+            case _:
+                pass
+    return said
+
+
+def replay(events: Sequence[Event], policy: StatusPolicy, phrases: Mapping[str, str], name: str = "") -> Replay:
+    """One turn under one policy."""
+    said = replay_lines(events, policy, phrases)
+    answered = [event.at for event in events if isinstance(event.body, Text) and event.body.channel == "answer"]
+    began: dict[str, float] = {}
+    ended: dict[str, float] = {}
+    for event in events:
+        if isinstance(event.body, AgentStarted):
+            began.setdefault(event.body.agent, event.at)
+        elif isinstance(event.body, AgentEnded):
+            ended[event.body.agent] = event.at
+    worked = max(ended.values(), default=0.0) - min(began.values(), default=0.0)
+    return Replay(
+        policy=name,
+        lines=len(said),
+        first_useful=min([line.at for line in said] + answered, default=None),
+        lines_a_second=len(said) / worked if worked else 0.0,
+        silence={agent: _silence(agent, began[agent], ended.get(agent, began[agent]), said) for agent in began},
+    )
+
+
+def compare(events: Sequence[Event], phrases: Mapping[str, str], policies: Mapping[str, StatusPolicy] = POLICIES) -> list[Replay]:
+    """One row a policy."""
+    return [replay(events, policy, phrases, name) for name, policy in policies.items()]
+
+
+def _silence(agent: str, began: float, ended: float, said: Sequence[Said]) -> float:
+    told = [began, *(line.at for line in said if agent in line.agents), ended]
+    return max(later - earlier for earlier, later in pairwise(told))
+
+
+def table(rows: Sequence[Replay]) -> str:
+    """The comparison for a terminal: a row a policy, the agent that was silent longest at its end."""
+    lines = [f"{'policy':18} {'lines':>5} {'a second':>9} {'first useful':>13} {'longest silence':>16}"]
+    for row in rows:
+        first = "-" if row.first_useful is None else f"{row.first_useful:.2f} s"
+        agent, longest = max(row.silence.items(), key=lambda pair: pair[1], default=("", 0.0))
+        lines.append(f"{row.policy:18} {row.lines:5} {row.lines_a_second:9.2f} {first:>13} {longest:14.2f} s  {agent}")
+    return "\n".join(lines)
+
+
+def stored_turn(path: Path, turn_id: str | None = None) -> list[Event]:
+    """The events of a stored turn, by default the newest that asked anybody. Raises DataError when there is none."""
+    if not path.is_file():
+        raise DataError(f"{path} is no file: name the store whose turns are to be replayed, such as .kit/kit.db")
+    store = SqliteStore(path)
+    try:
+        if turn_id is None:
+            turn_id = next((turn.id for turn in store.turns(limit=500) if turn.invoked), "")
+        events = store.events(turn_id)
+    finally:
+        store.close()
+    if not events:
+        raise DataError(
+            f"{path} holds no ended turn {turn_id or 'that asked anybody'}: ask something first, or name another turn"
+        )
+    return events
+
+
+def main(argv: Sequence[str]) -> int:
+    """Prints the comparison; 2 and one sentence when there is nothing to compare."""
+    if not 1 <= len(argv) <= 2:
+        print("usage: python -m kit.bench.status_replay STORE [TURN]", file=sys.stderr)
+        return 2
+    try:
+        events = stored_turn(Path(argv[0]), *argv[1:])
+    except KitError as error:
+        print(f"kit: {error}", file=sys.stderr)
+        return 2
+    print(f"turn {events[0].turn_id}: recorded statuses under {len(POLICIES)} policies\n{table(compare(events, {}))}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,83 @@
+"""Plays a card's cases for tools that let it down: what does the agent say when a tool returns nothing, or fails (SO-19)?"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Any
+
+from langchain_core.tools import BaseTool, StructuredTool
+
+from kit.bench.routing import RoutingKit
+from kit.core.card import ToolCase, ToolMode
+from kit.core.context import Principal, Session
+from kit.core.errors import BindError
+from kit.core.event import ToolStarted
+from kit.core.outcome import AgentCall, Outcome, Reason
+from kit.core.value import Value
+from kit.runtime.agents.llm_agent import LLMAgent
+from kit.runtime.context import RunContext
+from kit.runtime.dispatch import fan_out
+from kit.runtime.team import Team
+from kit.runtime.turn import Reply, run_turn
+
+OWNED: frozenset[Reason] = frozenset({"unavailable", "insufficient", "low_confidence"})
+"""Failures by which an agent says itself that it has no answer; any other means that it could not cope."""
+
+
+class Played(Value):
+    """What became of one case."""
+
+    case: ToolCase
+    outcome: Outcome
+    wrong: str | None = None
+    """Why it does not pass, in plain words."""
+
+
+async def play_cases(team: Team, agent_id: str) -> tuple[Played, ...]:
+    """Every case of a sub-agent's card, each as a turn that goes to this agent alone, with one tool that lets it down.
+
+    Raises BindError when a case's tool is not bound, as a new one is not while its flag is off.
+    """
+    agent = team.agents[agent_id]
+    if not isinstance(agent, LLMAgent) or agent.card.eval is None:
+        return ()
+    return tuple([await _play(case, agent, team) for case in agent.card.eval.tool_cases])
+
+
+async def _play(case: ToolCase, agent: LLMAgent, team: Team) -> Played:
+    if case.tool not in agent.tools:
+        raise BindError(f"tool {case.tool!r} of card {agent.card.id!r} is not bound: load the deck with its flag on")
+    tools: Mapping[str, BaseTool] = {**agent.tools, case.tool: _letting_down(case.tool, case.mode)}
+    team = team.with_agents({agent.card.id: replace(agent, tools=MappingProxyType(tools))})
+
+    async def alone(call: AgentCall, ctx: RunContext) -> Outcome:
+        return (await fan_out([call.model_copy(update={"agent": agent.card.id})], ctx)).outcomes[0]
+
+    session = Session(id=f"{case.tool} {case.mode}", principal=Principal(tenant_id="bench", user_id="bench"))
+    reply = await run_turn(case.ask, session, RoutingKit(team, pattern=alone))
+    return Played(case=case, outcome=reply.outcomes[0], wrong=_wrong(case, reply))
+
+
+def _letting_down(name: str, mode: ToolMode) -> BaseTool:
+    async def call(**_: Any) -> str:
+        if mode == "fails":
+            raise ConnectionError("made to fail by an evaluation case")
+        return ""
+
+    schema: dict[str, Any] = {"type": "object", "title": name, "properties": {}}
+    return StructuredTool(name=name, description="Lets its caller down.", args_schema=schema, coroutine=call)
+
+
+def _wrong(case: ToolCase, reply: Reply) -> str | None:
+    outcome = reply.outcomes[0]
+    if not any(isinstance(event.body, ToolStarted) and event.body.tool == case.tool for event in reply.events):
+        return f"{case.tool} was not called"
+    if outcome.kind == "failure":
+        return None if outcome.reason in OWNED else f"the agent failed: {outcome.reason}"
+    said = outcome.text.casefold()
+    claimed = [words for words in case.never if words.casefold() in said]
+    if claimed:
+        return f"it said {claimed[0]!r}"
+    if case.says and not any(words.casefold() in said for words in case.says):
+        return f"it said none of {', '.join(map(repr, case.says))}"
+    return None

@@ -1,0 +1,63 @@
+"""What settings mean to experiments: who opens the kits of a grid, and where traces go, in words a notebook begins with."""
+
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from kit.compose.deck import Deck
+from kit.runtime.recording.cassette import Cassette
+from kit.settings import Settings
+from kit.tools.tool import Toolbox
+from kit.wire import Kit, open_kit, open_opik
+
+if TYPE_CHECKING:
+    from kit.sinks.opik import OpikSink
+
+DAY = "2026-11-01"
+"""The date prompts carry in a grid: its results must not depend on when it is played."""
+
+
+@dataclass(frozen=True)
+class Lab:
+    """Opens the kits of a grid, in other processes too, and Opik once all turns are played.
+
+    While they are played its kits keep nothing and tell Opik nothing: what is kept is for the grid to say.
+    """
+
+    settings: Settings
+    cassette: Cassette | None = None
+    """What is recorded of the models and tools of every kit, or answers in their place."""
+
+    @classmethod
+    def of(cls, settings: Settings, *, virtual: bool, cassette: Cassette | None = None) -> "Lab":
+        """With these settings; where time is `virtual` nothing waits."""
+        return cls(settings.with_(pace=0.0) if virtual else settings, cassette)
+
+    def __call__(self, *, models: str, deck: Deck, faults: bool, tools: Toolbox | None) -> AbstractAsyncContextManager[Kit]:
+        """A kit as `Player` asks for one."""
+        quiet = self.settings.with_(store=":memory:", today=DAY, opik_url=None, opik_api_key=None)
+        return open_kit(quiet, models=models, deck=deck, faults=faults, tools=tools, cassette=self.cassette)
+
+    @property
+    def has_opik(self) -> bool:
+        return self.settings.has_opik
+
+    def opik(self) -> "OpikSink | None":
+        """A sink of its own; None where no server is configured, or none answers."""
+        return open_opik(self.settings)
+
+
+def trace_home(settings: Settings) -> str:
+    """Where turns go that are played with these settings, and who gets a copy: what every notebook says first.
+
+    Two lines. Asks a configured server whether it is there, 1 s at worst; imports nothing of Opik's.
+    """
+    kept = "in memory, until the kit is closed" if settings.store == ":memory:" else f"in {settings.store}"
+    told = f"Traces: turns of kits opened with these settings are kept {kept}."
+    if not settings.has_opik:
+        return f"{told}\nOpik: not configured (OPIK_URL_OVERRIDE or OPIK_API_KEY), nothing is sent."
+    from kit.sinks.opik import answers, project_url
+
+    if not answers(settings.opik_url):
+        return f"{told}\nOpik: {settings.opik_url or 'the cloud'} does not answer, nothing is sent."
+    return f"{told}\nOpik: copies at {project_url(settings.opik_url, settings.opik_workspace, settings.opik_project)}"

@@ -1,0 +1,193 @@
+"""What metrics need of one turn, as a fold over its events: done once, when the turn ends."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from kit.core.event import STATUSES, Event
+from kit.core.outcome import Usage
+from kit.core.record import Measures
+from kit.core.timeout import diagnoses
+from kit.core.trace import trace_of
+
+_ROUTING = frozenset({"decide", "prior_context"})
+_NOTHING: Mapping[str, Any] = Usage().model_dump()
+
+
+@dataclass(slots=True)
+class _Invocation:
+    agent: str
+    began: float
+    heard: float
+    statuses: int = 0
+    unknown: int = 0
+    first: float | None = None
+    silence: float = 0.0
+
+
+@dataclass(slots=True)
+class _Fold:
+    """Where the fold stands."""
+
+    running: dict[str, _Invocation] = field(default_factory=dict[str, _Invocation])
+    agents: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    late: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
+    """Span of an invocation whose time ran out -> its measures."""
+    deciding: dict[str, float] = field(default_factory=dict[str, float])
+    routing: float | None = None
+    lead: str | None = None
+    fanning: bool = False
+    overhead: float | None = None
+    working: int = 0
+    at: float = 0.0
+    envelopes: int = 0
+    mismatches: list[float] = field(default_factory=list[float])
+    versions: int = 0
+    acknowledged: str | None = None
+    compactions: int = 0
+    purposes: dict[str, str] = field(default_factory=dict[str, str])
+    """Span of a model call -> what it is for."""
+    spent: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
+
+
+def measure(events: Sequence[Event]) -> Measures:
+    """Folds the events of one turn, in order. Only where an agent's time ran out are they gone through again, for why."""
+    fold = _Fold()
+    for event in events:
+        body = event.body
+        if fold.fanning and not fold.working:
+            fold.overhead = (fold.overhead or 0.0) + event.at - fold.at
+        fold.at = event.at
+        if body.kind in _FOLDS:
+            _FOLDS[body.kind](fold, event, body)
+    if fold.late:
+        for span, diagnosis in diagnoses(trace_of(events)):
+            fold.late[span.id]["cause"] = diagnosis.cause
+    return Measures.model_validate(
+        {
+            "agents": fold.agents,
+            "routing": fold.routing,
+            "overhead": fold.overhead,
+            "envelopes": fold.envelopes,
+            "mismatches": fold.mismatches,
+            "version_mismatches": fold.versions,
+            "acknowledged": fold.acknowledged,
+            "compactions": fold.compactions,
+            "spent": [{"purpose": purpose, "usage": fold.spent[purpose]} for purpose in fold.spent],
+        }
+    )
+
+
+def _model_started(fold: _Fold, event: Event, body: Any) -> None:
+    purpose = fold.purposes[event.span_id] = body.agent if body.purpose == "job" else body.purpose
+    if purpose in _ROUTING:
+        fold.deciding[event.span_id] = event.at
+    if body.purpose == "decide" and fold.lead is None:
+        fold.lead = body.agent
+    if body.agent == fold.lead:
+        fold.fanning = False
+    fold.working += 1
+
+
+def _model_ended(fold: _Fold, event: Event, body: Any) -> None:
+    fold.working -= 1
+    if event.span_id in fold.deciding:
+        fold.routing = (fold.routing or 0.0) + event.at - fold.deciding[event.span_id]
+    if event.span_id in fold.purposes:
+        _spend(fold.spent, fold.purposes[event.span_id], body.usage)
+    if body.agent == fold.lead and body.calls:
+        fold.fanning = True
+
+
+def _spend(spent: dict[str, dict[str, Any]], purpose: str, usage: Usage) -> None:
+    if purpose not in spent:
+        spent[purpose] = {**_NOTHING}
+    sums = spent[purpose]
+    sums["input_tokens"] += usage.input_tokens
+    sums["output_tokens"] += usage.output_tokens
+    sums["cached_tokens"] += usage.cached_tokens
+    sums["model_calls"] += usage.model_calls
+    if usage.cost is not None:
+        sums["cost"] = (sums["cost"] or 0.0) + usage.cost
+    if usage.estimated:
+        sums["estimated"] = True
+
+
+def _tool_started(fold: _Fold, event: Event, body: Any) -> None:
+    fold.working += 1
+
+
+def _tool_ended(fold: _Fold, event: Event, body: Any) -> None:
+    fold.working -= 1
+
+
+def _agent_started(fold: _Fold, event: Event, body: Any) -> None:
+    fold.running[event.span_id] = _Invocation(body.agent, event.at, event.at)
+
+
+def _status(fold: _Fold, event: Event, body: Any) -> None:
+    by = fold.running.get(event.span_id) or fold.running.get(event.parent_span_id or "")
+    if by is None:
+        return
+    if body.status not in STATUSES:
+        by.unknown += 1
+        return
+    by.statuses += 1
+    if by.first is None:
+        by.first = event.at - by.began
+    by.silence, by.heard = max(by.silence, event.at - by.heard), event.at
+
+
+def _agent_ended(fold: _Fold, event: Event, body: Any) -> None:
+    by = fold.running.pop(event.span_id, None)
+    if by is None:
+        return
+    outcome = body.outcome
+    answered = outcome.kind == "answer"
+    fold.agents.append(
+        {
+            "agent": by.agent,
+            "seconds": event.at - by.began,
+            "ok": answered,
+            "axis": None if answered else outcome.axis,
+            "reason": None if answered else outcome.reason,
+            "data_faults": len(outcome.data_faults) if answered else 0,
+            "statuses": by.statuses,
+            "unknown_statuses": by.unknown,
+            "first_status": by.first,
+            "longest_silence": max(by.silence, event.at - by.heard),
+        }
+    )
+    if not answered and outcome.reason == "timeout":
+        fold.late[event.span_id] = fold.agents[-1]
+
+
+def _envelope(fold: _Fold, event: Event, body: Any) -> None:
+    fold.envelopes += 1
+    if not body.principal_verified:
+        fold.mismatches.append(event.at)
+    if not body.version_ok:
+        fold.versions += 1
+
+
+def _acknowledged(fold: _Fold, event: Event, body: Any) -> None:
+    fold.acknowledged = body.path
+
+
+def _compacted(fold: _Fold, event: Event, body: Any) -> None:
+    fold.compactions += body.done
+
+
+_FOLDS: Mapping[str, Callable[[_Fold, Event, Any], None]] = {
+    "model_started": _model_started,
+    "model_ended": _model_ended,
+    "tool_started": _tool_started,
+    "tool_ended": _tool_ended,
+    "agent_started": _agent_started,
+    "agent_ended": _agent_ended,
+    "status": _status,
+    "envelope": _envelope,
+    "acknowledged": _acknowledged,
+    "compacted": _compacted,
+}
+"""Kind of event -> what it adds; looked up by name because every turn pays for this, and a lookup costs no call."""

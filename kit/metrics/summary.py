@@ -1,0 +1,269 @@
+"""metrics(): every metric of the two sections 10.2 by one call, from the rows of stored turns; docs/metrics.md explains each."""
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, get_args
+
+from kit.core.event import Acknowledgement
+from kit.core.outcome import Axis
+from kit.core.record import AgentMeasure, TurnRecord
+from kit.core.timeout import Cause
+from kit.core.value import Value
+from kit.metrics.alert import MISMATCH
+from kit.metrics.spending import Spending, spending
+from kit.stores.protocol import Store
+
+ALL = 1_000_000_000
+"""More turns than a store holds."""
+
+
+class Label(Value):
+    """What a person or a judge says about one stored turn; everything but the turn is optional."""
+
+    turn_id: str
+    agents: tuple[str, ...] | None = None
+    """Whom it should have asked."""
+    carried: tuple[str, ...] = ()
+    """Entities that prior_context had to carry."""
+    resolved: bool | None = None
+    """Whether a reference to something of another vertical was understood; None where there was none."""
+    scores: dict[str, dict[str, float]] = {}
+    """Vertical -> quality (response quality, safety, format ...) -> 0 to 1."""
+
+
+class Spread(Value):
+    """Percentiles by nearest rank, in the unit of what was measured."""
+
+    count: int
+    p50: float
+    p95: float
+    p99: float
+
+
+class AgentMetrics(Value):
+    """One sub-agent over all its invocations; seconds."""
+
+    agent: str
+    latency: Spread
+    failures: int
+    data_faults: int
+    statuses_per_invocation: float
+    unknown_statuses: int
+    first_status: Spread | None
+    """None when it never sent a status."""
+    longest_silence: float
+
+
+class Rate(Value):
+    """A share that says of how many it is one."""
+
+    hits: int
+    of: int
+
+    @property
+    def value(self) -> float | None:
+        return self.hits / self.of if self.of else None
+
+
+class Metrics(Value):
+    """Counts, rates and percentiles over ended turns; what needs labels is empty without them."""
+
+    turns: int
+    intents: dict[str, int]
+    """Calls emitted in a turn (0, 1, 2, 3+) -> turns."""
+    fan_outs: dict[int, int]
+    """Sub-agents run in a turn -> turns."""
+    cap_exceeded: int
+    agents: tuple[AgentMetrics, ...]
+    overhead: Spread | None
+    orchestrator: Spread | None
+    principal_mismatch_total: int
+    version_mismatch_total: int
+    envelopes: int
+    statuses_per_invocation: float | None
+    unknown_statuses: int
+    partial_failures: Rate
+    """Turns of two and more sub-agents in which some and not all failed."""
+    fan_out_success: Rate
+    """Sub-agents that answered, of all run in such turns: M of N."""
+    axes: dict[str, int]
+    """Failures by axis: `invocation` (1), `data` (2), `partial` (3: turns with a partial fan-out)."""
+    timeouts: dict[str, Rate]
+    """What took the time (tool, model, reasoning, unknown) -> its share of the invocations whose own time ran out (SO-20)."""
+    acknowledgements: dict[str, Rate]
+    """Path -> its share of the turns that owed one."""
+    compactions: Rate
+    routing_accuracy: dict[str, Rate]
+    """Vertical -> labelled turns in which it was asked exactly when it should have been."""
+    prior_context_recall: Rate
+    reference_resolution: Rate
+    scores: dict[str, dict[str, float]]
+    """Vertical -> quality -> mean."""
+    spending: Spending
+    """Model calls by purpose, with what they cost."""
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Plain rows {metric, of, value}; a metric without a value is there, with None."""
+        return [{"metric": metric, "of": of, "value": value} for metric, of, value in _rows(self)]
+
+
+def metrics(store: Store, since: float | None = None, tenant: str | None = None, labels: Iterable[Label] = ()) -> Metrics:
+    """Metrics over the ended turns of a store, of one tenant or all, begun at `since` (seconds since the epoch) or later.
+
+    Rows are all it reads; only for turns whose label names carried entities are the events read, for the prior_context.
+    """
+    turns = [t for t in store.turns(tenant_id=tenant, limit=ALL) if t.seconds is not None and t.started_at >= (since or 0.0)]
+    known = {turn.id: turn for turn in turns}
+    told = [(known[label.turn_id], label) for label in labels if label.turn_id in known]
+    carried = [_carried(store, label) for _, label in told if label.carried]
+    return fold(turns, told).model_copy(update={"prior_context_recall": _summed(carried)})
+
+
+def fold(turns: Sequence[TurnRecord], labelled: Sequence[tuple[TurnRecord, Label]] = ()) -> Metrics:
+    """The pure part: rows and labels in, metrics out."""
+    calls = [measure for turn in turns for measure in turn.measures.agents]
+    fans = [turn.measures.agents for turn in turns if len(turn.measures.agents) > 1]
+    partial = sum(0 < sum(call.ok for call in fan) < len(fan) for fan in fans)
+    paths = Counter(turn.measures.acknowledged for turn in turns if turn.measures.acknowledged)
+    owed = sum(paths.values())
+    late = Counter(call.cause for call in calls if call.cause)
+    return Metrics(
+        turns=len(turns),
+        intents=_intents(turns),
+        fan_outs=dict(sorted(Counter(len(turn.measures.agents) for turn in turns).items())),
+        cap_exceeded=sum(turn.cap_behavior == "over" for turn in turns),
+        agents=tuple(_agent(name, [c for c in calls if c.agent == name]) for name in sorted({c.agent for c in calls})),
+        overhead=spread(t.measures.overhead for t in turns),
+        orchestrator=spread(t.measures.routing for t in turns),
+        principal_mismatch_total=sum(len(turn.measures.mismatches) for turn in turns),
+        version_mismatch_total=sum(turn.measures.version_mismatches for turn in turns),
+        envelopes=sum(turn.measures.envelopes for turn in turns),
+        statuses_per_invocation=sum(c.statuses for c in calls) / len(calls) if calls else None,
+        unknown_statuses=sum(call.unknown_statuses for call in calls),
+        partial_failures=Rate(hits=partial, of=len(fans)),
+        fan_out_success=Rate(hits=sum(call.ok for fan in fans for call in fan), of=sum(map(len, fans))),
+        axes={
+            "invocation": _on("invocation", calls),
+            "data": _on("data", calls) + sum(call.data_faults for call in calls),
+            "partial": partial,
+        },
+        timeouts={cause: Rate(hits=late[cause], of=late.total()) for cause in get_args(Cause)},
+        acknowledgements={path: Rate(hits=paths[path], of=owed) for path in get_args(Acknowledgement)},
+        compactions=Rate(hits=sum(turn.measures.compactions > 0 for turn in turns), of=len(turns)),
+        routing_accuracy=_accuracy(labelled),
+        prior_context_recall=Rate(hits=0, of=0),
+        reference_resolution=_summed([Rate(hits=bool(la.resolved), of=1) for _, la in labelled if la.resolved is not None]),
+        scores=_scores([label for _, label in labelled]),
+        spending=spending(turns),
+    )
+
+
+def percentile(values: Sequence[float], share: float) -> float:
+    """The smallest value that at least `share` of the values do not exceed (nearest rank)."""
+    ordered = sorted(values)
+    return ordered[max(0, math.ceil(share * len(ordered) - 1e-9) - 1)]
+
+
+def spread(values: Iterable[float | None]) -> Spread | None:
+    """Percentiles of the values that are there; None when none is."""
+    there = [value for value in values if value is not None]
+    if not there:
+        return None
+    return Spread(count=len(there), p50=percentile(there, 0.5), p95=percentile(there, 0.95), p99=percentile(there, 0.99))
+
+
+def _intents(turns: Sequence[TurnRecord]) -> dict[str, int]:
+    counts = Counter("3+" if turn.intent_count > 2 else str(turn.intent_count) for turn in turns)
+    return {name: counts[name] for name in ("0", "1", "2", "3+")}
+
+
+def _agent(name: str, calls: Sequence[AgentMeasure]) -> AgentMetrics:
+    latency = spread(call.seconds for call in calls)
+    assert latency is not None, "an agent is listed for its calls"
+    return AgentMetrics(
+        agent=name,
+        latency=latency,
+        failures=sum(not call.ok for call in calls),
+        data_faults=sum(call.data_faults for call in calls),
+        statuses_per_invocation=sum(call.statuses for call in calls) / len(calls),
+        unknown_statuses=sum(call.unknown_statuses for call in calls),
+        first_status=spread(call.first_status for call in calls),
+        longest_silence=max(call.longest_silence for call in calls),
+    )
+
+
+def _on(axis: Axis, calls: Sequence[AgentMeasure]) -> int:
+    return sum(call.axis == axis for call in calls)
+
+
+def _accuracy(labelled: Sequence[tuple[TurnRecord, Label]]) -> dict[str, Rate]:
+    """Over the turns in which a vertical should have been asked, or was."""
+    seen: dict[str, list[bool]] = {}
+    for turn, label in labelled:
+        if label.agents is not None:
+            for vertical in {*label.agents, *turn.invoked}:
+                seen.setdefault(vertical, []).append(vertical in label.agents and vertical in turn.invoked)
+    return {vertical: Rate(hits=sum(right), of=len(right)) for vertical, right in sorted(seen.items())}
+
+
+def _carried(store: Store, label: Label) -> Rate:
+    said = [event.body.prior_context or "" for event in store.events(label.turn_id) if event.body.kind == "agent_started"]
+    text = " ".join(said).casefold()
+    return Rate(hits=sum(entity.casefold() in text for entity in label.carried), of=len(label.carried))
+
+
+def _scores(labels: Sequence[Label]) -> dict[str, dict[str, float]]:
+    given: dict[str, dict[str, list[float]]] = {}
+    for label in labels:
+        for vertical, scores in label.scores.items():
+            for quality, score in scores.items():
+                given.setdefault(vertical, {}).setdefault(quality, []).append(score)
+    return {v: {quality: sum(s) / len(s) for quality, s in scores.items()} for v, scores in sorted(given.items())}
+
+
+def _summed(rates: Sequence[Rate]) -> Rate:
+    return Rate(hits=sum(rate.hits for rate in rates), of=sum(rate.of for rate in rates))
+
+
+Row = tuple[str, str, Any]
+
+
+def _rows(m: Metrics) -> list[Row]:
+    rows: list[Row] = [("turns", "", m.turns)]
+    rows += [("intent_count", name, count) for name, count in m.intents.items()]
+    rows += [("fan_out", str(size), count) for size, count in m.fan_outs.items()]
+    rows += [("cap_exceeded_total", "", m.cap_exceeded)]
+    for agent in m.agents:
+        rows += _agent_rows(agent)
+    rows += [("dispatch_overhead_seconds_p95", "", m.overhead and m.overhead.p95)]
+    rows += [("orchestrator_seconds_p95", "", m.orchestrator and m.orchestrator.p95)]
+    rows += [(MISMATCH, "", m.principal_mismatch_total), ("ps6.envelope.version_mismatch_total", "", m.version_mismatch_total)]
+    rows += [("envelopes_total", "", m.envelopes), ("status_per_invocation", "", m.statuses_per_invocation)]
+    rows += [("status_unknown_total", "", m.unknown_statuses)]
+    rows += [("partial_failure_rate", f"{m.partial_failures.of} fan-outs", m.partial_failures.value)]
+    rows += [("fan_out_success_rate", f"{m.fan_out_success.of} sub-agents", m.fan_out_success.value)]
+    rows += [("failures_total", f"axis {number}: {axis}", count) for number, (axis, count) in enumerate(m.axes.items(), 1)]
+    rows += [("timeout_rate", f"{cause}, of {rate.of} time-outs", rate.value) for cause, rate in m.timeouts.items()]
+    rows += [("acknowledgement_rate", path, rate.value) for path, rate in m.acknowledgements.items()]
+    rows += [("compaction_rate", f"{m.compactions.of} turns", m.compactions.value)]
+    rows += [("routing_accuracy", f"{v} ({rate.of} labelled)", rate.value) for v, rate in m.routing_accuracy.items()]
+    rows += [("prior_context_recall", f"{m.prior_context_recall.of} entities", m.prior_context_recall.value)]
+    rows += [("reference_resolution_rate", f"{m.reference_resolution.of} labelled", m.reference_resolution.value)]
+    rows += [("score", f"{v}: {quality}", score) for v, scores in m.scores.items() for quality, score in scores.items()]
+    return rows + m.spending.rows()
+
+
+def _agent_rows(agent: AgentMetrics) -> list[Row]:
+    named: Mapping[str, Any] = {
+        "sub_agent_invocations": agent.latency.count,
+        "sub_agent_seconds_p50": agent.latency.p50,
+        "sub_agent_seconds_p95": agent.latency.p95,
+        "sub_agent_seconds_p99": agent.latency.p99,
+        "sub_agent_failures_total": agent.failures,
+        "sub_agent_data_faults_total": agent.data_faults,
+        "sub_agent_status_per_invocation": agent.statuses_per_invocation,
+        "sub_agent_first_status_seconds_p95": agent.first_status and agent.first_status.p95,
+        "sub_agent_longest_silence_seconds": agent.longest_silence,
+    }
+    return [(metric, agent.agent, value) for metric, value in named.items()]

@@ -1,0 +1,269 @@
+"""The one agent class. A card without sub_agents runs its own loop; with them it decides, and composes what came back."""
+
+import asyncio
+import datetime
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage, ToolMessage
+from langchain_core.messages.tool import ToolCall
+from langchain_core.tools import BaseTool
+
+from kit.compose.prompts import PromptPlan
+from kit.core.card import AgentCard, Policy
+from kit.core.event import Text
+from kit.core.outcome import SET_ASIDE, AgentCall, Answer, Failure, FanOut, Outcome, Reason, tell, tell_dropped
+from kit.runtime.agents.ask_tool import read_call
+from kit.runtime.agents.contract import Breach, Contract, refusal
+from kit.runtime.call_model import BoundModel, Hear, ModelReply
+from kit.runtime.call_tool import call_tool
+from kit.runtime.context import RunContext
+from kit.runtime.fallback import Voice
+from kit.runtime.memory import spoken
+from kit.runtime.message import shown
+from kit.runtime.speech.stream import Speech
+from kit.runtime.tool_call_ids import with_calls
+from kit.tools.tool import ToolResult
+
+PREAMBLE = "One moment, I'm looking into that."
+NEXT = "It takes over after you: give your own answer first."
+"""What a model is told of a hand-over that waits for its tools."""
+Thread = list[BaseMessage]
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What an orchestrator's model decided: text, sub-agents to ask, own tools to call."""
+
+    reply: ModelReply
+    asks: tuple[AgentCall, ...] = ()
+    own: tuple[ToolCall, ...] = ()
+    refused: tuple[AgentCall, ...] = ()
+    """Calls a guard set aside: they never run, and their ids are answered by SET_ASIDE."""
+
+    @property
+    def text(self) -> str:
+        return self.reply.text.strip()
+
+    @property
+    def calls(self) -> bool:
+        """Whether the model waits for results; one that called without a word waits even when a guard set all of it aside."""
+        return bool(self.asks or self.own or (self.refused and not self.text))
+
+    def with_asks(self, asks: tuple[AgentCall, ...], refused: tuple[AgentCall, ...] | None = None) -> "Decision":
+        """The same decision with other words for its calls, or fewer of them; the model's message stays as it is."""
+        return replace(self, asks=asks, refused=self.refused if refused is None else refused)
+
+    def calling(self, asks: tuple[AgentCall, ...], own: tuple[ToolCall, ...] | None = None) -> "Decision":
+        """The same decision with other calls, in the model's own form, so that every id gets its tool message.
+
+        What else the model's message carries stays on it. A call the model made itself stays as it worded it.
+        """
+        own = self.own if own is None else own
+        made = {call["id"]: call for call in self.reply.calls}
+        calls = [_call_of(ask, made.get(ask.call_id)) for ask in (*asks, *self.refused)]
+        reply = replace(self.reply, message=with_calls(self.reply.message, [*calls, *own]))
+        return Decision(reply, asks, own, self.refused)
+
+
+def _call_of(ask: AgentCall, made: ToolCall | None) -> ToolCall:
+    if made is not None and made["name"].removeprefix("ask_") == ask.agent:
+        return made
+    args = {"query": ask.query, "intent_count": ask.intent_count or 1, **ask.fields}
+    if ask.prior_context:
+        args["prior_context"] = ask.prior_context
+    return ToolCall(name=f"ask_{ask.agent}", args=args, id=ask.call_id)
+
+
+@dataclass(frozen=True)
+class LLMAgent:
+    """A card, bound: its model with its tools, its prompt, its limits. Holds nothing of any turn."""
+
+    card: AgentCard
+    model: BoundModel
+    prompt: PromptPlan
+    tools: Mapping[str, BaseTool]
+    policy: Policy
+    sub_cards: Mapping[str, AgentCard]
+    """Tool name -> card, for the sub-agents bound to this agent."""
+    fallback: BoundModel | None = None
+    composer: BoundModel | None = None
+    """Words the answer in place of `model`, where the deck names a cheaper one for that (PC1-NFR-7)."""
+    contract: Contract = field(default_factory=Contract)
+    """What a reply must be to count as an answer (SO-8)."""
+    watched: Mapping[str, datetime.date] = field(default_factory=dict[str, datetime.date])
+    """Tools new on the card, whose calls are logged (SO-19)."""
+
+    @property
+    def time_budget(self) -> float | None:
+        return self.policy.time_budget_ms / 1000 if self.policy.time_budget_ms else None
+
+    def open(self, call: AgentCall, ctx: RunContext) -> Thread:
+        """The conversation this agent's model sees: its prompt, its own narration, the request (PC1-FR-6, FR-7)."""
+        system = self.prompt.assemble(ctx.turn.dynamic).text
+        if call.prior_context:
+            system += f"\nFrom earlier in the conversation: {call.prior_context}"
+        if call.fields:
+            system += "\n" + "\n".join(f"{name}: {value}" for name, value in call.fields.items())
+        reader = "" if self.card.sub_agents or ctx.path == self.card.id else self.card.id
+        thread: Thread = [SystemMessage(system + ctx.turn.suffix(reader) + self.contract.told)]
+        if self.card.handoff.closed:
+            return [*thread, HumanMessage(call.query)]
+        thread += map(spoken, ctx.turn.history(reader))
+        thread.append(shown(call.query, ctx.pictures) if ctx.turn.pictures else HumanMessage(call.query))
+        return thread
+
+    async def run(self, call: AgentCall, ctx: RunContext) -> Outcome:
+        """A sub-agent's turn: model and tools until the model has nothing more to call (PC2-S5.3 step 4)."""
+        thread = self.open(call, ctx)
+        results: list[ToolResult] = []
+        over: AgentCall | None = None
+        voice, news = self._voice(), 1
+        while True:
+            hear = None if ctx.turn.slot is None else self._heard(ctx, bool(results))
+            reply = await voice.ask(thread, ctx, agent=self.card.id, purpose="work", hear=hear, news=news)
+            own, over = (reply.calls, None) if not self.sub_cards else self._parted(reply, call, over)
+            if not own:
+                return self._outcome(call, reply, results, over)
+            ctx.ledger.before_tools(len(own))
+            thread.append(reply.message)
+            done = await self.call_tools(own, ctx)
+            thread += [message for message, _ in done]
+            if over is not None and len(own) < len(reply.calls):
+                thread += [ToolMessage(NEXT, tool_call_id=made["id"] or "") for made in reply.calls if made not in own]
+            results += [result for _, result in done]
+            voice.trusted = not any(result.fault == "principal_mismatch" for result in results)
+            news = len(done)
+
+    async def decide(self, thread: Thread, call: AgentCall, ctx: RunContext) -> Decision:
+        """The routing call: text is spoken at once; calls without text get the card's line (SAT-1, SAT-19)."""
+        speech = Speech(ctx, "lead", instead=self.card.preamble or PREAMBLE)
+
+        def hear(piece: str) -> None:
+            if piece:
+                speech.say(piece)
+            elif not speech.begun:
+                self._preamble(speech, ctx)
+
+        try:
+            reply = await self._lead(ctx).ask(thread, ctx, agent=self.card.id, purpose="decide", hear=hear)
+        finally:
+            speech.end()
+        return self._read(reply, call)
+
+    async def decide_again(self, thread: Thread, call: AgentCall, ctx: RunContext) -> Decision:
+        """The routing call once more, unheard: what was said to the user stands (SAT-2)."""
+        return self._read(await self._lead(ctx).ask(thread, ctx, agent=self.card.id, purpose="decide"), call)
+
+    async def compose(self, thread: Thread, call: AgentCall, ctx: RunContext, *, live: bool, news: int) -> Decision:
+        """The composing call: its text is the answer, streamed when `live`, otherwise held back (decisions 8)."""
+        speech = Speech(ctx, "answer")
+        hear = speech.say if live else None
+        try:
+            reply = await self._writer(ctx).ask(thread, ctx, agent=self.card.id, purpose="compose", hear=hear, news=news)
+        finally:
+            speech.end()
+        return self._read(reply, call)
+
+    async def tool_messages(self, decision: Decision, fan: FanOut, ctx: RunContext) -> Thread:
+        """The model's calls and exactly one tool message for each of their ids (PC2-FR-3 step 5)."""
+        told = {outcome.call_id: (tell(outcome), isinstance(outcome, Failure)) for outcome in fan.outcomes}
+        told |= {call.call_id: (tell_dropped(call), True) for call in fan.dropped}
+        told |= {call.call_id: (SET_ASIDE, False) for call in decision.refused}
+        messages = [
+            ToolMessage(text, tool_call_id=call_id, status="error" if failed else "success")
+            for call_id, (text, failed) in told.items()
+        ]
+        if decision.own:
+            messages += [message for message, _ in await self.call_tools(decision.own, ctx)]
+        return [decision.reply.message, *messages]
+
+    def _parted(self, reply: ModelReply, call: AgentCall, over: AgentCall | None) -> tuple[list[ToolCall], AgentCall | None]:
+        """The calls of its own tools, and whom it hands the conversation to: the first it named, once and for all (swarm)."""
+        peers = [made for made in reply.calls if made["name"] in self.sub_cards]
+        if peers and over is None:
+            over = read_call(peers[0], self.sub_cards[peers[0]["name"]], peers[0]["id"] or "", call.query)
+        return [made for made in reply.calls if made not in peers], over
+
+    def _heard(self, ctx: RunContext, looked_up: bool) -> Hear | None:
+        """Its own voice, in patterns that give it one: not before it has looked things up, nor where its shape is checked."""
+        if ctx.turn.slot is None or self.contract.strict or (self.tools and not looked_up):
+            return None
+        hear = ctx.turn.slot.listen(ctx.path)
+        if hear is None or not self.sub_cards:
+            return hear
+        return lambda piece: hear(piece) if piece else None  # a hand-over follows words that stand
+
+    def _voice(self, limit: float | None = None) -> Voice:
+        patience = self.policy.model_time_ms / 1000 if self.policy.model_time_ms else None
+        return Voice(self.model, self.fallback, patience, limit)
+
+    def _lead(self, ctx: RunContext) -> Voice:
+        """The orchestrator's voice: each call has the deck's limit, and its fallback one attempt in the whole turn."""
+        turn = ctx.turn
+        if turn.voice is None:
+            turn.voice = self._voice(turn.call_seconds)
+        return turn.voice
+
+    def _writer(self, ctx: RunContext) -> Voice:
+        """Who composes: the card's cheaper model where there is one, unless the fallback has taken over already (PC1-NFR-7)."""
+        lead = self._lead(ctx)
+        if self.composer is not None and lead.model is self.model:
+            lead = ctx.turn.voice = Voice(self.composer, lead.fallback, lead.patience, lead.limit)
+        return lead
+
+    def _preamble(self, speech: Speech, ctx: RunContext) -> None:
+        speech.begun = True
+        ctx.emit(Text(channel="lead", text=self.card.preamble or PREAMBLE, synthetic=True))
+
+    def _read(self, reply: ModelReply, call: AgentCall) -> Decision:
+        asks: list[AgentCall] = []
+        own: list[ToolCall] = []
+        for tool_call in reply.calls:
+            if tool_call["name"] in self.tools:
+                own.append(tool_call)
+            else:
+                card = self.sub_cards.get(tool_call["name"])
+                asks.append(read_call(tool_call, card, tool_call["id"] or "", call.query))
+        return Decision(reply, tuple(asks), tuple(own))
+
+    async def call_tools(self, calls: Sequence[ToolCall], ctx: RunContext) -> list[tuple[ToolMessage, ToolResult]]:
+        """Runs calls of its own tools at the same time; one message and one typed result for each, in their order."""
+        return list(await asyncio.gather(*(call_tool(call, self.tools, self.card.id, ctx, self.watched) for call in calls)))
+
+    def _outcome(
+        self, call: AgentCall, reply: ModelReply, results: Sequence[ToolResult], over: AgentCall | None = None
+    ) -> Outcome:
+        text = reply.text.strip()
+        declined = refusal(reply.message)
+        if declined:
+            return self._failed(call, "refusal", declined)
+        if not text and over is not None and not results:
+            return Answer(call_id=call.call_id, agent=self.card.id, text="", hands_to=over)
+        if not text:
+            return self._failed(call, "insufficient", "the model said nothing")
+        faults = tuple(result.fault for result in results if result.fault)
+        if faults and len(faults) == len(results):
+            reason: Reason = "principal_mismatch" if "principal_mismatch" in faults else "unavailable"
+            detail = "; ".join(f"{result.fault}: {result.detail}" for result in results)
+            return Failure(call_id=call.call_id, agent=self.card.id, axis="data", reason=reason, detail=detail)
+        read = self.contract.read(text)
+        if isinstance(read, Breach):
+            return self._failed(call, read.reason, read.detail, read.suggestion)
+        caveats = [result.caveat for result in results if result.caveat]
+        components = (*(component for result in results for component in result.components), *reply.components)
+        return Answer(
+            call_id=call.call_id,
+            agent=self.card.id,
+            text=read.text,
+            confidence=read.confidence,
+            components=components,
+            caveat=" ".join(dict.fromkeys(caveats)) or None,
+            data_faults=tuple(str(fault) for fault in faults if fault != "not_allowed"),
+            hands_to=over,
+        )
+
+    def _failed(self, call: AgentCall, reason: Reason, detail: str, suggestion: str | None = None) -> Failure:
+        return Failure(
+            call_id=call.call_id, agent=self.card.id, axis="invocation", reason=reason, detail=detail, suggestion=suggestion
+        )

@@ -1,0 +1,199 @@
+"""An answer owns up to every part that failed or was left out, leaks nothing raw and loses no answer in hand (PC2-FR-14).
+
+A composition is checked, composed once more when it falls short, and repaired by fixed words when it still does (decisions 8):
+
+- a part is not owned up to, or a reservation is not passed on: a fixed sentence is appended;
+- something raw is out, something is claimed for a failed part, or an answer in hand is lost: the answers themselves, then the
+  fixed sentences, stand in its place.
+
+"Nothing is claimed" is decided for values, words with a number in them: one that no source holds was made up. A claim in words
+alone is caught where its clause names the failed part (kit/runtime/answer/clauses.py), and nowhere else.
+"Lost" is decided for figures; an answer without any is lost where a text neither keeps its words nor has room for it in others.
+A clean turn is checked too, for raw text and for answers that nothing of the composition repeats; it gets no acknowledgement.
+"""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from kit.core.event import Acknowledged, Acknowledgement, Guarded, Text, TextReplaced
+from kit.core.outcome import AgentCall, Answer, Outcome
+from kit.core.prose import prose
+from kit.core.transcript import transcript
+from kit.runtime.answer.clauses import Part, claimed, clauses, lost, numbers, owned, reserved, stems
+from kit.runtime.answer.owed import Debt, apology, debt, plain, rescue, reservations
+from kit.runtime.answer.raw_text import leaks
+from kit.runtime.context import RunContext, TurnState
+from kit.runtime.dispatch import guarded
+
+Again = Callable[[str], Awaitable[str]]
+"""Composes once more, told in plain words what the last composition lacked."""
+STOCK = "I wasn't able to get an answer about this right now, it may be incomplete: some sources and data were not available."
+"""Words of owning up: an answer that uses them has not been passed on by a text that does."""
+NONE = Debt()
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a composition lacks."""
+
+    empty: bool = False
+    silent: tuple[str, ...] = ()
+    """Failed or left out, and not owned up to."""
+    unreserved: tuple[Answer, ...] = ()
+    raw: bool = False
+    claims: tuple[str, ...] = ()
+    """Values, or agents, for which something was made up."""
+    lost: tuple[str, ...] = ()
+    """Agents whose answer is not in it."""
+
+    @property
+    def broken(self) -> bool:
+        """A sentence more would not mend it."""
+        return self.empty or self.raw or bool(self.claims or self.lost)
+
+    @property
+    def fine(self) -> bool:
+        return not (self.broken or self.silent or self.unreserved)
+
+    @property
+    def reason(self) -> str:
+        named = {"not owned up to": self.silent, "no reservation": [a.agent for a in self.unreserved], "lost": self.lost}
+        said = [f"{what}: {', '.join(agents)}" for what, agents in named.items() if agents]
+        flags = {"nothing said": self.empty, "raw text": self.raw, "made up": bool(self.claims)}
+        return "; ".join([*said, *(what for what, holds in flags.items() if holds)])
+
+
+FINE = Verdict()
+
+
+def judge(text: str, ctx: RunContext, owing: Debt, sources: str) -> Verdict:
+    """What a composed text lacks, set against what came back; `sources` is all that its model was given to read."""
+    turn = ctx.turn
+    if not text:
+        return Verdict(empty=True)
+    answers = [outcome for outcome in turn.outcomes if outcome.kind == "answer"]
+    if [answer for answer in answers if answer.text[:1] == "{"]:  # a structured answer counts by its sentences
+        answers = [answer.model_copy(update={"text": prose(answer.text)}) for answer in answers]
+    raw = leaks(text, ctx) != ()
+    unsaid = [answer for answer in answers if answer.text not in text]
+    gone = tuple(dict.fromkeys(a.agent for a in unsaid if _lost(a, text, answers, turn))) if unsaid else ()
+    if not owing:
+        return Verdict(raw=raw, lost=gone) if raw or gone else FINE
+    parts = {agent: _part(agent, turn) for agent in owing.agents}
+    read = clauses(text)
+    missing = [*owing.failed, *owing.dropped]
+    alone = len({call.agent for call in turn.emitted}) == 1
+    silent = tuple(agent for agent in missing if not owned(read, parts[agent], alone=alone))
+    single = len(answers) == 1
+    quiet = (a for a in owing.reserved if not reserved(text, parts[a.agent], a.reservation or "", a.text, alone=single))
+    known = stems("\n".join(answer.text for answer in answers))
+    said = [agent for agent in missing if agent not in owing.partly and claimed(read, parts[agent], known)]
+    made_up = numbers(text) - numbers(sources)
+    return Verdict(silent=silent, unreserved=tuple(quiet), raw=raw, claims=(*said, *sorted(made_up)), lost=gone)
+
+
+async def acknowledge(
+    text: str, ctx: RunContext, again: Again, *, clean: bool, sources: str = "", lead_line: str = "", seconds: float | None = None
+) -> str:
+    """The composed text when it lacks nothing; else composed once more; else repaired (decisions 8).
+
+    `clean`: nothing failed, was left out or came with a reservation.
+    `lead_line` replaces a preamble that made something up. `seconds` is what composing again may take.
+    Empty when nothing was composed and there is neither an answer nor a failure to speak of.
+    """
+    turn = ctx.turn
+    owing = NONE if clean else debt(turn.outcomes, turn.dropped, turn.emitted)
+    if owing:
+        _correct_lead(ctx, sources, lead_line)
+    verdict = judge(text, ctx, owing, sources)
+    if verdict is FINE or verdict.fine:
+        _own(ctx, "composed", owing)
+        return text
+    ctx.emit(Guarded(guard="acknowledge", action="asked_again", agent=ctx.path, reason=verdict.reason))
+    second = await _once_more(again, ask_again(verdict, owing), ctx, seconds)
+    after = judge(second, ctx, owing, sources)
+    if after.fine:
+        _own(ctx, "recomposed", owing)
+        return second
+    if not after.broken or verdict.broken:
+        text, verdict = second, after
+    return _repaired(text, verdict, owing, ctx)
+
+
+def settle(text: str, ctx: RunContext, sources: str | None = None) -> str:
+    """The same without composing again, for patterns whose text is already out: fine, appended to, or replaced."""
+    owing = debt(ctx.turn.outcomes, ctx.turn.dropped, ctx.turn.emitted)
+    verdict = judge(text, ctx, owing, text if sources is None else sources)
+    if verdict.fine:
+        _own(ctx, "composed", owing)
+        return text
+    return _repaired(text, verdict, owing, ctx)
+
+
+def ask_again(verdict: Verdict, owing: Debt) -> str:
+    """Tells a model in plain words what its answer has to hold the second time."""
+    lines = ["Write the answer again, from the results above and nothing else."]
+    lines += [f"State that you could not get an answer about {plain(agent)}, and nothing more of it." for agent in owing.failed]
+    lines += [f"State that {plain(agent)} was left out for now and can be taken next." for agent in owing.dropped]
+    lines += [f"Pass on this reservation about {plain(a.agent)}: {a.reservation}" for a in owing.reserved]
+    lines += [f"Include what {plain(agent)} answered." for agent in verdict.lost]
+    if verdict.raw:
+        lines.append("Use everyday words only: no technical names, identifiers or codes.")
+    if verdict.claims:
+        lines.append("Give no figure and no fact that is not in the results.")
+    return "\n".join(lines)
+
+
+def rescued(ctx: RunContext) -> str:
+    """The rescue of a turn whose pattern ended without an answer, agents stopped by the turn's end included."""
+    turn = ctx.turn
+    text = rescue(turn.outcomes, turn.dropped, ctx)
+    _own(ctx, "rescued", debt(turn.outcomes, turn.dropped, turn.emitted))
+    return text
+
+
+def _repaired(text: str, verdict: Verdict, owing: Debt, ctx: RunContext) -> str:
+    if not verdict.broken:
+        _own(ctx, "appended", owing)
+        return "\n\n".join(filter(None, [text, reservations(verdict.unreserved), apology(owing, verdict.silent)]))
+    ctx.emit(Guarded(guard="rescue", action="mended", agent=ctx.path, reason=verdict.reason))
+    if verdict.empty and not ctx.turn.outcomes and not owing:
+        return ""
+    _own(ctx, "rescued", owing)
+    return rescue(ctx.turn.outcomes, ctx.turn.dropped, ctx)
+
+
+async def _once_more(again: Again, notice: str, ctx: RunContext, seconds: float | None) -> str:
+    """What composing again gave; empty when that failed too: the first text is mended then."""
+
+    async def work(call: AgentCall, _: RunContext) -> Outcome:
+        return Answer(call_id=call.call_id, agent=call.agent, text=await again(notice))
+
+    outcome = await guarded(work, AgentCall(call_id="again", agent=ctx.path, query=""), ctx, seconds)
+    return outcome.text if isinstance(outcome, Answer) else ""
+
+
+def _own(ctx: RunContext, path: Acknowledgement, owing: Debt) -> None:
+    """A clean turn owes nothing, so nothing is said of it."""
+    if owing:
+        ctx.emit(Acknowledged(path=path, owed=owing.agents))
+
+
+def _correct_lead(ctx: RunContext, sources: str, line: str) -> None:
+    """A preamble is out before anything failed; one that leaks, or gives figures nobody had, does not stay on the page."""
+    said = transcript(ctx.turn.log.events)
+    if said.lead and not said.synthetic_lead and (numbers(said.lead) - numbers(sources) or leaks(said.lead, ctx)):
+        ctx.emit(Guarded(guard="preamble", action="mended", agent=ctx.path, reason="made up or raw"))
+        first = next(e.seq for e in ctx.turn.log.events if isinstance(e.body, Text) and e.body.channel == "lead")
+        ctx.emit(TextReplaced(channel="lead", from_seq=first, text=line))
+
+
+def _part(agent: str, turn: TurnState) -> Part:
+    mine = stems(" ".join(call.query for call in turn.emitted if call.agent == agent))
+    others = stems(" ".join(f"{call.query} {plain(call.agent)}" for call in turn.emitted if call.agent != agent))
+    return Part(agent, plain(agent), mine - others)
+
+
+def _lost(answer: Answer, text: str, answers: list[Answer], turn: TurnState) -> bool:
+    said = [STOCK, plain(answer.agent), answer.reservation or "", *(call.query for call in turn.emitted)]
+    return lost(answer.text, text, said, [other.text for other in answers if other is not answer])

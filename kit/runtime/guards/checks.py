@@ -1,0 +1,224 @@
+"""Checks between a model's decision and its execution, in one order; each one that acts leaves an event with its reason."""
+
+from collections.abc import Iterator, Sequence
+
+from langchain_core.messages.tool import ToolCall
+
+from kit.core.event import CallDropped, Guarded, TextReplaced
+from kit.core.outcome import AgentCall, Answer
+from kit.core.picture import typed
+from kit.core.small_talk import small_talk
+from kit.core.transcript import transcript
+from kit.core.words import content_words, words
+from kit.runtime.agents.llm_agent import PREAMBLE, Decision, LLMAgent, Thread
+from kit.runtime.context import RunContext, TurnState
+from kit.runtime.guards.echo import awaited_by, said_last
+from kit.runtime.guards.failsafe import complete, missing
+
+SHORT = 4
+"""Words of a message that is never split (SAT-5)."""
+_Request = tuple[str, str]
+"""An agent and what it is asked, spaces and case aside."""
+
+
+async def checked(decision: Decision, thread: Thread, call: AgentCall, lead: LLMAgent, ctx: RunContext) -> Decision:
+    """The decision as it is executed: asked again when short, then echo, overlap, verbatim (SAT-2 to 6, decisions 4 to 7).
+
+    `thread` is what the model was shown. With every guard off only call ids are put in order. Nothing here is told to the user.
+    This is for a turn's first decision; of what follows, `tidy` says.
+    Of a picture without words the model alone can say what it is about: overlap and verbatim leave that to it (SAT-14).
+    """
+    on = ctx.turn.guards
+    decision = tidy(decision, ctx)
+    if on.failsafe and missing(decision.asks, ctx.turn.cap) > 0:
+        decision = tidy(await complete(decision, thread, call, lead, ctx), ctx)
+    if on.echo:
+        decision = echo(decision, call, lead, ctx)
+    if on.fastpath and not decision.asks and not decision.own:
+        decision = fastpath(decision, call, lead, ctx)
+    if [ask for ask in decision.asks if ask.query != call.query] and typed(call.query):
+        if on.overlap and len(decision.asks) > 1:
+            decision = overlap(decision, call, ctx)
+        if on.verbatim:
+            decision = verbatim(decision, call, ctx)
+    return decision
+
+
+def tidy(decision: Decision, ctx: RunContext) -> Decision:
+    """A decision in which every call has an id of its own within the turn, and no request is made twice or was answered before.
+
+    Decisions after the first get this and no other guard. Their calls are made from results, not from the message: held against
+    it, a good one would be dropped (SAT-3, SAT-4) or carry the whole message, parts of other agents included (SAT-5, SAT-8). And
+    the composing call is itself the second look that the failsafe and the fastpath are for (SAT-2, SAT-6). The cap bounds them
+    all (PC2-S5.4a). A request that failed may be made again; when all were answered, the text beside them is the answer.
+    """
+    decision = _with_own_ids(decision, ctx)
+    turn, asks = ctx.turn, decision.asks
+    if not asks or not turn.guards.duplicate:
+        return decision
+    for ask in asks:
+        turn.worded.setdefault(ask.call_id, ask.query)
+    done = _answered(turn) if turn.outcomes else frozenset[_Request]()
+    if not done and len({ask.agent for ask in asks}) == len(asks):
+        return decision
+    new = [ask for ask in asks if _request(ask.agent, ask.query) not in done]
+    if len(new) < len(asks):
+        decision = set_aside(decision, new, "duplicate", "the same request was answered in an earlier round", ctx)
+    first: dict[_Request, AgentCall] = {}
+    for ask in new:
+        first.setdefault(_request(ask.agent, ask.query), ask)
+    if len(first) < len(new):
+        reason = "the same request to the same sub-agent was made twice"
+        decision = set_aside(decision, tuple(first.values()), "duplicate", reason, ctx)
+    return decision
+
+
+def _request(agent: str, query: str) -> _Request:
+    return agent, " ".join(query.casefold().split())
+
+
+def _answered(turn: TurnState) -> frozenset[_Request]:
+    """Requests of this turn that have an answer, in the words of the model and in those that were sent."""
+    sent = {call.call_id: call.query for call in turn.emitted}
+    answers = [outcome for outcome in turn.outcomes if isinstance(outcome, Answer)]
+    worded = (_request(a.agent, words[a.call_id]) for words in (sent, turn.worded) for a in answers if a.call_id in words)
+    return frozenset(worded)
+
+
+def echo(decision: Decision, call: AgentCall, lead: LLMAgent, ctx: RunContext) -> Decision:
+    """Sends a short reply that answers the support agent's question to that agent, whatever the model made of it (SAT-3)."""
+    support = ctx.turn.support_agent
+    if support is None or [ask.agent for ask in decision.asks] == [support] or awaited_by(call.query, ctx) != support:
+        return decision
+    own = next((ask for ask in decision.asks if ask.agent == support), None)
+    if own is not None:
+        return set_aside(decision, (own,), "echo", "the reply only answers support's question", ctx)
+    first = decision.asks[0] if decision.asks else None
+    if first is not None:
+        decision = set_aside(decision, (first,), "echo", "the reply only answers support's question", ctx)
+    return _rerouted(decision, support, "echo", "a short reply to support's question", call, lead, ctx)
+
+
+def fastpath(decision: Decision, call: AgentCall, lead: LLMAgent, ctx: RunContext) -> Decision:
+    """Lets a reply without calls stand only for small talk on the allow-list; anything else is routed (SAT-6, decisions 5, 6).
+
+    It goes to the agent whose question it answers, else to the default sub-agent. With no default sub-agent the reply stands:
+    the orchestrator says itself that nothing fits.
+    """
+    default = ctx.turn.default_sub_agent
+    if default is None or default not in ctx.callees or small_talk(call.query, said_last(ctx)):
+        return decision
+    agent = awaited_by(call.query, ctx)
+    reason = (
+        "not small talk: routed to the default sub-agent"
+        if agent is None
+        else "a short reply to the question of the agent in play"
+    )
+    return _rerouted(decision, agent or default, "fastpath", reason, call, lead, ctx)
+
+
+def overlap(decision: Decision, call: AgentCall, ctx: RunContext) -> Decision:
+    """Drops calls of a mixed decision whose query shares no content word with the user's text (SAT-4).
+
+    Skipped for a text without content words. One call always stays: when none overlaps, the first, with the user's exact text.
+    """
+    meant = content_words(typed(call.query))
+    if not meant:
+        return decision
+    kept = tuple(ask for ask in decision.asks if _overlaps(ask.query, call.query, meant))
+    if len(kept) == len(decision.asks):
+        return decision
+    if not kept:
+        kept = (_reworded(decision.asks[0], call.query, "overlap", "no call shares a word with the message", ctx),)
+    return set_aside(decision, kept, "overlap", "its query shares no content word with the message", ctx)
+
+
+def verbatim(decision: Decision, call: AgentCall, ctx: RunContext) -> Decision:
+    """The user's exact text for a single call or a message of four words; else the model's split, where it overlaps (SAT-5)."""
+    asks = tuple(_exact(decision.asks, call.query, ctx))
+    return decision if asks == decision.asks else decision.with_asks(asks)
+
+
+def set_aside(decision: Decision, kept: Sequence[AgentCall], guard: str, reason: str, ctx: RunContext) -> Decision:
+    """The decision with only these calls to run; the others are recorded, never run and never told to the user (decisions 7)."""
+    ids = {ask.call_id for ask in kept}
+    dropped = tuple(ask for ask in decision.asks if ask.call_id not in ids)
+    for ask in dropped:
+        ctx.emit(Guarded(guard=guard, action="dropped", agent=ask.agent, call_id=ask.call_id, reason=reason))
+        ctx.emit(CallDropped(agent=ask.agent, call_id=ask.call_id, reason="guard", guard=guard))
+    ctx.turn.emitted += dropped
+    ctx.turn.refused += dropped
+    return decision.with_asks(tuple(kept), refused=(*decision.refused, *dropped))
+
+
+def _rerouted(
+    decision: Decision, agent: str, guard: str, reason: str, call: AgentCall, lead: LLMAgent, ctx: RunContext
+) -> Decision:
+    """The decision as one call to `agent` with the user's exact text; what was announced for another one is taken back."""
+    call_id = decision.asks[0].call_id if decision.asks else f"{call.call_id}-{guard}"
+    counted = decision.asks[0].intent_count if decision.asks else 1
+    ask = AgentCall(call_id=call_id, agent=agent, query=call.query, intent_count=counted)
+    ctx.emit(Guarded(guard=guard, action="rerouted", agent=agent, call_id=call_id, reason=reason))
+    said, line = transcript(ctx.turn.log.events), lead.card.preamble or PREAMBLE
+    if said.lead and said.lead != line:
+        first = next(event.seq for event in ctx.turn.log.events if event.kind == "text")
+        ctx.emit(TextReplaced(channel="lead", from_seq=first, text=line))
+    return decision.calling((ask,))
+
+
+def _with_own_ids(decision: Decision, ctx: RunContext) -> Decision:
+    ids = [ask.call_id for ask in decision.asks]
+    if decision.own:
+        ids += [own["id"] or "" for own in decision.own]
+    taken = {ask.call_id for ask in ctx.turn.emitted}
+    if len({*ids, "", *taken}) == 1 + len(ids) + len(taken):
+        return decision
+    fresh = [_fresh(call_id, taken) for call_id in ids]
+    asks = tuple(
+        ask if ask.call_id == new else ask.model_copy(update={"call_id": new})
+        for ask, new in zip(decision.asks, fresh, strict=False)
+    )
+    own = tuple(
+        ToolCall(name=own["name"], args=own["args"], id=new) for own, new in zip(decision.own, fresh[len(asks) :], strict=True)
+    )
+    return decision.calling(asks, own)
+
+
+def _fresh(call_id: str, taken: set[str]) -> str:
+    """The id itself, or one made from it that is not taken; the same on every run."""
+    new, number = call_id or "call-1", 1
+    while new in taken:
+        number += 1
+        new = f"{call_id or 'call'}-{number}"
+    taken.add(new)
+    return new
+
+
+def _exact(asks: Sequence[AgentCall], text: str, ctx: RunContext) -> Iterator[AgentCall]:
+    if len(asks) == 1:
+        yield _reworded(asks[0], text, "verbatim", "a single call carries the user's exact text", ctx)
+        return
+    short = len(words(typed(text))) <= SHORT
+    meant = content_words(typed(text))
+    for ask in asks:
+        if short:
+            yield _reworded(ask, text, "verbatim", f"a message of at most {SHORT} words is never split", ctx)
+        elif not _overlaps(ask.query, text, meant):
+            yield _reworded(ask, text, "verbatim", "its query shares no content word with the message", ctx)
+        else:
+            yield ask
+
+
+def _reworded(ask: AgentCall, text: str, guard: str, reason: str, ctx: RunContext) -> AgentCall:
+    if ask.query == text:
+        return ask
+    ctx.emit(Guarded(guard=guard, action="reworded", agent=ask.agent, call_id=ask.call_id, reason=reason))
+    return ask.model_copy(update={"query": text})
+
+
+def _overlaps(query: str, text: str, meant: frozenset[str]) -> bool:
+    """Whether a query speaks of what the text speaks of; one without content words must be the user's own words."""
+    if query == text:
+        return True
+    said = content_words(query)
+    return not meant.isdisjoint(said) if said else set(words(query)) <= set(words(text))

@@ -1,0 +1,92 @@
+"""A model that saw more intents than it called sub-agents for is asked once more, for what is missing (SAT-2, PC1-S9.5-3)."""
+
+from collections.abc import Sequence
+
+from langchain_core.messages import SystemMessage
+
+from kit.core.event import GuardAction, Guarded
+from kit.core.outcome import AgentCall, Answer, Failure, Outcome
+from kit.core.picture import typed
+from kit.core.words import content_words, words
+from kit.runtime.agents.llm_agent import Decision, LLMAgent, Thread
+from kit.runtime.context import RunContext
+from kit.runtime.dispatch import guarded
+
+
+def missing(asks: Sequence[AgentCall], cap: int) -> int:
+    """How many calls a decision lacks: min(reported intents, cap) less the calls made (decisions 4)."""
+    reported = 0
+    for ask in asks:
+        if ask.intent_count is not None and ask.intent_count > reported:
+            reported = ask.intent_count
+    return min(reported, cap) - len(asks)
+
+
+async def complete(decision: Decision, thread: Thread, call: AgentCall, lead: LLMAgent, ctx: RunContext) -> Decision:
+    """Asks once more for the calls that are missing and adds what is new; what is still missing then is recorded.
+
+    A retry that fails or says nothing leaves the decision as it was: the calls in hand are made.
+    """
+    cap, said = ctx.turn.cap, typed(call.query)
+    lacking = missing(decision.asks, cap)
+    note = _demand(decision.asks, lacking, said)
+    _say(ctx, lead, "asked_again", note)
+    again = await _once_more(note, thread, call, lead, ctx)
+    asks = merged(decision.asks, again, said, ctx.callees)
+    added = asks[len(decision.asks) :]
+    if added:
+        _say(ctx, lead, "merged", "the retry added " + ", ".join(ask.agent for ask in added))
+    still = missing(asks, cap)
+    if still > 0:
+        _say(ctx, lead, "short", f"{still} of {len(asks) + still} intents without a call after the retry")
+    return decision.calling(asks) if added else decision
+
+
+def merged(first: tuple[AgentCall, ...], again: Sequence[AgentCall], text: str, callees: frozenset[str]) -> tuple[AgentCall, ...]:
+    """The first calls, then those of the retry that are new, as many as intents were reported; agents that do not exist stay out.
+
+    A second call to the same sub-agent is new only when it brings up something of the user's text that the first did not.
+    """
+    kept = list(first)
+    reported = max((ask.intent_count or 0 for ask in (*first, *again)), default=0)
+    meant = content_words(text)
+    for ask in again:
+        same = [other.query for other in kept if other.agent == ask.agent]
+        heard = frozenset[str]().union(*(content_words(query) for query in same))
+        new = not same or not (content_words(ask.query) & meant) <= heard
+        if new and ask.agent in callees and len(kept) < reported:
+            kept.append(ask)
+    return tuple(kept)
+
+
+async def _once_more(note: str, thread: Thread, call: AgentCall, lead: LLMAgent, ctx: RunContext) -> tuple[AgentCall, ...]:
+    """The calls of the retry; none when it fails, which must not cost the user the calls in hand."""
+    found: list[AgentCall] = []
+
+    async def ask(call: AgentCall, ctx: RunContext) -> Outcome:
+        stronger: Thread = [SystemMessage(f"{thread[0].text}\n\n{note}"), *thread[1:]]
+        found.extend((await lead.decide_again(stronger, call, ctx)).asks)
+        return Answer(call_id=call.call_id, agent=call.agent, text=note)
+
+    outcome = await guarded(ask, call, ctx, lead.time_budget)
+    if isinstance(outcome, Failure):
+        _say(ctx, lead, "short", f"the retry failed: {outcome.reason}")
+    return tuple(found)
+
+
+def _demand(asks: Sequence[AgentCall], lacking: int, text: str) -> str:
+    """What the model is told: what it called, what the message still holds, and to call only for that."""
+    made = "; ".join(f'ask_{ask.agent} with "{ask.query}"' for ask in asks)
+    covered = frozenset[str]().union(*(content_words(ask.query) for ask in asks))
+    left = [word for word in words(text) if content_words(word) - covered]
+    about = f" These words of the message are in none of them: {' '.join(left)}." if left else ""
+    return (
+        f"<missing_calls>You counted {len(asks) + lacking} intents in the latest message and called for {len(asks)}: "
+        f"{made}.{about} "
+        f"Call the tools for the missing {lacking} now, all in one reply, each with its own part of the message word for word. "
+        "Do not repeat a call already made.</missing_calls>"
+    )
+
+
+def _say(ctx: RunContext, lead: LLMAgent, action: GuardAction, reason: str) -> None:
+    ctx.emit(Guarded(guard="failsafe", action=action, agent=lead.card.id, reason=reason))

@@ -1,0 +1,169 @@
+"""Records how calls of models and tools ended and plays it back; keyed by what was asked and where, never by arrival order."""
+
+import asyncio
+import shlex
+from collections import Counter
+from collections.abc import Collection, Iterable
+from copy import copy
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from kit.core.errors import CassetteError, KitError
+from kit.runtime.recording.mismatch import misfit
+from kit.runtime.recording.recorded_call import STOPPED, Header, Key, Request, Take, digest, key_of, read, scrubbed, written
+from kit.tools.tool import ToolResult
+
+Mode = Literal["replay", "record", "refresh"]
+
+
+@dataclass
+class _Reel:
+    """The file in memory, shared by all its tracks."""
+
+    header: Header
+    takes: dict[Key, Take]
+    used: set[Key] = field(default_factory=set[Key])
+    """Asked, or recorded, by this run."""
+    begun: set[str] = field(default_factory=set[str])
+    """Tracks that this run plays."""
+    misfits: list[CassetteError] = field(default_factory=list[CassetteError])
+
+
+class Cassette:
+    """One file, one run; a grid gives each of its cells a track of the same file.
+
+    `replay` answers from the file and calls nothing, `record` calls everything, `refresh` calls what the file does not hold and
+    keeps the rest. What a track recorded before and is not asked any more goes when the file is written; tracks that were not
+    played stay. Keys are scrubbed: those that `begin` is told of, and what looks like one.
+    """
+
+    def __init__(
+        self,
+        path: Path | str,
+        mode: Mode,
+        *,
+        pace: float = 1.0,
+        again: str = "record it again, or refresh it",
+    ):
+        """`pace`: how slowly a replay speaks, 1 is as it was recorded; a refresh waits for nothing it knows.
+        `again`: what to run when the recording does not fit.
+
+        Raises CassetteError, with file and line, for a file that is missing or broken; to record over one, neither matters.
+        """
+        self.path, self.mode, self.pace = Path(path), mode, 0.0 if mode == "refresh" else pace
+        self._secrets, self._again, self._track = tuple[str, ...](), again, ""
+        self._asked: Counter[tuple[str, str]] = Counter()
+        fresh = mode == "refresh" and not self.path.exists()
+        header, takes = (Header(), {}) if fresh else _old(self.path) if mode == "record" else read(self.path)
+        self._reel = _Reel(header, takes)
+
+    def begin(self, today: str, model: str | None, secrets: Iterable[str | None] = ()) -> Header:
+        """Notes the date and model of this run, and which keys must not be written; returns what it is to be told.
+
+        That is the same when it records, and what stands in the file when it replays or refreshes.
+        """
+        self._secrets = tuple(secret for secret in secrets if secret)
+        if self.mode == "record" or not self._reel.takes:
+            self._reel.header = Header(today=today, model=model)
+        return self._reel.header
+
+    def track(self, name: str) -> "Cassette":
+        """The same file for one of several runs in it."""
+        mine = copy(self)
+        mine._track, mine._asked = name, Counter()
+        self._reel.begun.add(name)
+        return mine
+
+    def holds(self, name: str) -> bool:
+        """Whether anything of a track is there."""
+        return any(track == name for track, *_ in self._reel.takes)
+
+    def find(self, place: str, request: Request) -> Take | None:
+        """The take for a request; None when it has to be called.
+
+        Raises CassetteError when replaying and the recording does not hold it: what changed, as a diff.
+        """
+        request = self._clean(request)
+        name = digest(request)
+        self._reel.begun.add(self._track)
+        self._asked[place, name] += 1
+        if self.mode == "record":
+            return None
+        for again in range(self._asked[place, name], 0, -1):  # one that was recorded once answers as often as it is asked
+            if take := self._reel.takes.get((self._track, place, name, again)):
+                self._reel.used.add(key_of(take))
+                return take
+        if self.mode == "refresh":
+            return None
+        told = [take for key, take in self._reel.takes.items() if key[:2] == (self._track, place)]
+        unasked = [take for take in told if key_of(take) not in self._reel.used]
+        error = CassetteError(misfit(str(self.path), self._track, place, request, unasked or told, self._again))
+        self._reel.misfits.append(error)
+        raise error
+
+    def keep(self, place: str, request: Request, **outcome: Any) -> None:
+        """Remembers how a call ended: fields of a Take."""
+        request = self._clean(request)
+        again = max(1, self._asked[place, digest(request)])
+        fields = {
+            name: value.model_dump(mode="json") if isinstance(value, ToolResult) else value for name, value in outcome.items()
+        }
+        fields["told"] = [(at, body.model_dump(mode="json")) for at, body in outcome.get("told", ())]
+        found = scrubbed(fields, self._secrets)
+        take = Take.model_validate({**found, "track": self._track, "place": place, "request": request, "again": again})
+        self._reel.takes[key_of(take)] = take
+        self._reel.used.add(key_of(take))
+
+    def keep_fault(self, place: str, request: Request, error: BaseException, **outcome: Any) -> None:
+        """Remembers a call that failed or was given up, so that the turn can fail in the same way again.
+
+        A KitError is not kept: it speaks of this installation, and the next one has its own.
+        """
+        if not isinstance(error, KitError):
+            task = asyncio.current_task()
+            stopped = isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling() > 0
+            broken = {"kind": STOPPED if stopped else type(error).__name__, "text": str(error)}
+            self.keep(place, request, broken=broken, **outcome)
+
+    def save(self, tracks: Collection[str] | None = None) -> None:
+        """Writes the file, whole or not at all. `tracks`: those there still are; None keeps every one."""
+        reel = self._reel
+        unplayed = {key[0] for key in reel.takes if tracks is None or key[0] in tracks} - reel.begun
+        kept = {key: take for key, take in reel.takes.items() if key in reel.used or key[0] in unplayed}
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        draft = self.path.with_name(self.path.name + ".part")
+        with draft.open("w", encoding="utf-8", newline="\n") as file:
+            file.writelines(written(reel.header, kept))
+        draft.replace(self.path)
+
+    def close(self, tracks: Collection[str] | None = None) -> None:
+        """Ends the run: writes what was recorded, or raises the CassetteError of the first request that did not fit."""
+        if self.mode != "replay":
+            self.save(tracks)
+        elif self._reel.misfits:
+            raise self._reel.misfits[0]
+
+    def _clean(self, request: Request) -> Request:
+        return tuple((label, scrubbed(text, self._secrets)) for label, text in request)
+
+
+def cassette_at(file: Path | None, mode: Mode | None, *words: str) -> Cassette | None:
+    """The recording that a command was given, None where it was given none; `words` are the command, as it is to be run again.
+
+    Raises CassetteError for a mode without a file, and for a file that is missing or broken.
+    """
+    if file is None and mode is not None:
+        raise CassetteError(f"--{mode} needs a file to write to: name one with --cassette FILE")
+    if file is None:
+        return None
+    again = shlex.join(("python", "-m", "kit", *words, "--cassette", str(file), "--refresh"))
+    return Cassette(file, mode or "replay", again=f"refresh it with: {again}")
+
+
+def _old(path: Path) -> tuple[Header, dict[Key, Take]]:
+    """What is recorded over; a file that cannot be read is nothing."""
+    try:
+        return read(path)
+    except CassetteError:
+        return Header(), {}

@@ -1,0 +1,69 @@
+"""Plays one take: the reply, the result or the failure, in the time it took then."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import cast
+
+from langchain_core.messages import AIMessage, messages_from_dict
+
+from kit.core.event import Body
+from kit.runtime.budget import OverBudget
+from kit.runtime.recording.recorded_call import STOPPED, Broken, Take
+from kit.runtime.speech.narration import Narrating, heard
+from kit.tools.tool import ToolResult
+
+_MEANT: Mapping[str, type[BaseException]] = {
+    "TimeoutError": TimeoutError,
+    "CancelledError": asyncio.CancelledError,
+    "OverBudget": OverBudget,
+}
+"""Exceptions that a turn tells apart from others; of the rest it only tells the name."""
+
+
+async def replay(take: Take, hear: Callable[[str], None] | None, pace: float = 1.0) -> AIMessage:
+    """A model's reply as it was recorded, in its time, or the failure.
+
+    A call that was given up waits to be given up again, by the same deadline.
+    """
+    first = take.first or 0.0
+    await asyncio.sleep(first * pace)
+    rest = max(0.0, take.seconds - first) * pace
+    if hear is not None:
+        hear = heard(hear)
+        for place, piece in enumerate(take.pieces):
+            if place:
+                await asyncio.sleep(rest / len(take.pieces))
+            hear(piece)
+        rest /= max(1, len(take.pieces))
+    if take.broken is None or take.broken.kind != STOPPED:
+        await asyncio.sleep(rest)
+    if take.broken is not None:
+        await _fail(take.broken)
+    message = cast("AIMessage", messages_from_dict([take.message or {}])[0])
+    if isinstance(hear, Narrating):
+        hear.end()
+        if message.tool_calls:
+            hear("")
+    return message
+
+
+async def replay_tool(take: Take, emit: Callable[[Body], None], pace: float = 1.0) -> ToolResult:
+    """A tool's result as it was recorded, in its time, with what the tool said meanwhile; or the failure."""
+    now = 0.0
+    for at, body in take.told:
+        await asyncio.sleep((at - now) * pace)
+        now = at
+        emit(body)
+    if take.broken is None or take.broken.kind != STOPPED:
+        await asyncio.sleep(max(0.0, take.seconds - now) * pace)
+    if take.broken is not None:
+        await _fail(take.broken)
+    return take.result or ToolResult(text="")
+
+
+async def _fail(how: Broken) -> None:
+    """Fails as a recorded call did."""
+    if how.kind == STOPPED:
+        await asyncio.get_running_loop().create_future()
+    known = _MEANT.get(how.kind) or type(how.kind, (Exception,), {})
+    raise known(how.text)

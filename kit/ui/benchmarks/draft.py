@@ -1,0 +1,131 @@
+"""A grid that somebody puts together on the page, or one of data/grids: its file, its folder, and what it will ask for."""
+
+import hashlib
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from kit.bench.grid.forecast import Forecast, forecast, pace
+from kit.bench.grid.grid_file import Plan, read_plan
+from kit.core.value import Value
+from kit.settings import HOME
+
+SHIPPED = HOME / "data" / "grids"
+EXAMPLE = HOME / "data" / "results" / "reference" / "patterns_example"
+"""The run whose turns tell what a turn takes."""
+MOST = 3_000
+"""Cells that the page starts; more is for the command line."""
+UNPRICED = 200
+"""The same where a model costs money and nobody knows how much."""
+CASE_SETS = {
+    "mixed": "two to five requests in one message",
+    "single": "one request each, of every vertical",
+    "switches": "dialogues that switch from one vertical to another",
+    "fastpath": "small talk, alone and beside a request",
+    "partial": "several requests, of which a part fails",
+    "injection": "attempts to talk an agent out of its rules",
+    "references": "questions that lean on what another agent said",
+    "long": "long dialogues",
+}
+"""Stem in data/cases -> what is in it."""
+
+
+class Draft(Value):
+    """What somebody chose."""
+
+    models: tuple[str, ...]
+    patterns: tuple[str, ...]
+    cases: str
+    """A key of CASE_SETS."""
+    take: int
+    """How many cases of it, spread over the file."""
+    dollars: float | None = None
+    deck: str = ""
+    """Folder of the deck; empty is that of every shipped grid."""
+
+    @property
+    def name(self) -> str:
+        """The same choice has the same name, so that it goes on where it was."""
+        chosen = self.model_dump_json(exclude={"dollars"})
+        return f"{self.cases}-{self.take}-{hashlib.sha256(chosen.encode()).hexdigest()[:6]}"
+
+    def text(self) -> str:
+        """The grid as a file says it."""
+        grid: dict[str, Any] = {
+            "name": self.name,
+            "models": list(self.models),
+            "patterns": list(self.patterns),
+            "settings": {"wide": {"cap": 8}},
+            "cases": [
+                {"file": f"data/cases/{self.cases}.jsonl", "take": self.take, "every": max(1, held(self.cases) // self.take)}
+            ],
+            "baseline": self._baseline(),
+            "verdicts": ["exact", *(["mixed_exact"] if self.cases == "mixed" else []), "seconds", "input_tokens"],
+        }
+        if self.deck:
+            grid["deck"] = self.deck
+        if self.dollars is not None:
+            grid["limits"] = {"dollars": self.dollars}
+        return yaml.safe_dump(grid, sort_keys=False)
+
+    def _baseline(self) -> dict[str, str]:
+        if len(self.patterns) > 1:
+            return {"pattern": "mediated" if "mediated" in self.patterns else self.patterns[0]}
+        return {"model": self.models[0]} if len(self.models) > 1 else {}
+
+
+class Order(Value):
+    """A grid that can be started."""
+
+    name: str
+    text: str
+    """Its file, as it will be beside its results."""
+    asks: Forecast
+    kinds: tuple[str, ...]
+    limit: float | None
+    """Dollars at which no further cell is begun."""
+
+    @property
+    def paid(self) -> bool:
+        """Whether its models may cost money."""
+        return "measured" in self.kinds
+
+    @property
+    def too_large(self) -> bool:
+        return self.asks.cells > (UNPRICED if self.paid and self.asks.dollars is None else MOST)
+
+    def file(self, folder: Path) -> Path:
+        """Writes the grid's file into its folder. Raises OSError where that cannot be."""
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / "grid.yaml"
+        path.write_text(self.text, encoding="utf-8")
+        return path
+
+
+def held(cases: str) -> int:
+    """How many cases a set has."""
+    text = (HOME / "data" / "cases" / f"{cases}.jsonl").read_text(encoding="utf-8")
+    return sum(1 for line in text.splitlines() if line.strip())
+
+
+def order(text: str) -> Order:
+    """Reads a grid. Raises DataError, one sentence, for one that cannot be played."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "grid.yaml"
+        path.write_text(text, encoding="utf-8")
+        plan: Plan = read_plan(path)
+    kinds = tuple(sorted(set(plan.kinds.values())))
+    return Order(name=plan.grid.name, text=text, asks=forecast(plan, pace(EXAMPLE)), kinds=kinds, limit=plan.grid.limits.dollars)
+
+
+def shipped() -> dict[str, Path]:
+    """Stem -> file of data/grids."""
+    return {path.stem: path for path in sorted(SHIPPED.glob("*.yaml"))}
+
+
+def about(path: Path) -> str:
+    """What the comment on top of a grid's file says, in one line."""
+    top = [line.lstrip("# ") for line in path.read_text(encoding="utf-8").splitlines() if line.startswith("#")]
+    return " ".join(top)

@@ -1,0 +1,75 @@
+"""A grid played in a process of its own, for the app: `python -m kit.ui.benchmarks.grid_process FILE FOLDER`.
+
+Says a line of JSON for each step on stdout: `{"done": 40, "total": 90}`, the last one with `"complete": true, "dollars": 0.0`
+beside them; or `{"error": "one sentence"}`. It stops before the next cell when its stdin ends: whoever sent it wants it to,
+or is gone.
+"""
+
+import json
+import os
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+from kit.bench.grid.grid_file import read_plan
+from kit.bench.grid.recordings import taped
+from kit.bench.grid.report import report
+from kit.bench.grid.run import run_grid
+from kit.core.errors import KitError
+from kit.experiment_kits import Lab
+from kit.settings import Settings
+
+OFTEN = 0.2
+"""Seconds between two steps that are told."""
+
+
+def main(file: str, folder: str) -> int:
+    """Plays the grid in this process; 0 also when it was stopped."""
+    wanted = threading.Event()
+    wanted.set()
+    threading.Thread(target=_listen, args=(wanted,), daemon=True).start()
+    try:
+        plan = read_plan(Path(file))
+        plan, tape = taped(plan, None, None, Path(folder), Path(file))
+        lab = Lab.of(Settings.read(), virtual=plan.virtual, cassette=tape)
+        run = run_grid(plan, Path(folder), lab, 1, _Steps(), wanted.is_set)
+        report(plan, run)
+        _say(done=run.before + run.done, total=run.total, complete=run.complete, dollars=run.dollars)
+    except KitError as error:
+        _say(error=" ".join(str(error).split()))
+        return 2
+    return 0
+
+
+class _Steps:
+    """Tells how far it is, not too often."""
+
+    def __init__(self) -> None:
+        self._said = 0.0
+
+    def __call__(self, done: int, total: int) -> None:
+        now = time.monotonic()
+        if now - self._said >= OFTEN or done == total:
+            self._said = now
+            _say(done=done, total=total)
+
+
+def _listen(wanted: threading.Event) -> None:
+    while os.read(0, 4096):  # not sys.stdin, whose lock the interpreter wants when it ends
+        pass
+    wanted.clear()
+
+
+def _say(**step: Any) -> None:
+    try:
+        print(json.dumps(step), flush=True)
+    except BrokenPipeError:
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115  nobody listens any more; finished cells are kept all the same
+
+
+if __name__ == "__main__":
+    if hasattr(os, "nice"):
+        os.nice(10)  # the chat beside it goes first
+    sys.exit(main(*sys.argv[1:3]))

@@ -1,0 +1,137 @@
+"""Grids that the app plays: one at a time, each in a process of its own, so that no session waits for it."""
+
+import contextlib
+import json
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any, Literal
+
+from kit.core.errors import DataError
+from kit.settings import HOME
+
+ERRAND = (sys.executable, "-m", "kit.ui.benchmarks.grid_process")
+"""What plays a grid; it is given a file and a folder."""
+GRACE = 5.0
+"""Seconds a grid that is told to stop gets to finish its cell and to write its results."""
+State = Literal["running", "stopping", "complete", "stopped", "failed"]
+
+
+@dataclass
+class Job:
+    """One run of a grid, as far as it has been heard of. Any thread may read it."""
+
+    name: str
+    file: Path
+    folder: Path
+    process: "subprocess.Popen[str]" = field(repr=False)
+    state: State = "running"
+    done: int = 0
+    total: int = 0
+    """0 until the grid has been read."""
+    before: int = 0
+    """Cells that were there already."""
+    dollars: float | None = None
+    said: str = ""
+    """What went wrong, or why it stopped by itself, in a sentence."""
+    began: float = field(default_factory=time.monotonic)
+
+    @property
+    def over(self) -> bool:
+        return self.state not in ("running", "stopping")
+
+    @property
+    def left(self) -> float | None:
+        """Seconds that the rest will take at the pace so far; None before there is a pace."""
+        played = self.done - self.before
+        return (self.total - self.done) * (time.monotonic() - self.began) / played if played else None
+
+
+class Grids:
+    """Starts, follows and stops them; `close` stops what still runs. Finished cells are kept whatever happens."""
+
+    def __init__(self, command: Sequence[str] = ERRAND) -> None:
+        self._command = command
+        self._lock = threading.Lock()
+        self.job: Job | None = None
+        """The newest."""
+
+    def start(self, file: Path, folder: Path) -> Job:
+        """Plays what is missing of a grid's file into a folder. Raises DataError while another one runs."""
+        with self._lock:
+            if self.job is not None and not self.job.over:
+                raise DataError(f"one grid is played at a time: wait for {self.job.name}, or stop it")
+            process = subprocess.Popen(
+                [*self._command, str(file), str(folder)],
+                cwd=HOME,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                encoding="utf-8",
+            )
+            self.job = Job(folder.name, file, folder, process)
+            threading.Thread(target=_follow, args=(self.job,), name=f"grid {folder.name}", daemon=True).start()
+            return self.job
+
+    def stop(self) -> None:
+        """Has the running grid begin no further cell; its results are written from the finished ones."""
+        with self._lock:
+            if self.job is not None and self.job.state == "running":
+                self.job.state = "stopping"
+                _hang_up(self.job.process)
+
+    def close(self) -> None:
+        """Stops what runs, and waits until it has."""
+        self.stop()
+        if self.job is not None:
+            try:
+                self.job.process.wait(GRACE)
+            except subprocess.TimeoutExpired:
+                self.job.process.kill()
+
+
+def _hang_up(process: "subprocess.Popen[str]") -> None:
+    assert process.stdin is not None
+    with contextlib.suppress(OSError):
+        process.stdin.close()
+
+
+def _follow(job: Job) -> None:
+    """Takes in what the process says until it ends."""
+    assert job.process.stdout is not None
+    last: dict[str, Any] = {}
+    with job.process.stdout as lines:
+        noise = _steps(job, lines, last)
+    code = job.process.wait()
+    _hang_up(job.process)
+    if "complete" in last:
+        job.dollars = last["dollars"]
+        job.said = "" if last["complete"] or job.state == "stopping" else "It reached its limit of dollars."
+        job.state = "complete" if last["complete"] else "stopped"
+    else:
+        job.said = (
+            last.get("error") or f"the process of the grid ended ({code}): {noise}; start it again, finished cells are kept"
+        )
+        job.state = "failed"
+
+
+def _steps(job: Job, lines: IO[str], last: dict[str, Any]) -> str:
+    """Notes every step; returns the last line that is none."""
+    noise = "it said nothing"
+    for line in lines:
+        try:
+            step: dict[str, Any] = json.loads(line)
+            last |= step
+        except (ValueError, TypeError):
+            noise = line.strip() or noise
+            continue
+        if "total" in step:
+            if not job.total:
+                job.before, job.began = step["done"], time.monotonic()
+            job.done, job.total = step["done"], step["total"]
+    return noise

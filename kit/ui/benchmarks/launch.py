@@ -1,0 +1,169 @@
+"""Starts a grid from the page, and shows how far the running one is."""
+
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from kit.bench.grid.archive import Archived
+from kit.core.errors import DataError
+from kit.patterns import PATTERNS
+from kit.settings import HOME
+from kit.ui.benchmarks.draft import CASE_SETS, MOST, Draft, Order, about, held, order, shipped
+from kit.ui.benchmarks.grid_runner import Grids, Job
+from kit.ui.chat.scenario import wanting
+from kit.ui.shared.frame import told
+
+if TYPE_CHECKING:
+    from kit.ui.shared.host import Host
+
+WAYS = ("A grid file", "My own choice")
+CASES = 24
+"""Cases of a grid of one's own, unless another number is asked for."""
+
+
+def progress(grids: Grids, see: Callable[[str], None]) -> None:
+    """The bar of the running grid with its Stop, or how the last one ended; `see` opens the results of a folder."""
+    job = grids.job
+    if job is None or st.session_state.get("bench-seen") == id(job):
+        return
+    if job.over:
+        _ended(grids, job, see)
+    else:
+        _running(grids)
+
+
+@st.fragment(run_every=0.5)
+def _running(grids: Grids) -> None:
+    job = grids.job
+    if job is None or job.over:
+        st.rerun()
+    with st.container(border=True, key="bench-job"), st.container(horizontal=True, vertical_alignment="center"):
+        st.progress(job.done / job.total if job.total else 0.0, f"**{job.name}**: {_far(job)}")
+        stopping = job.state == "stopping"
+        label = "Stopping" if stopping else "Stop"
+        st.button(label, icon=":material/stop_circle:", key="bench-stop", disabled=stopping, on_click=grids.stop)
+
+
+def _far(job: Job) -> str:
+    if not job.total:
+        return "reading the grid"
+    left = f", about {max(1, round(job.left)):,} s left" if job.left is not None and job.state == "running" else ""
+    return f"{job.done:,} of {job.total:,} cells{left}"
+
+
+def _ended(grids: Grids, job: Job, see: Callable[[str], None]) -> None:
+    def seen() -> None:
+        st.session_state["bench-seen"] = id(job)
+        see(job.folder.name)
+
+    spent = f", ${job.dollars:,.4f} spent" if job.dollars else ""
+    cells = f"{job.done:,} of {job.total:,} cells are played{spent}"
+    with st.container(border=True, key="bench-job"):
+        if job.state == "complete":
+            st.success(f"**{job.name}** is done: {cells}.".replace("$", r"\$"), icon=":material/check_circle:")
+        elif job.state == "stopped":
+            said = f"**{job.name}** was stopped: {cells} and kept. {job.said or 'It goes on from there.'}"
+            st.warning(said.replace("$", r"\$"), icon=":material/stop_circle:")
+        else:
+            st.error(job.said.replace("$", r"\$"), icon=":material/error:")
+        with st.container(horizontal=True):
+            if job.state != "failed":
+                st.button("See its results", icon=":material/insights:", key="bench-see", on_click=seen)
+            if job.state != "complete":
+                st.button("Go on", icon=":material/play_arrow:", key="bench-again", on_click=_again, args=(grids, job))
+
+
+def _again(grids: Grids, job: Job) -> None:
+    with suppress(DataError):  # somebody was quicker: theirs is shown
+        grids.start(job.file, job.folder)
+
+
+def form(host: "Host", runs: dict[str, Archived]) -> None:
+    """Chooses a grid, says what it will ask for, and starts it."""
+    st.markdown(
+        "Every cell is a real turn over the real cards; it runs in a process of its own, so nobody's chat waits for it. "
+        "It goes on when you leave this page, and a stopped one is resumed by starting it again."
+    )
+    st.session_state.setdefault("bench-way", WAYS[0])
+    way = st.segmented_control("What to play", WAYS, key="bench-way", required=True)
+    trouble = st.empty()
+    with told(trouble):
+        text = _file() if way == WAYS[0] else _own(host)
+        if text is None:
+            st.info("Choose at least one model and one pattern.", icon=":material/tune:")
+            return
+        chosen = _order(text)
+        _asks(chosen, runs)
+        busy = host.grids.job is not None and not host.grids.job.over
+        if busy:
+            st.caption("One grid is played at a time. This one can start when the running one has ended.")
+        label = f"Play {chosen.asks.cells:,} cells"
+        if st.button(label, icon=":material/play_arrow:", key="bench-start", disabled=busy or chosen.too_large):
+            folder = host.kit.settings.grids / chosen.name
+            host.grids.start(chosen.file(folder), folder)
+            st.rerun()
+
+
+@st.cache_data(show_spinner=False, max_entries=32)
+def _order(text: str) -> Order:
+    return order(text)
+
+
+def _file() -> str:
+    files = shipped()
+    names = list(files)
+    first = names.index("patterns_example") if "patterns_example" in names else 0
+    name = st.selectbox("Grid", names, index=first, key="bench-file", width=340)
+    st.caption(about(files[name]).replace("`", "").replace("$", r"\$"))
+    return files[name].read_text(encoding="utf-8")
+
+
+def _own(host: "Host") -> str | None:
+    settings = host.kit.settings
+    lacking = {key: wanting(spec, settings) for key, spec in host.kit.deck.models.items()}
+    usable = sorted((key for key, want in lacking.items() if not want), key=lambda key: not key.startswith("simulated"))
+    models = st.multiselect("Models", usable, default=usable[:1], key="bench-models")
+    for variable in sorted(set(lacking.values()) - {""}):
+        st.caption(f"With `{variable}` set: {', '.join(key for key, want in lacking.items() if want == variable)}")
+    patterns = st.multiselect("Patterns", list(PATTERNS), default=["mediated", "supervisor"], key="bench-patterns")
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        cases = st.selectbox(
+            "Cases", list(CASE_SETS), key="bench-cases", format_func=lambda key: f"{key}: {CASE_SETS[key]}", width=420
+        )
+        whole = held(cases)
+        take = st.number_input("How many of them", 1, whole, min(CASES, whole), key=f"bench-take-{cases}", width=160)
+    dollars = None
+    if any(host.kit.deck.models[key].provider == "openai" for key in models):
+        dollars = st.number_input("Dollars, at most", 0.0, 1000.0, 1.0, 0.5, key="bench-dollars", width=160)
+    if not models or not patterns:
+        return None
+    deck = "" if settings.deck == HOME / "cards" / "consumer" else str(settings.deck)
+    return Draft(models=tuple(models), patterns=tuple(patterns), cases=cases, take=int(take), dollars=dollars, deck=deck).text()
+
+
+def _asks(chosen: Order, runs: dict[str, Archived]) -> None:
+    """The limits: cells, time, dollars."""
+    asks = chosen.asks
+    time = f"about {_duration(asks.seconds)}" if asks.seconds is not None else "time not known before the first cells"
+    if not chosen.paid:
+        money = f"$0: its models are {' and '.join(chosen.kinds)}, and no figure of theirs speaks for a language model"
+    elif asks.dollars is None:
+        money = "dollars not known: models.yaml has no price, so no limit can hold"
+    else:
+        money = f"about ${asks.dollars:,.2f}"
+        money += f", and no cell is begun past ${chosen.limit:,.2f}" if chosen.limit is not None else ", without a limit"
+    there = runs.get(chosen.name)
+    kept = f" {there.played:,} of them may be there already: only what is missing is played." if there else ""
+    st.markdown(f"**{asks.cells:,} cells**, {asks.turns:,} turns; {time}; {money}.{kept}".replace("$", r"\$"))
+    if chosen.too_large:
+        st.warning(
+            f"That is more than the page starts ({MOST:,} cells, fewer where the price is not known). Take fewer cases, or play "
+            "it in a terminal: `python -m kit grid FILE.yaml`.",
+            icon=":material/straighten:",
+        )
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"

@@ -1,0 +1,211 @@
+"""Benchmarks: the verdict of a grid, its table, figures and origin; and a small grid started from here."""
+
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import streamlit as st
+
+from kit.settings import HOME, Settings
+from kit.ui.shared.frame import STYLE, open_host, told
+
+if TYPE_CHECKING:
+    from kit.bench.grid.archive import Archived
+    from kit.bench.grid.comparison import Comparison, Summary
+    from kit.ui.benchmarks.grid_figures import Plate
+
+LOOK = Path(__file__).with_name("page.css")
+VIEWS = ("Results", "Start a grid")
+USUAL = ("exact", "seconds", "input_tokens")
+"""Measures of a run that does not name its own."""
+
+
+def page() -> None:
+    """Draws the page; the address names the run."""
+    st.html(STYLE)
+    st.html(LOOK)
+    top = st.empty()
+    with told(top):
+        host = open_host(Settings.read())
+        from kit.bench.grid.archive import archived  # brings the bench: no other page waits for it
+        from kit.ui.benchmarks.launch import form, progress
+
+        runs, broken = archived([host.kit.settings.grids, HOME / "data" / "results"])
+        st.markdown("## Benchmarks")
+        progress(host.grids, _see)
+        st.session_state.setdefault("bench-view", VIEWS[0])
+        view = st.segmented_control("View", VIEWS, key="bench-view", required=True, label_visibility="collapsed")
+        for sentence in broken:
+            st.warning(sentence, icon=":material/error:")
+        if view == VIEWS[1]:
+            form(host, runs)
+        elif runs:
+            _results(runs)
+        else:
+            st.markdown("Every grid that was played here is compared on this page. There is none yet.")
+            st.button("Start a grid", icon=":material/play_arrow:", on_click=_view, args=(VIEWS[1],))
+
+
+def _view(name: str) -> None:
+    st.session_state["bench-view"] = name
+
+
+def _see(run: str) -> None:
+    _view(VIEWS[0])
+    st.query_params["run"] = run
+
+
+def _pick(key: str, shown: str) -> None:
+    """Streamlit also calls this for a list that a click interrupted while it was drawn: then nothing was chosen."""
+    if st.session_state[key] != shown:
+        _see(st.session_state[key])
+
+
+def _results(runs: "dict[str, Archived]") -> None:
+    asked = st.query_params.get("run", "")
+    if asked and asked not in runs:
+        st.warning("There is no such run here. Choose one below.", icon=":material/search_off:")
+    chosen = asked if asked in runs else next(iter(runs))
+    key = f"bench-run-{chosen}"  # a new key for each choice: the list always shows what the address says
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        names = list(runs)
+        st.selectbox(
+            "Run",
+            names,
+            index=names.index(chosen),
+            format_func=lambda one: f"{one} ({runs[one]})",  # a choice is known by its words: no two may be alike
+            key=key,
+            on_change=_pick,
+            args=(key, chosen),
+            width=340,
+        )
+        choices = st.container(horizontal=True, vertical_alignment="bottom")
+    trouble = st.empty()
+    with told(trouble):
+        _one(runs[chosen], choices)
+
+
+class _Found(NamedTuple):
+    """What a run's rows come to, beside one baseline."""
+
+    rows: int
+    cases: int
+    axes: tuple[str, ...]
+    """Axes on which ways differ; a run of one way differs on none."""
+    ways: "list[Summary]"
+    verdicts: "list[Comparison]"
+
+
+def _one(run: "Archived", choices: Any) -> None:
+    bases = _bases(str(run.folder), _stamp(run), run.baseline)
+    if not bases:
+        st.info("Nothing of this run was played. Start it again: it goes on where it was.", icon=":material/hourglass_empty:")
+        return
+    measures = run.verdicts or USUAL
+    from kit.ui.benchmarks.verdict import words
+
+    with choices:
+        measure = st.selectbox("By", measures, format_func=words, key=f"bench-by-{run.folder.name}", width=260)
+        names = [", ".join(f"{axis}: {name}" for axis, name in base.items()) for base in bases]
+        base = bases[
+            st.selectbox(
+                "Beside", range(len(bases)), format_func=names.__getitem__, key=f"bench-base-{run.folder.name}", width=220
+            )
+        ]
+    found = _found(str(run.folder), _stamp(run), tuple(measures), base)
+    _verdict(run, found, measure, ", ".join(base.values()))
+    st.markdown("#### Figures")
+    dark = st.context.theme.type == "dark"
+    for plate in _plates(str(run.folder), _stamp(run), run.kinds, found.ways, found.axes):
+        st.html(plate.html(dark=dark))
+    st.markdown("#### Where these figures come from")
+    _origin(run)
+
+
+def _verdict(run: "Archived", found: _Found, measure: str, base: str) -> None:
+    from kit.ui.benchmarks.tables import verdicts_html
+    from kit.ui.benchmarks.verdict import headline, lines, words
+
+    kinds = " and ".join(run.kinds)
+    beside = [one for one in found.verdicts if one.scorer == measure]
+    ways = [way for way in found.ways if way.scorer == measure]
+    with st.container(border=True, key="verdict"):
+        st.markdown(headline(beside, base, kinds, found.axes, ways).replace("$", r"\$"))
+    if not run.complete:
+        said = f"Stopped early: {run.played:,} of {run.cells:,} cells. Only cases that both ways have met are compared."
+        st.warning(said, icon=":material/stop_circle:")
+    rows = lines(ways, beside, found.axes)
+    st.html(verdicts_html(rows, words(measure), kinds, base))
+    st.caption(f"{found.cases:,} cases, {found.rows:,} turns. Intervals are at 95 %.{_method(len(found.verdicts))}")
+    if found.verdicts:
+        with st.expander("Every verdict as a sentence", icon=":material/list:"):
+            told_all = "\n".join(f"- {kinds}: {one}" for one in found.verdicts)
+            st.markdown(told_all.replace("$", r"\$").replace("_", r"\_").replace("[", r"\["))
+
+
+def _method(comparisons: int) -> str:
+    if not comparisons:
+        return ""
+    return (
+        f" Differences are paired by case; a verdict is called after Holm's correction for all {comparisons} comparisons of this "
+        "choice. More cases: for a power of 80 %, if the difference stays as seen."
+    )
+
+
+def _origin(run: "Archived") -> None:
+    from kit.ui.benchmarks.tables import csv_of, origin_html
+
+    for number, made in enumerate(run.runs, 1):
+        st.html(origin_html(made, number, len(run.runs)))
+    results, name = run.folder / "results.jsonl", run.name
+    with st.container(horizontal=True):
+        download = partial(st.download_button, icon=":material/download:", on_click="ignore")
+        download("results.jsonl", results.read_bytes, f"{name}.jsonl", "application/jsonl", key="bench-jsonl")
+        download("CSV", lambda: csv_of(run.folder), f"{name}.csv", "text/csv", key="bench-csv")
+
+
+def _stamp(run: "Archived") -> int:
+    """Changes when the results do."""
+    return (run.folder / "results.jsonl").stat().st_mtime_ns
+
+
+@st.cache_data(show_spinner=False, max_entries=4)
+def _rows(folder: str, stamp: int) -> list[dict[str, Any]]:
+    from kit.bench.grid.results import read_results
+
+    return read_results(Path(folder))
+
+
+@st.cache_data(show_spinner=False, max_entries=16)
+def _bases(folder: str, stamp: int, own: dict[str, str]) -> list[dict[str, str]]:
+    """What the others can be set beside: the grid's own baseline first, then every name of an axis with several."""
+    from kit.bench.grid.report import axes
+
+    rows = _rows(folder, stamp)
+    if not rows:
+        return []
+    varied = [axis for axis in axes(rows) if len({row[axis] for row in rows}) > 1]
+    every = [{axis: name} for axis in varied for name in sorted({row[axis] for row in rows})]
+    kept = {axis: name for axis, name in own.items() if axis in varied and any(row[axis] == name for row in rows)}
+    return ([kept] if kept else []) + [base for base in every if base != kept] or [{"model": rows[0]["model"]}]
+
+
+@st.cache_data(show_spinner="Comparing", max_entries=16)
+def _found(folder: str, stamp: int, measures: tuple[str, ...], base: dict[str, str]) -> _Found:
+    from kit.bench.grid.comparison import compare, summarise
+    from kit.bench.grid.report import axes
+    from kit.bench.grid.results import tidy
+
+    rows = _rows(folder, stamp)
+    told_rows, named = tidy(rows, measures), axes(rows)
+    varied = tuple(axis for axis in named if len({row[axis] for row in rows}) > 1)
+    ways = summarise(told_rows, named)
+    verdicts = compare(told_rows, base, named) if varied else []
+    return _Found(len(rows), len({row["case"] for row in rows}), varied, ways, verdicts)
+
+
+@st.cache_data(show_spinner="Drawing", max_entries=8)
+def _plates(folder: str, stamp: int, kinds: tuple[str, ...], _ways: "list[Summary]", axes: tuple[str, ...]) -> "list[Plate]":
+    from kit.ui.benchmarks.grid_figures import plates
+
+    return plates(_ways, _rows(folder, stamp), axes, " and ".join(kinds))

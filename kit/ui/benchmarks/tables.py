@@ -1,0 +1,67 @@
+"""A grid's table, its origin, and its rows for a spreadsheet."""
+
+import json
+from collections.abc import Mapping, Sequence
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from kit.ui.benchmarks.verdict import Line
+
+_TONES = {"better": "good", "worse": "bad", "not distinguishable": "", "baseline": "busy"}
+
+
+def verdicts_html(lines: Sequence[Line], measure: str, kinds: str, base: str) -> str:
+    """Every way by one measure, with its interval and its verdict beside the baseline."""
+    head = ("Way", measure.capitalize(), "95 % interval", f"Beside {base}", "Verdict", "More cases to settle it")
+    titles = "".join(f'<th scope="col"{_word(place)}>{escape(name)}</th>' for place, name in enumerate(head))
+    body = "".join(_row(line) for line in lines)
+    caption = f"<caption>All figures are {escape(kinds)}.</caption>"
+    table = f"<table>{caption}<thead><tr>{titles}</tr></thead><tbody>{body}</tbody></table>"
+    return f'<div class="bench rows" tabindex="0" role="group" aria-label="Ways with intervals and verdicts">{table}</div>'
+
+
+def _row(line: Line) -> str:
+    tone = f'<i class="tag {_TONES[line.verdict]}">{escape(line.verdict)}</i>'
+    cells = [escape(line.found), escape(line.interval), escape(line.difference) or "–", tone, escape(line.more) or "–"]
+    tds = "".join(f"<td{_word(place)}>{cell}</td>" for place, cell in enumerate(cells, 1))
+    kind = ' class="base"' if line.verdict == "baseline" else ""
+    return f'<tr{kind} data-way="{escape(line.way)}"><th scope="row">{escape(line.way)}</th>{tds}</tr>'
+
+
+def _word(place: int) -> str:
+    return ' class="word"' if place == 4 else ""
+
+
+def origin_html(made: Mapping[str, Any], number: int, count: int) -> str:
+    """What a run was made of: revision, versions, seeds, inputs, models."""
+    revision = str(made.get("revision", "unknown"))
+    changed = " (files differed from it)" if revision.endswith("+") else ""
+    laws = {key: spec.get("law") for key, spec in made.get("models", {}).items() if spec.get("law")}
+    told = {
+        "Run": f"{number} of {count}" if count > 1 else "",
+        "Revision": revision.rstrip("+") + changed,
+        "Clock": f"{made.get('clock', '?')} time",
+        "Seed": str(made.get("seed", "?")),
+        "Models": ", ".join(f"{key}: {kind}" for key, kind in made.get("kinds", {}).items()),
+        "Laws": "; ".join(f"{key} {_law(law)}" for key, law in laws.items()),
+        "Inputs": ", ".join(f"{key} {digest}" for key, digest in made.get("inputs", {}).items()),
+        "Versions": ", ".join([f"python {made.get('python', '?')}", *(f"{k} {v}" for k, v in made.get("versions", {}).items())]),
+    }
+    return (
+        '<dl class="made">'
+        + "".join(f"<div><dt>{key}</dt><dd>{escape(value)}</dd></div>" for key, value in told.items() if value)
+        + "</dl>"
+    )
+
+
+def _law(law: Mapping[str, Any]) -> str:
+    """As in models.yaml, in as many digits as a person wants."""
+    return json.dumps(json.loads(json.dumps(law), parse_float=lambda text: float(f"{float(text):.4g}"))).replace('"', "")
+
+
+def csv_of(folder: Path) -> bytes:
+    """A row for each scored turn, as `load_frame` gives them. Raises DataError for a folder without results."""
+    from kit.bench.charts import load_frame  # brings pandas and matplotlib: the table does not wait for them
+
+    return load_frame(folder).to_csv(index=False).encode()

@@ -1,0 +1,141 @@
+"""One card in full: what it is called for, on what it runs, what it may do, and what crosses into it."""
+
+from collections.abc import Iterable, Iterator
+from html import escape
+
+from kit.compose.advice import DESCRIPTION_TOKENS
+from kit.compose.deck import Deck
+from kit.compose.prompts import tokens
+from kit.core.card import AgentCard, HandoffField, Policy
+from kit.ui.shared.view import label
+
+_LIMITS = {
+    "time_budget_ms": "time",
+    "model_time_ms": "one model call",
+    "tokens_in": "tokens in",
+    "tokens_out": "tokens out",
+    "max_tool_calls": "tool calls",
+    "max_recursion_depth": "deep in agents below",
+    "cost": "cost",
+}
+
+
+def card_html(card: AgentCard, deck: Deck, running: str | None) -> str:
+    """A card as HTML, everything from files escaped; `running` is the key of the model it is bound to, None when unbound."""
+    lines = "".join(
+        f'<div data-part="{name}"><dt>{title}</dt><dd>{said}</dd></div>' for name, title, said in _parts(card, deck, running)
+    )
+    size = f'<p class="size">{_size(card, deck)}</p>'
+    return (
+        f'<section class="turn card" data-card="{escape(card.id)}" aria-label="The card {escape(card.id)}">'
+        f"<h3>{escape(label(card.id))} <span>{_state(card, deck)}</span></h3>"
+        f"<blockquote>{escape(card.description.strip())}</blockquote>{size}<dl>{lines}</dl></section>"
+    )
+
+
+def _state(card: AgentCard, deck: Deck) -> str:
+    tags = [_tag(card.role), _tag(f"version {card.version}")]
+    if card.flag:
+        tags.append(_tag(f"flag {card.flag}: {'on' if deck.on(card.flag) else 'off'}", "" if deck.on(card.flag) else "warn"))
+    tags.append(_tag(card.status, "good" if card.status == "active" else "warn"))
+    return "".join(tags)
+
+
+def _size(card: AgentCard, deck: Deck) -> str:
+    size, (low, high) = tokens(card.description), DESCRIPTION_TOKENS
+    if not any(card.id in other.sub_agents for other in deck.cards.values()):
+        return f"{_tag(f'about {size} tokens')} Nobody routes by this description."
+    tone = "good" if low <= size <= high else "warn"
+    return f"{_tag(f'about {size} tokens', tone)} {low} to {high} are the target: the orchestrator routes by these words alone."
+
+
+def _parts(card: AgentCard, deck: Deck, running: str | None) -> Iterator[tuple[str, str, str]]:
+    yield "model", "Model", _model(card, running)
+    if card.sub_agents:
+        yield "asks", "May ask", _tags(label(name) for name in card.sub_agents)
+    yield "tools", "Tools", _tools(card, deck) or "none"
+    yield "blocks", "Prompt", _blocks(card, deck)
+    yield "limits", "Limits", _limits(deck.policy(card), card.policy)
+    yield "handoff", "Hand-off", "".join(f"<p>{line}</p>" for line in _handoff(card))
+    if card.eval:
+        judged = f"{card.eval.judge} by {card.eval.rubric}, at least {card.eval.threshold:.0%}"
+        yield "eval", "Eval", escape(judged)
+    else:
+        yield "eval", "Eval", "no judge named"
+
+
+def _model(card: AgentCard, running: str | None) -> str:
+    tuned = [f"{name.replace('_', ' ')} {value}" for name, value in card.tuning if value is not None]
+    said = _tag(card.model) + escape(", ".join(tuned))
+    if card.fallback_model:
+        said += f" then {_tag(card.fallback_model)}"
+    if running is None:
+        return said + "<p>Not bound here: draft, or its flag is off.</p>"
+    return said if running == card.model else said + f"<p>Here it runs on {_tag(running, 'busy')}</p>"
+
+
+def _tools(card: AgentCard, deck: Deck) -> str:
+    on = deck.tools_on(card)
+    tags = [_tag(tool) if tool in on else _tag(f"{tool}: off", "warn") for tool in card.tools]
+    dated = [f"<p>{escape(tool)} since {grant.since:%d %b %Y}</p>" for tool, grant in card.tool_grants.items()]
+    return "".join((*tags, *dated))
+
+
+def _blocks(card: AgentCard, deck: Deck) -> str:
+    required = () if card.id in deck.settings.exempt else deck.settings.required_blocks
+    return (
+        _tags(required, "busy") + _tags(card.prompt_blocks) + ("<p>Blue ones are required of every card.</p>" if required else "")
+    )
+
+
+def _limits(policy: Policy, own: Policy) -> str:
+    said = [
+        f"<b>{_amount(name, value)}</b> {_LIMITS[name]}"
+        for name, value in policy
+        if value is not None and getattr(own, name) is not None
+    ]
+    rest = [
+        f"{_amount(name, value)} {_LIMITS[name]}" for name, value in policy if value is not None and getattr(own, name) is None
+    ]
+    inherited = f"<p>From the deck: {', '.join(rest)}</p>" if rest else ""
+    return f"<span>{', '.join(said)}</span>{inherited}" if said else inherited
+
+
+def _amount(name: str, value: float) -> str:
+    if name.endswith("_ms"):
+        return f"{value / 1000:g} s"
+    return f"${value:g}" if name == "cost" else f"{value:,}"
+
+
+def _handoff(card: AgentCard) -> Iterator[str]:
+    handoff = card.handoff
+    most = f", at most {handoff.max_query_tokens} tokens" if handoff.max_query_tokens else ""
+    yield f"In: the query{most}" + (
+        "; nothing of the conversation, and no question comes out" if handoff.closed else ", prior context"
+    )
+    for name, field in handoff.fields.items():
+        yield f"{_tag(name)} {escape(_field(field))}"
+    if handoff.output_schema:
+        names = ", ".join(handoff.output_schema.get("properties", {})) or "a schema"
+        yield f"Out: {escape(names)}, checked"
+    else:
+        yield "Out: free text"
+    if handoff.min_confidence is not None:
+        yield f"Below a confidence of {handoff.min_confidence:g} it counts as failed"
+
+
+def _field(field: HandoffField) -> str:
+    words = [field.type, "required" if field.required else "optional"]
+    words += ["from " + field.source] if field.source != "model" else []
+    words += [f"at most {field.longest} characters"] if field.longest else []
+    words += ["one of " + ", ".join(field.enum)] if field.enum else []
+    words += ["redacted in traces"] if field.pii else []
+    return ", ".join(words) + (f". {field.description}" if field.description else "")
+
+
+def _tags(words: Iterable[str], tone: str = "") -> str:
+    return "".join(_tag(word, tone) for word in words)
+
+
+def _tag(text: str, tone: str = "") -> str:
+    return f'<i class="tag {tone}">{escape(text)}</i>'

@@ -1,0 +1,164 @@
+"""A deck as a graph: the orchestrator, whom it may ask, and the tools each of them may call."""
+
+from collections.abc import Iterator
+from typing import Any, Literal
+
+from kit.compose.deck import Deck
+from kit.core.value import Value
+from kit.ui.shared.view import label
+from kit.ui.shared.waterfall import COLOURS
+
+_ROW = 23
+_LEFT = {"orchestrator": 0.0, "agent": 0.3, "tool": 0.63}
+_RIGHT = {"orchestrator": 0.235, "agent": 0.575, "tool": 1.0}
+"""Where each column begins and ends, as shares of the width: names fit down to a phone's."""
+_KINDS = {"orchestrator": COLOURS["turn"], "agent": COLOURS["agent"], "tool": COLOURS["tool"]}
+_LIGHT = {"ink": "#17202B", "soft": "#7B8794", "chosen": "#0F62C9", "paper": "#FFFFFF"}
+_DARK = {"ink": "#E6EBF1", "soft": "#6C7A8A", "chosen": "#6EA8FE", "paper": "#0F141A"}
+
+
+class Node(Value):
+    """A card or a tool, with its row from the top; `card` is what a click on it chooses."""
+
+    id: str
+    kind: Literal["orchestrator", "agent", "tool"]
+    name: str
+    card: str
+    row: float
+    bound: bool = True
+    """False for a draft, and for what hangs on a flag that is off."""
+
+
+class Edge(Value):
+    """May ask, or may call."""
+
+    source: str
+    target: str
+
+
+class Graph(Value):
+    """Nodes and edges in the order in which they are drawn."""
+
+    nodes: tuple[Node, ...]
+    edges: tuple[Edge, ...]
+
+    @property
+    def rows(self) -> int:
+        return int(max(node.row for node in self.nodes)) + 1
+
+
+def graph_of(deck: Deck) -> Graph:
+    """A deck laid out: every sub-agent beside its tools, a tool of several cards once, the orchestrator in the middle."""
+    root = deck.cards[deck.settings.orchestrator]
+    order = [root, *(deck.cards[name] for name in root.sub_agents)]
+    order += [card for card in deck.cards.values() if card not in order]
+    active = {card.id for card in deck.active()}
+    nodes, edges, tools, row = list[Node](), list[Edge](), set[str](), 0
+    for card in order:
+        new = [tool for tool in card.tools if tool not in tools]
+        tools |= set(new)
+        on = deck.tools_on(card)
+        for at, tool in enumerate(new, row):
+            nodes.append(Node(id=tool, kind="tool", name=tool, card=card.id, row=at, bound=tool in on))
+        if card is not root:
+            middle = row + (len(new) - 1) / 2 if new else row
+            nodes.append(Node(id=card.id, kind="agent", name=label(card.id), card=card.id, row=middle, bound=card.id in active))
+        row += max(len(new), 0 if card is root else 1)
+        edges += [Edge(source=card.id, target=other) for other in (*card.sub_agents, *card.tools)]
+    nodes.append(Node(id=root.id, kind="orchestrator", name=label(root.id), card=root.id, row=(row - 1) / 2))
+    return Graph(nodes=tuple(nodes), edges=tuple(edges))
+
+
+def graph_spec(graph: Graph, chosen: str, *, dark: bool = False) -> dict[str, Any]:
+    """A Vega-Lite specification, as wide as its place. A click sets the parameter `picked` to the card's id; the `chosen`
+    card and what it may ask or call stand out."""
+    ink = _DARK if dark else _LIGHT
+    x = {"field": "x", "type": "quantitative", "axis": None, "scale": {"domain": [0, 1], "nice": False}}
+    y = {"field": "y", "type": "quantitative", "axis": None, "scale": {"domain": [graph.rows - 0.4, -0.6], "nice": False}}
+    lit = {"test": "datum.lit", "value": ink["chosen"]}
+    lines = {
+        "data": {"values": list(_curves(graph, chosen))},
+        "mark": {"type": "line", "interpolate": "basis", "clip": True},
+        "encoding": {
+            "x": x,
+            "y": y,
+            "detail": {"field": "edge", "type": "nominal"},
+            "order": {"field": "step", "type": "quantitative"},
+            "color": {"condition": lit, "value": ink["soft"]},
+            "opacity": {"condition": {"test": "datum.lit", "value": 1}, "value": 0.45},
+            "strokeWidth": {"condition": {"test": "datum.lit", "value": 2}, "value": 1},
+        },
+    }
+    drawn = {"data": {"values": [_drawn(node, graph, chosen) for node in graph.nodes]}, "encoding": {"y": y}}
+    return {
+        "layer": [lines, {**drawn, "layer": [_boxes(x, ink), _names(x, ink)]}],
+        "params": [{"name": "picked", "select": {"type": "point", "fields": ["card"]}, "views": ["nodes"]}],
+        "height": _ROW * graph.rows,
+        "autosize": {"type": "fit-x", "contains": "padding"},
+        "config": {"view": {"stroke": None}},
+        "padding": {"left": 1, "right": 1, "top": 2, "bottom": 2},
+    }
+
+
+def _boxes(x: dict[str, Any], ink: dict[str, str]) -> dict[str, Any]:
+    colour = {
+        "field": "kind",
+        "type": "nominal",
+        "scale": {"domain": list(_KINDS), "range": list(_KINDS.values())},
+        "legend": None,
+    }
+    return {
+        "name": "nodes",
+        "mark": {"type": "rect", "cornerRadius": 4, "height": _ROW - 4, "cursor": "pointer", "strokeWidth": 1.5},
+        "encoding": {
+            "x": x,
+            "x2": {"field": "x2"},
+            "fill": colour,
+            "stroke": {"condition": {"test": "datum.chosen", "value": ink["ink"]}, **colour},
+            "fillOpacity": {"condition": {"test": "datum.chosen", "value": 1}, "value": 0.14},
+            "strokeDash": {"condition": {"test": "!datum.bound", "value": [4, 3]}, "value": [1, 0]},
+            "strokeOpacity": {"condition": {"test": "datum.kind === 'tool'", "value": 0}, "value": 0.9},
+            "description": {"field": "said", "type": "nominal"},
+            "tooltip": {"field": "said", "type": "nominal"},
+        },
+    }
+
+
+def _names(x: dict[str, Any], ink: dict[str, str]) -> dict[str, Any]:
+    return {
+        "mark": {"type": "text", "align": "left", "dx": 7, "fontSize": 11.5, "baseline": "middle", "cursor": "pointer"},
+        "encoding": {
+            "x": x,
+            "text": {"field": "name", "type": "nominal"},
+            "color": {"condition": {"test": "datum.chosen", "value": "#FFFFFF"}, "value": ink["ink"]},
+        },
+    }
+
+
+def _drawn(node: Node, graph: Graph, chosen: str) -> dict[str, Any]:
+    below = sum(edge.source == node.id for edge in graph.edges)
+    said = {"orchestrator": f"{node.name}, may ask or call {below}", "agent": f"{node.name}, {below} tools", "tool": node.name}
+    return {
+        "id": node.id,
+        "kind": node.kind,
+        "name": node.name,
+        "card": node.card,
+        "x": _LEFT[node.kind],
+        "x2": _RIGHT[node.kind],
+        "y": node.row,
+        "bound": node.bound,
+        "chosen": node.id == chosen,
+        "said": said[node.kind] + ("" if node.bound else ", not bound here"),
+    }
+
+
+def _curves(graph: Graph, chosen: str) -> Iterator[dict[str, Any]]:
+    nodes = {node.id: node for node in graph.nodes}
+    for number, edge in enumerate(graph.edges):
+        start, end = nodes[edge.source], nodes[edge.target]
+        left, right = _RIGHT[start.kind], _LEFT[end.kind]
+        middle = left + 0.038 if start.kind == "orchestrator" else right - 0.035
+        points = ((left, start.row), (middle, start.row), (middle, end.row), (middle + 0.02, end.row), (right, end.row))
+        for step, (x, y) in enumerate(points):
+            lit = chosen in (edge.source, edge.target)
+            yield {"edge": number, "step": step, "x": round(x, 4), "y": y, "lit": lit}

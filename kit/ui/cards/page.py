@@ -1,0 +1,162 @@
+"""Cards: the deck as a graph, one card in full, the prompt it is given, and how well the descriptions route."""
+
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from kit.compose.deck import Deck
+from kit.core.context import DynamicContext, Principal
+from kit.core.model import OFFLINE
+from kit.settings import HOME, Settings
+from kit.ui.cards.card import card_html
+from kit.ui.cards.graph import graph_of, graph_spec
+from kit.ui.cards.prompt import assembled, prompt_html
+from kit.ui.cards.routing_heatmap import routes_html
+from kit.ui.shared import address
+from kit.ui.shared.frame import STYLE, open_host, told, visitor
+from kit.ui.shared.plural import many
+from kit.ui.shared.view import label
+
+if TYPE_CHECKING:
+    from kit.bench.deck_routing import DeckRoutes
+    from kit.bench.routing_losses import RoutingReport
+    from kit.ui.shared.host import Host
+
+CASES = HOME / "data" / "cases" / "switches.jsonl"
+A_SECOND = 60
+"""Questions that the stand-in routes in a second, on two slow cores."""
+
+
+def page() -> None:
+    """Draws the page; the address names the card."""
+    st.html(STYLE)
+    top = st.empty()
+    with told(top):
+        host = open_host(Settings.read())
+        deck = host.kit.deck
+        chosen = address.read("card")
+        if chosen not in deck.cards:
+            if chosen:
+                top.warning("There is no such card in this deck. Choose one below.", icon=":material/search_off:")
+            chosen = deck.settings.orchestrator
+        _heading(deck)
+        _one(host, deck, chosen)
+        st.markdown("#### What it is told")
+        _prompt(host, visitor(host), chosen)
+        st.markdown("#### Which description loses which questions")
+        _routing(deck)
+
+
+def _heading(deck: Deck) -> None:
+    st.markdown("## Cards")
+    active = len(deck.active())
+    unbound = f", {len(deck.cards) - active} not bound here" if active < len(deck.cards) else ""
+    st.markdown(
+        f"The deck **{deck.name}**: {many(len(deck.cards), 'card')}{unbound}, {many(len(deck.blocks), 'prompt block')}, at most "
+        f"{many(deck.settings.cap, 'sub-agent')} asked in one turn."
+    )
+    if deck.warnings:
+        advised = f"The deck check advises {many(len(deck.warnings), 'thing')}"
+        with st.expander(advised, icon=":material/lightbulb:", expanded=True):
+            st.markdown("\n".join(f"- {_plain(warning)}" for warning in deck.warnings))
+    else:
+        st.markdown(":green-badge[:material/check: Deck check] :gray[nothing to advise]")
+
+
+def _plain(warning: str) -> str:
+    return warning.replace(f"{HOME}/", "").replace("$", r"\$").replace("_", r"\_").replace("<", r"\<")
+
+
+def _one(host: "Host", deck: Deck, chosen: str) -> None:
+    left, right = st.columns([6, 5], gap="medium")
+    with left:
+        ids = [deck.settings.orchestrator, *(name for name in deck.cards if name != deck.settings.orchestrator)]
+        key = f"card-{chosen}"  # a new key for each choice: the list always shows what the address says
+        st.selectbox(
+            "Card",
+            ids,
+            index=ids.index(chosen),
+            format_func=label,
+            key=key,
+            on_change=lambda: _choose(st.session_state[key]),
+            width=260,
+        )
+        graph = graph_of(deck)
+        st.vega_lite_chart(
+            graph_spec(graph, chosen, dark=st.context.theme.type == "dark"),
+            width="stretch",
+            key="deck-graph",
+            on_select=_clicked,
+            selection_mode="picked",
+            alt=f"The deck as a graph of {len(graph.nodes)} cards and tools; the list above chooses the same cards by keyboard",
+        )
+    agent = host.kit.team.agents.get(chosen)
+    running = host.kit.model if agent else None
+    right.html(card_html(deck.cards[chosen], deck, running))
+
+
+def _clicked() -> None:
+    picked = st.session_state["deck-graph"].selection.get("picked") or []
+    if picked:
+        _choose(picked[0]["card"])
+
+
+def _choose(card: str) -> None:
+    st.query_params["card"] = card
+
+
+def _prompt(host: "Host", who: Principal, chosen: str) -> None:
+    deck = host.kit.deck
+    session = host.kit.session("", who.tenant_id, who.user_id)
+    place = host.people.get(who, session.location)
+    dynamic = DynamicContext(date=host.kit.today, user_id=who.user_id, locale=session.locale, location=place)
+    prompt, pieces = assembled(deck.cards[chosen], deck, dynamic)
+    st.caption(
+        f"As it would go out for {who} today, before a word of the conversation. Above the border it is the same for everyone."
+    )
+    st.html(prompt_html(prompt, pieces))
+
+
+@st.cache_resource(show_spinner=False, max_entries=8)
+def _shelf(key: str) -> "list[RoutingReport]":
+    """Where the report over these descriptions and dialogues is kept, once there is one."""
+    return []
+
+
+def _routing(deck: Deck) -> None:
+    from kit.bench.deck_routing import DeckRoutes  # brings the bench: the rest of the page does not wait for it
+
+    routes = DeckRoutes(deck, CASES)
+    if not routes.questions:
+        st.info(f"None of the dialogues in {CASES.name} is about cards of this deck.", icon=":material/info:")
+        return
+    kept = _shelf(routes.key)
+    if not kept:
+        _offer(routes, kept)
+    if kept:
+        right = sum(share.right for share in kept[0].accuracy.values())
+        total = sum(share.total for share in kept[0].accuracy.values())
+        st.markdown(
+            f"**{right} of {total}** questions reached their card. Routed by the {OFFLINE.key} stand-in, which is no language "
+            "model: this compares descriptions, it vouches for no model."
+        )
+        st.html(routes_html(kept[0]))
+
+
+def _offer(routes: "DeckRoutes", kept: "list[RoutingReport]") -> None:
+    seconds = max(1, round(routes.questions / A_SECOND))
+    place = st.empty()
+    with place.container():
+        left = f" {routes.left_out} dialogues about other cards are left out." if routes.left_out else ""
+        st.markdown(
+            "Dialogues that switch from every card to every other are routed by the descriptions alone, with sub-agents that "
+            f"only note that they were asked. Nothing is stored and no paid model is called.{left}"
+        )
+        asked = st.button(f"Route {routes.questions} questions offline, about {seconds} s", icon=":material/play_arrow:")
+    if asked:
+        bar = place.progress(0.0, "Routing")
+        for step in routes.run():
+            bar.progress(step.done / step.of, f"Dialogue {step.done} of {step.of}")
+            if step.report is not None:
+                kept.append(step.report)
+        place.empty()

@@ -1,0 +1,69 @@
+"""A routing report as a heat map, card against card, and the questions that went astray beneath."""
+
+from html import escape
+
+from kit.bench.routing_losses import NOBODY, Lost, RoutingReport
+from kit.ui.shared.view import label
+
+_EXAMPLES = 5
+
+
+def matrix(found: RoutingReport) -> dict[tuple[str, str], int]:
+    """(whom a question was for, who was asked) -> questions; on the diagonal those that were routed right."""
+    right = {(card, card): share.right for card, share in found.accuracy.items()}
+    return right | {(loss.card, loss.to): len(loss.queries) for loss in found.lost}
+
+
+def routes_html(found: RoutingReport) -> str:
+    """The whole report as HTML."""
+    return f'<div class="routes">{heat_html(found)}<div>{lost_html(found)}</div></div>'
+
+
+def heat_html(found: RoutingReport) -> str:
+    """The matrix as an HTML table whose cells are tinted by their share of the row."""
+    cells = matrix(found)
+    rows = [*found.accuracy, *([NOBODY] if any(card == NOBODY for card, _ in cells) else [])]
+    columns = [*found.accuracy, *sorted({to for _, to in cells} - set(found.accuracy))]
+    head = "".join(f'<th scope="col"><span>{escape(_name(to))}</span></th>' for to in columns)
+    body = "".join(_row(card, columns, cells, found) for card in rows)
+    return (
+        '<div class="heat" tabindex="0" role="group" aria-label="Whom questions were for, against who was asked"><table>'
+        "<caption>A row for each card: where its questions went. On the diagonal they were routed right; "
+        "≥ is the lower end of the 95 % interval.</caption>"
+        f'<thead><tr><th scope="col">Meant for</th>{head}<th scope="col" class="sum"><span>Right</span></th></tr></thead>'
+        f"<tbody>{body}</tbody></table></div>"
+    )
+
+
+def _row(card: str, columns: list[str], cells: dict[tuple[str, str], int], found: RoutingReport) -> str:
+    share = found.accuracy.get(card)
+    total = share.total if share else sum(cells.get((card, to), 0) for to in columns)
+    made = "".join(_cell(cells.get((card, to), 0), total, right=card == to) for to in columns)
+    rate = f"<b>{share.rate:.0%}</b> <span>≥ {share.lower:.0%}</span>" if share else "–"
+    return f'<tr><th scope="row">{escape(_name(card))}</th>{made}<td class="sum">{rate}</td></tr>'
+
+
+def _cell(count: int, total: int, *, right: bool) -> str:
+    if not count:
+        return "<td></td>"
+    strength = round(100 * (0.12 + 0.3 * count / max(total, 1) if right else min(0.2 + 2 * count / max(total, 1), 0.6)))
+    return f'<td class="{"right" if right else "wrong"}" style="--strength:{strength}%">{count}</td>'
+
+
+def lost_html(found: RoutingReport) -> str:
+    """What each description loses to whom, the greatest loss first."""
+    if not found.lost:
+        return '<p class="lost">Every question went where it belongs.</p>'
+    return '<ul class="lost">' + "".join(map(_loss, found.lost)) + "</ul>"
+
+
+def _loss(loss: Lost) -> str:
+    texts = list(dict.fromkeys(loss.queries))
+    said = "".join(f"<li>{escape(text)}</li>" for text in texts[:_EXAMPLES])
+    more = f"<li>and {len(texts) - _EXAMPLES} more</li>" if len(texts) > _EXAMPLES else ""
+    head = f"<b>{escape(_name(loss.card))}</b> loses {len(loss.queries)} to <b>{escape(_name(loss.to))}</b>"
+    return f"<li>{head}<ul>{said}{more}</ul></li>"
+
+
+def _name(card: str) -> str:
+    return "Nobody" if card == NOBODY else label(card)

@@ -1,0 +1,111 @@
+"""A conversation on the page: where a turn begins, the turns so far, and the running one as it happens."""
+
+from functools import partial
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from kit.core.context import Session
+from kit.settings import Settings
+from kit.ui.chat import scenario
+from kit.ui.chat.chat_input import Asked
+from kit.ui.chat.layout import Places
+from kit.ui.chat.scenario import Scenario
+from kit.ui.chat.turn_panel import Panel
+from kit.ui.chat.turn_view import Canvas, Setting
+from kit.ui.shared import address
+from kit.ui.shared.frame import open_host, told, visitor
+from kit.ui.shared.host import Host
+from kit.ui.shared.view import TurnView, advance, lost
+
+WINDOW = 10
+"""Turns shown at first, and added by each "Show earlier"."""
+DEEP = 3
+"""Newest turns that are shown with their steps and their trace: replaying more makes a long session slow."""
+LOOK = 4.0
+"""Seconds between two looks of an idle tab for a question asked in another one."""
+
+
+def converse(place: Places, *, fresh: bool) -> None:
+    """Begins what was asked, and draws the session of the address; `fresh` when nothing was asked in it yet."""
+    host = open_host(Settings.read())
+    chosen = scenario.panel(host)
+    place.header.badge(host.on(chosen.model).model, icon=":material/memory:", color="gray")
+    session = _session(host)
+    if place.asked:
+        with told(place.stop):  # what is asked may be no picture: the conversation goes on without it
+            _start(host, session, place.asked.checked(), chosen)
+    window, newest = st.session_state.get("window", WINDOW), host.newest(session)
+    views = host.views(session, limit=window)
+    if views:
+        place.header.space("stretch")
+        place.header.button("New chat", icon=":material/add:", type="tertiary", on_click=address.new_session)
+    if not views and not fresh:
+        place.first_screen()
+    if len(views) == window:
+        place.top.button("Show earlier", icon=":material/history:", on_click=_widen, type="tertiary")
+    panel = Panel(place.desk, place.phone, full=chosen.detail == "full")
+    if views:
+        panel.draw(views[-1])
+    else:
+        panel.explain(agent for agent in host.kit.team.agents if agent != host.kit.team.root)
+    budgets = {agent_id: agent.time_budget for agent_id, agent in host.kit.team.agents.items()}
+    setting = Setting(host.kit.store, chosen.detail == "full", budgets, host.album.of)
+    with place.turns:
+        _turns(host, views, setting, panel, place.stop)
+    _look(host, session, newest)
+
+
+@st.fragment(run_every=LOOK)
+def _look(host: Host, session: Session, newest: str) -> None:
+    """Draws the page anew once the session was asked something elsewhere."""
+    if host.newest(session) != newest:
+        st.rerun()
+
+
+def _start(host: Host, session: Session, asked: Asked, chosen: Scenario) -> None:
+    """The one place where a turn begins."""
+    faults = tuple(dict.fromkeys((*chosen.faults, *asked.faults)))
+    host.start(asked.question, session, faults, pattern=chosen.pattern, cap=chosen.cap, model=chosen.model, images=asked.pictures)
+    st.session_state.pop("fresh", None)
+
+
+def _session(host: Host) -> Session:
+    """The session of the page's address; a fresh one when that is somebody else's."""
+    who = visitor(host)
+    session = host.session(address.read("session"), who)
+    if session is None:
+        address.new_session()
+        session = host.session(address.read("session"), who)
+    assert session is not None
+    return session
+
+
+def _widen() -> None:
+    st.session_state["window"] = st.session_state.get("window", WINDOW) + WINDOW
+
+
+def _turns(host: Host, views: list[TurnView], setting: Setting, panel: Panel, stop: DeltaGenerator) -> None:
+    running: list[tuple[Canvas, TurnView]] = []
+    for age, view in zip(range(len(views), 0, -1), views, strict=True):
+        canvas = Canvas(view.question, setting, setting.pictures(view.turn_id))
+        canvas.draw(view, steps=age <= DEEP, again=age == 1)
+        if view.running:
+            running.append((canvas, view))
+    for canvas, view in running:
+        _follow(host, canvas, panel, view, stop)
+
+
+def _follow(host: Host, canvas: Canvas, panel: Panel, view: TurnView, stop: DeltaGenerator) -> None:
+    """Draws a turn as it happens. A click is noticed at the next draw, so there is one every 200 ms even when all is silent."""
+    key, halt = f"stop-{view.turn_id}", partial(host.cancel, view.turn_id)
+    stop.button("Stop", icon=":material/stop_circle:", key=key, on_click=halt, shortcut="Esc")
+    while view.running:
+        batch = host.follow(view.turn_id, len(view.events))
+        view = advance(view, batch.events)
+        if batch.done and view.running:
+            view = lost(view)
+        if not view.running:
+            stop.empty()
+        canvas.draw(view, again=True)
+        panel.draw(view)

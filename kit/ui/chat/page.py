@@ -1,0 +1,20 @@
+"""The chat: a question, its sub-agents at work side by side, one answer, and how it came about."""
+
+import streamlit as st
+
+from kit.ui.chat.layout import Places
+from kit.ui.shared import address
+from kit.ui.shared.frame import STYLE, told
+
+
+def page() -> None:
+    """Draws the page; turns go on in the host whatever becomes of this run."""
+    st.html(STYLE)
+    place = Places.lay()
+    with told(place.top):
+        fresh = st.session_state.get("fresh") == address.read("session")
+        if fresh and not place.asked:
+            place.first_screen()
+        from kit.ui.chat.conversation import converse  # brings the whole kit: the first screen does not wait for it
+
+        converse(place, fresh=fresh)

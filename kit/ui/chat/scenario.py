@@ -1,0 +1,182 @@
+"""The scenario of the next questions: what fails on purpose, how wide a turn may fan out, which pattern, model and person."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Literal
+
+import streamlit as st
+
+from kit.core.errors import KitError
+from kit.core.fault import CATALOGUE, Fault, kinds_of, parse
+from kit.core.model import ModelSpec
+from kit.core.value import Value
+from kit.patterns import PATTERNS
+from kit.settings import Settings
+from kit.ui.shared import address
+from kit.ui.shared.frame import visitor
+from kit.ui.shared.turn_facts import model_words
+from kit.ui.shared.view import label
+
+if TYPE_CHECKING:
+    from kit.ui.shared.host import Host
+
+COMMON = ("rewards=hang", "rewards=foreign_principal", "shop=error_envelope", "support=raise")
+"""Faults within reach at once, as far as the deck has these agents; the rest are one choice away."""
+WIDEST = 8
+PARTS = ("fault", "cap", "pattern", "model", "tenant", "user", "detail")
+"""What of the address the panel writes."""
+Detail = Literal["simple", "full"]
+
+
+class Scenario(Value):
+    """What the next turn is started with. None leaves it to the kit."""
+
+    faults: tuple[str, ...] = ()
+    cap: int | None = None
+    pattern: str | None = None
+    model: str | None = None
+    detail: Detail = "full"
+
+    @classmethod
+    def read(cls, host: "Host") -> "Scenario":
+        """The scenario of the page's address; what cannot be used there is left out (see `unread`)."""
+        usable = {spec.key for spec in host.kit.deck.models.values() if not wanting(spec, host.kit.settings)}
+        cap, pattern, model = address.read("cap"), address.read("pattern"), address.read("model")
+        return cls(
+            faults=tuple(str(fault) for fault in faults(host) if isinstance(fault, Fault)),
+            cap=int(cap) if cap.isdecimal() and 0 < int(cap) <= WIDEST else None,
+            pattern=pattern if pattern in PATTERNS else None,
+            model=model if model in usable else None,
+            detail="simple" if address.read("detail") == "simple" else "full",
+        )
+
+
+def faults(host: "Host") -> list[Fault | KitError]:
+    """Each `?fault=` of the address, read; what cannot be read says why."""
+    found: list[Fault | KitError] = []
+    for text in address.read_all("fault"):
+        try:
+            found.append(parse(text, host.kit.team.agents, host.kit.team.root))
+        except KitError as error:
+            found.append(error)
+    return found
+
+
+def wanting(spec: ModelSpec, settings: Settings) -> str:
+    """What has to be set before a model can be used; empty when nothing is."""
+    if spec.provider in ("offline", "simulated"):
+        return ""
+    if spec.key == "local":
+        return "" if settings.openai_base_url else "OPENAI_BASE_URL"
+    return "" if settings.has_model else "OPENAI_API_KEY"
+
+
+def panel(host: "Host") -> Scenario:
+    """Draws the panel in the sidebar; every choice goes into the address and holds from the next question on."""
+    with st.sidebar:
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.markdown("#### Scenario", width="stretch")
+            plain = not any(address.read(name) for name in PARTS)
+            st.button("Reset", icon=":material/restart_alt:", type="tertiary", key="reset", disabled=plain, on_click=_reset)
+        st.caption("Break a part, ask, and see what the answer says. Services, people and failures are simulated.")
+        with st.container(key="switches"):
+            _failures(host)
+        _choices(host)
+    return Scenario.read(host)
+
+
+def _failures(host: "Host") -> None:
+    read = faults(host)
+    for error in read:
+        if isinstance(error, KitError):
+            st.warning(str(error).replace("$", r"\$"))
+    on = [fault for fault in read if isinstance(fault, Fault)]
+    team = host.kit.team
+    common = [Fault.of(text) for text in COMMON if Fault.of(text).where in team.agents]
+    part: str = st.session_state.get("part") or ""
+    more = [Fault(where=part, kind=kind) for kind in kinds_of(part, team.root)] if part in team.agents else []
+    near = [*common, *(fault for fault in on if fault not in common and fault not in more)]
+    for where in dict.fromkeys(fault.where for fault in near):
+        st.markdown(f"**{_named(where, team.root)}**")
+        _toggles([fault for fault in near if fault.where == where], on)
+    st.selectbox(
+        "More ways to fail",
+        list(team.agents),
+        index=None,
+        key="part",
+        placeholder="Choose a part",
+        format_func=partial(_named, root=team.root),
+        persist_state="session",
+    )
+    _toggles([fault for fault in more if fault not in near], on)
+
+
+def _named(agent: str, root: str) -> str:
+    return "Orchestrator" if agent == root else label(agent)
+
+
+# The address says what holds. Each run tells the widgets anew: one that was cut short may not have reached the browser.
+def _toggles(shown: Sequence[Fault], on: Sequence[Fault]) -> None:
+    for fault in shown:
+        key = f"fault-{fault}"
+        st.session_state[key] = fault in on
+        st.toggle(CATALOGUE[fault.kind].label, key=key, on_change=_flip, args=(str(fault), key))
+
+
+def _flip(fault: str, key: str) -> None:
+    others = [text for text in address.read_all("fault") if text != fault]
+    address.put("fault", *others, *([fault] if st.session_state[key] else []))
+
+
+def _choices(host: "Host") -> None:
+    deck = host.kit.deck
+    left, right = st.columns(2)
+    with left:
+        caps, own = [str(cap) for cap in range(1, WIDEST + 1)], str(deck.settings.cap)
+        _choice("At once, at most", "cap", caps, own if own in caps else caps[-1])
+    with right:
+        _choice("Detail", "detail", ["simple", "full"], "full", str.capitalize)
+    if host.people:
+        _person(host)
+    patterns = list(PATTERNS)
+    kits = next((name for name, pattern in PATTERNS.items() if pattern is host.kit.pattern), patterns[0])
+    _choice("Pattern", "pattern", patterns, kits, lambda name: name.replace("_", " ").capitalize())
+    _models(host)
+
+
+def _models(host: "Host") -> None:
+    """Those that can be used here; for the others, what is wanting."""
+    opened = host.kit.team.orchestrator.model.spec.key
+    lacking = {key: wanting(spec, host.kit.settings) for key, spec in host.kit.deck.models.items() if key != opened}
+    _choice("Model", "model", [opened, *(key for key, want in lacking.items() if not want)], opened, model_words)
+    for variable in sorted(set(lacking.values()) - {""}):
+        st.caption(f"With `{variable}` set: {', '.join(key for key, want in lacking.items() if want == variable)}")
+
+
+def _person(host: "Host") -> None:
+    who, own = visitor(host), host.kit.session("").principal
+    if own not in host.people:
+        return
+    left, right = st.columns(2)
+    with left:
+        _choice("Tenant", "tenant", sorted({person.tenant_id for person in host.people}), own.tenant_id)
+    with right:
+        _choice("User", "user", [p.user_id for p in host.people if p.tenant_id == who.tenant_id], own.user_id)
+
+
+def _choice(title: str, name: str, options: list[str], own: str, words: Callable[[str], str] = str) -> None:
+    """One part of the address as a list to choose from; `own` is what holds when the address says nothing."""
+    key = f"scenario-{name}"
+    st.session_state[key] = address.read(name) if address.read(name) in options else own
+    st.selectbox(title, options, key=key, format_func=words, on_change=_choose, args=(name, key, own))
+
+
+def _choose(name: str, key: str, own: str) -> None:
+    chosen = st.session_state[key]
+    address.put(name, *([] if chosen == own else [chosen]))
+
+
+def _reset() -> None:
+    for name in PARTS:
+        address.put(name)
+    st.session_state["part"] = None

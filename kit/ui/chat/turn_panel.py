@@ -1,0 +1,76 @@
+"""The turn panel: beside the chat on a desk, behind a button on a phone; it holds what the stored events of the turn say."""
+
+from collections.abc import Iterable
+from html import escape
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from kit.ui.shared import address
+from kit.ui.shared.turn_facts import Fact, Tag, facts, headline
+from kit.ui.shared.view import TurnView, label
+
+EXPLAINED = (
+    "Once you ask, this shows whom the message was sent to, what the limit did, whose data was read, what failed and how "
+    "the answer owned up to it, and what it took."
+)
+
+
+class Panel:
+    """Two places for the same: one of them is in sight, by the width of the window."""
+
+    def __init__(self, desk: DeltaGenerator, phone: DeltaGenerator, *, full: bool):
+        self._full = full
+        self._places = [_Place.lay(place) for place in (desk, phone)]
+        self._shown = ""
+
+    def explain(self, agents: Iterable[str]) -> None:
+        """What will stand here, and who can be asked."""
+        tags = "".join(_tag(Tag(text=label(agent))) for agent in agents)
+        self._show(f'<h3>This turn</h3><p>{escape(EXPLAINED)}</p><p>Who can be asked:</p><p class="who">{tags}</p>')
+
+    def draw(self, view: TurnView) -> None:
+        """Brings the panel up to date; nothing is sent when nothing changed."""
+        known = [fact for fact in facts(view) if self._full or not fact.full]
+        self._show(f"<h3>This turn {_tag(headline(view))}</h3><dl>{''.join(map(_line, known))}</dl>")
+        if not view.running:
+            for place in self._places:
+                place.link_to(view.turn_id)
+
+    def _show(self, html: str) -> None:
+        if html != self._shown:
+            self._shown = html
+            for place in self._places:
+                place.facts.html(f'<section class="turn" aria-label="This turn">{html}</section>')
+
+
+class _Place:
+    def __init__(self, facts: DeltaGenerator, link: DeltaGenerator):
+        self.facts, self._link = facts, link
+
+    @classmethod
+    def lay(cls, place: DeltaGenerator) -> "_Place":
+        return cls(place.empty(), place.empty())
+
+    def link_to(self, turn_id: str) -> None:
+        open_trace(self._link, turn_id)
+
+
+def open_trace(place: DeltaGenerator, turn_id: str) -> None:
+    """A link to the turn's trace."""
+    page = st.session_state.get("pages", {}).get("traces")
+    if page is not None:
+        asked = {"turn": turn_id, **address.of_visitor()}
+        place.page_link(page, label="Open trace", icon=":material/account_tree:", query_params=asked)
+
+
+def _line(fact: Fact) -> str:
+    said = "".join(map(_tag, fact.tags))
+    said += f"<span>{escape(fact.text)}</span>" if fact.text else ""
+    said += "".join(f"<p>{escape(line)}</p>" for line in fact.lines)
+    return f'<div data-fact="{fact.name}" data-value="{escape(fact.value)}"><dt>{escape(fact.label)}</dt><dd>{said}</dd></div>'
+
+
+def _tag(tag: Tag) -> str:
+    why = f' title="{escape(tag.why)}"' if tag.why else ""
+    return f'<i class="tag {tag.tone}"{why}>{escape(tag.text)}</i>'

@@ -1,0 +1,224 @@
+"""Draws one turn in one place of a page, and on later draws only what changed: the same for live and stored turns."""
+
+import base64
+import re
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from html import escape
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from kit.core.picture import Picture, typed
+from kit.core.record import TurnStatus
+from kit.stores.protocol import Store
+from kit.ui.chat.chat_input import Asked, ask
+from kit.ui.chat.components import html
+from kit.ui.chat.feedback import remark, thumbs
+from kit.ui.chat.turn_panel import open_trace
+from kit.ui.shared.plural import many
+from kit.ui.shared.turn_facts import facts, fault_words
+from kit.ui.shared.view import Step, TurnView
+from kit.ui.shared.waterfall import waterfall_spec
+
+LONGEST = 1_200
+"""Characters of a question that are repeated on the page."""
+TICK = 0.2
+"""Seconds between two moves of the clocks of a running turn."""
+_ICONS = {
+    "running": "spinner",
+    "ok": ":material/check_circle:",
+    "failed": ":material/error:",
+    "stopped": ":material/stop_circle:",
+}
+_COLOURS: dict[TurnStatus, str] = {
+    "ok": "green",
+    "failed": "red",
+    "deadline": "red",
+    "cancelled": "orange",
+    "interrupted": "orange",
+}
+_SAID = ("intents", "cap", "time", "tokens", "cost")
+
+
+def prose(text: str) -> str:
+    """Model text as markdown: `$` is money, not mathematics, and no picture is fetched from anywhere."""
+    return text.replace("$", r"\$").replace("![", r"!\[")
+
+
+def literal(text: str) -> str:
+    """A person's text, shown as typed: no markdown in it acts."""
+    shown = text if len(text) <= LONGEST else text[:LONGEST] + " …"
+    return re.sub(r"([\\`*_{}\[\]()#+\-.!~|>$:<&@/])", r"\\\1", shown).replace("\n", "  \n")
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What every turn of a page is drawn with."""
+
+    store: Store
+    full: bool = True
+    """With requests, routing and trace; else what a person needs who only wants to see it work."""
+    budgets: Mapping[str, float | None] = field(default_factory=dict[str, float | None])
+    """Agent -> seconds it may take."""
+    pictures: Callable[[str], Sequence[Picture]] = lambda turn_id: ()
+    """Id of a turn -> the pictures that came with it, as far as they are still at hand."""
+
+
+@dataclass
+class _Box:
+    """A step on the page, and how far it has been drawn. An `st.status` would do, but making one takes it 50 ms of sleep."""
+
+    slot: DeltaGenerator
+    step: Step
+    label: str
+    body: DeltaGenerator = field(init=False)
+    lines: int = 0
+
+    def __post_init__(self):
+        self.body = self._head().container(gap=None)
+
+    def draw(self, step: Step, label: str) -> None:
+        for line in step.lines[self.lines :]:
+            self.body.caption(prose(line))
+        changed = (label, step.state) != (self.label, self.step.state)
+        self.step, self.label, self.lines = step, label, len(step.lines)
+        if changed:
+            self._head()  # a box in the place of another one keeps what is in it
+
+    def _head(self) -> DeltaGenerator:
+        open_ = self.step.state in ("running", "failed")
+        return self.slot.expander(self.label, expanded=open_, icon=_ICONS[self.step.state], type="step")
+
+
+class Canvas:
+    """A place for one turn: question, lead, steps, answer, what was found, and how it was answered."""
+
+    def __init__(self, question: str, setting: Setting, pictures: Sequence[Picture] = ()):
+        self._setting = setting
+        with st.chat_message("user", avatar=":material/person:"):
+            st.markdown(literal(question))
+            if pictures:
+                st.html(_thumbnails(pictures))
+        with st.chat_message("assistant", avatar=":material/hub:"):
+            self._chips = st.empty()
+            self._lead = st.empty()
+            self._steps = st.container(gap=None)
+            self._answer = st.empty()
+            self._found = st.empty()
+            self._foot = st.empty()
+        self._boxes: list[_Box] = []
+        self._shown = {"chips": "", "lead": "", "answer": ""}
+
+    def draw(self, view: TurnView, *, steps: bool = True, again: bool = False) -> None:
+        """Brings the place up to date; `steps` is off for turns long past, `again` offers to ask once more."""
+        now = view.seconds if view.seconds is not None else _tick(max(0.0, time.time() - view.started_at))
+        if self._changed("chips", "".join(f"<li>{escape(fault_words(fault))}</li>" for fault in view.faults)):
+            self._chips.html(f'<ul class="faults" aria-label="Made to fail on purpose">{self._shown["chips"]}</ul>')
+        if self._changed("lead", view.lead):
+            self._lead.markdown(prose(view.lead))
+        if steps:
+            self._draw_steps(view, now)
+        answer = view.answer or view.regret
+        if self._changed("answer", answer):
+            self._answer.markdown(prose(answer))
+        if view.running:
+            self._foot.caption(f"{view.headline} · {now:.1f} s")
+        else:
+            self._end(view, steps=steps, again=again)
+
+    def _changed(self, part: str, text: str) -> bool:
+        was, self._shown[part] = self._shown[part], text
+        return text != was
+
+    def _draw_steps(self, view: TurnView, now: float) -> None:
+        labels = [self._label(step, now) for step in view.steps]
+        for step, label in list(zip(view.steps, labels, strict=True))[len(self._boxes) :]:
+            box = _Box(self._steps.empty(), step, label)
+            self._boxes.append(box)
+            if self._setting.full:
+                box.body.caption(f"“{literal(step.query)}”")
+        for box, step, label in zip(self._boxes, view.steps, labels, strict=True):
+            box.draw(step, label)
+
+    def _label(self, step: Step, now: float) -> str:
+        verdict = f": {step.verdict}" if step.note else ""
+        verdict = f":red[{verdict}]" if verdict and step.state == "failed" else verdict
+        took, budget = step.seconds(now), self._setting.budgets.get(step.agent)
+        limit = f" of {budget:g}" if budget and step.state == "running" and took > budget / 4 else ""
+        return f"**{step.label}**{verdict} · {took:.1f}{limit} s"
+
+    def _end(self, view: TurnView, *, steps: bool, again: bool) -> None:
+        found = html(view) if steps and view.status != "cancelled" else ""
+        if found:
+            self._found.html(found)
+        with self._foot.container():
+            _ending(view, self._setting, details=steps, again=again)
+
+
+def _tick(now: float) -> float:
+    """Seconds as clocks on the page show them: each move of a clock is a message to the browser, beside what was said."""
+    return now - now % TICK
+
+
+def _ending(view: TurnView, setting: Setting, *, details: bool, again: bool) -> None:
+    colour = "orange" if view.status == "ok" and view.partial else _COLOURS.get(view.status, "gray")
+    told = [f":{colour}-badge[{view.headline}]"]
+    if view.routing is not None and view.routing.invoked:
+        told.append(f":gray-badge[{many(len(view.routing.invoked), 'sub-agent')}]")
+    if view.seconds is not None:
+        told.append(f":gray-badge[{view.seconds:.1f} s]")
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown(" ".join(told), width="content")
+        given = thumbs(setting.store, view.turn_id)
+        if not again:  # the newest turn's is in the panel
+            open_trace(st.empty(), view.turn_id)
+        if again and view.status != "ok":
+            asked = _asked(view, setting.pictures(view.turn_id))
+            st.button("Ask again", icon=":material/refresh:", key=f"again-{view.turn_id}", on_click=partial(ask, asked))
+    if given is not None and details:
+        remark(setting.store, given)
+    if details and setting.full and view.trace.spans:
+        with st.expander("How this was answered", icon=":material/account_tree:"):
+            routing, trace = st.tabs(["Routing", "Trace"])
+            with routing:
+                _routing(view)
+            with trace:
+                _trace(view)
+
+
+def _asked(view: TurnView, pictures: Sequence[Picture]) -> Asked:
+    """A turn's question, to be asked once more; its faults were for that one turn."""
+    return Asked(question=typed(view.question), pictures=tuple(pictures)) if pictures else Asked(question=view.question)
+
+
+def _thumbnails(pictures: Sequence[Picture]) -> str:
+    """Pictures as HTML; the browser alone looks into them, and one that it cannot read shows its name."""
+
+    def shown(picture: Picture) -> str:
+        data = base64.b64encode(picture.data).decode()
+        return f'<li><img src="data:{picture.media_type};base64,{data}" alt="{escape(picture.caption or "picture")}"></li>'
+
+    return f'<ul class="pictures">{"".join(map(shown, pictures))}</ul>'
+
+
+def _routing(view: TurnView) -> None:
+    lines = ["| Sub-agent | Result | Time |", "|:--|:--|--:|"]
+    lines += [f"| {step.label} | {step.verdict.capitalize()} | {step.seconds(0.0):.2f} s |" for step in view.steps]
+    lines += [f"| {agent} | Left out: too many parts at once | – |" for agent in view.left_out_labels]
+    if len(lines) > 2:
+        st.markdown("\n".join(lines))
+    else:
+        st.markdown("Answered without asking a sub-agent.")
+    st.caption(prose(" · ".join(f"{fact.label}: {fact.text}" for fact in facts(view) if fact.name in _SAID)))
+
+
+def _trace(view: TurnView) -> None:
+    spans = view.trace.spans
+    failed = [span.name for span in spans if span.status == "error"]
+    told = f"Waterfall of {len(spans)} spans" + (f"; with errors: {', '.join(failed)}" if failed else "")
+    st.vega_lite_chart(
+        waterfall_spec(view.trace, dark=st.context.theme.type == "dark"), width="stretch", key=f"trace-{view.turn_id}", alt=told
+    )

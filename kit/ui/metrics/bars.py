@@ -1,0 +1,83 @@
+"""Bars and spans as Vega-Lite specifications with their data inside: no altair and no pandas, which take seconds to import."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from kit.ui.shared.waterfall import COLOURS
+
+_ROW = 26
+_LIGHT = {"ink": "#5B6675", "bar": COLOURS["agent"], "late": "#7A4FD0"}
+_DARK = {"ink": "#A3AEBB", "bar": "#6EA8FE", "late": "#B69CF5"}
+
+Spec = dict[str, Any]
+
+
+def bars_spec(values: Mapping[str, float], title: str, *, dark: bool = False, share: bool = False) -> Spec:
+    """A bar for each name, in the order given, its value beside it; shares are 0 to 1."""
+    ink = _DARK if dark else _LIGHT
+    most = 1.0 if share else max((*values.values(), 1))
+    rows = [{"name": name, "value": value, "said": f"{value:.0%}" if share else f"{value:,}"} for name, value in values.items()]
+    x: Spec = {"field": "value", "type": "quantitative", "axis": None, "scale": {"domain": [0, most * 1.12], "nice": False}}
+    named: Spec = {"field": "name", "type": "ordinal", "sort": None, "axis": _NAMES}
+    bar: Spec = {
+        "mark": {"type": "bar", "height": 15, "cornerRadiusEnd": 3, "color": ink["bar"]},
+        "encoding": {"x": x, "description": {"field": "said", "type": "nominal"}},
+    }
+    beside: Spec = {
+        "mark": {"type": "text", "align": "left", "dx": 6, "fontSize": 12, "color": ink["ink"]},
+        "encoding": {"x": x, "text": {"field": "said", "type": "nominal"}},
+    }
+    return _chart({"data": {"values": rows}, "encoding": {"y": named}, "layer": [bar, beside]}, len(rows), title)
+
+
+def latency_spec(values: Sequence[tuple[str, float, float]], title: str, *, dark: bool = False) -> Spec:
+    """For each (name, p50, p95) in seconds a line from one to the other."""
+    ink = _DARK if dark else _LIGHT
+    rows = [{"name": name, "p50": p50, "p95": p95, "said": f"{p95:.2f} s"} for name, p50, p95 in values]
+    most = max((p95 for _, _, p95 in values), default=1.0)
+    named: Spec = {"field": "name", "type": "ordinal", "sort": None, "axis": _NAMES}
+    scale: Spec = {"domain": [0, most * 1.15], "nice": False}
+
+    def x(field: str) -> Spec:
+        return {"field": field, "type": "quantitative", "title": "seconds", "scale": scale, "axis": {"tickCount": 5}}
+
+    line: Spec = {
+        "mark": {"type": "rule", "strokeWidth": 3, "opacity": 0.5, "color": ink["ink"]},
+        "encoding": {"x": x("p50"), "x2": {"field": "p95"}},
+    }
+    colour = {"scale": {"domain": ["p50", "p95"], "range": [ink["bar"], ink["late"]]}, "legend": {"orient": "top", "title": None}}
+    dots = [
+        {
+            "mark": {"type": "point", "filled": True, "size": 90, "opacity": 1},
+            "encoding": {"x": x(name), "color": {"datum": name, "type": "nominal", **colour}},
+        }
+        for name in ("p50", "p95")
+    ]
+    beside: Spec = {
+        "mark": {"type": "text", "align": "left", "dx": 9, "fontSize": 12, "color": ink["ink"]},
+        "encoding": {"x": x("p95"), "text": {"field": "said", "type": "nominal"}},
+    }
+    layers = {"data": {"values": rows}, "encoding": {"y": named}, "layer": [line, *dots, beside]}
+    return _chart(layers, len(rows), title)
+
+
+_NAMES: Spec = {
+    "title": None,
+    "ticks": False,
+    "domain": False,
+    "labelLimit": 150,
+    "labelOverlap": False,
+    "labelFlush": False,
+    "labelPadding": 8,
+    "grid": False,
+}
+
+
+def _chart(layers: Spec, rows: int, title: str) -> Spec:
+    return {
+        "title": {"text": title, "anchor": "start", "fontSize": 13},
+        "layer": [layers],
+        "height": _ROW * max(rows, 1),
+        "autosize": {"type": "fit-x", "contains": "padding"},
+        "config": {"view": {"stroke": None}},
+    }

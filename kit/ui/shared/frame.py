@@ -1,0 +1,64 @@
+"""What every page stands in: the process' one host, who is looking, how it looks, and how trouble is told."""
+
+import gc
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from kit.core.context import Principal
+from kit.core.errors import KitError
+from kit.settings import Settings
+from kit.ui.shared import address
+
+if TYPE_CHECKING:
+    from kit.ui.shared.host import Host
+
+STYLE = Path(__file__).with_name("style.css")
+"""For `st.html`; every page begins with it."""
+
+
+@st.cache_resource(show_spinner=False, hash_funcs={Settings: Settings.model_dump_json}, on_release=lambda host: host.close())
+def open_host(settings: Settings) -> "Host":
+    """The process' one host for these settings."""
+    from kit.ui.shared.host import Host  # brings the whole kit: the first screen does not wait for it
+
+    return Host(settings)
+
+
+@st.cache_resource(show_spinner=False)
+def settle(modules: int) -> None:
+    """Takes all there is out of the collector's rounds, once for each number of modules loaded.
+
+    Streamlit makes a full round after every run of a page: 0.15 s of a core with the kit in it, while every other thread waits.
+    """
+    gc.freeze()
+
+
+def colours() -> None:
+    """Tells the whole document which colours hold: what opens over the page stands outside of Streamlit's own element."""
+    st.html(f"<style>:root {{ color-scheme: {st.context.theme.type or 'light dark'} }}</style>")
+
+
+def visitor(host: "Host") -> Principal:
+    """Who is looking: every page shows this principal's sessions and traces and nobody else's.
+
+    The address may name anybody of the embedded world; else it is the settings' own.
+    """
+    own = host.kit.session("").principal
+    asked = Principal(tenant_id=address.read("tenant") or own.tenant_id, user_id=address.read("user") or own.user_id)
+    return asked if asked in host.people else own
+
+
+@contextmanager
+def told(place: DeltaGenerator) -> Generator[None]:
+    """Says in `place` what went wrong and what to do, in a sentence instead of a traceback."""
+    try:
+        yield
+    except KitError as error:
+        place.error(str(error).replace("$", r"\$"), icon=":material/error:")
+    except OSError as error:
+        place.error(f"{error.strerror or error}: {error.filename or 'the kit could not be opened'}", icon=":material/error:")

@@ -1,0 +1,243 @@
+"""The one loop of the app: turns live here, in a daemon thread, and outlive every rerun of the page that asked."""
+
+import asyncio
+import logging
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+
+from kit.core.context import Principal, Session
+from kit.core.event import INTERNAL, Event
+from kit.core.fault import Fault
+from kit.core.picture import Picture, told
+from kit.core.record import TurnRecord
+from kit.models.offline import OfflineModel
+from kit.runtime.turn import Turn
+from kit.settings import Settings
+from kit.ui.benchmarks.grid_runner import Grids
+from kit.ui.chat.pictures import Album
+from kit.ui.shared.view import TurnView, advance, lost
+from kit.wire import Kit, open_kit
+from kit.worlds.consumer.world import load_users
+
+log = logging.getLogger("kit.host")
+KEPT = 64
+"""Finished turns held in memory; older ones are read from the store."""
+GATHER = 0.02
+"""Seconds a follower waits for company after the first event: a page repaints once for a burst."""
+
+
+@dataclass(frozen=True)
+class Batch:
+    """What a follower gets: events in order, and whether the turn is over."""
+
+    events: tuple[Event, ...]
+    done: bool
+
+
+@dataclass(frozen=True)
+class Live:
+    """A turn of this process, with its events where any thread may read them."""
+
+    turn: Turn
+    session_id: str
+    message: str
+    asked_at: float
+    events: list[Event] = field(default_factory=list[Event])
+    done: threading.Event = field(default_factory=threading.Event)
+    changed: threading.Condition = field(default_factory=threading.Condition)
+
+    def view(self) -> TurnView:
+        done = self.done.is_set()
+        begun = TurnView(turn_id=self.turn.id, question=self.message, started_at=self.asked_at)
+        view = advance(begun, tuple(self.events))
+        return lost(view) if done and view.running else view
+
+
+class Host:
+    """A Kit on its own loop and thread. Every method may be called from any thread.
+
+    Opening raises what opening the Kit raised.
+    """
+
+    def __init__(self, settings: Settings | None = None):
+        self._live: dict[str, Live] = {}
+        self._stored: dict[str, TurnView] = {}
+        self._lock = threading.Lock()
+        self._pumps: set[asyncio.Task[None]] = set()
+        self._loop = asyncio.new_event_loop()
+        self._closing = asyncio.Event()
+        opened: Future[Kit] = Future()
+        self._thread = threading.Thread(target=self._run, args=(settings, opened), name="kit loop", daemon=True)
+        self._thread.start()
+        self.kit = opened.result()
+        self._kits: dict[str, Kit] = {}
+        self.grids = Grids()
+        self.album = Album()
+        self.people = _people(self.kit.settings)
+        """Who there is in the embedded world, and the city each lives in; nobody when the services are elsewhere."""
+
+    def close(self) -> None:
+        """Stops running turns and a running grid, closes the Kit and ends the thread."""
+        self.grids.close()
+        if self._thread.is_alive():
+            self._loop.call_soon_threadsafe(self._closing.set)
+            self._thread.join(timeout=10)
+
+    def on(self, model: str | None) -> Kit:
+        """The kit with every agent on one model; as it was opened when none is named. Raises UnknownId or BindError."""
+        if not model:
+            return self.kit
+        with self._lock:
+            if model not in self._kits:
+                self._kits[model] = self.kit.on(model)
+            return self._kits[model]
+
+    def session(self, session_id: str, who: Principal | None = None) -> Session | None:
+        """The session of that id, new or known, for `who` or the settings' own; None when it is somebody else's."""
+        own = self.kit.session(session_id, who and who.tenant_id, who and who.user_id)
+        if own.principal in self.people and own.principal != self.kit.session("").principal:
+            own = own.model_copy(update={"location": self.people[own.principal]})
+        known = self.kit.store.session(session_id)
+        return own if known is None or known.principal == own.principal else None
+
+    def start(
+        self,
+        message: str,
+        session: Session,
+        faults: Sequence[str | Fault] = (),
+        *,
+        pattern: str | None = None,
+        cap: int | None = None,
+        model: str | None = None,
+        images: Sequence[Picture] = (),
+    ) -> str:
+        """Starts a turn, with `images` beside its message, made to go wrong by `faults`, and returns its id at once.
+        What is left out is the kit's own.
+
+        Raises what `Kit.ask` raises.
+        """
+        starting = self._start(self.on(model), message, session, faults, pattern, cap, images)
+        return asyncio.run_coroutine_threadsafe(starting, self._loop).result(timeout=30)
+
+    def follow(self, turn_id: str, from_seq: int = 0, timeout: float = 0.2) -> Batch:
+        """Events from `from_seq` on, as soon as there are any; none, when `timeout` seconds bring nothing.
+
+        A turn this process does not run is over: its events are the store's.
+        """
+        live = self._live.get(turn_id)
+        if live is None:
+            told = [event for event in self.kit.store.events(turn_id) if event.kind not in INTERNAL]
+            return Batch(tuple(told[from_seq:]), done=True)
+        with live.changed:
+            if live.changed.wait_for(lambda: live.done.is_set() or len(live.events) > from_seq, timeout):
+                live.changed.wait_for(live.done.is_set, GATHER)
+            return Batch(tuple(live.events[from_seq:]), live.done.is_set())
+
+    def cancel(self, turn_id: str) -> None:
+        """Stops a turn; one that is over or unknown is left alone."""
+        live = self._live.get(turn_id)
+        if live is not None and not live.done.is_set():
+            self._loop.call_soon_threadsafe(live.turn.cancel)
+
+    def views(self, session: Session, limit: int = 10) -> list[TurnView]:
+        """The newest turns of a session, oldest first: stored ones restored, this process' own as they stand now.
+
+        A turn that nobody finished and this process does not run is `interrupted`.
+        """
+        who = session.principal
+        stored = self.kit.store.turns(session_id=session.id, tenant_id=who.tenant_id, user_id=who.user_id, limit=limit)
+        with self._lock:
+            own = {turn_id: live for turn_id, live in self._live.items() if live.session_id == session.id}
+        views = [live.view() for live in own.values()] + [self._restored(turn) for turn in stored if turn.id not in own]
+        return sorted(views, key=lambda view: view.started_at)[-limit:]
+
+    def newest(self, session: Session) -> str:
+        """Id of the turn a session was last asked for, here or by another process; empty when it has none."""
+        with self._lock:
+            own = [live for live in self._live.values() if live.session_id == session.id]
+        who = session.principal
+        stored = self.kit.store.turns(session_id=session.id, tenant_id=who.tenant_id, user_id=who.user_id, limit=1)
+        known = [(turn.started_at, turn.id) for turn in stored] + [(live.asked_at, live.turn.id) for live in own]
+        return max(known, default=(0.0, ""))[1]
+
+    def _restored(self, turn: TurnRecord) -> TurnView:
+        with self._lock:
+            known = self._stored.get(turn.id)
+        if known is not None:
+            return known
+        view = TurnView.of(turn, self.kit.store.events(turn.id))
+        if view.running:
+            return lost(view)
+        with self._lock:
+            self._stored[turn.id] = view
+            for oldest in list(self._stored)[:-KEPT]:
+                del self._stored[oldest]
+        return view
+
+    def _run(self, settings: Settings | None, opened: "Future[Kit]") -> None:
+        asyncio.set_event_loop(self._loop)
+        serving = self._loop.create_task(self._serve(settings, opened))
+        self._loop.run_until_complete(asyncio.wait([serving]))
+        self._loop.close()
+        error = serving.exception()
+        if error is not None and not opened.done():
+            opened.set_exception(error)
+        elif error is not None:
+            log.error("the kit did not close: %s", error)
+
+    async def _serve(self, settings: Settings | None, opened: "Future[Kit]") -> None:
+        async with open_kit(settings, faults=True) as kit:
+            if kit.team.orchestrator.model.spec.key == "offline":
+                OfflineModel.warm()
+            opened.set_result(kit)
+            await self._closing.wait()
+            for live in self._live.values():
+                live.turn.cancel()
+            await asyncio.gather(*self._pumps, return_exceptions=True)
+
+    async def _start(
+        self,
+        kit: Kit,
+        message: str,
+        session: Session,
+        faults: Sequence[str | Fault],
+        pattern: str | None,
+        cap: int | None,
+        images: Sequence[Picture],
+    ) -> str:
+        asked_at = time.time()
+        turn = kit.ask(message, session, pattern, cap, faults, images)
+        self.album.keep(turn.id, images)
+        live = Live(turn, session.id, told(message, images), asked_at)
+        with self._lock:
+            self._live[live.turn.id] = live
+            finished = [turn_id for turn_id, other in self._live.items() if other.done.is_set()]
+            for oldest in finished[:-KEPT]:
+                del self._live[oldest]
+        pump = self._loop.create_task(self._pump(live))
+        self._pumps.add(pump)
+        pump.add_done_callback(self._pumps.discard)
+        return live.turn.id
+
+    async def _pump(self, live: Live) -> None:
+        """Carries events to the threads that follow, until the turn is stored."""
+        try:
+            async for event in live.turn:
+                with live.changed:
+                    live.events.append(event)
+                    live.changed.notify_all()
+            await live.turn
+        finally:
+            with live.changed:
+                live.done.set()
+                live.changed.notify_all()
+
+
+def _people(settings: Settings) -> Mapping[Principal, str]:
+    if settings.upstream_url:
+        return {}
+    users = load_users(settings.data).values()
+    return {Principal(tenant_id=user.tenant_id, user_id=user.id): user.city for user in users}

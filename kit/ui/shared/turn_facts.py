@@ -1,0 +1,164 @@
+"""What is known of a turn beside its text, a line each: who was asked, what the limits did, whose data it was, what it took."""
+
+from collections.abc import Iterator
+from typing import Literal
+
+from kit.core.event import Acknowledged, Envelope, GuardAction, Guarded
+from kit.core.fault import Fault
+from kit.core.value import Value
+from kit.ui.shared.plural import many
+from kit.ui.shared.view import Step, StepState, TurnView, label
+
+Tone = Literal["", "busy", "good", "bad", "warn"]
+
+_TONES: dict[StepState, Tone] = {"running": "busy", "ok": "good", "failed": "bad", "stopped": "warn"}
+_GUARDS: dict[GuardAction, str] = {
+    "asked_again": "Asked the model again: a part of the message had no call",
+    "merged": "Added what it had missed",
+    "short": "Went on with a part still missing",
+    "rerouted": "Sent it to {agent} instead",
+    "dropped": "Left out a call to {agent}",
+    "reworded": "Passed on the exact words to {agent}",
+    "mended": "Put the text right before it was read",
+}
+_BY: dict[tuple[str, GuardAction], str] = {
+    ("duplicate", "dropped"): "Made the same request to {agent} only once",
+    ("overlap", "dropped"): "Left out {agent}: the message does not speak of it",
+    ("echo", "rerouted"): "Sent the short reply to {agent}, whose question it answers",
+    ("fastpath", "rerouted"): "Did not let it pass as small talk: {agent} was asked",
+    ("acknowledge", "asked_again"): "Had the answer written again: it did not own up to everything",
+    ("preamble", "mended"): "Took back an opening line that nobody could know yet",
+}
+"""Guard and what it did -> its words, where the action alone does not say enough."""
+_OWNED = {
+    "composed": "in the answer's own words",
+    "recomposed": "after the answer was written again",
+    "appended": "by a fixed sentence put under it",
+    "rescued": "by a fixed answer in place of it",
+}
+
+
+class Tag(Value):
+    """A word or two that stand out."""
+
+    text: str
+    tone: Tone = ""
+    why: str = ""
+    """More, for whoever rests on it."""
+
+
+class Fact(Value):
+    """One line of what is known."""
+
+    name: str
+    """Stable, for tests and links."""
+    label: str
+    text: str = ""
+    tags: tuple[Tag, ...] = ()
+    lines: tuple[str, ...] = ()
+    value: str = ""
+    """The same for a program: ids and figures as the stored events have them."""
+    full: bool = False
+    """Of interest to whoever looks for details."""
+
+
+def facts(view: TurnView) -> tuple[Fact, ...]:
+    """Everything known of a turn so far, in the order in which it is read."""
+    return tuple(_facts(view))
+
+
+def fault_words(fault: str) -> str:
+    """A fault as a trace keeps it, in plain words."""
+    try:
+        return Fault.of(fault).label
+    except ValueError:
+        return fault
+
+
+def headline(view: TurnView) -> Tag:
+    """How the turn stands."""
+    if view.running:
+        return Tag(text="Working", tone="busy")
+    tone: Tone = (
+        "good" if view.status == "ok" and not view.partial else "bad" if view.status in ("failed", "deadline") else "warn"
+    )
+    return Tag(text=view.headline, tone=tone)
+
+
+def _facts(view: TurnView) -> Iterator[Fact]:
+    asked = tuple(_asked(step) for step in view.steps)
+    left_out = tuple(Tag(text=name, why="left out: over the limit") for name in view.left_out_labels)
+    if asked or left_out:
+        ids = ",".join(dict.fromkeys(step.agent for step in view.steps))
+        yield Fact(name="agents", label="Asked", tags=asked + left_out, lines=view.shortfalls, value=ids)
+    elif not view.running:
+        yield Fact(name="agents", label="Asked", text="nobody: answered directly")
+    yield from _routed(view)
+    yield from _data(view)
+    yield from _guarded(view)
+    yield from _taken(view)
+    if view.faults:
+        yield Fact(name="faults", label="Made to fail", lines=tuple(fault_words(fault) for fault in view.faults))
+
+
+def _asked(step: Step) -> Tag:
+    return Tag(text=step.label, tone=_TONES[step.state], why=step.verdict)
+
+
+def _routed(view: TurnView) -> Iterator[Fact]:
+    routing = view.routing
+    if routing is None or not routing.intent_count:
+        return
+    seen, calls = routing.reported_intents, routing.intent_count
+    text = f"{seen} seen, {many(calls, 'call')} made"
+    yield Fact(name="intents", label="Intents", text=text, value=f"{seen}/{calls}")
+    yield Fact(name="cap", label="Limit", text=view.cap_words, value=f"{routing.cap_behavior} {routing.cap}")
+
+
+def _data(view: TurnView) -> Iterator[Fact]:
+    replies = [event.body for event in view.events if isinstance(event.body, Envelope)]
+    who = str(view.principal) if view.principal else ""
+    if not replies:
+        if not view.running and who:
+            yield Fact(name="principal", label="Data of", text=who, tags=(Tag(text="none was fetched"),))
+        return
+    foreign = sum(not reply.principal_verified for reply in replies)
+    tags = [Tag(text=f"{len(replies) - foreign} verified", tone="good")] if foreign < len(replies) else []
+    tags += [Tag(text=f"{foreign} blocked", tone="bad", why="a reply was not proven to be this person's")] if foreign else []
+    yield Fact(name="principal", label="Data of", text=who, tags=tuple(tags))
+
+
+def _guarded(view: TurnView) -> Iterator[Fact]:
+    acts = [event.body for event in view.events if isinstance(event.body, Guarded)]
+    if acts:
+        yield Fact(name="guards", label="Guards", lines=tuple(dict.fromkeys(_act(act) for act in acts)))
+    elif not view.running:
+        yield Fact(name="guards", label="Guards", text="none had to act", full=True)
+    path = next((event.body.path for event in reversed(view.events) if isinstance(event.body, Acknowledged)), None)
+    if path:
+        yield Fact(name="acknowledged", label="Owned up", text=_OWNED[path])
+    elif not view.running:
+        yield Fact(name="acknowledged", label="Owned up", text="nothing was owed", full=True)
+
+
+def _act(act: Guarded) -> str:
+    words = _BY.get((act.guard, act.action), _GUARDS[act.action])
+    return words.format(agent=label(act.agent).lower())
+
+
+def _taken(view: TurnView) -> Iterator[Fact]:
+    if view.seconds is not None:
+        first = f", first words after {view.ttft:.2f} s" if view.ttft is not None else ""
+        yield Fact(name="time", label="Time", text=f"{view.seconds:.2f} s{first}")
+    if view.usage is not None:
+        count = view.usage
+        yield Fact(name="tokens", label="Tokens", text=f"{count.input_tokens:,} in, {count.output_tokens:,} out", full=True)
+        known = view.cost_words if count.cost is not None else "price not known"
+        yield Fact(name="cost", label="Cost", text=known)
+    if view.pattern:
+        yield Fact(name="pattern", label="Pattern", text=f"{view.pattern}, {model_words(view.model)}", full=True)
+
+
+def model_words(key: str) -> str:
+    """A model's key as a person reads it."""
+    return "offline stand-in" if key == "offline" else key

@@ -1,0 +1,243 @@
+"""Traces: the turns of who is looking, and one of them in full, led by its routing decision."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from kit.core.context import Principal
+from kit.core.record import TurnRecord
+from kit.core.trace import Span, Trace, critical_path, failures, slowest
+from kit.settings import Settings
+from kit.ui.chat.turn_view import literal, prose
+from kit.ui.shared import address
+from kit.ui.shared.frame import STYLE, open_host, told, visitor
+from kit.ui.shared.turn_facts import headline
+from kit.ui.shared.view import TurnView, label
+from kit.ui.shared.waterfall import took, waterfall_spec
+from kit.ui.traces.export import export
+from kit.ui.traces.routing_decision import decision_html
+from kit.ui.traces.span import choice, draw_span, log_html, span_name
+from kit.ui.traces.turn_list import AXES, STATES, Wanted, slow, table
+
+if TYPE_CHECKING:
+    from kit.ui.shared.host import Host
+
+NEWEST = 500
+"""Turns that are looked through: filters read what is worked out of a turn's stored measures, not columns."""
+LOOK = 1.0
+"""Seconds between two looks at a turn that runs."""
+PAGE = 15
+_BADGES = {"good": "green", "bad": "red", "warn": "orange", "busy": "blue", "": "gray"}
+
+
+def page() -> None:
+    """Draws the list, or the turn the address names."""
+    st.html(STYLE)
+    top = st.empty()
+    with told(top):
+        host = open_host(Settings.read())
+        who = visitor(host)
+        wanted = address.read("turn")
+        turn = host.kit.store.turn(wanted) if wanted else None
+        if turn is not None and Principal(tenant_id=turn.tenant_id, user_id=turn.user_id) == who:
+            _one(host, turn)
+        else:
+            if wanted:
+                top.warning(
+                    "There is no such trace of yours. Choose one below, or ask something in the chat.",
+                    icon=":material/search_off:",
+                )
+            _list(host, who)
+
+
+def _list(host: "Host", who: Principal) -> None:
+    turns = host.kit.store.turns(tenant_id=who.tenant_id, user_id=who.user_id, limit=NEWEST)
+    st.markdown("## Traces")
+    if not turns:
+        st.markdown("Every turn leaves a trace here. There is none yet: ask something in the chat first.")
+        chat = st.session_state.get("pages", {}).get("chat")
+        if chat is not None:
+            st.page_link(chat, label="Go to the chat", icon=":material/chat:")
+        return
+    wanted = _wanted(turns)
+    found = [turn for turn in turns if wanted.takes(turn)]
+    if not found:
+        st.info("No turn is like that. Take out a filter to see more.", icon=":material/filter_alt_off:")
+        return
+    last = -(-len(found) // PAGE)
+    number = min(int(st.session_state.get("traces-page", 1)), last)
+    shown = found[(number - 1) * PAGE : number * PAGE]
+    st.dataframe(
+        table(shown),
+        hide_index=True,
+        key=f"traces-{number}-{len(found)}",
+        on_select=lambda: _picked(f"traces-{number}-{len(found)}", shown),
+        selection_mode="single-cell",
+        column_config=_columns(max(turn.seconds or 0.0 for turn in found)),
+        alt="Turns, newest first; choose one to open its trace",
+    )
+    with st.container(horizontal=True, vertical_alignment="center"):
+        newest = f"your newest {NEWEST}" if len(turns) == NEWEST else str(len(turns))
+        st.caption(f"{len(found)} of {newest} turn{'' if newest == '1' else 's'}. Choose one to open its trace.")
+        if last > 1:
+            st.space("stretch")
+            st.pagination(last, key="traces-page")
+
+
+def _columns(longest: float) -> Mapping[str, Any]:
+    config = st.column_config
+    return {
+        "Question": config.TextColumn(width=255),
+        "How it ended": config.TextColumn(width=105),
+        "Sub-agents": config.ListColumn(width=215),
+        "Seconds": config.ProgressColumn(format="%.2f s", min_value=0.0, max_value=max(longest, 0.01), width=90),
+        "First words": config.NumberColumn(format="%.2f s", width=85, help="Seconds until the first words could be read"),
+        "Tokens": config.NumberColumn(format="localized", width=70),
+        "Cost": config.NumberColumn(format="$%.4f", width=75, help="Empty where no price is known"),
+        "When": config.DatetimeColumn(format="D MMM, HH:mm", width=100),
+    }
+
+
+def _wanted(turns: list[TurnRecord]) -> Wanted:
+    agents = sorted({agent for turn in turns for agent in turn.invoked})
+    with st.container(horizontal=True, vertical_alignment="bottom", key="filters"):
+        text = st.text_input("Words in the question", key="f-text", width=220)
+        states = st.multiselect("How it ended", STATES, key="f-states", placeholder="Any", width=220)
+        asked = st.multiselect("Sub-agent", agents, key="f-agents", format_func=label, placeholder="Any", width=200)
+        axes = st.multiselect(
+            "What went wrong", list(AXES), key="f-axes", format_func=AXES.__getitem__, placeholder="Any", width=220
+        )
+        edge = slow(turns)
+        late = st.toggle(f"Slowest 5 % (≥ {edge:.1f} s)", key="f-slow", disabled=edge <= 0)
+    session = address.read("session") if st.session_state.get("f-session") else ""
+    return Wanted(
+        text=text,
+        states=tuple(states),
+        agents=tuple(asked),
+        axes=tuple(axes),
+        session=session,
+        at_least=edge if late else 0.0,
+    )
+
+
+def _picked(key: str, shown: list[TurnRecord]) -> None:
+    cells = st.session_state[key].selection.cells
+    if cells:
+        st.query_params["turn"] = shown[cells[0][0]].id
+
+
+def _back() -> None:
+    for name in ("turn", "span"):
+        st.query_params.pop(name, None)
+
+
+def _one(host: "Host", turn: TurnRecord) -> None:
+    if host.follow(turn.id, timeout=0.0).done:
+        _trace(host, turn)
+    else:
+        st.fragment(_trace, run_every=LOOK)(host, turn, live=True)
+
+
+def _trace(host: "Host", turn: TurnRecord, *, live: bool = False) -> None:
+    """Draws a trace as far as it has come; once a live one has ended, the page is drawn as that of any other turn."""
+    batch = host.follow(turn.id, timeout=0.0)
+    if live and batch.done:
+        st.rerun()
+    view = TurnView.of(turn, batch.events)
+    trace = view.trace
+    _heading(turn, view, host.kit.settings)
+    if not trace.spans:
+        st.info(
+            "Nothing is stored of this turn beside its question: its process ended before it did. Ask it again in the chat.",
+            icon=":material/info:",
+        )
+        return
+    st.html(decision_html(view))
+    st.markdown("#### Timeline")
+    _timeline(turn, trace, view)
+    with st.expander(f"All {len(view.events)} events", icon=":material/list:"):
+        st.html(log_html(view.events))
+    with st.expander("The answer as it was read", icon=":material/chat:"):
+        st.markdown(prose("\n\n".join(part for part in (view.lead, view.answer) if part) or view.regret))
+
+
+def _heading(turn: TurnRecord, view: TurnView, settings: Settings) -> None:
+    with st.container(horizontal=True, vertical_alignment="center", key="trace-head"):
+        if st.button("All traces", icon=":material/arrow_back:", type="tertiary", on_click=_back):
+            st.rerun()  # the list is not a part of a live trace
+        st.space("stretch")
+        st.download_button(
+            "JSON",
+            export(turn, view.events),
+            file_name=f"trace-{turn.id}.json",
+            mime="application/json",
+            icon=":material/download:",
+            type="tertiary",
+            on_click="ignore",
+        )
+        if settings.has_opik:
+            from kit.sinks.opik import trace_url
+
+            url = trace_url(turn.id, view.trace.started_at or turn.started_at, settings.opik_url)
+            st.link_button("Open in Opik", url, icon=":material/open_in_new:", type="tertiary")
+    tag = headline(view)
+    when = datetime.fromtimestamp(turn.started_at).strftime("%d %b %Y, %H:%M:%S")
+    lasted = f" · {view.seconds:.2f} s" if view.seconds is not None else ""
+    first = f" · first words after {view.ttft:.2f} s" if view.ttft is not None else ""
+    tokens = f" · {view.tokens:,} tokens" if view.tokens is not None else ""
+    st.markdown(f"### {literal(turn.message)}")
+    st.markdown(f":{_BADGES[tag.tone]}-badge[{tag.text}] :gray[{when}{lasted}{first}{tokens}]")
+
+
+def _timeline(turn: TurnRecord, trace: Trace, view: TurnView) -> None:
+    spans = {span.id: span for _, span in trace.rows()}
+    failed = next((span for span in failures(trace) if span.kind != "turn"), None)
+    late = slowest([span for span in trace.spans if span.kind in ("model", "tool")])
+    asked = address.read("span")
+    span = spans.get(asked) or failed or late or trace.spans[0]
+    _jumps(spans, span, late, failed)
+    waited = [f"{span_name(one)} {took(one.seconds)}" for one in critical_path(trace) if one.kind != "turn"]
+    st.caption("What the turn waited for: " + literal(" → ".join(waited)))
+    chart, detail = st.columns([3, 2], gap="medium")
+    with chart:
+        spec = waterfall_spec(trace, dark=st.context.theme.type == "dark", chosen=span.id)
+        st.vega_lite_chart(
+            spec,
+            width="stretch",
+            key=f"waterfall-{turn.id}",
+            on_select=lambda: _clicked(f"waterfall-{turn.id}"),
+            selection_mode="picked",
+            alt=f"Timeline of {len(spans)} spans; the list above chooses the same ones by keyboard",
+        )
+    with detail.container(border=True, key="span-detail"):
+        draw_span(trace, span, view.events)
+
+
+def _jumps(spans: Mapping[str, Span], span: Span, late: Span | None, failed: Span | None) -> None:
+    key = f"span-{span.id}"  # a new key for each choice: the list always shows what the address says
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        st.selectbox(
+            "Span",
+            list(spans),
+            index=list(spans).index(span.id),
+            format_func=lambda one: choice(spans[one]),
+            key=key,
+            on_change=lambda: _choose(st.session_state[key]),
+            width=340,
+        )
+        if late is not None and late is not failed:
+            st.button(f"Slowest: {choice(late)}", icon=":material/hourglass_bottom:", on_click=_choose, args=(late.id,))
+        if failed is not None:
+            st.button(f"Failed: {choice(failed)}", icon=":material/error:", on_click=_choose, args=(failed.id,))
+
+
+def _choose(span_id: str) -> None:
+    st.query_params["span"] = span_id
+
+
+def _clicked(key: str) -> None:
+    picked = st.session_state[key].selection.get("picked") or []
+    if picked:
+        _choose(picked[0]["id"])

@@ -1,0 +1,107 @@
+"""What a trace opens with: whom the message was sent to and why, whose data was read, and how the answer owned up."""
+
+from collections.abc import Iterable
+from html import escape
+
+from kit.core.event import Acknowledged, CallDropped, Envelope, Guarded, Refused
+from kit.core.outcome import CapBehavior
+from kit.ui.shared.plural import many
+from kit.ui.shared.view import Step, TurnView, label
+
+_CAP: dict[CapBehavior, str] = {"within": "good", "at": "good", "over": "warn"}
+_PATHS = {
+    "composed": "The model's own words owned up to it.",
+    "recomposed": "The first answer did not own up to it, so it was written again.",
+    "appended": "The model did not own up to it twice, so a fixed sentence was put under its answer.",
+    "rescued": "The model's answer could not be used, so fixed words stand in its place.",
+}
+_STATE = {"running": "busy", "ok": "good", "failed": "bad", "stopped": "warn"}
+
+
+def decision_html(view: TurnView) -> str:
+    """The three blocks as HTML; every word of a model, a tool or a person in it is escaped."""
+    blocks = (("Routing", _routing(view)), ("Whose data", _principal(view)), ("Owning up", _owned(view)))
+    return '<div class="decision">' + "".join(f"<section><h3>{name}</h3>{body}</section>" for name, body in blocks) + "</div>"
+
+
+def _routing(view: TurnView) -> str:
+    rows = [_asked(step) for step in view.steps] + [_unasked(view, event.body) for event in view.events if _is_drop(event.body)]
+    told = "".join(f"<li>{words}</li>" for words in _acts(view))
+    head = _head(view)
+    if not rows:
+        return head + "<p>Answered without asking a sub-agent.</p>" + (f"<ul>{told}</ul>" if told else "")
+    table = "<thead><tr><th>Asked</th><th>With</th><th>Result</th><th>Time</th></tr></thead>"
+    body = f'<div class="rows" tabindex="0"><table>{table}<tbody>{"".join(rows)}</tbody></table></div>'
+    return head + body + (f"<ul>{told}</ul>" if told else "")
+
+
+def _head(view: TurnView) -> str:
+    routing = view.routing
+    if routing is None:
+        return ""
+    calls = routing.intent_count
+    seen = f"{many(routing.reported_intents, 'intent')} seen"
+    made = f"{many(calls, 'call')} made"
+    cap = _tag(view.cap_words, _CAP[routing.cap_behavior]) if view.cap_words else ""
+    rounds = f" in {routing.rounds} rounds" if routing.rounds > 1 else ""
+    return f"<p>{_tag(seen)}{_tag(made + rounds)}{cap}{_tag('pattern: ' + routing.pattern)}</p>"
+
+
+def _asked(step: Step) -> str:
+    result = _tag(step.verdict, _STATE[step.state])
+    took = f"{step.seconds(step.ended or step.started):.2f} s"
+    return f"<tr><th>{escape(step.label)}</th><td>{escape(step.query)}</td><td>{result}</td><td>{took}</td></tr>"
+
+
+def _is_drop(body: object) -> bool:
+    return isinstance(body, CallDropped | Refused)
+
+
+def _unasked(view: TurnView, body: object) -> str:
+    if isinstance(body, CallDropped):
+        why = "never ran: over the limit" if body.reason == "over_cap" else f"never ran: {body.guard or 'a'} guard"
+        return f"<tr><th>{escape(label(body.agent))}</th><td></td><td>{_tag(why, 'warn')}</td><td>–</td></tr>"
+    assert isinstance(body, Refused)
+    why = f"{body.what} {body.name} refused: {body.because.replace('_', ' ')}"
+    return f"<tr><th>{escape(label(body.agent))}</th><td></td><td>{_tag(why, 'bad')}</td><td>–</td></tr>"
+
+
+def _acts(view: TurnView) -> Iterable[str]:
+    for event in view.events:
+        if isinstance(event.body, Guarded):
+            act = event.body
+            about = f" on {escape(label(act.agent).lower())}" if act.agent else ""
+            yield f"<b>{escape(act.guard)} guard</b> {escape(act.action.replace('_', ' '))}{about}: {escape(act.reason)}"
+
+
+def _principal(view: TurnView) -> str:
+    who = f"<p>For <b>{escape(str(view.principal))}</b>, checked on every reply.</p>" if view.principal else ""
+    replies = [event.body for event in view.events if isinstance(event.body, Envelope)]
+    if not replies:
+        return who + "<p>No data was fetched.</p>"
+    rows = "".join(_reply(reply) for reply in replies)
+    return who + f'<div class="rows" tabindex="0"><table><tbody>{rows}</tbody></table></div>'
+
+
+def _reply(reply: Envelope) -> str:
+    check = _tag("verified", "good") if reply.principal_verified else _tag("blocked", "bad")
+    tone = {"ok": "", "partial": "warn"}.get(reply.status, "bad")
+    skew = "" if reply.version_ok else _tag(f"version {reply.version}", "bad")
+    source = f"{reply.domain_type} · {reply.enricher_id}".replace("_", " ")
+    return (
+        f"<tr><th>{escape(label(reply.agent))}</th><td>{escape(source)}</td><td>{_tag(reply.status, tone)}{skew}</td>"
+        f"<td>{check}</td></tr>"
+    )
+
+
+def _owned(view: TurnView) -> str:
+    last = next((event.body for event in reversed(view.events) if isinstance(event.body, Acknowledged)), None)
+    if last is None:
+        return "<p>Nothing was owed: every part was answered.</p>" if not view.running else "<p>Not known yet.</p>"
+    tags = "".join(_tag(label(owed), "warn") for owed in last.owed)
+    tone = "good" if last.path in ("composed", "recomposed") else "warn"
+    return f"<p>Owed for {tags}</p><p>{_tag(last.path, tone)} {_PATHS[last.path]}</p>"
+
+
+def _tag(text: str, tone: str = "") -> str:
+    return f'<i class="tag {tone}">{escape(text)}</i>'

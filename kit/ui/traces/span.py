@@ -1,0 +1,99 @@
+"""One span in full: what went in and came out, what it took, why it failed."""
+
+import json
+from collections.abc import Sequence
+from html import escape
+
+import streamlit as st
+
+from kit.core.event import Event
+from kit.core.timeout import NO_REMEDY, Diagnosis, diagnose
+from kit.core.trace import Span, Trace
+from kit.ui.chat.turn_view import literal
+from kit.ui.shared.plural import many
+from kit.ui.shared.view import label
+from kit.ui.shared.waterfall import took
+
+QUIET = ("text", "status", "status_line", "guarded", "call_dropped", "refused", "envelope", "agent_error", "component")
+"""Kinds of events that are worth a line beside the span they belong to; its start and end are the span itself."""
+LONGEST = 6_000
+"""Characters of an input or output that are shown; the JSON file has all of them."""
+
+
+def span_name(span: Span) -> str:
+    """A span as lists and headings name it."""
+    return str(span.attributes.get("purpose", span.name)) if span.kind == "model" else span.name
+
+
+def choice(span: Span) -> str:
+    """A span as one line of a list: what, whose, how long, how it ended."""
+    whose = f" ({span.agent})" if span.agent and span.agent != span.name else ""
+    return f"{span_name(span)}{whose} · {took(span.seconds)}" + (" · failed" if span.status == "error" else "")
+
+
+def draw_span(trace: Trace, span: Span, events: Sequence[Event]) -> None:
+    """Draws everything known of a span."""
+    st.html(_head(span))
+    if span.error:
+        st.error(span.error.replace("$", r"\$"), icon=":material/error:")
+    late = diagnose(trace, span)
+    if late is not None:
+        st.info(_late(late), icon=":material/timer_off:")
+    _text("Input", span.input)
+    _text("Output", span.output)
+    attributes = {name: value for name, value in span.attributes.items() if value not in (None, "", [], {}, ())}
+    if attributes:
+        with st.expander("Attributes", icon=":material/data_object:"):
+            st.code(json.dumps(attributes, indent=2, ensure_ascii=False, default=str), language="json", wrap_lines=True)
+    own = [event for event in events if event.span_id == span.id and event.kind in QUIET]
+    if own:
+        with st.expander(many(len(own), "event"), icon=":material/list:"):
+            st.html(log_html(own))
+
+
+def log_html(events: Sequence[Event]) -> str:
+    """Events as a table, a row each, with what they say as compact JSON; everything in it is escaped."""
+    rows = "".join(
+        f"<tr><td>{event.at:.3f}</td><th>{escape(event.kind.replace('_', ' '))}</th><td>{escape(_said(event))}</td></tr>"
+        for event in events
+    )
+    head = "<thead><tr><th>Seconds</th><th>Event</th><th>What it says</th></tr></thead>"
+    return f'<div class="log" tabindex="0"><table>{head}<tbody>{rows}</tbody></table></div>'
+
+
+def _said(event: Event) -> str:
+    body = event.body.model_dump(mode="json", exclude={"kind"}, exclude_defaults=True)
+    text = json.dumps(body, ensure_ascii=False, default=str)
+    return text if len(text) <= 400 else text[:399] + "…"
+
+
+def _head(span: Span) -> str:
+    figures = [("Took", took(span.seconds)), ("Began", f"{span.started:.3f} s")]
+    if span.ttft is not None:
+        figures.append(("First token", took(span.ttft)))
+    if span.kind in ("model", "agent") and (span.usage.input_tokens or span.usage.output_tokens):
+        figures.append(("Tokens", f"{span.usage.input_tokens:,} in, {span.usage.output_tokens:,} out"))
+        figures.append(("Cost", "not known" if span.usage.cost is None else f"${span.usage.cost:.4f}"))
+    tone = "bad" if span.status == "error" else "busy" if span.status == "running" else "good"
+    word = {"error": "failed", "running": "not finished", "ok": "ok"}[span.status]
+    whose = f" of {span.agent}" if span.agent and span.agent != span.name else ""
+    known = "".join(f"<div><dt>{name}</dt><dd>{escape(value)}</dd></div>" for name, value in figures)
+    return (
+        f'<section class="span" data-span="{escape(span.id)}"><h3>{escape(span_name(span))} <i class="tag {tone}">{word}</i></h3>'
+        f"<p>{span.kind}{escape(whose)}</p><dl>{known}</dl></section>"
+    )
+
+
+def _late(late: Diagnosis) -> str:
+    """Where a time-out came from, and what helps against that."""
+    helps = "".join(f"\n- {literal(remedy.says)}: {remedy.where} `{', '.join(remedy.keys)}`" for remedy in late.remedies)
+    return f"{literal(label(late.agent))} {literal(late.where)}. What helps:\n{helps or literal(NO_REMEDY)}"
+
+
+def _text(name: str, text: str) -> None:
+    if not text:
+        return
+    st.caption(name)
+    cut = text if len(text) <= LONGEST else text[:LONGEST] + f"\n… {len(text) - LONGEST:,} more characters in the JSON file"
+    # Not st.code: a box that scrolls has to be within reach of the keyboard.
+    st.html(f'<pre class="said" tabindex="0" role="group" aria-label="{name}">{escape(cut)}</pre>')

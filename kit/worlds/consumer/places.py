@@ -1,0 +1,149 @@
+"""Restaurants, retailers and their stores, by distance from where the user is."""
+
+from collections.abc import Iterable
+from math import hypot
+from typing import Any
+
+from kit.core.context import Principal
+from kit.worlds.consumer.rows import Restaurant, RestaurantOffer, Retailer, Store
+from kit.worlds.consumer.shopping import page
+from kit.worlds.consumer.world import World, who
+from kit.worlds.service.parameters import Asking
+from kit.worlds.service.search import Index, tokens
+
+Payload = dict[str, Any]
+
+
+def restaurants(world: World, principal: Principal, asking: Asking) -> Payload:
+    """Restaurants, best fit first, then nearest."""
+    city = city_of(world, principal, asking)
+    ordered = sorted(world.restaurants.values(), key=lambda row: (miles(world, city, row), row.id))
+    found = Index(ordered, lambda row: [(3.0, row.cuisine), (3.0, row.name), (4.0, row.id)]).search(_without_city(asking, city))
+    pays = {offer.restaurant: offer.points for offer in _live(world, principal)}
+    rows = [
+        {
+            "id": row.id,
+            "name": row.name,
+            "cuisine": row.cuisine,
+            "address": f"{row.street}, {row.city}",
+            "miles": miles(world, city, row),
+            "price": "$" * row.price,
+            "rating": row.rating,
+            "points": pays.get(row.name, 0),
+        }
+        for row in found.rows[: asking.limit]
+    ]
+    return {**page("restaurants", rows, found), "city": city}
+
+
+def restaurant_offers(world: World, principal: Principal, asking: Asking) -> Payload:
+    """Live restaurant offers, most points first."""
+    live = sorted(_live(world, principal), key=lambda offer: (-offer.points, offer.id))
+    found = Index(live, lambda offer: [(3.0, offer.cuisine), (3.0, offer.restaurant), (4.0, offer.id)]).search(asking.text)
+    rows = [
+        {
+            "id": offer.id,
+            "title": f"{offer.points:,} points at {offer.restaurant}",
+            "restaurant": offer.restaurant,
+            "cuisine": offer.cuisine,
+            "points": offer.points,
+            "minimum_cents": offer.minimum_cents,
+            "starts": offer.starts,
+            "ends": offer.ends,
+        }
+        for offer in found.rows[: asking.limit]
+    ]
+    return page("offers", rows, found)
+
+
+def retailer(world: World, principal: Principal, asking: Asking) -> Payload:
+    """One retailer: the best fit, else the one the user shops at most."""
+    known = _index(world.retailers.values(), world).search(asking.text)
+    picked = known.rows[0] if known.match == "named" else _usual(world, principal) or known.rows[0]
+    city = city_of(world, principal, asking)
+    stores = [store for store in world.stores.values() if store.retailer_id == picked.id]
+    nearest = min(stores, key=lambda store: (miles(world, city, store), store.id))
+    live = [offer for offer in world.offer_index[principal.tenant_id].rows if picked.id in offer.retailer_ids]
+    told = {
+        "id": picked.id,
+        "name": picked.name,
+        "kind": picked.kind,
+        "ereceipts": picked.ereceipts,
+        "stores": len(stores),
+        "offers": len(live),
+        "nearest": _told_store(world, city, nearest),
+    }
+    return {"retailer": told, "match": known.match, "topic": known.topic}
+
+
+def stores(world: World, principal: Principal, asking: Asking) -> Payload:
+    """Stores by distance; of the retailers, kinds of retailer or goods asked for."""
+    city = city_of(world, principal, asking)
+    found = _index(world.retailers.values(), world).search(_without_city(asking, city))
+    keys = {row.id for row in found.rows}
+    near = [store for store in world.stores.values() if store.retailer_id in keys]
+    near.sort(key=lambda store: (miles(world, city, store), store.id))
+    rows = [_told_store(world, city, store) for store in near[: asking.limit]]
+    return {**page("stores", rows, found), "found": len(near), "city": city}
+
+
+def city_of(world: World, principal: Principal, asking: Asking) -> str:
+    """The first city the request names, else the user's own."""
+    said = set(tokens(f"{asking.location} {asking.query}"))
+    for city in world.meta.cities:
+        if said >= set(tokens(city)):
+            return city
+    user = world.users.get(who(principal))
+    return user.city if user else next(iter(world.meta.cities))
+
+
+def miles(world: World, city: str, place: Restaurant | Store) -> float:
+    """Straight-line distance from the middle of a city."""
+    middle = world.meta.cities[city]
+    return round(hypot(place.x - middle.x, place.y - middle.y), 1)
+
+
+def _without_city(asking: Asking, city: str) -> str:
+    gone = set(tokens(city))
+    return " ".join(word for word in asking.text.split() if not gone & set(tokens(word)))
+
+
+def _live(world: World, principal: Principal) -> list[RestaurantOffer]:
+    offers = world.restaurant_offers.values()
+    return [offer for offer in offers if offer.tenant_id == principal.tenant_id and offer.starts <= world.as_of <= offer.ends]
+
+
+def _usual(world: World, principal: Principal) -> Retailer | None:
+    visits: dict[str, int] = {}
+    for receipt in world.receipts.get(who(principal), ()):
+        key = world.stores[receipt.store_id].retailer_id
+        visits[key] = visits.get(key, 0) + 1
+    return world.retailers[max(visits, key=lambda key: (visits[key], key))] if visits else None
+
+
+def _index(retailers: Iterable[Retailer], world: World) -> Index[Retailer]:
+    return Index(retailers, lambda row: [(4.0, row.name), (2.0, _KINDS[row.kind]), (4.0, row.id)])
+
+
+_KINDS = {
+    "grocery": "grocery groceries supermarket food",
+    "club": "club warehouse bulk membership",
+    "pharmacy": "pharmacy drugstore drug medicine",
+    "pet": "pet dog cat animal",
+    "home": "home hardware garden improvement",
+    "electronics": "electronics computer phone",
+    "sport": "sport sports shoes outdoor",
+}
+
+
+def _told_store(world: World, city: str, store: Store) -> Payload:
+    owner = world.retailers[store.retailer_id]
+    return {
+        "id": store.id,
+        "name": owner.name,
+        "kind": owner.kind,
+        "address": f"{store.street}, {store.city}",
+        "miles": miles(world, city, store),
+        "opens": store.opens,
+        "closes": store.closes,
+    }

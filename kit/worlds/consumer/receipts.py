@@ -1,0 +1,122 @@
+"""A user's receipts: the list, one in full, and one against the offers it met or missed."""
+
+from collections import Counter
+from typing import Any
+
+from kit.core.context import Principal
+from kit.worlds.consumer.rows import Offer, Receipt
+from kit.worlds.consumer.shopping import page, told_offer
+from kit.worlds.consumer.world import World, who
+from kit.worlds.service.parameters import Asking
+from kit.worlds.service.search import Found, Index
+
+Payload = dict[str, Any]
+_SAID = {
+    "accepted": "accepted approved",
+    "pending": "pending processing waiting review",
+    "rejected": "rejected declined denied failed scan scanned scanning blurry",
+}
+
+
+def receipts(world: World, principal: Principal, asking: Asking) -> Payload:
+    """The user's receipts, newest first, with how many there are of each status."""
+    own = _own(world, principal)
+    counts = Counter(receipt.status for receipt in own)
+    found = _search(world, own, asking)
+    newest = sorted(found.rows, key=lambda receipt: receipt.date, reverse=True)
+    rows = [told_receipt(world, receipt) for receipt in newest[: asking.limit]]
+    return {**page("receipts", rows, found), "counts": dict(counts)}
+
+
+def receipt(world: World, principal: Principal, asking: Asking) -> Payload:
+    """One receipt with every line; the newest that fits."""
+    picked, match, topic = _pick(world, principal, asking)
+    return {"receipt": _in_full(world, picked), "match": match, "topic": topic}
+
+
+def matched(world: World, principal: Principal, asking: Asking) -> Payload:
+    """One receipt, the offers it met, and the offers on what was bought that it missed, each with the reason."""
+    picked, match, topic = _pick(world, principal, asking)
+    if picked is None:
+        return {"receipt": None, "offers": [], "missed": [], "match": match, "topic": topic}
+    met = [world.offers[hit.offer_id] for hit in picked.matches]
+    bought = Counter({line.product_id: 0 for line in picked.lines})
+    for line in picked.lines:
+        bought[line.product_id] += line.quantity
+    missed = [
+        {"offer": told_offer(world, offer), "why": why}
+        for offer in world.offers.values()
+        if offer.tenant_id == picked.tenant_id and offer.product_id in bought and offer not in met
+        if (why := _why_missed(world, picked, offer, bought[offer.product_id]))
+    ]
+    return {
+        "receipt": _in_full(world, picked),
+        "offers": [told_offer(world, offer) for offer in met],
+        "missed": missed[: asking.limit],
+        "match": match,
+        "topic": topic,
+    }
+
+
+def told_receipt(world: World, receipt: Receipt) -> Payload:
+    """A receipt as it leaves the service: names instead of ids."""
+    return {
+        "id": receipt.id,
+        "retailer": world.retailer_of(receipt).name,
+        "date": receipt.date,
+        "status": receipt.status,
+        "reason": receipt.reason,
+        "total_cents": receipt.total_cents,
+        "points": receipt.points,
+        "items": sum(line.quantity for line in receipt.lines),
+    }
+
+
+def _in_full(world: World, receipt: Receipt | None) -> Payload | None:
+    if receipt is None:
+        return None
+    lines = [
+        {
+            "name": world.products[line.product_id].name if line.product_id else line.text.capitalize(),
+            "quantity": line.quantity,
+            "price_cents": line.price_cents,
+        }
+        for line in receipt.lines
+    ]
+    return {**told_receipt(world, receipt), "lines": lines}
+
+
+def _why_missed(world: World, receipt: Receipt, offer: Offer, quantity: int) -> str | None:
+    """The first condition that did not hold; None for an offer that was long over or not yet there."""
+    if not offer.starts <= receipt.date <= offer.ends:
+        return None
+    if offer.retailer_ids and world.retailer_of(receipt).id not in offer.retailer_ids:
+        return "another store"
+    if quantity < offer.minimum:
+        return f"only {quantity} of {offer.minimum} bought"
+    return "receipt rejected" if receipt.status == "rejected" else "limit used up"
+
+
+def _own(world: World, principal: Principal) -> list[Receipt]:
+    return sorted(world.receipts.get(who(principal), ()), key=lambda receipt: receipt.date, reverse=True)
+
+
+def _search(world: World, own: list[Receipt], asking: Asking) -> Found[Receipt]:
+    if asking.status:
+        own = [receipt for receipt in own if receipt.status == asking.status]
+    return Index(own, lambda receipt: _words(world, receipt)).search(asking.text)
+
+
+def _pick(world: World, principal: Principal, asking: Asking) -> tuple[Receipt | None, str, str]:
+    found = _search(world, _own(world, principal), asking)
+    return max(found.rows, key=lambda receipt: receipt.date, default=None), found.match, found.topic
+
+
+def _words(world: World, receipt: Receipt) -> list[tuple[float, str]]:
+    names = [world.products[line.product_id] for line in receipt.lines if line.product_id]
+    return [
+        (9.0, receipt.id),
+        (4.0, _SAID[receipt.status]),
+        (3.0, world.retailer_of(receipt).name),
+        (1.0, " ".join(f"{product.name} {world.categories[product.category].name}" for product in names)),
+    ]

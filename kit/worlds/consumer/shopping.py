@@ -1,0 +1,111 @@
+"""Offers, products and what a user bought."""
+
+from datetime import date, timedelta
+from typing import Any
+
+from kit.core.context import Principal
+from kit.worlds.consumer.rows import Line, Offer, Receipt
+from kit.worlds.consumer.world import World, who
+from kit.worlds.service.parameters import Asking
+from kit.worlds.service.search import Found, Index
+
+Payload = dict[str, Any]
+
+
+def page(key: str, rows: list[Payload], found: Found[Any]) -> Payload:
+    """A list of rows, with what was searched for and how well it fits."""
+    return {key: rows, "match": found.match, "topic": found.topic, "found": len(found.rows)}
+
+
+def told_offer(world: World, offer: Offer) -> Payload:
+    """An offer as it leaves the service: names instead of ids."""
+    product = world.products[offer.product_id]
+    return {
+        "id": offer.id,
+        "title": f"{offer.points:,} points on {product.name}",
+        "product": product.name,
+        "brand": offer.brand,
+        "category": world.categories[offer.category].name,
+        "points": offer.points,
+        "minimum": offer.minimum,
+        "limit": offer.limit,
+        "retailers": [world.retailers[key].name for key in offer.retailer_ids],
+        "starts": offer.starts,
+        "ends": offer.ends,
+        "terms": offer.terms,
+    }
+
+
+def offers(world: World, principal: Principal, asking: Asking) -> Payload:
+    """Live offers of the tenant, best match first, then most points. The terms are offer_details' own."""
+    found = world.offer_index[principal.tenant_id].search(asking.text)
+    return page("offers", [told_offer(world, offer) for offer in found.rows[: asking.limit]], found)
+
+
+def expiring(world: World, principal: Principal, asking: Asking) -> Payload:
+    """Live offers that end within some days, soonest first; the soonest of all when none does."""
+    found = world.offer_index[principal.tenant_id].search(asking.text)
+    last = (date.fromisoformat(world.as_of) + timedelta(days=asking.within_days)).isoformat()
+    by_end = sorted(found.rows, key=lambda offer: (offer.ends, -offer.points, offer.id))
+    ending = [offer for offer in by_end if offer.ends <= last]
+    shown = (ending or by_end)[: asking.limit]
+    return {
+        **page("offers", [told_offer(world, offer) for offer in shown], found),
+        "within_days": asking.within_days,
+        "ending": len(ending),
+    }
+
+
+def products(world: World, principal: Principal, asking: Asking) -> Payload:
+    """Products of the catalogue, cheapest first, with what the best live offer on each pays."""
+    found = world.product_index.search(asking.text)
+    pays = {offer.product_id: offer.points for offer in reversed(world.offer_index[principal.tenant_id].rows)}
+    rows = [
+        {
+            "id": product.id,
+            "name": product.name,
+            "brand": product.brand,
+            "category": world.categories[product.category].name,
+            "price_cents": product.price_cents,
+            "points": pays.get(product.id, 0),
+        }
+        for product in found.rows[: asking.limit]
+    ]
+    return page("products", rows, found)
+
+
+def purchases(world: World, principal: Principal, asking: Asking) -> Payload:
+    """Lines of the user's accepted and pending receipts, newest first."""
+    bought = [
+        (receipt, line)
+        for receipt in sorted(world.receipts.get(who(principal), ()), key=lambda receipt: receipt.date, reverse=True)
+        if receipt.status != "rejected"
+        for line in receipt.lines
+        if line.product_id
+    ]
+    found = Index(bought, lambda pair: _purchase_words(world, *pair)).search(asking.text)
+    newest = sorted(found.rows, key=lambda pair: pair[0].date, reverse=True)
+    return {
+        **page("purchases", [_purchase(world, *pair) for pair in newest[: asking.limit]], found),
+        "total_cents": sum(line.price_cents * line.quantity for _, line in found.rows),
+        "quantity": sum(line.quantity for _, line in found.rows),
+    }
+
+
+def _purchase(world: World, receipt: Receipt, line: Line) -> Payload:
+    product = world.products[line.product_id or ""]
+    return {
+        "id": product.id,
+        "name": product.name,
+        "brand": product.brand,
+        "category": world.categories[product.category].name,
+        "price_cents": line.price_cents,
+        "quantity": line.quantity,
+        "date": receipt.date,
+        "retailer": world.retailer_of(receipt).name,
+        "receipt_id": receipt.id,
+    }
+
+
+def _purchase_words(world: World, receipt: Receipt, line: Line) -> list[tuple[float, str]]:
+    return [*world.product_words(world.products[line.product_id or ""]), (1.0, world.retailer_of(receipt).name)]

@@ -1,0 +1,123 @@
+"""What the manga deck's leaf skills understand of their payloads, and how they tell them (SO-14)."""
+
+from collections.abc import Mapping
+
+from kit.core.envelope import Inbound
+from kit.tools.enricher import Told, Wording
+from kit.worlds.consumer.payload import Searched
+from kit.worlds.consumer.wording import components, listed
+
+
+class Title(Inbound):
+    id: str
+    title: str
+    studio: str
+    year: int
+    genres: tuple[str, ...]
+    volumes: int
+    running: bool
+    premise: str
+
+
+class Titles(Searched):
+    titles: tuple[Title, ...]
+
+
+class Tastes(Titles):
+    likes: tuple[str, ...]
+    dislikes: str
+    read: tuple[str, ...]
+
+
+class Reviewed(Title):
+    count: int
+    score: int
+    praise: str
+    complaint: str
+
+
+class Reviews(Searched):
+    titles: tuple[Reviewed, ...]
+
+
+class Link(Inbound):
+    how: str
+    id: str
+    title: str
+
+
+class Linked(Title):
+    links: tuple[Link, ...]
+
+
+class Links(Searched):
+    titles: tuple[Linked, ...]
+
+
+class Arc(Inbound):
+    name: str
+    first: int
+    last: int
+    gist: str
+
+
+class Story(Title):
+    arcs: tuple[Arc, ...]
+
+
+class Stories(Searched):
+    titles: tuple[Story, ...]
+    rule: str
+
+
+def catalog(page: Titles) -> Told:
+    return _told([_line(title) for title in page.titles], page.titles)
+
+
+def tastes(page: Tastes) -> Told:
+    known = "Nothing is known of what the reader likes."
+    if page.likes:
+        known = f"The reader likes {listed(page.likes)}, not {page.dislikes}, and has read {listed(page.read)}."
+    told = _told([_line(title) for title in page.titles], page.titles)
+    return Told(f"{known}\n{told.text}", told.components)
+
+
+def reviews(page: Reviews) -> Told:
+    said = "{}: {} of 100 from {:,} reviews. Praised for {}. Faulted for {}."
+    return _told([said.format(_name(t), t.score, t.count, t.praise, t.complaint) for t in page.titles], page.titles)
+
+
+def links(page: Links) -> Told:
+    lines = [f"{_name(t)}: {listed([f'{link.how} {link.title} ({link.id})' for link in t.links])}." for t in page.titles]
+    return _told(lines, page.titles)
+
+
+def stories(page: Stories) -> Told:
+    arcs = [(title, arc) for title in page.titles for arc in title.arcs]
+    lines = [f"{_name(title)}, {arc.name}, chapters {arc.first} to {arc.last}: {arc.gist}." for title, arc in arcs]
+    told = _told(lines, page.titles)
+    return Told(f"{page.rule}\n{told.text}", told.components)
+
+
+def _told(lines: list[str], titles: tuple[Title, ...]) -> Told:
+    return Told("\n".join(lines) or "No title was found.", components("title", titles))
+
+
+def _name(title: Title) -> str:
+    return f"{title.id} {title.title}"
+
+
+def _line(title: Title) -> str:
+    state = "still running" if title.running else "complete"
+    volumes = f"{title.volumes} volume{'s' if title.volumes > 1 else ''}"
+    return f"{_name(title)} ({title.year}, {listed(title.genres)}, {volumes}, {state}): {title.premise}."
+
+
+WORDINGS: Mapping[tuple[str, str], Wording] = {
+    ("manga", "catalog"): Wording(Titles, catalog),
+    ("manga", "prefs"): Wording(Tastes, tastes),
+    ("manga", "sentiment"): Wording(Reviews, reviews),
+    ("manga", "links"): Wording(Links, links),
+    ("manga", "policy"): Wording(Stories, stories),
+}
+"""(domain type, enricher id) -> payload and its wording."""

@@ -1,0 +1,89 @@
+"""Faults of the embedded services, asked for in a header: a caller decides for its own requests, and for no others."""
+
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
+from typing import Any
+
+from kit.core.context import Principal
+from kit.core.envelope import EnricherRequest, EnricherResponse, FailedSource
+from kit.core.fault import HEADER, PLANTED, PLANTED_NUMBER, RAW
+from kit.worlds.consumer.support_service import Lines, line_of
+from kit.worlds.service.context_service import Serve
+
+STRANGER = "u-stranger"
+"""The other user a foreign reply is about; of the same tenant, which is the harder one to notice."""
+GONE = FailedSource(source=f"ledger {RAW}", message=f"503 from ledger ({RAW})")
+Reply = EnricherResponse[Any]
+
+
+def asked_for(headers: Mapping[str, str]) -> tuple[str, ...]:
+    """Kinds a request asks for."""
+    return tuple(kind.strip() for kind in headers.get(HEADER, "").split(",") if kind.strip())
+
+
+async def by_header(headers: Mapping[str, str], request: EnricherRequest, serve: Serve) -> Reply:
+    """Serves honestly, then spoils the reply the way the header asks."""
+    reply = await serve(request)
+    for kind in asked_for(headers):
+        reply = _spoiled(kind, reply)
+    return reply
+
+
+def _spoiled(kind: str, reply: Reply) -> Reply:
+    match kind:
+        case "error_envelope":
+            return _with(reply, status="error", partial=(GONE,), payload=planted(reply.payload))  # status alone decides
+        case "partial_envelope":
+            return _with(reply, partial=(GONE,))
+        case "foreign_principal":
+            stranger = Principal(tenant_id=reply.principal.tenant_id, user_id=STRANGER)
+            return _with(reply, principal=stranger, payload=planted(reply.payload))
+        case "bad_payload":
+            return _with(reply, payload={"unexpected": PLANTED})
+        case "version_break":
+            return _with(reply, version="2.0.0", payload=planted(reply.payload))
+        case _:
+            return reply
+
+
+def planted(value: Any) -> Any:
+    """The same payload, valid as before, with a mark in its names and sentences and in place of its larger numbers."""
+    match value:
+        case dict():
+            return {key: planted(inner) for key, inner in value.items()}  # pyright: ignore[reportUnknownVariableType]
+        case list() | tuple():
+            return [planted(inner) for inner in value]  # pyright: ignore[reportUnknownVariableType]
+        case str() if value[:1].isupper() or " " in value:
+            return f"{PLANTED} {value}"
+        case int() if value > 99:
+            return PLANTED_NUMBER
+        case _:
+            return value
+
+
+def _with(reply: Reply, **changes: Any) -> Reply:
+    return reply.model_copy(update=changes)
+
+
+async def lines_by_header(headers: Mapping[str, str], lines: Lines) -> AsyncGenerator[bytes, None]:
+    """The same for the support service, which streams: what an envelope would say is said by its lines.
+
+    Error: closed without an answer. Partial: broken off after the first sentence. Another principal: named in the opening.
+    """
+    kinds = asked_for(headers)
+    async with aclosing(lines):
+        if "bad_payload" in kinds or "version_break" in kinds:
+            yield line_of(kind="opened-2", said=PLANTED)
+            return
+        number = 0
+        async for line in lines:
+            if number == 0 and "foreign_principal" in kinds:
+                line = line_of(kind="opened", conversation_id=f"sc-{PLANTED}", principal=f"acme/{STRANGER}")
+            elif number == 1 and "foreign_principal" in kinds:
+                line = line_of(kind="text", text=f"A stranger's matter, {PLANTED}.")
+            elif number == 1 and "error_envelope" in kinds:
+                line = line_of(kind="closed")
+            yield line
+            number += 1
+            if number == 2 and {"error_envelope", "partial_envelope"} & set(kinds):
+                return

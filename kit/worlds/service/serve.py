@@ -1,0 +1,65 @@
+"""The upstream services over a socket: both in one server, under /context and /support."""
+
+import asyncio
+import errno
+import socket
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.routing import Mount
+from starlette.types import ASGIApp
+
+from kit.core.errors import UpstreamError
+from kit.worlds.consumer.support_service import support_app
+from kit.worlds.consumer.world import World
+from kit.worlds.service.context_service import context_app
+from kit.worlds.service.faults import by_header, lines_by_header
+
+
+def world_app(world: World, *, latency: float = 1.0, key: str | None = None) -> Starlette:
+    """Both services as one app; a request that asks for a fault gets it, as there is nothing real behind them."""
+    context = context_app(world, latency=latency, faults=by_header, key=key)
+    support = support_app(world, pace=latency, faults=lines_by_header)
+    return Starlette(routes=[Mount("/context", app=context), Mount("/support", app=support)])
+
+
+def serve(world: World, host: str, port: int, *, latency: float = 1.0, key: str | None = None) -> None:
+    """Serves until interrupted. Raises UpstreamError when the address cannot be used."""
+    with listen(host, port) as listening:
+        _server(world_app(world, latency=latency, key=key)).run(sockets=[listening])
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A bound socket; port 0 takes a free one. Raises UpstreamError when it is taken or not allowed."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listening = socket.socket(family)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((host, port))
+        listening.listen(128)
+    except OSError as error:
+        listening.close()
+        reason = "is already taken" if error.errno == errno.EADDRINUSE else f"cannot be used ({error.strerror or error})"
+        raise UpstreamError(f"{host}:{port} {reason}: stop what uses it, or choose another with --port") from error
+    return listening
+
+
+@asynccontextmanager
+async def serving(app: ASGIApp, host: str = "127.0.0.1", port: int = 0) -> AsyncGenerator[str, None]:
+    """Serves an app on the running loop; yields its URL and stops at the end."""
+    with listen(host, port) as listening:
+        server = _server(app)
+        running = asyncio.create_task(server.serve(sockets=[listening]))
+        while not server.started and not running.done():
+            await asyncio.sleep(0.005)
+        try:
+            yield f"http://{host}:{listening.getsockname()[1]}"
+        finally:
+            server.should_exit = True
+            await running
+
+
+def _server(app: ASGIApp) -> uvicorn.Server:
+    return uvicorn.Server(uvicorn.Config(app, lifespan="off", ws="none", log_level="warning", timeout_graceful_shutdown=2))
