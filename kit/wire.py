@@ -15,7 +15,7 @@ from kit.compose.deck import Deck, load_deck
 from kit.core.context import Principal, Session
 from kit.core.errors import FaultError, StoreError, UnknownId
 from kit.core.fault import Fault, parse_all
-from kit.core.injection import injected
+from kit.core.fault_injection import injected
 from kit.core.model import OFFLINE
 from kit.core.picture import Picture
 from kit.models.offline import OfflineModel

@@ -11,8 +11,8 @@ from kit.bench.scoring.labeller import RuleLabeller, labels_of
 from kit.bench.scoring.sheet import item_of
 from kit.core.card import AgentCard
 from kit.core.context import Session
+from kit.core.ordinal_reference import meant
 from kit.core.outcome import ComponentPayload
-from kit.core.reference import meant
 from kit.metrics.summary import Label, Metrics, metrics
 from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.team import bind

@@ -15,8 +15,8 @@ from kit.core.errors import StoreError
 from kit.core.event import ResponseId
 from kit.core.model import ModelSpec
 from kit.core.record import Message, Note
-from kit.models.chained import Chained
 from kit.models.openai import chat_model
+from kit.models.response_chain import Chained
 from kit.models.scripted import Line
 from kit.runtime.agents.llm_agent import LLMAgent
 from kit.runtime.call_model import BoundModel

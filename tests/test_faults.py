@@ -40,7 +40,7 @@ from kit.core.fault import (
     kinds_of,
     parse,
 )
-from kit.core.injection import injected
+from kit.core.fault_injection import injected
 from kit.core.outcome import Answer, Failure
 from kit.core.transcript import transcript
 from kit.models.faulty import REFUSAL, FaultyModel

@@ -5,8 +5,8 @@ from itertools import permutations
 import pytest
 
 from kit.core.small_talk import asks, small_talk
+from kit.models.offline.extraction import noun_phrase
 from kit.models.offline.routing import Routes, Situation, SmallTalk, Unfit, clauses, decide
-from kit.models.offline.values import noun_phrase
 
 AGENTS = {
     "shop": "Finds products, deals, coupons and offers in the catalogue, compares prices and suggests things to buy.",

@@ -18,8 +18,8 @@ from kit.compose.parts import GUARDS
 from kit.core.card import AgentCard, Policy
 from kit.core.context import Principal, Session
 from kit.core.event import CallDropped, ModelStarted
-from kit.core.law import Law, Part, Spread, Truth
 from kit.core.record import Message
+from kit.core.simulation import Law, Part, Spread, Truth
 from kit.models.simulated import SimulatedModel, known, planted
 from kit.patterns import PATTERNS, staged
 from kit.runtime.team import bind

@@ -20,7 +20,7 @@ from kit.core.outcome import AgentCall, Outcome
 from kit.core.picture import LARGEST, Picture, told, typed
 from kit.core.record import TurnRecord
 from kit.core.trace import Trace
-from kit.models.offline.sight import described
+from kit.models.offline.picture_text import described
 from kit.models.openai import chat_model
 from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.context import RunContext

@@ -3,8 +3,8 @@
 import pytest
 
 from kit.core.event import AgentStarted, ToolStarted
+from kit.core.ordinal_reference import LAST, meant, place, spelled
 from kit.core.record import Shown
-from kit.core.reference import LAST, meant, place, spelled
 from kit.settings import Settings
 from kit.wire import open_kit
 

@@ -15,7 +15,7 @@ from kit.bench.studies.remedies import BUDGET, TOOL_SECONDS, WAYS, Call, calls, 
 from kit.bench.studies.skill import Pair, implied, pairs, times, within
 from kit.compose.models import load_models
 from kit.core.errors import DataError
-from kit.core.law import Law, Spread
+from kit.core.simulation import Law, Spread
 from kit.core.timeout import REMEDIES
 
 

@@ -9,7 +9,7 @@ from kit.bench.statistics.interval import Interval, quantile, stratified
 from kit.bench.studies.cap import capped, choices
 from kit.bench.studies.capacity import Level, Load, bears, computing, full, level
 from kit.bench.studies.racing import Priced, Traffic, at_scale, points, raced
-from kit.core.law import Law, Spread
+from kit.core.simulation import Law, Spread
 
 EXACT = Law(latency=Spread(median=1.0), tokens=Spread(median=50))
 

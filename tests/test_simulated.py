@@ -17,9 +17,9 @@ from kit.compose.models import build_model, load_models
 from kit.compose.parts import GUARDS
 from kit.core.context import Principal, Session
 from kit.core.event import Guarded, ModelEnded, ModelStarted
-from kit.core.law import Law, Part, Spread, Truth
 from kit.core.model import ModelSpec
 from kit.core.outcome import Failure
+from kit.core.simulation import Law, Part, Spread, Truth
 from kit.models.simulated import SimulatedModel, draws, known, planted
 from kit.runtime.clock import run_virtual
 from kit.runtime.team import bind

@@ -18,8 +18,8 @@ from kit.core.card import AgentCard
 from kit.core.context import Principal, Session
 from kit.core.errors import DeckError
 from kit.core.event import AgentEnded, Chosen
-from kit.core.law import Law, Part, Spread, Truth
 from kit.core.outcome import Answer, Failure
+from kit.core.simulation import Law, Part, Spread, Truth
 from kit.models.scripted import Line, ScriptedModel
 from kit.models.simulated import SimulatedModel, draws, known
 from kit.patterns.topology import UNCHECKED, UNJUDGED, UNSURE, arranged

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from kit.compose.check import PROMPT_MOST, Where
 from kit.compose.parts import Parts
 from kit.compose.prompts import prompt_size, tokens
-from kit.compose.source import Faults
 from kit.compose.status import SEEN_WITHIN
+from kit.compose.yaml_source import Faults
 from kit.core.card import AgentCard
 from kit.core.errors import nearest
 from kit.core.model import ModelSpec

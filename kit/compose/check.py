@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from kit.compose.contract_check import contract_faults
 from kit.compose.parts import PLATFORM, Parts
 from kit.compose.prompts import prompt_size
-from kit.compose.source import Faults
-from kit.compose.topology import topology_faults
+from kit.compose.topology_check import topology_faults
+from kit.compose.yaml_source import Faults
 from kit.core.card import AgentCard
 from kit.core.errors import nearest
 from kit.core.event import STATUSES

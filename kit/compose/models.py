@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kit.compose.registry import Registry
-from kit.compose.source import Faults, Source, build, parse, read_text
+from kit.compose.yaml_source import Faults, Source, build, parse, read_text
 from kit.core.card import Tuning
 from kit.core.errors import BindError, DeckError, nearest
 from kit.core.model import OFFLINE, ModelSpec

@@ -9,8 +9,8 @@ from typing import Any
 from kit.compose.models import read_models
 from kit.compose.parts import PLATFORM, Block, DeckSettings, Parts
 from kit.compose.registry import Registry
-from kit.compose.source import Faults, Source, build, parse, read_text
 from kit.compose.topology import Rubric
+from kit.compose.yaml_source import Faults, Source, build, parse, read_text
 from kit.core.card import AgentCard
 from kit.core.errors import nearest
 from kit.core.model import OFFLINE, ModelSpec

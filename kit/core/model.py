@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
-from kit.core.law import Law
+from kit.core.simulation import Law
 from kit.core.value import Value
 
 RoutingMode = Literal["native", "json_schema"]

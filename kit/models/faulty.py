@@ -12,7 +12,7 @@ from langchain_core.messages.tool import ToolCall
 from langchain_core.runnables import Runnable, RunnableConfig
 
 from kit.core.fault import Fault, InjectedFault
-from kit.core.injection import active, once
+from kit.core.fault_injection import active, once
 from kit.models.asynchronous import AsyncModel
 
 REFUSAL = "I'm sorry, but I can't help with that."

@@ -23,15 +23,15 @@ from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
-from kit.core.law import Law, Truth
 from kit.core.model import ModelSpec
+from kit.core.simulation import Law, Truth
 from kit.models.asynchronous import AsyncChatModel, AsyncModel
-from kit.models.draws import Draws, draws, planted
-from kit.models.offline import shaping
+from kit.models.offline import json_answer
 from kit.models.offline.composition import compose
 from kit.models.offline.conversation import Conversation, Tool, tool_of
-from kit.models.offline.roles import reply as stand_in
+from kit.models.offline.reply import reply as stand_in
 from kit.models.offline.similarity import spoken
+from kit.models.seeded_draws import Draws, draws, planted
 
 NAME = "simulated"
 PREAMBLE = "Simulated: let me look into that."
@@ -202,9 +202,9 @@ class Simulated(AsyncModel):
         known_by_heart = dict.fromkeys(part.agent for part in mine if part.tool not in calls)
         told = [f"Simulated answer of {spoken(name)}: {planted(truth.case, name)}." for name in known_by_heart]
         told += good.values()
-        schema = shaping.wanted(talk.system)
+        schema = json_answer.requested_schema(talk.system)
         if schema is not None:
-            return Said(shaping.shaped(schema, talk.request, talk.system, told))
+            return Said(json_answer.build(schema, talk.request, talk.system, told))
         return Said(" ".join(told) or "Simulated answer: that is not available right now.")
 
     def _job(self, tool: Tool, talk: Conversation, truth: Truth, drawn: Draws) -> Said:

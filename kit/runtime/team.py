@@ -16,7 +16,7 @@ from kit.compose.prompts import plan_prompt
 from kit.core.card import AgentCard, Tuning
 from kit.core.errors import BindError, UnknownId
 from kit.core.model import OFFLINE, ModelSpec
-from kit.models.chained import Chained
+from kit.models.response_chain import Chained
 from kit.runtime.agents.ask_tool import ROUTE, ask_tool, in_sequence, route_tool
 from kit.runtime.agents.contract import contract_of
 from kit.runtime.agents.handoff import private_fields

@@ -10,7 +10,7 @@ from typing import Any
 from kit.core.context import DynamicContext, InheritedContext, Session
 from kit.core.errors import SessionError, StoreError
 from kit.core.event import Completed, Event, Routing, Spent, Text, TextReplaced, Thinking, TurnStarted
-from kit.core.injection import planned
+from kit.core.fault_injection import planned
 from kit.core.outcome import AgentCall, Answer
 from kit.core.picture import Picture, told
 from kit.core.record import Message, Recalled, TurnRecord

@@ -4,7 +4,7 @@ import httpx
 
 from kit.core.event import Status
 from kit.core.fault import HEADER, STRANGE_STATUS
-from kit.core.injection import active
+from kit.core.fault_injection import active
 from kit.tools.tool import tool_context
 
 

@@ -18,7 +18,7 @@ from kit.compose.deck import Block, Deck, load_deck
 from kit.compose.models import load_models
 from kit.compose.parts import DeckSettings
 from kit.compose.registry import Registry
-from kit.compose.source import Faults, Source, build, parse, read_text
+from kit.compose.yaml_source import Faults, Source, build, parse, read_text
 from kit.core.errors import DataError, KitError, nearest
 from kit.core.fault import Fault, parse_all
 from kit.core.model import OFFLINE, ModelSpec

@@ -9,7 +9,7 @@ from langchain_core.tools import BaseTool, StructuredTool
 
 from kit.compose.deck import Deck
 from kit.core.fault import Kind
-from kit.core.injection import active
+from kit.core.fault_injection import active
 from kit.core.outcome import Reason
 from kit.tools.enricher import CAVEAT, UNAVAILABLE
 from kit.tools.tool import Toolbox, ToolFactory, ToolResult

@@ -13,7 +13,7 @@ from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 from kit.bench.cases.case import Case
 from kit.bench.home import HOME
 from kit.bench.scoring.observed import Observed
-from kit.compose.source import Faults, build, parse, read_text
+from kit.compose.yaml_source import Faults, build, parse, read_text
 from kit.core.errors import DataError
 from kit.core.value import Value
 

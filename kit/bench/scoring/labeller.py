@@ -11,8 +11,8 @@ import yaml
 from kit.bench.home import HOME
 from kit.bench.scoring.sheet import Item, item_of, items, write_sheet
 from kit.core.errors import DataError
+from kit.core.ordinal_reference import meant
 from kit.core.record import Shown
-from kit.core.reference import meant
 from kit.core.small_talk import asks, bare_answer, small_talk
 from kit.core.value import Value
 from kit.core.words import content_words

@@ -9,9 +9,9 @@ from kit.bench.routing import Stub
 from kit.bench.scoring.observed import Observed, observed
 from kit.core.context import Session
 from kit.core.fault import parse_all
-from kit.core.injection import injected
-from kit.core.law import Part, Truth
+from kit.core.fault_injection import injected
 from kit.core.record import Message
+from kit.core.simulation import Part, Truth
 from kit.models.simulated import known
 from kit.runtime.host import Host, Pattern
 from kit.runtime.reply import Reply

@@ -14,7 +14,7 @@ from kit.bench.routing import RoutingKit
 from kit.bench.statistics.interval import Interval, stratified
 from kit.compose.deck import load_deck
 from kit.core.context import Principal, Session
-from kit.core.law import Law, Part, Truth
+from kit.core.simulation import Law, Part, Truth
 from kit.models.simulated import SimulatedModel, known
 from kit.runtime.clock import run_virtual
 from kit.runtime.team import bind

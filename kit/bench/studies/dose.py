@@ -21,7 +21,7 @@ from kit.core.card import AgentCard
 from kit.core.context import Principal, Session
 from kit.core.event import Acknowledged
 from kit.core.fault import Fault, Kind
-from kit.core.injection import active, injected
+from kit.core.fault_injection import active, injected
 from kit.core.outcome import AgentCall, Answer, Outcome, Reason
 from kit.models.offline import OfflineModel
 from kit.models.scripted import Line, ScriptedModel

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from langchain_core.language_models.chat_models import BaseChatModel
 
 from kit.bench.studies.remedies import call, catalog, deck_of
-from kit.core.law import Law, Spread
+from kit.core.simulation import Law, Spread
 from kit.core.timeout import Cause, Diagnosis, diagnoses
 from kit.models.scripted import Line, ScriptedModel
 from kit.models.simulated import SimulatedModel

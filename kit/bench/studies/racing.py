@@ -12,7 +12,7 @@ from kit.compose.deck import Deck, DeckSettings
 from kit.compose.topology import Topology
 from kit.core.card import AgentCard
 from kit.core.context import Principal, Session
-from kit.core.law import Law, Part, Spread, Truth
+from kit.core.simulation import Law, Part, Spread, Truth
 from kit.core.value import Value
 from kit.models.simulated import SimulatedModel, known
 from kit.patterns.topology import arranged

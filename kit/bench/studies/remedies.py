@@ -21,10 +21,10 @@ from kit.compose.deck import Deck
 from kit.compose.models import load_models
 from kit.compose.parts import DeckSettings
 from kit.core.card import AgentCard
-from kit.core.law import Part, Truth
 from kit.core.outcome import AgentCall, Answer, Outcome
+from kit.core.simulation import Part, Truth
 from kit.core.trace import Trace, trace_of
-from kit.models.draws import draws
+from kit.models.seeded_draws import draws
 from kit.models.simulated import case_at_hand, known
 from kit.patterns.topology import arranged
 from kit.runtime.clock import run_virtual

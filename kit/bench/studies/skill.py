@@ -21,8 +21,8 @@ from kit.bench.studies.caller import NOBODY, caller
 from kit.compose.deck import Deck, load_deck
 from kit.core.card import Policy
 from kit.core.context import Session
-from kit.core.law import Law, Part, Truth
 from kit.core.outcome import AgentCall, Usage
+from kit.core.simulation import Law, Part, Truth
 from kit.models.simulated import known
 from kit.runtime.agents.llm_agent import LLMAgent
 from kit.runtime.call_tool import call_tool

@@ -7,9 +7,9 @@ from typing import Any, cast
 
 from kit.core.words import STOP
 from kit.models.offline.composition import cut, subject
+from kit.models.offline.extraction import date, identifiers, noun_phrase, numbers, quoted, said_for, unquoted
 from kit.models.offline.routing import clauses
 from kit.models.offline.similarity import closeness, spoken, words
-from kit.models.offline.values import date, identifiers, noun_phrase, numbers, quoted, said_for, unquoted
 
 Schema = Mapping[str, Any]
 _COUNT = frozenset({"limit", "count", "n", "k", "top", "quantity", "size", "amount", "number", "people", "guests", "party"})

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from kit.core import small_talk
 from kit.core.prose import prose
 from kit.core.words import STOP
-from kit.models.offline import phrases
+from kit.models.offline import english
 from kit.models.offline.routing import Part
 from kit.models.offline.similarity import closeness, content, spoken, words
 
@@ -26,7 +26,7 @@ _COMPARES = re.compile(r"\W*(?:(?:please|can you|could you)\W+)*compare\b", re.I
 _INSTRUCTION = re.compile(r"^(?:say|tell the user|do not|don't|claim|offer)\b", re.I)
 
 
-_BREAKS = STOP | phrases.VERBS | {"near", "nearby"}
+_BREAKS = STOP | english.VERBS | {"near", "nearby"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +187,7 @@ def _step(text: str, name: str) -> str:
 
 def subject(text: str, most: int = 5) -> str:
     """The noun phrase a clause is about: what stands after its lead-in, up to the next function word; empty when unclear."""
-    rest = phrases.LEAD_IN.sub("", text.strip(), count=1)
+    rest = english.LEAD_IN.sub("", text.strip(), count=1)
     kept: list[str] = []
     for raw in rest.split()[: most + 1]:
         bare = raw.strip(".,;:!?\"'()").lower().replace("’", "'")

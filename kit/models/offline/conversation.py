@@ -8,12 +8,12 @@ from typing import Any, cast
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
+from kit.core.ordinal_reference import meant, place
 from kit.core.outcome import NO_TEXT, SET_ASIDE
 from kit.core.picture import typed
 from kit.core.record import Shown
-from kit.core.reference import meant, place
 from kit.models.offline.composition import Result
-from kit.models.offline.sight import seen
+from kit.models.offline.picture_text import seen
 from kit.models.offline.similarity import content, spoken
 
 READ = 16_000

@@ -23,7 +23,7 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from kit.models.offline import similarity
 from kit.models.offline.conversation import Conversation, text_of, tool_of
-from kit.models.offline.roles import Reply, reply
+from kit.models.offline.reply import Reply, reply
 
 NAME = "offline stand-in"
 _CHUNK = re.compile(r"\s*\S+(?:\s+\S+)?(?:\s+$)?")

@@ -7,7 +7,7 @@ import numpy as np
 
 from kit.core.small_talk import SMALL_TALK, asks, small_talk
 from kit.core.words import STOP
-from kit.models.offline import phrases
+from kit.models.offline import english
 from kit.models.offline.similarity import Floats, content, index, words
 
 FITS = 0.15
@@ -79,7 +79,7 @@ def points_back(request: str, said: str = "") -> bool:
     meaning = [word for word in words(request) if word not in STOP]
     if len(meaning) <= 2 or (len(meaning) <= 4 and asks(said)):
         return True
-    return len(meaning) <= 6 and phrases.REFERENCE.search(request) is not None
+    return len(meaning) <= 6 and english.REFERENCE.search(request) is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +98,8 @@ def clauses(text: str, *, opening: bool = False) -> list[Clause]:
 
     `opening`: nothing was said before it, so that commas may part a list of matters.
     """
-    cuts = [match.span() for match in phrases.JOINER.finditer(text)]
-    soft = [match.span() for match in phrases.SOFT_JOINER.finditer(text)]
+    cuts = [match.span() for match in english.JOINER.finditer(text)]
+    soft = [match.span() for match in english.SOFT_JOINER.finditer(text)]
     soft = [span for span in soft if not any(a <= span[0] < b for a, b in cuts)]
     items = opening and sum("," in text[a:b] for a, b in soft) >= LISTED
     for place, (start, end) in enumerate(soft):
@@ -111,20 +111,20 @@ def clauses(text: str, *, opening: bool = False) -> list[Clause]:
     for start, end in [*sorted(cuts), (len(text), len(text))]:
         piece = text[at:start].strip(" ,;.!-")
         if any(word not in STOP for word in words(piece)) and not SMALL_TALK.fullmatch(piece[:200]):
-            joined = any(phrases.TIE.search(text[a:b]) for a, b in cuts if at in (a, b) or start == a)
+            joined = any(english.TIE.search(text[a:b]) for a, b in cuts if at in (a, b) or start == a)
             found.append(Clause(at, start, piece, joined))
         at = max(at, end)
     return found[:12]
 
 
 def _opens(following: Sequence[str]) -> bool:
-    return bool(following[1:]) and following[0] in phrases.OPENERS
+    return bool(following[1:]) and following[0] in english.OPENERS
 
 
 def _item(text: str) -> bool:
     """Whether a stretch between commas may be an item of its own: two words or more, not a phrase of the item before."""
     said = words(text)
-    return bool(said[1:]) and said[0] not in phrases.PREPOSITIONS and text[:1] not in "\"“'"
+    return bool(said[1:]) and said[0] not in english.PREPOSITIONS and text[:1] not in "\"“'"
 
 
 def decide(situation: Situation, most: int) -> Decision:
@@ -152,7 +152,7 @@ def _head_start(situation: Situation) -> Floats:
         start = STAY
         start += ASKED if asks(situation.said) else 0.0
         start += BACK if points_back(situation.request, situation.said) else 0.0
-        start -= FRESH if phrases.FRESH.search(situation.request) else 0.0
+        start -= FRESH if english.FRESH.search(situation.request) else 0.0
         lift[list(situation.in_play)] = start
     return lift
 

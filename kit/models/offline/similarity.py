@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from kit.core.errors import DataError
 from kit.core.words import STOP
-from kit.models.offline.phrases import FAINT, NEGATED
+from kit.models.offline.english import FAINT, NEGATED
 
 Floats = NDArray[np.float32]
 

@@ -4,7 +4,7 @@ from dataclasses import fields, replace
 from typing import Any
 
 from kit.core.fault import InjectedFault
-from kit.core.injection import active
+from kit.core.fault_injection import active
 from kit.core.outcome import AgentCall
 from kit.models.faulty import FaultyModel
 from kit.runtime.agents.llm_agent import LLMAgent, Thread

@@ -9,10 +9,10 @@ from typing import Any, cast
 
 from langchain_core.messages import AIMessage, HumanMessage
 
-from kit.core.reference import spelled
+from kit.core.ordinal_reference import spelled
 from kit.core.small_talk import small_talk
 from kit.core.words import content_words
-from kit.models.offline import composition, shaping
+from kit.models.offline import composition, json_answer
 from kit.models.offline.arguments import Source, fill, fillable, resolve
 from kit.models.offline.conversation import Conversation, Tool, text_of
 from kit.models.offline.routing import Decision, Part, Routes, Situation, SmallTalk, Unfit, decide, points_back
@@ -74,9 +74,9 @@ def _job(talk: Conversation, tool: Tool) -> dict[str, Any]:
 
 
 def _composed(talk: Conversation, routing: bool) -> str:
-    schema = shaping.wanted(talk.system)
+    schema = json_answer.requested_schema(talk.system)
     if schema is not None:
-        return shaping.shaped(schema, talk.request, talk.system, [result.text for result in talk.results if not result.failed])
+        return json_answer.build(schema, talk.request, talk.system, [result.text for result in talk.results if not result.failed])
     if routing or any(result.tool.startswith("ask_") for result in talk.results):
         return composition.compose(talk.request, talk.results)
     return composition.answer(talk.request, talk.results)
@@ -84,9 +84,9 @@ def _composed(talk: Conversation, routing: bool) -> str:
 
 def _unaided(talk: Conversation) -> str:
     """Without tools: small talk, a digest of the text given, or what that text says about the request."""
-    schema = shaping.wanted(talk.system)
+    schema = json_answer.requested_schema(talk.system)
     if schema is not None:
-        return shaping.shaped(schema, talk.request, talk.system, ())
+        return json_answer.build(schema, talk.request, talk.system, ())
     if small_talk(talk.request, talk.said):
         return composition.chat(talk.request)
     if not talk.request:

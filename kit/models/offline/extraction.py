@@ -3,7 +3,7 @@
 import re
 
 from kit.core.words import STOP
-from kit.models.offline import phrases
+from kit.models.offline import english
 from kit.models.offline.composition import cut, extract
 from kit.models.offline.similarity import content, spoken
 
@@ -103,7 +103,7 @@ def noun_phrase(request: str, about: frozenset[str] = frozenset()) -> str:
     `about`: what is sought anyway (the words of the tool's own name), which narrows nothing.
     """
     kept = [word for word in content(_DEGREE.sub(" ", request)) if word not in STOP and not word.endswith("n't")]
-    dull = _GENERIC | phrases.VERBS | phrases.FAINT
+    dull = _GENERIC | english.VERBS | english.FAINT
     narrow = [word for word in kept if word not in dull and not word.isdigit() and word.rstrip("s") not in about]
     return " ".join(narrow[:6])
 
@@ -112,6 +112,6 @@ def numbers(text: str) -> list[float]:
     """The numbers of a text in order, digits and small number words."""
     found = [(match.start(), float(match[0].replace(",", ""))) for match in _NUMBER.finditer(text)]
     for match in re.finditer(r"[a-z]+", text.lower()):
-        if match[0] in phrases.NUMBERS and match[0] != "one":
-            found.append((match.start(), float(phrases.NUMBERS[match[0]])))
+        if match[0] in english.NUMBERS and match[0] != "one":
+            found.append((match.start(), float(english.NUMBERS[match[0]])))
     return [value for _, value in sorted(found) if abs(value) < 1e15]

@@ -19,13 +19,13 @@ ITEMS = 3
 """Rows of a list where the schema names no number."""
 
 
-def wanted(system: str) -> Schema | None:
+def requested_schema(system: str) -> Schema | None:
     """The schema a prompt asks the answer to have; None when it asks for none."""
     told = _TOLD.search(system)
     return cast("Schema", json.loads(told[1])) if told else None
 
 
-def shaped(schema: Schema, request: str, system: str, found: Sequence[str]) -> str:
+def build(schema: Schema, request: str, system: str, found: Sequence[str]) -> str:
     """JSON of the schema: copied from a draft where there is one, else told from what was found."""
     draft = _DRAFT.search(system)
     given: Mapping[str, Any] = json.loads(draft[1]) if draft else {}
