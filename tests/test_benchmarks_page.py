@@ -19,7 +19,7 @@ from kit.bench.grid.archive import archived, read_archived
 from kit.bench.grid.cell import cells
 from kit.bench.grid.comparison import compare, summarise
 from kit.bench.grid.forecast import forecast, pace
-from kit.bench.grid.grid_file import read_plan
+from kit.bench.grid.grid_file import read_grid
 from kit.core.errors import DataError
 from kit.settings import HOME, Settings
 from kit.ui.benchmarks import grid_process as errand
@@ -102,12 +102,12 @@ def test_every_way_has_a_line_with_its_interval_and_the_baseline_says_so() -> No
 
 def test_the_example_holds_every_pattern_on_the_same_cases_and_is_simulated() -> None:
     run = read_archived(EXAMPLE)
-    plan = read_plan(shipped()["patterns_example"])
-    assert run.complete and run.cells == len(list(cells(plan))) and run.kinds == ("simulated",)
-    assert (run.baseline, list(run.verdicts)) == (plan.grid.baseline, list(plan.grid.verdicts))
+    spec = read_grid(shipped()["patterns_example"])
+    assert run.complete and run.cells == len(list(cells(spec))) and run.kinds == ("simulated",)
+    assert (run.baseline, list(run.verdicts)) == (spec.grid.baseline, list(spec.grid.verdicts))
     frame = pd.read_csv(StringIO(csv_of(EXAMPLE).decode()))
     asked = frame.groupby("pattern")["case"].agg(set)
-    assert set(asked.index) == set(plan.grid.patterns) and all(one == {case.id for case in plan.cases} for one in asked)
+    assert set(asked.index) == set(spec.grid.patterns) and all(one == {case.id for case in spec.cases} for one in asked)
     assert set(frame["kind"]) == {"simulated"} and len(frame) == run.cells
 
 
@@ -133,14 +133,14 @@ def grid(folder: Path, **fields: Any) -> Path:
 def test_a_grid_is_forecast_by_its_cells_and_the_turns_of_the_example(tmp_path: Path) -> None:
     seen = pace(EXAMPLE)
     assert seen.tokens_in["mediated"] > seen.tokens_in["direct"] > 0 and all(seconds > 0 for seconds in seen.cpu.values())
-    plan = read_plan(grid(tmp_path, patterns=["direct", "a2a"], repeats=2, cases=[{"file": "data/cases/long.jsonl"}]))
-    asks = forecast(plan, seen)
-    assert asks.cells == len(list(cells(plan))) and asks.turns == 4 * sum(len(case.turns) for case in plan.cases)
-    assert asks.dollars == 0 and asks.seconds and asks.seconds > forecast(read_plan(grid(tmp_path)), seen).seconds  # type: ignore[operator]
-    spec = {"provider": "simulated", "law": {}, "price_in": 1.0, "price_out": 10.0}
-    paid = forecast(read_plan(grid(tmp_path, patterns=["direct"], specs={"simulated-a": spec})), seen)
+    spec = read_grid(grid(tmp_path, patterns=["direct", "a2a"], repeats=2, cases=[{"file": "data/cases/long.jsonl"}]))
+    asks = forecast(spec, seen)
+    assert asks.cells == len(list(cells(spec))) and asks.turns == 4 * sum(len(case.turns) for case in spec.cases)
+    assert asks.dollars == 0 and asks.seconds and asks.seconds > forecast(read_grid(grid(tmp_path)), seen).seconds  # type: ignore[operator]
+    model = {"provider": "simulated", "law": {}, "price_in": 1.0, "price_out": 10.0}
+    paid = forecast(read_grid(grid(tmp_path, patterns=["direct"], specs={"simulated-a": model})), seen)
     assert paid.dollars == pytest.approx(6 * (seen.tokens_in["direct"] + 10 * seen.tokens_out["direct"]) / 1e6)
-    unknown = forecast(read_plan(grid(tmp_path, models=["gpt-4.1-mini"])), seen)
+    unknown = forecast(read_grid(grid(tmp_path, models=["gpt-4.1-mini"])), seen)
     assert (unknown.dollars, unknown.seconds) == (None, None), "nobody knows its price, and it takes its own time"
 
 
@@ -268,7 +268,7 @@ def test_a_run_is_a_verdict_a_table_figures_and_an_origin_and_says_what_its_figu
     told = shown(page.run())
     sentences = [one.value for one in page.markdown if one.value.startswith("By messages routed exactly right")]
     assert len(sentences) == 1 and "(simulated)" in sentences[0] and "more cases like these would settle it" in sentences[0]
-    ways = read_plan(shipped()["patterns_example"]).grid.patterns
+    ways = read_grid(shipped()["patterns_example"]).grid.patterns
     assert all(f'data-way="{way}"' in told for way in ways) and "All figures are simulated" in told and "Holm" in told
     assert told.count("<img alt=") == 3 and told.count("simulated") > 10 and "Versions" in told and "scipy" in told
     assert "Medians: classifier_gateway" in told and "no price is known" in told

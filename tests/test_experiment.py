@@ -17,7 +17,7 @@ import pytest
 import yaml
 
 from kit.bench.grid.experiment import data_set
-from kit.bench.grid.grid_file import CaseFile, Plan, read_plan
+from kit.bench.grid.grid_file import CaseFile, GridSpec, read_grid
 from kit.bench.grid.report import found
 from kit.bench.grid.results import read_results
 from kit.bench.grid.run import RESULTS, TRACES, run_grid
@@ -37,7 +37,7 @@ from contextlib import redirect_stdout
 from pathlib import Path
 from kit import Lab, Settings, trace_home
 from kit.bench.grid.experiment import experiment
-from kit.bench.grid.grid_file import read_plan
+from kit.bench.grid.grid_file import read_grid
 from kit.cli import main
 
 path, folder, live, refusing = sys.argv[1:]
@@ -51,7 +51,7 @@ def told(url, work):
 def notebook():
     settings = Settings.read().with_(pace=0.0)
     print(trace_home(settings))
-    experiment(read_plan(Path(path)), Path(folder), Lab(settings), workers=1)
+    experiment(read_grid(Path(path)), Path(folder), Lab(settings), workers=1)
 
 def command():
     assert main(["grid", path, "--out", folder, "--workers", "1"]) == 0
@@ -68,7 +68,7 @@ print(json.dumps(report))
 class Sent:
     """What one process reported that played the grid twice, and what the stub has after each time."""
 
-    plan: Plan
+    spec: GridSpec
     folder: Path
     stub: OpikStub
     report: dict[str, Any]
@@ -95,7 +95,7 @@ def sent(tmp_path_factory: pytest.TempPathFactory) -> Generator[Sent]:
         run = apart(LISTEN + PLAY, str(path), str(folder), stub.url, refusing.url, home=path.parent)
         assert run.returncode == 0, run.stdout + run.stderr
         report = json.loads(run.stdout.splitlines()[-1])
-        yield Sent(read_plan(path), folder, stub, report, run.stderr, read_results(folder))
+        yield Sent(read_grid(path), folder, stub, report, run.stderr, read_results(folder))
 
 
 def trace_ids(sent: Sent) -> dict[str, dict[str, Any]]:
@@ -111,11 +111,11 @@ def test_agents_as_tools_and_the_gateway_are_scored_for_quality_and_policy_in_on
     cases = {
         way: Counter(row["case"] for row in sent.rows if row["pattern"] == way) for way in ("mediated", "classifier_gateway")
     }
-    assert cases["mediated"] == cases["classifier_gateway"] and len(cases["mediated"]) == len(sent.plan.cases)
-    _, verdicts = found(sent.plan, sent.rows)
+    assert cases["mediated"] == cases["classifier_gateway"] and len(cases["mediated"]) == len(sent.spec.cases)
+    _, verdicts = found(sent.spec, sent.rows)
     quality, policy = ({v.scorer: v for v in verdicts}[name] for name in ("response_quality", "policy"))
     assert (quality.baseline["pattern"], quality.way["pattern"]) == ("classifier_gateway", "mediated")
-    assert quality.difference.items == policy.difference.items == len(sent.plan.cases)
+    assert quality.difference.items == policy.difference.items == len(sent.spec.cases)
     assert quality.difference.low <= quality.difference.value <= quality.difference.high
     assert quality.after.value > quality.before.value, "labels of the stand-in lose parts of a message that its calls keep"
     assert policy.difference.low < policy.difference.high
@@ -125,10 +125,10 @@ def test_agents_as_tools_and_the_gateway_are_scored_for_quality_and_policy_in_on
 
 
 def test_the_cases_are_one_data_set_and_sending_them_again_adds_nothing(sent: Sent) -> None:
-    assert list(sent.stub.datasets) == list(sent.stub.items) == [data_set(sent.plan.grid.cases)]
+    assert list(sent.stub.datasets) == list(sent.stub.items) == [data_set(sent.spec.grid.cases)]
     (items,) = sent.stub.items.values()
-    assert sorted(item["case"] for item in items.values()) == sorted(case.id for case in sent.plan.cases)
-    by_case = {case.id: case for case in sent.plan.cases}
+    assert sorted(item["case"] for item in items.values()) == sorted(case.id for case in sent.spec.cases)
+    by_case = {case.id: case for case in sent.spec.cases}
     for item in items.values():
         asked = by_case[item["case"]].turns
         assert item["input"] == [ask.user for ask in asked]
@@ -151,7 +151,7 @@ def test_each_way_is_one_experiment_whose_items_lead_to_traces_with_the_scores_o
 
 
 def test_an_experiment_carries_verdict_interval_seed_revision_and_what_its_model_is(sent: Sent) -> None:
-    ways, verdicts = found(sent.plan, sent.rows)
+    ways, verdicts = found(sent.spec, sent.rows)
     about = {made["metadata"]["pattern"]: made for made in sent.stub.experiments.values()}
     for pattern, made in about.items():
         data = made["metadata"]
@@ -194,7 +194,7 @@ def test_the_copy_goes_nowhere_else_and_without_a_word_of_the_sdk(sent: Sent) ->
 def test_a_server_that_refuses_changes_no_result_and_is_one_line(sent: Sent, tmp_path: Path) -> None:
     last = sent.report["refused"].splitlines()[-1]
     assert last.startswith("Opik: not everything arrived (ApiError") and str(sent.folder) in last
-    run_grid(sent.plan, tmp_path, Lab(Settings(pace=0.0)), 1)
+    run_grid(sent.spec, tmp_path, Lab(Settings(pace=0.0)), 1)
     assert (tmp_path / RESULTS).read_bytes() == (sent.folder / RESULTS).read_bytes()
     assert not (tmp_path / TRACES).exists(), "nobody asked for them"
 

@@ -18,7 +18,7 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 from kit.bench.charts.frame import frame, load_frame
 from kit.bench.grid.cell import cells
 from kit.bench.grid.cost import CALLS, cell_costs
-from kit.bench.grid.grid_file import Plan, read_plan
+from kit.bench.grid.grid_file import GridSpec, read_grid
 from kit.bench.grid.journal import Done, Ledger
 from kit.bench.grid.report import found, report
 from kit.bench.grid.results import read_results, routed, tidy
@@ -59,12 +59,12 @@ def write(folder: Path, **fields: Any) -> Path:
     return path
 
 
-def plan_of(folder: Path, **fields: Any) -> Plan:
-    return read_plan(write(folder, **fields))
+def spec_of(folder: Path, **fields: Any) -> GridSpec:
+    return read_grid(write(folder, **fields))
 
 
-def play(plan: Plan, folder: Path, workers: int | None = 1) -> tuple[Run, list[dict[str, Any]]]:
-    run = run_grid(plan, folder, OPENER, workers)
+def play(spec: GridSpec, folder: Path, workers: int | None = 1) -> tuple[Run, list[dict[str, Any]]]:
+    run = run_grid(spec, folder, OPENER, workers)
     return run, read_results(folder)
 
 
@@ -72,14 +72,14 @@ def play(plan: Plan, folder: Path, workers: int | None = 1) -> tuple[Run, list[d
 
 
 def test_every_pattern_meets_every_case_in_one_run_and_is_set_beside_the_baseline_by_item(tmp_path: Path) -> None:
-    plan = plan_of(tmp_path, patterns=sorted(PATTERNS), baseline={"pattern": "mediated"}, verdicts=["exact", "seconds"])
-    run, rows = play(plan, tmp_path / "out")
+    spec = spec_of(tmp_path, patterns=sorted(PATTERNS), baseline={"pattern": "mediated"}, verdicts=["exact", "seconds"])
+    run, rows = play(spec, tmp_path / "out")
     met = {pattern: sorted(row["case"] for row in rows if row["pattern"] == pattern) for pattern in PATTERNS}
-    assert all(cases == sorted(case.id for case in plan.cases) for cases in met.values())
-    assert run.complete and run.done == len(plan.cases) * len(PATTERNS) == len(rows)
-    _, verdicts = found(plan, rows)
+    assert all(cases == sorted(case.id for case in spec.cases) for cases in met.values())
+    assert run.complete and run.done == len(spec.cases) * len(PATTERNS) == len(rows)
+    _, verdicts = found(spec, rows)
     assert {v.way["pattern"] for v in verdicts if v.scorer == "exact"} == set(PATTERNS) - {"mediated"}
-    assert {v.difference.items for v in verdicts} == {len(plan.cases)}
+    assert {v.difference.items for v in verdicts} == {len(spec.cases)}
     assert all({"model", "pattern"} == set(v.way) for v in verdicts)
 
 
@@ -91,16 +91,16 @@ def test_the_bytes_are_the_same_at_any_concurrency_in_any_number_of_processes_an
     }
     seen: dict[str, bytes] = {}
     for name, workers, limits in (("one", 1, {}), ("many", 1, {"concurrency": 9}), ("processes", 2, {"concurrency": 3})):
-        plan = plan_of(tmp_path, limits=limits, **fields)
-        run_grid(plan, tmp_path / name, OPENER, workers)
+        spec = spec_of(tmp_path, limits=limits, **fields)
+        run_grid(spec, tmp_path / name, OPENER, workers)
         seen[name] = (tmp_path / name / RESULTS).read_bytes()
-    part = plan_of(tmp_path, **{**fields, "patterns": ["swarm"]})
+    part = spec_of(tmp_path, **{**fields, "patterns": ["swarm"]})
     run_grid(part, tmp_path / "parts", OPENER, 1)
-    whole = run_grid(plan_of(tmp_path, **fields), tmp_path / "parts", OPENER, 1)
+    whole = run_grid(spec_of(tmp_path, **fields), tmp_path / "parts", OPENER, 1)
     assert whole.before == len(list(cells(part))) > 0, "what another grid of the folder has played is not played again"
     seen["parts"] = (tmp_path / "parts" / RESULTS).read_bytes()
     assert len(set(seen.values())) == 1 and len(seen["one"]) > 10_000
-    other = plan_of(tmp_path, seed=8, **fields)
+    other = spec_of(tmp_path, seed=8, **fields)
     run_grid(other, tmp_path / "other", OPENER, 1)
     assert (tmp_path / "other" / RESULTS).read_bytes() != seen["one"]
     order = [
@@ -113,14 +113,14 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 from kit.bench.grid.run import run_grid
-from kit.bench.grid.grid_file import read_plan
+from kit.bench.grid.grid_file import read_grid
 from tests.test_grid import OPENER
 
 def killing(done, total):
     if done >= 96:
         os.kill(os.getpid(), signal.SIGKILL)
 
-run_grid(read_plan(Path(sys.argv[1])), Path(sys.argv[2]), OPENER, 1, killing)
+run_grid(read_grid(Path(sys.argv[1])), Path(sys.argv[2]), OPENER, 1, killing)
 """
 
 
@@ -130,16 +130,16 @@ def test_a_run_killed_in_the_middle_goes_on_where_it_was(tmp_path: Path) -> None
     )
     died = subprocess.run([sys.executable, "-c", KILLED, str(path), str(tmp_path / "out")], cwd=HOME, timeout=120)
     assert died.returncode == -9 and not (tmp_path / "out" / RESULTS).exists()
-    plan = read_plan(path)
-    keys = [cell.key for cell in cells(plan)]
+    spec = read_grid(path)
+    keys = [cell.key for cell in cells(spec)]
     ledger = Ledger(tmp_path / "out" / LEDGER)
     kept = ledger.keys()
     ledger.close()
     assert 96 <= len(kept) < len(keys) == 156 and kept < set(keys)
-    run, rows = play(plan, tmp_path / "out")
+    run, rows = play(spec, tmp_path / "out")
     assert (run.before, run.done) == (len(kept), len(keys) - len(kept)), "none again"
     assert [row["cell"] for row in rows] == keys, "none lost, none twice"
-    run_grid(plan, tmp_path / "whole", OPENER, 1)
+    run_grid(spec, tmp_path / "whole", OPENER, 1)
     assert (tmp_path / "whole" / RESULTS).read_bytes() == (tmp_path / "out" / RESULTS).read_bytes()
     runs = json.loads((tmp_path / "out" / PROVENANCE).read_text())["runs"]
     assert sorted(runs) == ["1", "2"]
@@ -148,18 +148,18 @@ def test_a_run_killed_in_the_middle_goes_on_where_it_was(tmp_path: Path) -> None
 def test_a_case_that_changed_is_played_again_and_no_other(tmp_path: Path) -> None:
     lines = (HOME / "data" / "cases" / "mixed.jsonl").read_text().splitlines()[:4]
     (tmp_path / "cases.jsonl").write_text("\n".join(lines))
-    plan = plan_of(tmp_path, cases=[{"file": "cases.jsonl"}])
-    run_grid(plan, tmp_path / "out", OPENER, 1)
+    spec = spec_of(tmp_path, cases=[{"file": "cases.jsonl"}])
+    run_grid(spec, tmp_path / "out", OPENER, 1)
     changed = json.loads(lines[1])
     changed["turns"][0]["user"] += " Thanks!"
     (tmp_path / "cases.jsonl").write_text("\n".join([lines[0], json.dumps(changed), *lines[2:]]))
-    run, rows = play(plan_of(tmp_path, cases=[{"file": "cases.jsonl"}]), tmp_path / "out")
+    run, rows = play(spec_of(tmp_path, cases=[{"file": "cases.jsonl"}]), tmp_path / "out")
     assert (run.before, run.done, len(rows)) == (3, 1, 4)
 
 
 def test_timings_and_provenance_stand_beside_the_results(tmp_path: Path) -> None:
-    plan = plan_of(tmp_path)
-    _, rows = play(plan, tmp_path / "out")
+    spec = spec_of(tmp_path)
+    _, rows = play(spec, tmp_path / "out")
     timings = [json.loads(line) for line in (tmp_path / "out" / TIMINGS).read_text().splitlines()]
     assert [line["cell"] for line in timings] == [row["cell"] for row in rows] and all(line["cpu_ms"] > 0 for line in timings)
     (made,) = json.loads((tmp_path / "out" / PROVENANCE).read_text())["runs"].values()
@@ -174,7 +174,7 @@ def test_timings_and_provenance_stand_beside_the_results(tmp_path: Path) -> None
 @pytest.mark.req("PC1-NFR-2", "SAT-12")
 def test_the_failsafe_is_taken_apart_at_the_rates_of_the_law(tmp_path: Path) -> None:
     law = {"drop": 0.3, "under_report": 0.4, "retry_drop": 0.5, "over_trigger": 0.2}
-    plan = plan_of(
+    spec = spec_of(
         tmp_path,
         specs={"simulated-test": {"provider": "simulated", "law": law}},
         settings={"on": {"cap": 8}, "off": {"cap": 8, "guards": {"failsafe": False}}},
@@ -184,7 +184,7 @@ def test_the_failsafe_is_taken_apart_at_the_rates_of_the_law(tmp_path: Path) -> 
         baseline={"setting": "off"},
         verdicts=["exact", "model_calls"],
     )
-    _, rows = play(plan, tmp_path / "out")
+    _, rows = play(spec, tmp_path / "out")
     on, off = (Counter(row["failsafe"] for row in rows if row["setting"] == name) for name in ("on", "off"))
     turns = 372
 
@@ -197,21 +197,21 @@ def test_the_failsafe_is_taken_apart_at_the_rates_of_the_law(tmp_path: Path) -> 
     assert set(off) == {"whole", "unseen"} and off["unseen"] == sum(on[fate] for fate in ("caught", "retry failed", "unseen"))
     exact = {name: sum(row["scores"]["exact"] for row in rows if row["setting"] == name) for name in ("on", "off")}
     assert exact["on"] - exact["off"] == on["caught"], "on the same draws the failsafe wins what it catches, and nothing else"
-    _, verdicts = found(plan, rows)
+    _, verdicts = found(spec, rows)
     assert [v.verdict for v in verdicts if v.scorer == "exact"] == ["better"]
 
 
 @pytest.mark.req("SAT-12", "PC1-NFR-1")
 def test_every_turn_has_its_times_tokens_and_cost_and_a_price_makes_dollars(tmp_path: Path) -> None:
-    spec = {
+    model = {
         "provider": "simulated",
         "law": {"latency": {"median": 1.0}, "tokens": {"median": 50}},
         "price_in": 1.0,
         "price_out": 10.0,
     }
-    plan = plan_of(tmp_path, specs={"simulated-test": spec}, patterns=["mediated", "direct", "monolith"])
-    _, rows = play(plan, tmp_path / "out")
-    by = {pattern: [row for row in rows if row["pattern"] == pattern] for pattern in plan.grid.patterns}
+    spec = spec_of(tmp_path, specs={"simulated-test": model}, patterns=["mediated", "direct", "monolith"])
+    _, rows = play(spec, tmp_path / "out")
+    by = {pattern: [row for row in rows if row["pattern"] == pattern] for pattern in spec.grid.patterns}
     for row in rows:
         assert row["cost"] == pytest.approx((row["input_tokens"] + 10 * row["output_tokens"]) / 1e6)
         assert row["output_tokens"] == 50 * row["model_calls"] and row["routing_seconds"] == pytest.approx(1.0)
@@ -225,9 +225,9 @@ def test_every_turn_has_its_times_tokens_and_cost_and_a_price_makes_dollars(tmp_
     assert tokens["monolith"] / calls["monolith"] > 2 * tokens["direct"] / calls["direct"], "one agent reads every tool and block"
 
 
-async def weights(plan: Plan, pattern: str) -> dict[str, int]:
+async def weights(spec: GridSpec, pattern: str) -> dict[str, int]:
     """Agent -> characters of its prompt, as far as every request shares it, and of the schemas of its tools."""
-    async with OPENER(models="simulated-test", deck=plan.decks["deck", "wide"], tools=simulated_tools(plan.deck)) as kit:
+    async with OPENER(models="simulated-test", deck=spec.decks["deck", "wide"], tools=simulated_tools(spec.deck)) as kit:
         agents = [agent for agent in kit.stages.team(PATTERNS[pattern]).agents.values() if isinstance(agent, LLMAgent)]
         return {agent.card.id: len(agent.prompt.prefix) + len(json.dumps(schemas(agent))) for agent in agents}
 
@@ -241,16 +241,16 @@ def schemas(agent: LLMAgent) -> list[dict[str, Any]]:
 def test_prompt_tokens_are_those_of_prompt_message_and_tool_schemas_of_one_large_agent_or_of_narrow_ones(tmp_path: Path) -> None:
     law = {"provider": "simulated", "law": {"latency": {"median": 1.0}}}
     take = [{"file": "data/cases/mixed.jsonl", "take": 1}]
-    plan = plan_of(tmp_path, specs={"simulated-test": law}, patterns=["mediated", "monolith"], cases=take)
-    run_grid(plan, tmp_path / "out", OPENER, 1, traces=True)
+    spec = spec_of(tmp_path, specs={"simulated-test": law}, patterns=["mediated", "monolith"], cases=take)
+    run_grid(spec, tmp_path / "out", OPENER, 1, traces=True)
     store = SqliteStore(tmp_path / "out" / TRACES)
-    said, first = len(plan.cases[0].turns[0].user), dict[str, dict[str, int]]()
+    said, first = len(spec.cases[0].turns[0].user), dict[str, dict[str, int]]()
     for row in read_results(tmp_path / "out"):
         events = store.events(turn_id(row["cell"], 0))
         calls = [span for span in trace_of(events).spans if span.kind == "model"]
         assert row["input_tokens"] == sum(call.usage.input_tokens for call in calls)
         first[row["pattern"]] = {call.agent: call.usage.input_tokens for call in reversed(calls)}
-        weight = run_virtual(weights(plan, row["pattern"]))
+        weight = run_virtual(weights(spec, row["pattern"]))
         for agent, read in first[row["pattern"]].items():
             assert weight[agent] + said < 4 * read < weight[agent] + said + 1000, "the rest is of its own request: date, user"
     store.close()
@@ -263,23 +263,23 @@ def test_switches_of_a_grid_decide_which_vertical_may_be_promoted(tmp_path: Path
     for stray, promoted in ((0.0, True), (0.2, False)):
         law = {"latency": {"median": 1.0}, "stray": stray}
         fields: dict[str, Any] = {"specs": {"simulated-test": {"provider": "simulated", "law": law}}, "sub_agents": "stubs"}
-        plan = plan_of(tmp_path, cases=[{"file": "data/cases/switches.jsonl"}], **fields)
-        _, rows = play(plan, tmp_path / f"out-{stray}")
-        turns = routed(rows, plan.cases)
+        spec = spec_of(tmp_path, cases=[{"file": "data/cases/switches.jsonl"}], **fields)
+        _, rows = play(spec, tmp_path / f"out-{stray}")
+        turns = routed(rows, spec.cases)
         assert len(turns) == 280 and sum(turn.switch for turn in turns) == 168
-        subs = plan.deck.cards["orchestrator"].sub_agents
-        assert {promote(plan.deck, card, turns).promoted for card in subs} == {promoted}
+        subs = spec.deck.cards["orchestrator"].sub_agents
+        assert {promote(spec.deck, card, turns).promoted for card in subs} == {promoted}
 
 
 @pytest.mark.req("PC2-NFR-7")
 def test_fan_out_beyond_two_agents_is_measured_by_its_size(tmp_path: Path) -> None:
     law = {"latency": {"median": 1.0}, "drop": 0.2, "refusal": 0.1}
-    plan = plan_of(
+    spec = spec_of(
         tmp_path,
         specs={"simulated-test": {"provider": "simulated", "law": law}},
         cases=[{"file": "data/cases/mixed.jsonl", "every": 4}],
     )
-    _, rows = play(plan, tmp_path / "out")
+    _, rows = play(spec, tmp_path / "out")
     table = frame(rows)
     sizes = table.groupby("parts")["exact"].agg(["sum", "size"])
     assert list(sizes.index) == [2, 3, 4, 5]
@@ -289,16 +289,16 @@ def test_fan_out_beyond_two_agents_is_measured_by_its_size(tmp_path: Path) -> No
 
 
 def test_faults_of_the_grid_strike_and_are_owned_up_to(tmp_path: Path) -> None:
-    plan = plan_of(
+    spec = spec_of(
         tmp_path,
         specs={"simulated-test": {"provider": "simulated", "law": {}}},
         cases=[{"file": "data/cases/partial.jsonl", "every": 6}],
         faults={"none": [], "down": ["rewards=down", "support=raise"]},
         patterns=["mediated", "direct", "monolith"],
     )
-    _, rows = play(plan, tmp_path / "out")
+    _, rows = play(spec, tmp_path / "out")
     hit = [row for row in rows if row["fault"] == "down" and "rewards" in row["called"]]
-    assert {row["pattern"] for row in hit} == set(plan.grid.patterns) and all("rewards" in row["failed"] for row in hit)
+    assert {row["pattern"] for row in hit} == set(spec.grid.patterns) and all("rewards" in row["failed"] for row in hit)
     assert any(row["failed"] for row in rows if row["fault"] == "none"), "the faults of a case hold without the grid's"
     owed = [row["scores"]["acknowledgement"] for row in rows if row["failed"] and row["pattern"] != "monolith"]
     assert len(owed) > 20 and set(owed) == {1.0}
@@ -308,7 +308,7 @@ def test_prompts_and_the_world_behind_the_tools_change_what_is_read(tmp_path: Pa
     cases = [{"file": "data/cases/mixed.jsonl", "take": 2}]
     short = {"deck": {}, "short": {"instructions-routing": "Call the tools that fit."}}
     _, rows = play(
-        plan_of(tmp_path, cases=cases, prompts=short, scorers=["facts", "exact"], sub_agents="world"), tmp_path / "out"
+        spec_of(tmp_path, cases=cases, prompts=short, scorers=["facts", "exact"], sub_agents="world"), tmp_path / "out"
     )
     read = {name: sum(row["input_tokens"] for row in rows if row["prompt"] == name) for name in short}
     assert read["short"] < read["deck"]
@@ -319,15 +319,15 @@ def test_prompts_and_the_world_behind_the_tools_change_what_is_read(tmp_path: Pa
 
 
 def test_no_cell_is_begun_once_the_dollars_are_spent_and_the_rest_follows_when_there_are_more(tmp_path: Path) -> None:
-    spec = {"provider": "simulated", "law": {"tokens": {"median": 100}}, "price_in": 0.0, "price_out": 1000.0}
-    fields: dict[str, Any] = {"specs": {"simulated-test": spec}, "patterns": ["direct"], "sub_agents": "stubs"}
-    plan = plan_of(tmp_path, limits={"dollars": 0.35, "concurrency": 2}, **fields)
+    model = {"provider": "simulated", "law": {"tokens": {"median": 100}}, "price_in": 0.0, "price_out": 1000.0}
+    fields: dict[str, Any] = {"specs": {"simulated-test": model}, "patterns": ["direct"], "sub_agents": "stubs"}
+    spec = spec_of(tmp_path, limits={"dollars": 0.35, "concurrency": 2}, **fields)
     for again in range(2):
-        run, rows = play(plan, tmp_path / "out")
-        assert "stopped early" in report(plan, run)
+        run, rows = play(spec, tmp_path / "out")
+        assert "stopped early" in report(spec, run)
         assert not run.complete and run.before + run.done == len(rows) and (run.done == 0) == bool(again)
         assert 0.35 <= run.dollars <= 0.35 + 2 * max(row["cost"] for row in rows)
-    run, rows = play(plan_of(tmp_path, **fields), tmp_path / "out")
+    run, rows = play(spec_of(tmp_path, **fields), tmp_path / "out")
     assert run.complete and run.before > 0 and run.done > 0 and len(rows) == run.total
 
 
@@ -358,7 +358,7 @@ def test_bad_input_is_one_sentence_with_file_and_line_and_the_nearest_name(
     said = capsys.readouterr().err
     assert said.startswith("kit: ") and said.count("\n") == 1
     with pytest.raises(DataError, match=sentence):
-        plan_of(tmp_path, **fields)
+        spec_of(tmp_path, **fields)
 
 
 @pytest.mark.parametrize(
@@ -377,12 +377,12 @@ def test_a_bad_case_is_named_with_its_line_and_finished_cells_are_kept(
     lines = (HOME / "data" / "cases" / "mixed.jsonl").read_text().splitlines()[:2]
     (tmp_path / "cases.jsonl").write_text("\n".join(lines))
     fields: dict[str, Any] = {"cases": [{"file": "cases.jsonl"}]}
-    play(plan_of(tmp_path, **fields), tmp_path / "out")
+    play(spec_of(tmp_path, **fields), tmp_path / "out")
     (tmp_path / "cases.jsonl").write_text("\n".join([*lines, json.dumps(line)]))
     with pytest.raises(DataError, match=sentence):
-        plan_of(tmp_path, **fields)
+        spec_of(tmp_path, **fields)
     (tmp_path / "cases.jsonl").write_text("\n".join(lines))
-    assert play(plan_of(tmp_path, **fields), tmp_path / "out")[0].before == 2
+    assert play(spec_of(tmp_path, **fields), tmp_path / "out")[0].before == 2
 
 
 @contextmanager
@@ -397,14 +397,14 @@ def full_disk(room: int) -> Generator[None]:
 
 
 def test_a_full_disk_is_one_sentence_and_finished_cells_are_kept(tmp_path: Path) -> None:
-    plan = plan_of(tmp_path, cases=[{"file": "data/cases/mixed.jsonl", "every": 2}], sub_agents="stubs")
+    spec = spec_of(tmp_path, cases=[{"file": "data/cases/mixed.jsonl", "every": 2}], sub_agents="stubs")
     with full_disk(140_000), pytest.raises(DataError, match=r"make room on its disk.*; \d+ finished cells are kept") as caught:
-        run_grid(plan, tmp_path / "out", OPENER, 1)
+        run_grid(spec, tmp_path / "out", OPENER, 1)
     assert "\n" not in str(caught.value)
-    run, rows = play(plan, tmp_path / "out")
-    assert run.before >= 32 and run.complete and [row["cell"] for row in rows] == [cell.key for cell in cells(plan)]
+    run, rows = play(spec, tmp_path / "out")
+    assert run.before >= 32 and run.complete and [row["cell"] for row in rows] == [cell.key for cell in cells(spec)]
     with full_disk(20_000), pytest.raises(DataError, match=r"results cannot be written .* 156 finished cells are kept"):
-        run_grid(plan, tmp_path / "out", OPENER, 1)
+        run_grid(spec, tmp_path / "out", OPENER, 1)
     assert len(read_results(tmp_path / "out")) == 156, "the results that were there are whole"
 
 
@@ -463,8 +463,8 @@ def test_the_harness_adds_little_to_a_turn_as_a_command_says_that_plays_nothing(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Python calls, which no other work on the machine can change."""
-    plan = plan_of(tmp_path, cases=[QUARTER])
-    [cost] = cell_costs(plan, OPENER, take=32, rounds=1)
+    spec = spec_of(tmp_path, cases=[QUARTER])
+    [cost] = cell_costs(spec, OPENER, take=32, rounds=1)
     print(cost)
     assert 100 < cost.harness_calls < CALLS < cost.turn_calls
     assert (
@@ -472,17 +472,17 @@ def test_the_harness_adds_little_to_a_turn_as_a_command_says_that_plays_nothing(
     )
     assert f"at most {CALLS} Python calls: held" in capsys.readouterr().out and not (tmp_path / "out").exists()
     with pytest.raises(DataError, match="case of one turn without faults"):
-        cell_costs(plan_of(tmp_path, cases=[{"file": "data/cases/partial.jsonl", "take": 2}]), OPENER)
+        cell_costs(spec_of(tmp_path, cases=[{"file": "data/cases/partial.jsonl", "take": 2}]), OPENER)
 
 
 def test_the_grids_that_are_shipped_can_be_read() -> None:
     shipped = sorted((HOME / "data" / "grids").glob("*.yaml"))
-    assert shipped and all(list(cells(read_plan(path))) for path in shipped)
+    assert shipped and all(list(cells(read_grid(path))) for path in shipped)
 
 
 def test_rows_are_tidy(tmp_path: Path) -> None:
-    plan = plan_of(tmp_path)
-    _, rows = play(plan, tmp_path / "out")
+    spec = spec_of(tmp_path)
+    _, rows = play(spec, tmp_path / "out")
     told = tidy(rows, ["exact", "seconds"])
     assert len(told) == 2 * len(rows) and {row["scorer"] for row in told} == {"exact", "seconds"}
     assert list(load_frame(tmp_path / "out")["exact"]) == [row["value"] for row in told if row["scorer"] == "exact"]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from kit.bench.grid.grid_file import read_plan
+from kit.bench.grid.grid_file import read_grid
 from kit.bench.grid.report import found
 from kit.bench.grid.results import read_results
 from kit.bench.grid.run import run_grid
@@ -27,7 +27,7 @@ def test_all_seven_patterns_play_one_case_set_in_one_run_on_one_kit_and_are_comp
     grid = yaml.safe_load((HOME / "data" / "grids" / "patterns_small.yaml").read_text())
     grid["cases"] = [{**cases, "every": 20 * cases["every"]} for cases in grid["cases"]]
     (tmp_path / "few.yaml").write_text(yaml.safe_dump(grid))
-    plan = read_plan(tmp_path / "few.yaml")
+    spec = read_grid(tmp_path / "few.yaml")
     opened: list[dict[str, Any]] = []
     ways: dict[str, Deck] = {}
 
@@ -38,21 +38,21 @@ def test_all_seven_patterns_play_one_case_set_in_one_run_on_one_kit_and_are_comp
             yield kit
             ways.update({name: kit.stages.team(pattern).deck for name, pattern in PATTERNS.items()})
 
-    run = run_grid(plan, tmp_path / "out", opener, 1)
+    run = run_grid(spec, tmp_path / "out", opener, 1)
     rows = read_results(tmp_path / "out")
     asked = {pattern: {row["case"] for row in rows if row["pattern"] == pattern} for pattern in SEVEN}
     assert run.complete and {row["pattern"] for row in rows} == set(PATTERNS) == SEVEN
-    assert all(cases == {case.id for case in plan.cases} for cases in asked.values()), "the same cases"
+    assert all(cases == {case.id for case in spec.cases} for cases in asked.values()), "the same cases"
     (only,) = opened
     own, budgets = only["deck"].settings, {card.id: only["deck"].policy(card) for card in only["deck"].cards.values()}
     for name, deck in ways.items():
         assert {card.id: deck.policy(card) for card in deck.cards.values()} == budgets, f"{name}: the same cards and budgets"
         assert (deck.settings.cap, deck.settings.guards, deck.settings.defaults) == (own.cap, own.guards, own.defaults), name
-    _, verdicts = found(plan, rows)
+    _, verdicts = found(spec, rows)
     assert {v.way["pattern"] for v in verdicts if v.scorer == "exact"} == SEVEN - {"mediated"}
-    assert {v.difference.items for v in verdicts if v.scorer in ("exact", "seconds")} == {len(plan.cases)}, "paired by case"
+    assert {v.difference.items for v in verdicts if v.scorer in ("exact", "seconds")} == {len(spec.cases)}, "paired by case"
 
 
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
 def test_a_shipped_grid_of_patterns_has_every_one_there_is(path: Path) -> None:
-    assert set(read_plan(path).grid.patterns) == set(PATTERNS)
+    assert set(read_grid(path).grid.patterns) == set(PATTERNS)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kit.bench.grid.grid_file import read_plan
+from kit.bench.grid.grid_file import read_grid
 from kit.bench.studies.beside import NEEDS, PROMPTS, SHIPPED, beside, ours, reference
 from kit.bench.studies.published import read_evidence
 from kit.compose.models import load_models
@@ -44,13 +44,13 @@ async def test_each_published_model_is_asked_over_its_api_with_its_effort(key: s
 @pytest.mark.req("SAT-21")
 def test_strict_gating_is_a_block_that_a_grid_puts_into_the_prompt_and_nothing_else() -> None:
     for path, prompts in ((PAID, PROMPTS), (HOME / "data" / "grids" / "real.yaml", PROMPTS[:1])):
-        plan = read_plan(path)
-        assert set(plan.grid.prompts) == set(prompts)
-        prefixes = {p: plan_prompt(deck.cards["orchestrator"], deck).prefix for (p, _), deck in plan.decks.items()}
+        spec = read_grid(path)
+        assert set(spec.grid.prompts) == set(prompts)
+        prefixes = {p: plan_prompt(deck.cards["orchestrator"], deck).prefix for (p, _), deck in spec.decks.items()}
         assert [STRICT in prefixes[prompt] for prompt in prompts] == [prompt == "strict-gating" for prompt in prompts]
-    plan = read_plan(PAID)
-    texts = {p: plan_prompt(deck.cards["orchestrator"], deck).prefix for (p, _), deck in plan.decks.items()}
-    block = plan.deck.blocks["instructions-strict-gating"].text.strip()
+    spec = read_grid(PAID)
+    texts = {p: plan_prompt(deck.cards["orchestrator"], deck).prefix for (p, _), deck in spec.decks.items()}
+    block = spec.deck.blocks["instructions-strict-gating"].text.strip()
     assert texts["strict-gating"].replace(f"{block}\n\n", "") == texts["plain"]
 
 
@@ -98,21 +98,21 @@ def test_a_figure_is_measured_on_its_own_model_and_prompt_and_by_what_it_counts(
 
 @pytest.mark.realtime
 def test_a_paid_model_is_run_on_the_grid_to_its_dollar_limit_and_what_it_said_is_kept(tmp_path: Path) -> None:
-    plan = tmp_path / "paid.yaml"
+    path = tmp_path / "paid.yaml"
     text = PAID.read_text().replace("every: 2}", "every: 78}").replace("every: 19}", "every: 400}")
-    plan.write_text(text.replace("dollars: 5", "dollars: 0.00009").replace("concurrency: 8", "concurrency: 1"))
+    path.write_text(text.replace("dollars: 5", "dollars: 0.00009").replace("concurrency: 8", "concurrency: 1"))
     call = Call("ask_rewards", {"query": "how many points do I have", "intent_count": 1})
     with loopback() as server:
-        played = grid(plan, tmp_path / "out", server, Say((), [call]), Say((), [call]), Say((), [call]))
+        played = grid(path, tmp_path / "out", server, Say((), [call]), Say((), [call]), Say((), [call]))
     assert played.returncode == 1 and "stopped early" in played.stdout and 0 < len(server.requests) < 4
     rows = [json.loads(line) for line in (tmp_path / "out" / "results.jsonl").read_text().splitlines()]
     assert [(r["model"], r["kind"], r["cost"]) for r in rows] == [("gpt-4.1-mini", "measured", None)] * len(rows)
     assert '"place"' in (tmp_path / "out" / "cassette.jsonl").read_text()
 
 
-def grid(plan: Path, out: Path, server: Loopback, *says: Say) -> Any:
+def grid(path: Path, out: Path, server: Loopback, *says: Say) -> Any:
     server.plays(*says)
-    arguments = ("grid", str(plan), "--model", "gpt-4.1-mini", "--record", "--out", str(out))
+    arguments = ("grid", str(path), "--model", "gpt-4.1-mini", "--record", "--out", str(out))
     return run(*arguments, OPENAI_API_KEY="sk-x", OPENAI_BASE_URL=server.url)
 
 

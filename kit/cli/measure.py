@@ -20,7 +20,7 @@ def add(commands: Any) -> None:
     route.set_defaults(run=_route)
 
     grid = commands.add_parser("grid", help="models x prompts x patterns x cases as a file says; goes on where it was stopped")
-    grid.add_argument("plan", type=Path, metavar="FILE.yaml")
+    grid.add_argument("file", type=Path, metavar="FILE.yaml")
     grid.add_argument("--out", type=Path, help="folder of ledger and results (default: .kit/grids/<name>)")
     grid.add_argument("--traces", action="store_true", help="keep every turn in traces.db of that folder; always so with Opik")
     grid.add_argument("--workers", type=int, help="processes (default: one a core, for large simulated grids)")
@@ -45,28 +45,28 @@ def _route(arguments: Arguments) -> int:
 
 def _grid(arguments: Arguments) -> int:
     from kit.bench.grid.cost import show_costs
-    from kit.bench.grid.grid_file import read_plan
+    from kit.bench.grid.grid_file import read_grid
     from kit.bench.grid.recordings import ended, taped
     from kit.bench.grid.report import report
     from kit.bench.grid.run import Bar, run_grid
     from kit.experiment_kits import Lab
     from kit.settings import Settings
 
-    plan, settings = read_plan(arguments.plan, arguments.model), Settings.read()
-    folder = arguments.out or settings.grids / plan.grid.name
-    plan, tape = taped(plan, arguments.cassette, arguments.mode, folder, arguments.plan)
-    lab = Lab.of(settings, virtual=plan.virtual, cassette=tape)
+    spec, settings = read_grid(arguments.file, arguments.model), Settings.read()
+    folder = arguments.out or settings.grids / spec.grid.name
+    spec, tape = taped(spec, arguments.cassette, arguments.mode, folder, arguments.file)
+    lab = Lab.of(settings, virtual=spec.virtual, cassette=tape)
     if arguments.cost:
-        return show_costs(plan, lab)
+        return show_costs(spec, lab)
     with Bar() as bar:
-        run = run_grid(plan, folder, lab, arguments.workers, bar, traces=arguments.traces or lab.has_opik)
+        run = run_grid(spec, folder, lab, arguments.workers, bar, traces=arguments.traces or lab.has_opik)
     if run.complete:
-        ended(plan, tape)
-    print(f"{report(plan, run)}\n{run.done:,} cells played, {run.before:,} were there; results in {folder}")
+        ended(spec, tape)
+    print(f"{report(spec, run)}\n{run.done:,} cells played, {run.before:,} were there; results in {folder}")
     if lab.has_opik:
         from kit.bench.grid.experiment import copied
 
-        print(copied(plan, run, lab.opik()))
+        print(copied(spec, run, lab.opik()))
     return 0 if run.complete else 1
 
 
@@ -78,6 +78,6 @@ def _bench(arguments: Arguments) -> int:
         return report(gate=arguments.gate)
     if not Settings.read().has_model:
         raise SettingsError(f"{arguments.model!r} cannot be asked without a key: set OPENAI_API_KEY and run this again")
-    plan = HOME / "data" / "grids" / "paid.yaml"
+    file = HOME / "data" / "grids" / "paid.yaml"
     usual = {"out": None, "traces": False, "workers": None, "cost": False, "cassette": None}
-    return _grid(Arguments(plan=plan, model=arguments.model, mode="record", **usual))
+    return _grid(Arguments(file=file, model=arguments.model, mode="record", **usual))

@@ -8,7 +8,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from kit.bench.charts import BLUE, GREY, ORANGE, RED, RUST, against, ecdf, load_frame, time_against_n, waterfall
-from kit.bench.grid.grid_file import read_plan
+from kit.bench.grid.grid_file import read_grid
 from kit.bench.grid.run import run_grid
 from kit.bench.home import HOME
 from kit.bench.studies import overlap
@@ -29,9 +29,9 @@ async def _measured() -> dict[str, Figure]:
 
 def _patterns() -> Figure:
     """The figure of notebook 07: how long a message of several parts takes in every pattern; simulated."""
-    plan = read_plan(HOME / "data" / "grids" / "patterns_small.yaml")
+    spec = read_grid(HOME / "data" / "grids" / "patterns_small.yaml")
     with tempfile.TemporaryDirectory() as folder:
-        run_grid(plan, Path(folder), open_kit)
+        run_grid(spec, Path(folder), open_kit)
         rows: Any = load_frame(Path(folder))
     several = rows[rows["parts"] > 1]
     order = several.groupby("pattern")["seconds"].median().sort_values(ascending=False).index

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
 
-from kit.bench.grid.grid_file import Plan, digest
+from kit.bench.grid.grid_file import GridSpec, digest
 
 FORMAT = 1
 """Raised when the same cell would now be written otherwise."""
@@ -13,7 +13,7 @@ FORMAT = 1
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """`case` is a place in the plan's cases; the other fields are names of the grid."""
+    """`case` is a place in the grid's cases; the other fields are names of the grid."""
 
     key: str
     model: str
@@ -25,27 +25,27 @@ class Cell:
     repeat: int
 
 
-def track(plan: Plan, cell: Cell) -> str:
+def track(spec: GridSpec, cell: Cell) -> str:
     """Names a cell on a recording: what it is of, whatever its inputs are by now."""
     names = (cell.model, cell.prompt, cell.setting, cell.pattern, cell.fault)
-    return f"{plan.cases[cell.case].id}#{cell.repeat} ({', '.join(names)})"
+    return f"{spec.cases[cell.case].id}#{cell.repeat} ({', '.join(names)})"
 
 
-def cells(plan: Plan) -> Iterator[Cell]:
+def cells(spec: GridSpec) -> Iterator[Cell]:
     """Every cell, in the order of their names; case ids within a way, repeats within a case.
 
     A key changes with model, law, seed, deck, prompt, setting, fault, case or scorers, and with nothing else: neither the name of
     the grid, nor its limits, nor what else is in it.
     """
-    grid = plan.grid
+    grid = spec.grid
     base = digest(FORMAT, grid.seed, grid.sub_agents, grid.scorers)
-    models = {key: digest(spec) for key, spec in plan.specs.items()}
+    models = {key: digest(model) for key, model in spec.models.items()}
     decks = {
         names: digest(deck.settings, *deck.cards.values(), *deck.blocks.values(), sorted(deck.flags.items()), deck.tool_settings)
-        for names, deck in plan.decks.items()
+        for names, deck in spec.decks.items()
     }
-    faults = {name: digest(*map(str, found)) for name, found in plan.faults.items()}
-    cases = sorted((case.id, place, digest(case)) for place, case in enumerate(plan.cases))
+    faults = {name: digest(*map(str, found)) for name, found in spec.faults.items()}
+    cases = sorted((case.id, place, digest(case)) for place, case in enumerate(spec.cases))
     ways = product(*map(sorted, (grid.models, grid.prompts, grid.settings, grid.patterns, grid.faults)))
     for model, prompt, setting, pattern, fault in ways:
         way = "|".join((base, models[model], decks[prompt, setting], pattern, faults[fault]))

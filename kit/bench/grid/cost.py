@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from kit.bench.grid.cell import Cell, cells
-from kit.bench.grid.grid_file import Plan
+from kit.bench.grid.grid_file import GridSpec
 from kit.bench.grid.journal import Done, Ledger
 from kit.bench.grid.player import Opener, Player
 from kit.bench.grid.run import LEDGER, write
@@ -47,25 +47,25 @@ class CellCost:
         return f"{self.pattern:20} {turn}, harness {self.harness_calls:4.0f} calls {self.harness_ms:5.2f} ms"
 
 
-def cell_costs(plan: Plan, opener: Opener, take: int = 96, rounds: int = ROUNDS) -> list[CellCost]:
-    """The cost of each pattern on the plan's first model, prompt and setting, over `take` of its cells; blocks.
+def cell_costs(spec: GridSpec, opener: Opener, take: int = 96, rounds: int = ROUNDS) -> list[CellCost]:
+    """The cost of each pattern on the grid's first model, prompt and setting, over `take` of its cells; blocks.
 
     Only cases of one turn without faults are taken. Raises DataError for a grid on the real clock, or without such a case.
     """
-    if not plan.virtual:
-        raise DataError(f"grid {plan.grid.name} runs on the real clock: the cost of a cell is counted in virtual time only")
-    return [run_virtual(_Sample(plan, pattern, take).cost(opener, rounds)) for pattern in plan.grid.patterns]
+    if not spec.virtual:
+        raise DataError(f"grid {spec.grid.name} runs on the real clock: the cost of a cell is counted in virtual time only")
+    return [run_virtual(_Sample(spec, pattern, take).cost(opener, rounds)) for pattern in spec.grid.patterns]
 
 
 class _Sample:
     """Cells of one pattern, played once with their turns and then, for what is done beside them, over the turns played."""
 
-    def __init__(self, plan: Plan, pattern: str, take: int):
-        self._plan, self._pattern = plan, pattern
-        found = [cell for cell in cells(plan) if cell.pattern == pattern and _plain(cell, plan)]
+    def __init__(self, spec: GridSpec, pattern: str, take: int):
+        self._spec, self._pattern = spec, pattern
+        found = [cell for cell in cells(spec) if cell.pattern == pattern and _plain(cell, spec)]
         self._cells = list(islice(found, 0, None, max(1, len(found) // take)))[:take]
         if not self._cells:
-            raise DataError(f"grid {plan.grid.name} has no case of one turn without faults: nothing to count the cost of")
+            raise DataError(f"grid {spec.grid.name} has no case of one turn without faults: nothing to count the cost of")
         self._played: dict[str, tuple[Reply, TurnRecord]] = {}
 
     async def cost(self, opener: Opener, rounds: int) -> CellCost:
@@ -84,7 +84,7 @@ class _Sample:
             return reply
 
         turns: list[float] = []
-        player = Player(self._plan, opener, first)
+        player = Player(self._spec, opener, first)
         try:
             await self._play(player)
             turns.clear()
@@ -111,7 +111,7 @@ class _Sample:
                     ledger.keep(batch)
                     batch.clear()
             ledger.keep(batch)
-            write(Path(folder), self._plan, self._cells, ledger)
+            write(Path(folder), self._spec, self._cells, ledger)
             spent = time.process_time() - began
             ledger.close()
         return 1e3 * spent / len(self._cells)
@@ -124,16 +124,16 @@ class _Sample:
         return pstats.Stats(profile).total_calls / len(self._cells)  # type: ignore[attr-defined]
 
 
-def _plain(cell: Cell, plan: Plan) -> bool:
-    grid, case = plan.grid, plan.cases[cell.case]
+def _plain(cell: Cell, spec: GridSpec) -> bool:
+    grid, case = spec.grid, spec.cases[cell.case]
     first = (grid.models[0], next(iter(grid.prompts)), next(iter(grid.settings)), 0)
-    alone = len(case.turns) == 1 and not case.live and not case.faults and not plan.faults[cell.fault]
+    alone = len(case.turns) == 1 and not case.live and not case.faults and not spec.faults[cell.fault]
     return alone and (cell.model, cell.prompt, cell.setting, cell.repeat) == first
 
 
-def show_costs(plan: Plan, opener: Opener) -> int:
+def show_costs(spec: GridSpec, opener: Opener) -> int:
     """Prints what a cell costs; returns 1 when one makes more calls than it may."""
-    costs = cell_costs(plan, opener)
+    costs = cell_costs(spec, opener)
     print(told(costs))
     return int(max(cost.harness_calls for cost in costs) > CALLS)
 

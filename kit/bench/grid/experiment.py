@@ -8,7 +8,7 @@ from typing import Any
 
 from kit.bench.cases.case import Case
 from kit.bench.grid.comparison import Comparison, Summary
-from kit.bench.grid.grid_file import CaseFile, Plan
+from kit.bench.grid.grid_file import CaseFile, GridSpec
 from kit.bench.grid.report import axes, found
 from kit.bench.grid.results import read_results
 from kit.bench.grid.run import PROVENANCE, TRACES, Progress, Run, run_grid
@@ -22,19 +22,19 @@ from kit.stores.sqlite import SqliteStore
 Row = Mapping[str, Any]
 
 
-def experiment(plan: Plan, folder: Path, lab: Lab, workers: int | None = None, progress: Progress | None = None) -> Run:
+def experiment(spec: GridSpec, folder: Path, lab: Lab, workers: int | None = None, progress: Progress | None = None) -> Run:
     """`run_grid` with traces, then a copy of the whole run to Opik if one is configured; says in a line where that lies.
 
     The results are written before Opik hears of anything: whatever becomes of the copy, they stay as they are. Blocks; raises
     what `run_grid` does.
     """
-    run = run_grid(plan, folder, lab, workers, progress, traces=True)
+    run = run_grid(spec, folder, lab, workers, progress, traces=True)
     if lab.has_opik:
-        print(copied(plan, run, lab.opik()))
+        print(copied(spec, run, lab.opik()))
     return run
 
 
-def copied(plan: Plan, run: Run, sink: OpikSink | None) -> str:
+def copied(spec: GridSpec, run: Run, sink: OpikSink | None) -> str:
     """Sends a run to Opik: its cases as a data set, each way as an experiment. Returns a line that says what came of it."""
     if sink is None:
         kept = run.folder / TRACES
@@ -42,8 +42,8 @@ def copied(plan: Plan, run: Run, sink: OpikSink | None) -> str:
     store = SqliteStore(run.folder / TRACES)
     try:
         rows = read_results(run.folder)
-        items = {case.id: item(case) for case in plan.cases}
-        sent, page = send_experiments(sink, data_set(plan.grid.cases), items, experiments(plan, run, rows, store))
+        items = {case.id: item(case) for case in spec.cases}
+        sent, page = send_experiments(sink, data_set(spec.grid.cases), items, experiments(spec, run, rows, store))
     except Exception as error:  # a border: the SDK raises classes of its own and of what it is built on
         words = " ".join(str(error).split())[:200]
         return f"Opik: not everything arrived ({type(error).__name__}: {words}). Results and traces are in {run.folder}."
@@ -55,19 +55,19 @@ def copied(plan: Plan, run: Run, sink: OpikSink | None) -> str:
     return f"Opik: {sent:,} turns as traces and experiments{said}: {page}"
 
 
-def experiments(plan: Plan, run: Run, rows: Sequence[Row], store: SqliteStore) -> Iterator[Experiment]:
+def experiments(spec: GridSpec, run: Run, rows: Sequence[Row], store: SqliteStore) -> Iterator[Experiment]:
     """One for each way of the grid, its verdicts, intervals, seed and revision as metadata, its scores beside its traces."""
-    ways, verdicts = found(plan, rows)
+    ways, verdicts = found(spec, rows)
     varied = axes(rows)
     groups: dict[tuple[str, ...], list[Row]] = defaultdict(list)
     for row in rows:
         groups[tuple(row[axis] for axis in varied)].append(row)
-    common = _common(plan, run)
+    common = _common(spec, run)
     for names, own in groups.items():
         way = dict(zip(varied, names, strict=True))
         kind = own[0]["kind"]
         yield Experiment(
-            name=" · ".join((plan.grid.name, *names, kind)),
+            name=" · ".join((spec.grid.name, *names, kind)),
             metadata={
                 **common,
                 "kind": kind,
@@ -77,7 +77,7 @@ def experiments(plan: Plan, run: Run, rows: Sequence[Row], store: SqliteStore) -
                 "verdicts": [_verdict(verdict) for verdict in verdicts if verdict.way == way],
                 "is_baseline": any(verdict.baseline == way for verdict in verdicts),
             },
-            tags=(plan.grid.name, kind),
+            tags=(spec.grid.name, kind),
             results=_scored(own, store),
         )
 
@@ -106,13 +106,13 @@ def _scored(rows: Iterable[Row], store: SqliteStore) -> Iterator[Scored]:
             yield Scored(row["case"], turn, trace_of(store.events(turn.id)), scores)
 
 
-def _common(plan: Plan, run: Run) -> dict[str, Any]:
+def _common(spec: GridSpec, run: Run) -> dict[str, Any]:
     runs = json.loads((run.folder / PROVENANCE).read_text(encoding="utf-8"))["runs"].values()
     return {
-        "grid": plan.grid.name,
-        "seed": plan.grid.seed,
-        "repeats": plan.grid.repeats,
-        "clock": "virtual" if plan.virtual else "real",
+        "grid": spec.grid.name,
+        "seed": spec.grid.seed,
+        "repeats": spec.grid.repeats,
+        "clock": "virtual" if spec.virtual else "real",
         "revision": sorted({made["revision"] for made in runs}),
         "versions": [json.loads(text) for text in sorted({json.dumps(made["versions"], sort_keys=True) for made in runs})],
         "complete": run.complete,

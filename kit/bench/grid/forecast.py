@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
 
-from kit.bench.grid.grid_file import Plan
+from kit.bench.grid.grid_file import GridSpec
 from kit.bench.grid.results import read_results
 from kit.bench.grid.run import TIMINGS
 from kit.core.model import ModelSpec
@@ -51,26 +51,26 @@ def pace(folder: Path) -> Pace:
     return Pace(cpu=_means(cpu), tokens_in=_means(reads), tokens_out=_means(writes))
 
 
-def forecast(plan: Plan, seen: Pace) -> Forecast:
-    """What a plan will ask for when none of it was played yet, in one process on a machine like that of the earlier run."""
-    grid = plan.grid
+def forecast(spec: GridSpec, seen: Pace) -> Forecast:
+    """What a grid will ask for when none of it was played yet, in one process on a machine like that of the earlier run."""
+    grid = spec.grid
     often = len(grid.prompts) * len(grid.settings) * len(grid.faults) * grid.repeats
-    turns = often * sum(len(case.turns) for case in plan.cases)
-    ways = [(spec, pattern) for spec in plan.specs.values() for pattern in grid.patterns]
-    dollars = [turns * _price(spec, seen, pattern) for spec, pattern in ways if spec.price_in is not None]
-    known = all(spec.price_in is not None or spec.provider != "openai" for spec, _ in ways)
+    turns = often * sum(len(case.turns) for case in spec.cases)
+    ways = [(model, pattern) for model in spec.models.values() for pattern in grid.patterns]
+    dollars = [turns * _price(model, seen, pattern) for model, pattern in ways if model.price_in is not None]
+    known = all(model.price_in is not None or model.provider != "openai" for model, _ in ways)
     return Forecast(
-        cells=often * len(plan.cases) * len(ways),
+        cells=often * len(spec.cases) * len(ways),
         turns=turns * len(ways),
-        seconds=START + sum(turns * _of(seen.cpu, pattern) for _, pattern in ways) if plan.virtual else None,
+        seconds=START + sum(turns * _of(seen.cpu, pattern) for _, pattern in ways) if spec.virtual else None,
         dollars=sum(dollars) if known else None,
     )
 
 
-def _price(spec: ModelSpec, seen: Pace, pattern: str) -> float:
+def _price(model: ModelSpec, seen: Pace, pattern: str) -> float:
     """Dollars of one turn."""
     read, written = _of(seen.tokens_in, pattern), _of(seen.tokens_out, pattern)
-    return (read * (spec.price_in or 0) + written * (spec.price_out or 0)) / 1e6
+    return (read * (model.price_in or 0) + written * (model.price_out or 0)) / 1e6
 
 
 def _of(means: Mapping[str, float], pattern: str) -> float:

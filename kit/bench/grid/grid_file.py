@@ -97,7 +97,7 @@ class Grid(Value):
 
 
 @dataclass(frozen=True)
-class Plan:
+class GridSpec:
     """A grid whose every name was found."""
 
     grid: Grid
@@ -110,13 +110,13 @@ class Plan:
     """The store that every turn is kept in; None keeps none."""
 
     @property
-    def specs(self) -> dict[str, ModelSpec]:
+    def models(self) -> dict[str, ModelSpec]:
         return {key: self.deck.models[key] for key in self.grid.models}
 
     @property
     def virtual(self) -> bool:
         """Whether all its time is virtual."""
-        return all(spec.provider in _KINDS for spec in self.specs.values())
+        return all(model.provider in _KINDS for model in self.models.values())
 
     @property
     def replayed(self) -> bool:
@@ -131,7 +131,7 @@ class Plan:
     @property
     def kinds(self) -> dict[str, str]:
         """Model -> what its figures are: "simulated", "offline stand-in" or "measured"."""
-        return {key: _KINDS.get(spec.provider, "measured") for key, spec in self.specs.items()}
+        return {key: _KINDS.get(model.provider, "measured") for key, model in self.models.items()}
 
     @property
     def concurrency(self) -> int:
@@ -139,7 +139,7 @@ class Plan:
         return self.grid.limits.concurrency or (1 if self.timeless else 16)
 
 
-def read_plan(path: Path, model: str | None = None) -> Plan:
+def read_grid(path: Path, model: str | None = None) -> GridSpec:
     """Reads a grid and all it names. Raises DataError, one sentence with file and line and the nearest known name.
 
     `model` takes the place of all but the baseline's; the file's own recording is not of that one.
@@ -165,7 +165,7 @@ def read_plan(path: Path, model: str | None = None) -> Plan:
     _known(grid, deck, source)
     decks = {(p, s): _deck(deck, grid, p, s, source) for p in grid.prompts for s in grid.settings}
     wrong = {name: _struck(texts, deck, name, source) for name, texts in grid.faults.items()}
-    return Plan(grid, deck, tuple(_cases(grid, deck, path)), wrong, decks)
+    return GridSpec(grid, deck, tuple(_cases(grid, deck, path)), wrong, decks)
 
 
 def _with_models(deck: Deck, grid: Grid, source: Source) -> Deck:
@@ -175,8 +175,8 @@ def _with_models(deck: Deck, grid: Grid, source: Source) -> Deck:
     if faults:
         raise DataError(faults.in_order()[0])
     shipped = load_models(HOME / "cards" / "models.yaml")
-    models = {OFFLINE.key: OFFLINE, **shipped, **deck.models, **{key: spec for key, spec in own.items() if spec}}
-    seeded = {key: spec.model_copy(update={"seed": grid.seed}) if spec.law else spec for key, spec in models.items()}
+    models = {OFFLINE.key: OFFLINE, **shipped, **deck.models, **{key: model for key, model in own.items() if model}}
+    seeded = {key: model.model_copy(update={"seed": grid.seed}) if model.law else model for key, model in models.items()}
     return replace(deck, models=Registry("model", seeded))
 
 

@@ -10,7 +10,7 @@ from typing import Any, Protocol, cast
 
 from kit.bench.cases.case import Case
 from kit.bench.grid.cell import Cell, track
-from kit.bench.grid.grid_file import Plan
+from kit.bench.grid.grid_file import GridSpec
 from kit.bench.grid.journal import Done
 from kit.bench.grid.rollup_store import ForgetfulStore
 from kit.bench.grid.simulated_tools import simulated_tools
@@ -38,23 +38,23 @@ class Opener(Protocol):
 class Player:
     """Opens each kit when its first cell comes; `close` closes them all. It belongs to one event loop."""
 
-    def __init__(self, plan: Plan, opener: Opener, run: Callable[..., Awaitable[Reply]] = run_turn):
-        self._plan, self._open, self.run = plan, opener, run
+    def __init__(self, spec: GridSpec, opener: Opener, run: Callable[..., Awaitable[Reply]] = run_turn):
+        self._spec, self._open, self.run = spec, opener, run
         self._stack = AsyncExitStack()
         self._kits: dict[tuple[str, str, str, bool], Kit] = {}
         self._hosts: dict[tuple[str, str, str, bool, str], Kit] = {}
         self._lock = asyncio.Lock()
-        subs = plan.deck.active_sub_agents(plan.deck.cards[plan.deck.settings.orchestrator])
+        subs = spec.deck.active_sub_agents(spec.deck.cards[spec.deck.settings.orchestrator])
         self._tools = {card.id: card.tools[0] for card in subs if card.tools}
-        self._toolbox = None if plan.grid.sub_agents == "world" else simulated_tools(plan.deck)
+        self._toolbox = None if spec.grid.sub_agents == "world" else simulated_tools(spec.deck)
         self.store = ForgetfulStore()
         """Where the rollups of the turns are until their cells have taken them."""
-        self._traces = SqliteStore(plan.traces) if plan.traces else None
-        self._scorers = {name: SCORERS[name] for name in plan.grid.scorers}
-        self._kinds, self._virtual, self._concurrency = plan.kinds, plan.virtual, plan.concurrency
+        self._traces = SqliteStore(spec.traces) if spec.traces else None
+        self._scorers = {name: SCORERS[name] for name in spec.grid.scorers}
+        self._kinds, self._virtual, self._concurrency = spec.kinds, spec.virtual, spec.concurrency
 
     async def play(self, cells: Iterable[Cell], keep: Callable[[Done], object], go_on: Callable[[], bool] | None = None) -> None:
-        """Plays cells, as many at a time as the plan says; `keep` gets each as it is done, in no order.
+        """Plays cells, as many at a time as the grid says; `keep` gets each as it is done, in no order.
 
         No further cell is begun once `go_on` says no. What one cell raises ends all of them.
         """
@@ -81,19 +81,19 @@ class Player:
 
     async def cell(self, cell: Cell) -> Done:
         """Plays one cell: its case's turns one after the other, in a session of its own."""
-        faults, case = self._plan.faults[cell.fault], self._plan.cases[cell.case]
+        faults, case = self._spec.faults[cell.fault], self._spec.cases[cell.case]
         if faults:
             case = case.model_copy(update={"faults": (*case.faults, *map(str, faults))})
         host = await self.host(cell, faults=bool(case.faults))
         store = SqliteStore(":memory:") if case.live else self.store
-        tape = host.cassette.track(track(self._plan, cell)) if host.cassette is not None else None
+        tape = host.cassette.track(track(self._spec, cell)) if host.cassette is not None else None
         if case.live or tape is not None:
             host = replace(host, store=store, cassette=tape)
         pattern = PATTERNS[cell.pattern]
         began, wall = time.process_time(), time.perf_counter()
         seen = await run_case(case, host, pattern, session=cell.key, repeat=cell.repeat, tools=self._tools, run=self.run)
         spent, waited = time.process_time() - began, time.perf_counter() - wall
-        if tape is not None and not (tape.mode != "replay" and self._plan.virtual):
+        if tape is not None and not (tape.mode != "replay" and self._spec.virtual):
             tape.close()  # before the cell counts as finished: what a model said once is not paid for twice
         records = [self._record(store, reply) for _, reply in seen]
         lines = [self._line(cell, case, *turn) for turn in zip(seen, records, strict=True)]
@@ -114,7 +114,7 @@ class Player:
         if key not in self._hosts:
             kit = await self._kit(cell, faults=faults)
             team = kit.stages.team(PATTERNS[cell.pattern])
-            if self._plan.grid.sub_agents == "stubs":
+            if self._spec.grid.sub_agents == "stubs":
                 team = team.with_agents({card.id: Stub(card) for card in team.orchestrator.sub_cards.values()})
             self._hosts[key] = replace(kit, team=team, store=self.store)
         return self._hosts[key]
@@ -123,15 +123,15 @@ class Player:
         key = (cell.model, cell.prompt, cell.setting, faults)
         async with self._lock:
             if key not in self._kits:
-                deck = self._plan.decks[cell.prompt, cell.setting]
-                deck = replace(deck, models=self._plan.deck.models)
+                deck = self._spec.decks[cell.prompt, cell.setting]
+                deck = replace(deck, models=self._spec.deck.models)
                 opened = self._open(models=cell.model, deck=deck, faults=faults, tools=self._toolbox)
                 self._kits[key] = await self._stack.enter_async_context(opened)
         return self._kits[key]
 
     def _cost(self, record: TurnRecord) -> float | None:
         """What a turn counts for against the limit."""
-        dear = self._plan.grid.limits.unpriced
+        dear = self._spec.grid.limits.unpriced
         if record.cost is not None or dear is None:
             return record.cost
         return (record.input_tokens * dear[0] + record.output_tokens * dear[1]) / 1e6

@@ -5,26 +5,26 @@ import platform
 import subprocess
 from importlib.metadata import PackageNotFoundError, version
 
-from kit.bench.grid.grid_file import Plan, digest
+from kit.bench.grid.grid_file import GridSpec, digest
 from kit.bench.home import HOME
 
 PACKAGES = ("langchain-core", "langchain-openai", "pydantic", "numpy", "scipy", "statsmodels")
 
 
-def provenance(plan: Plan) -> dict[str, object]:
+def provenance(spec: GridSpec) -> dict[str, object]:
     """Git revision (and whether files differ from it), versions, seed, and names for the inputs; without the time of day."""
     return {
-        "grid": plan.grid.name,
-        "kinds": plan.kinds,
-        "clock": "virtual" if plan.virtual else "real",
-        "seed": plan.grid.seed,
+        "grid": spec.grid.name,
+        "kinds": spec.kinds,
+        "clock": "virtual" if spec.virtual else "real",
+        "seed": spec.grid.seed,
         "revision": revision(),
         "inputs": {
-            "grid": digest(plan.grid),
-            "cases": digest(*plan.cases),
-            "deck": digest(*plan.deck.cards.values(), *plan.deck.blocks.values()),
+            "grid": digest(spec.grid),
+            "cases": digest(*spec.cases),
+            "deck": digest(*spec.deck.cards.values(), *spec.deck.blocks.values()),
         },
-        "models": {key: json.loads(spec.model_dump_json(exclude_defaults=True)) for key, spec in plan.specs.items()},
+        "models": {key: json.loads(model.model_dump_json(exclude_defaults=True)) for key, model in spec.models.items()},
         "python": platform.python_version(),
         "versions": {name: _version(name) for name in PACKAGES},
     }

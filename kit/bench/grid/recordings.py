@@ -5,29 +5,29 @@ from dataclasses import replace
 from pathlib import Path
 
 from kit.bench.grid.cell import cells, track
-from kit.bench.grid.grid_file import Plan, Tape
+from kit.bench.grid.grid_file import GridSpec, Tape
 from kit.runtime.recording.cassette import Cassette, Mode
 
 
-def taped(plan: Plan, file: Path | None, mode: Mode | None, folder: Path, source: Path) -> tuple[Plan, Cassette | None]:
-    """The plan with the recording it is to be played with, and that recording opened.
+def taped(spec: GridSpec, file: Path | None, mode: Mode | None, folder: Path, source: Path) -> tuple[GridSpec, Cassette | None]:
+    """The grid with the recording it is to be played with, and that recording opened.
 
-    `file` and `mode` go before what the plan says; a mode without any file means cassette.jsonl in `folder`. Raises CassetteError
-    for a file that is missing or broken.
+    `file` and `mode` go before what the grid's file says; a mode without any file means cassette.jsonl in `folder`.
+    Raises CassetteError for a file that is missing or broken.
     """
-    own = plan.grid.cassette
+    own = spec.grid.cassette
     if file is None and mode is None and own is None:
-        return plan, None
+        return spec, None
     path = str(file or (own.file if own is not None else folder / "cassette.jsonl"))
     chosen = mode or (own.mode if own is not None and file is None else "replay")
     named = () if file is None else ("--cassette", path)
     again = shlex.join(("python", "-m", "kit", "grid", str(source), *named, "--refresh"))
     tape = Cassette(path, chosen, again=f"refresh it with: {again}")
-    grid = plan.grid.model_copy(update={"cassette": Tape(file=path, mode=chosen)})
-    return replace(plan, grid=grid), tape
+    grid = spec.grid.model_copy(update={"cassette": Tape(file=path, mode=chosen)})
+    return replace(spec, grid=grid), tape
 
 
-def ended(plan: Plan, tape: Cassette | None) -> None:
+def ended(spec: GridSpec, tape: Cassette | None) -> None:
     """Takes what is not of this grid any more off the recording, once every cell was played."""
     if tape is not None:
-        tape.close({track(plan, cell) for cell in cells(plan)})
+        tape.close({track(spec, cell) for cell in cells(spec)})

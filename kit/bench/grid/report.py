@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from kit.bench.grid.comparison import Comparison, Summary, compare, summarise
-from kit.bench.grid.grid_file import Plan
+from kit.bench.grid.grid_file import GridSpec
 from kit.bench.grid.results import AXES, read_results, tidy
 from kit.bench.grid.run import Run
 from kit.core.errors import DataError
@@ -12,15 +12,15 @@ from kit.core.errors import DataError
 REPORT = "report.md"
 
 
-def report(plan: Plan, run: Run) -> str:
+def report(spec: GridSpec, run: Run) -> str:
     """The report in Markdown; also written as report.md into the grid's folder. Every line of a simulated model says so."""
-    grid, rows = plan.grid, read_results(run.folder)
-    ways, verdicts = found(plan, rows)
-    kinds = " and ".join(sorted(set(plan.kinds.values())))
+    grid, rows = spec.grid, read_results(run.folder)
+    ways, verdicts = found(spec, rows)
+    kinds = " and ".join(sorted(set(spec.kinds.values())))
     state = "" if run.complete else f"; stopped early, {run.total - run.before - run.done:,} cells are missing"
     head = (
         f"# {grid.name}: {kinds}\n\n{run.before + run.done:,} of {run.total:,} cells, {len(rows):,} turns, "
-        f"{'virtual' if plan.virtual else 'real'} time, seed {grid.seed}{state}."
+        f"{'virtual' if spec.virtual else 'real'} time, seed {grid.seed}{state}."
     )
     parts = [head, "## Ways", _list(ways)]
     if verdicts:
@@ -35,13 +35,13 @@ def report(plan: Plan, run: Run) -> str:
     return text
 
 
-def found(plan: Plan, rows: Sequence[Mapping[str, Any]]) -> tuple[list[Summary], list[Comparison]]:
+def found(spec: GridSpec, rows: Sequence[Mapping[str, Any]]) -> tuple[list[Summary], list[Comparison]]:
     """Every way by every verdict of the grid, and beside the baseline where it has one."""
-    names = plan.grid.verdicts
+    names = spec.grid.verdicts
     told = tidy(rows, names)
     varied = axes(rows)
     ways = summarise(told, varied)
-    others = {axis: name for axis, name in plan.grid.baseline.items() if axis in varied}
+    others = {axis: name for axis, name in spec.grid.baseline.items() if axis in varied}
     return ways, compare(told, others, varied) if others and len(ways) > len(names) else []
 
 

@@ -1,4 +1,4 @@
-"""run_grid(): a plan played to its end, from wherever it was left, and its results as files (docs/bench.md)."""
+"""run_grid(): a grid played to its end, from wherever it was left, and its results as files (docs/bench.md)."""
 
 import json
 import sys
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Self
 
 from kit.bench.grid.cell import Cell, cells
-from kit.bench.grid.grid_file import Plan
+from kit.bench.grid.grid_file import GridSpec
 from kit.bench.grid.journal import Done, Ledger
 from kit.bench.grid.player import Opener
 from kit.bench.grid.provenance import provenance
@@ -42,7 +42,7 @@ class Run:
 
 
 def run_grid(
-    plan: Plan,
+    spec: GridSpec,
     folder: Path,
     opener: Opener,
     workers: int | None = None,
@@ -53,7 +53,7 @@ def run_grid(
 ) -> Run:
     """Plays the cells that are not in the folder's ledger yet, and writes results.jsonl, timings.jsonl and provenance.json.
 
-    The bytes of results.jsonl depend on the plan alone, provided its models are simulated or the stand-in: not on when, in how
+    The bytes of results.jsonl depend on the grid alone, provided its models are simulated or the stand-in: not on when, in how
     many processes, how many at a time or in how many runs its cells were played. It is written when the run ends, whole or at a
     limit, from all finished cells. No further cell is begun once `go_on` says no. With `traces`, every turn it plays is kept in
     traces.db, a store like the app's. Blocks; call it in a thread where a loop runs.
@@ -61,19 +61,19 @@ def run_grid(
     """
     ledger = Ledger(folder / LEDGER)
     try:
-        wanted = list(cells(plan))
-        tape = plan.grid.cassette
-        if tape is not None and (tape.mode != "record" or plan.virtual or not Path(tape.file).exists()):
+        wanted = list(cells(spec))
+        tape = spec.grid.cassette
+        if tape is not None and (tape.mode != "record" or spec.virtual or not Path(tape.file).exists()):
             ledger.forget()  # what was played counts only with the recording of it
         finished = ledger.keys()
         todo = [cell for cell in wanted if cell.key not in finished]
         before = len(wanted) - len(todo)
         spent = ledger.cost(cell.key for cell in wanted)
-        tally = _Tally(ledger, len(wanted), before, spent, plan.grid.limits.dollars, progress)
+        tally = _Tally(ledger, len(wanted), before, spent, spec.grid.limits.dollars, progress)
         tally.keep(())
         if todo:
-            ledger.begin(json.dumps(provenance(plan)))
-            kept = replace(plan, traces=folder / TRACES) if traces else plan
+            ledger.begin(json.dumps(provenance(spec)))
+            kept = replace(spec, traces=folder / TRACES) if traces else spec
             play(
                 kept,
                 todo,
@@ -82,7 +82,7 @@ def run_grid(
                 lambda: tally.go_on() and (go_on is None or go_on()),
                 workers if tape is None else 1,
             )
-        write(folder, plan, wanted, ledger)
+        write(folder, spec, wanted, ledger)
         return Run(folder, len(wanted), before, tally.done, tally.dollars)
     finally:
         ledger.close()
@@ -108,9 +108,9 @@ class _Tally:
         return self._limit is None or self.dollars < self._limit
 
 
-def write(folder: Path, plan: Plan, wanted: Iterable[Cell], ledger: Ledger) -> None:
+def write(folder: Path, spec: GridSpec, wanted: Iterable[Cell], ledger: Ledger) -> None:
     """The files of the finished cells, in order, each file whole or not at all. Raises DataError where there is no room."""
-    order, grid = [cell.key for cell in wanted], plan.grid
+    order, grid = [cell.key for cell in wanted], spec.grid
     files = {RESULTS: "lines", TIMINGS: "timing"}
     try:
         for name, column in files.items():
@@ -119,7 +119,7 @@ def write(folder: Path, plan: Plan, wanted: Iterable[Cell], ledger: Ledger) -> N
         played = len(ledger.keys().intersection(order))
         whole = {
             "name": grid.name,
-            "kinds": sorted(set(plan.kinds.values())),
+            "kinds": sorted(set(spec.kinds.values())),
             "cells": len(order),
             "played": played,
             "baseline": grid.baseline,

@@ -9,7 +9,7 @@ from multiprocessing.connection import Connection, wait
 from typing import Any
 
 from kit.bench.grid.cell import Cell
-from kit.bench.grid.grid_file import Plan
+from kit.bench.grid.grid_file import GridSpec
 from kit.bench.grid.journal import Done
 from kit.bench.grid.player import Opener, Player
 from kit.core.errors import DataError, KitError
@@ -20,19 +20,21 @@ WORTH = 5000
 BATCH = 32
 Keep = Callable[[Sequence[Done]], object]
 """Takes finished cells; what it raises ends the run."""
+GoOn = Callable[[], bool]
+"""Says whether another cell may begin."""
 
 
-def play(plan: Plan, cells: Sequence[Cell], opener: Opener, keep: Keep, go_on: Callable[[], bool], workers: int | None) -> None:
+def play(spec: GridSpec, cells: Sequence[Cell], opener: Opener, keep: Keep, go_on: GoOn, workers: int | None) -> None:
     """Plays all cells; `workers` None is one a core where time is virtual and there is enough to do, else none but this process.
 
     No further cell is begun once `go_on` says no; those in flight are kept.
     """
     if workers is None:
-        workers = cores() if plan.virtual and len(cells) >= WORTH else 1
+        workers = cores() if spec.virtual and len(cells) >= WORTH else 1
     if workers > 1:
-        _with_workers(plan, cells, opener, keep, go_on, workers)
+        _with_workers(spec, cells, opener, keep, go_on, workers)
     else:
-        _here(plan, cells, opener, keep, go_on)
+        _here(spec, cells, opener, keep, go_on)
 
 
 def cores() -> int:
@@ -40,10 +42,10 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _here(plan: Plan, cells: Sequence[Cell], opener: Opener, keep: Keep, go_on: Callable[[], bool]) -> None:
+def _here(spec: GridSpec, cells: Sequence[Cell], opener: Opener, keep: Keep, go_on: GoOn) -> None:
     """In this process and thread. What costs money is kept at once, the rest in batches."""
     batch: list[Done] = []
-    most = BATCH if plan.virtual and plan.grid.limits.dollars is None else 1
+    most = BATCH if spec.virtual and spec.grid.limits.dollars is None else 1
 
     def one(done: Done) -> None:
         batch.append(done)
@@ -53,20 +55,20 @@ def _here(plan: Plan, cells: Sequence[Cell], opener: Opener, keep: Keep, go_on: 
             keep(full)
 
     async def main() -> None:
-        player = Player(plan, opener)
+        player = Player(spec, opener)
         try:
             await player.play(cells, one, go_on)
         finally:
             await player.close()
 
     try:
-        run_virtual(main()) if plan.timeless else asyncio.run(main())
+        run_virtual(main()) if spec.timeless else asyncio.run(main())
     finally:
         if batch:
             keep(batch)
 
 
-def _with_workers(plan: Plan, cells: Sequence[Cell], opener: Opener, keep: Keep, go_on: Callable[[], bool], workers: int) -> None:
+def _with_workers(spec: GridSpec, cells: Sequence[Cell], opener: Opener, keep: Keep, go_on: GoOn, workers: int) -> None:
     context = multiprocessing.get_context("spawn")
     stop = context.Event()
     ends: dict[Connection, Any] = {}
@@ -74,7 +76,7 @@ def _with_workers(plan: Plan, cells: Sequence[Cell], opener: Opener, keep: Keep,
         for worker in range(workers):
             mine, theirs = context.Pipe(duplex=False)
             share = sorted(cells, key=lambda cell: cell.key)[worker::workers]
-            process = context.Process(target=_work, args=(plan, share, opener, theirs, stop), daemon=True)
+            process = context.Process(target=_work, args=(spec, share, opener, theirs, stop), daemon=True)
             process.start()
             theirs.close()
             ends[mine] = process
@@ -86,7 +88,7 @@ def _with_workers(plan: Plan, cells: Sequence[Cell], opener: Opener, keep: Keep,
             process.join()
 
 
-def _gather(ends: dict[Connection, Any], keep: Keep, go_on: Callable[[], bool], stop: Any) -> None:
+def _gather(ends: dict[Connection, Any], keep: Keep, go_on: GoOn, stop: Any) -> None:
     running = set(ends)
     while running:
         for end in wait(list(running)):
@@ -105,11 +107,11 @@ def _gather(ends: dict[Connection, Any], keep: Keep, go_on: Callable[[], bool], 
                 raise said
 
 
-def _work(plan: Plan, cells: Sequence[Cell], opener: Opener, end: Connection, stop: Any) -> None:
+def _work(spec: GridSpec, cells: Sequence[Cell], opener: Opener, end: Connection, stop: Any) -> None:
     """One process: sends batches of finished cells, then None, or the error a person can mend."""
     with suppress(BrokenPipeError, KeyboardInterrupt):
         try:
-            _here(plan, cells, opener, lambda batch: end.send(list(batch)), lambda: not stop.is_set())
+            _here(spec, cells, opener, lambda batch: end.send(list(batch)), lambda: not stop.is_set())
             end.send(None)
         except KitError as error:
             end.send(DataError(str(error)))

@@ -8,7 +8,7 @@ from typing import Any
 import yaml
 
 from kit.bench.grid.forecast import Forecast, forecast, pace
-from kit.bench.grid.grid_file import Plan, read_plan
+from kit.bench.grid.grid_file import GridSpec, read_grid
 from kit.core.value import Value
 from kit.settings import HOME
 
@@ -115,9 +115,9 @@ def order(text: str) -> Order:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "grid.yaml"
         path.write_text(text, encoding="utf-8")
-        plan: Plan = read_plan(path)
-    kinds = tuple(sorted(set(plan.kinds.values())))
-    return Order(name=plan.grid.name, text=text, asks=forecast(plan, pace(EXAMPLE)), kinds=kinds, limit=plan.grid.limits.dollars)
+        spec: GridSpec = read_grid(path)
+    kinds = tuple(sorted(set(spec.kinds.values())))
+    return Order(name=spec.grid.name, text=text, asks=forecast(spec, pace(EXAMPLE)), kinds=kinds, limit=spec.grid.limits.dollars)
 
 
 def shipped() -> dict[str, Path]:

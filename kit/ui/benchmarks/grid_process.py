@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from kit.bench.grid.grid_file import read_plan
+from kit.bench.grid.grid_file import read_grid
 from kit.bench.grid.recordings import taped
 from kit.bench.grid.report import report
 from kit.bench.grid.run import run_grid
@@ -31,11 +31,11 @@ def main(file: str, folder: str) -> int:
     wanted.set()
     threading.Thread(target=_listen, args=(wanted,), daemon=True).start()
     try:
-        plan = read_plan(Path(file))
-        plan, tape = taped(plan, None, None, Path(folder), Path(file))
-        lab = Lab.of(Settings.read(), virtual=plan.virtual, cassette=tape)
-        run = run_grid(plan, Path(folder), lab, 1, _Steps(), wanted.is_set)
-        report(plan, run)
+        spec = read_grid(Path(file))
+        spec, tape = taped(spec, None, None, Path(folder), Path(file))
+        lab = Lab.of(Settings.read(), virtual=spec.virtual, cassette=tape)
+        run = run_grid(spec, Path(folder), lab, 1, _Steps(), wanted.is_set)
+        report(spec, run)
         _say(done=run.before + run.done, total=run.total, complete=run.complete, dollars=run.dollars)
     except KitError as error:
         _say(error=" ".join(str(error).split()))
