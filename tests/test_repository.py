@@ -59,6 +59,13 @@ def texts() -> Iterator[tuple[str, str]]:
             yield name.as_posix(), path.read_text()
 
 
+def cited_decisions(text: str) -> Iterator[int]:
+    """The numbers of docs/decisions.md that a text cites: `decisions 5`, `decisions 2, 3`, `decisions 4 to 7`."""
+    for citation in re.findall(r"\bdecisions? (\d+(?:(?:, | and | to )\d+)*)", text):
+        for first, last in re.findall(r"(\d+)(?: to (\d+))?", citation):
+            yield from range(int(first), int(last or first) + 1)
+
+
 def lint_imports(root: Path) -> str:
     done = subprocess.run(
         [sys.executable, "-c", LINT_IMPORTS, "--no-cache"], cwd=root, capture_output=True, text=True, check=False
@@ -147,6 +154,29 @@ def test_every_place_a_requirement_names_exists_unless_it_stands_in_italics():
     places = {line.strip("| ").split(" | ")[2] for line in text.splitlines() if line.startswith("| ") and "| id " not in line}
     assert len(read_table(text).rows) > 200
     assert [place for place in sorted(places) if not place.startswith("*") and not (ROOT / place).exists()] == []
+
+
+def test_every_decision_the_tree_cites_is_written_down():
+    """A comment that says `decisions 25` is a riddle unless the page has an entry of that number."""
+    entries = [int(number) for number in re.findall(r"^### (\d+)\. \S", (ROOT / "docs/decisions.md").read_text(), re.MULTILINE)]
+    assert entries == list(range(1, len(entries) + 1))
+    cited = {number: name for name, text in texts() for number in cited_decisions(text)}
+    assert len(cited) > 15
+    assert {number: name for number, name in cited.items() if number not in entries} == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "numbers"),
+    [
+        ("(decisions 5)", {5}),
+        ("(SAT-2 to 6, decisions 4 to 7).", {4, 5, 6, 7}),
+        ("decisions 2, 3 and 41; in 7 days", {2, 3, 41}),
+        ("decision 12", {12}),
+        ("two decisions. 4 calls", set[int]()),
+    ],
+)
+def test_a_citation_of_decisions_is_read_as_people_write_it(text: str, numbers: set[int]):
+    assert set(cited_decisions(text)) == numbers
 
 
 def test_the_readme_maps_every_folder():
