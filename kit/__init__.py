@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from kit.core.trace import Span as Span
     from kit.core.trace import Trace as Trace
     from kit.core.trace import trace_of as trace_of
-    from kit.experiment_kits import Lab as Lab
+    from kit.experiment_kits import ExperimentKits as ExperimentKits
     from kit.experiment_kits import trace_home as trace_home
     from kit.models.offline import OfflineModel as OfflineModel
     from kit.models.scripted import Line as Line
@@ -52,11 +52,11 @@ _HOME = {
     "Cassette": "runtime.recording.cassette",
     "Deck": "compose.deck",
     "Event": "core.event",
+    "ExperimentKits": "experiment_kits",
     "Failure": "core.outcome",
     "FanOut": "core.outcome",
     "Kit": "wire",
     "KitError": "core.errors",
-    "Lab": "experiment_kits",
     "Line": "models.scripted",
     "OfflineModel": "models.offline",
     "PATTERNS": "patterns",

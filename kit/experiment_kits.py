@@ -18,7 +18,7 @@ DAY = "2026-11-01"
 
 
 @dataclass(frozen=True)
-class Lab:
+class ExperimentKits:
     """Opens the kits of a grid, in other processes too, and Opik once all turns are played.
 
     While they are played its kits keep nothing and tell Opik nothing: what is kept is for the grid to say.
@@ -29,7 +29,7 @@ class Lab:
     """What is recorded of the models and tools of every kit, or answers in their place."""
 
     @classmethod
-    def of(cls, settings: Settings, *, virtual: bool, cassette: Cassette | None = None) -> "Lab":
+    def of(cls, settings: Settings, *, virtual: bool, cassette: Cassette | None = None) -> "ExperimentKits":
         """With these settings; where time is `virtual` nothing waits."""
         return cls(settings.with_(pace=0.0) if virtual else settings, cassette)
 

@@ -25,7 +25,7 @@ from kit.bench.home import HOME
 from kit.bench.scoring.trial import turn_id
 from kit.cli import main
 from kit.core.trace import trace_of
-from kit.experiment_kits import Lab, trace_home
+from kit.experiment_kits import ExperimentKits, trace_home
 from kit.settings import Settings
 from kit.stores.sqlite import SqliteStore
 from tests.loopback_opik import OpikStub, opik_stub
@@ -35,7 +35,7 @@ PLAY = """
 import io, json, os, sys
 from contextlib import redirect_stdout
 from pathlib import Path
-from kit import Lab, Settings, trace_home
+from kit import ExperimentKits, Settings, trace_home
 from kit.bench.grid.experiment import experiment
 from kit.bench.grid.grid_file import read_grid
 from kit.cli import main
@@ -51,7 +51,7 @@ def told(url, work):
 def notebook():
     settings = Settings.read().with_(pace=0.0)
     print(trace_home(settings))
-    experiment(read_grid(Path(path)), Path(folder), Lab(settings), workers=1)
+    experiment(read_grid(Path(path)), Path(folder), ExperimentKits(settings), workers=1)
 
 def command():
     assert main(["grid", path, "--out", folder, "--workers", "1"]) == 0
@@ -194,7 +194,7 @@ def test_the_copy_goes_nowhere_else_and_without_a_word_of_the_sdk(sent: Sent) ->
 def test_a_server_that_refuses_changes_no_result_and_is_one_line(sent: Sent, tmp_path: Path) -> None:
     last = sent.report["refused"].splitlines()[-1]
     assert last.startswith("Opik: not everything arrived (ApiError") and str(sent.folder) in last
-    run_grid(sent.spec, tmp_path, Lab(Settings(pace=0.0)), 1)
+    run_grid(sent.spec, tmp_path, ExperimentKits(Settings(pace=0.0)), 1)
     assert (tmp_path / RESULTS).read_bytes() == (sent.folder / RESULTS).read_bytes()
     assert not (tmp_path / TRACES).exists(), "nobody asked for them"
 
@@ -225,7 +225,7 @@ def test_a_dead_server_costs_under_three_seconds_and_is_said_once(
         with caplog.at_level(logging.WARNING, "kit.opik"):
             began = time.monotonic()
             assert trace_home(settings).splitlines()[1] == f"Opik: {url} does not answer, nothing is sent."
-            assert Lab(settings).opik() is None
+            assert ExperimentKits(settings).opik() is None
             assert time.monotonic() - began < 3.0
             assert main(["grid", str(tmp_path / "tiny.yaml"), "--out", str(tmp_path / "out")]) == 0
     assert len(caplog.records) == 1

@@ -49,24 +49,24 @@ def _grid(arguments: Arguments) -> int:
     from kit.bench.grid.recordings import ended, taped
     from kit.bench.grid.report import report
     from kit.bench.grid.run import Bar, run_grid
-    from kit.experiment_kits import Lab
+    from kit.experiment_kits import ExperimentKits
     from kit.settings import Settings
 
     spec, settings = read_grid(arguments.file, arguments.model), Settings.read()
     folder = arguments.out or settings.grids / spec.grid.name
     spec, tape = taped(spec, arguments.cassette, arguments.mode, folder, arguments.file)
-    lab = Lab.of(settings, virtual=spec.virtual, cassette=tape)
+    kits = ExperimentKits.of(settings, virtual=spec.virtual, cassette=tape)
     if arguments.cost:
-        return show_costs(spec, lab)
+        return show_costs(spec, kits)
     with Bar() as bar:
-        run = run_grid(spec, folder, lab, arguments.workers, bar, traces=arguments.traces or lab.has_opik)
+        run = run_grid(spec, folder, kits, arguments.workers, bar, traces=arguments.traces or kits.has_opik)
     if run.complete:
         ended(spec, tape)
     print(f"{report(spec, run)}\n{run.done:,} cells played, {run.before:,} were there; results in {folder}")
-    if lab.has_opik:
+    if kits.has_opik:
         from kit.bench.grid.experiment import copied
 
-        print(copied(spec, run, lab.opik()))
+        print(copied(spec, run, kits.opik()))
     return 0 if run.complete else 1
 
 

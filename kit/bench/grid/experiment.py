@@ -14,7 +14,7 @@ from kit.bench.grid.results import read_results
 from kit.bench.grid.run import PROVENANCE, TRACES, Progress, Run, run_grid
 from kit.bench.scoring.trial import turn_id
 from kit.core.trace import trace_of
-from kit.experiment_kits import Lab
+from kit.experiment_kits import ExperimentKits
 from kit.sinks.opik import OpikSink
 from kit.sinks.opik_experiment import Experiment, Scored, send_experiments
 from kit.stores.sqlite import SqliteStore
@@ -22,15 +22,17 @@ from kit.stores.sqlite import SqliteStore
 Row = Mapping[str, Any]
 
 
-def experiment(spec: GridSpec, folder: Path, lab: Lab, workers: int | None = None, progress: Progress | None = None) -> Run:
+def experiment(
+    spec: GridSpec, folder: Path, kits: ExperimentKits, workers: int | None = None, progress: Progress | None = None
+) -> Run:
     """`run_grid` with traces, then a copy of the whole run to Opik if one is configured; says in a line where that lies.
 
     The results are written before Opik hears of anything: whatever becomes of the copy, they stay as they are. Blocks; raises
     what `run_grid` does.
     """
-    run = run_grid(spec, folder, lab, workers, progress, traces=True)
-    if lab.has_opik:
-        print(copied(spec, run, lab.opik()))
+    run = run_grid(spec, folder, kits, workers, progress, traces=True)
+    if kits.has_opik:
+        print(copied(spec, run, kits.opik()))
     return run
 
 

@@ -18,7 +18,7 @@ from kit.bench.grid.recordings import taped
 from kit.bench.grid.report import report
 from kit.bench.grid.run import run_grid
 from kit.core.errors import KitError
-from kit.experiment_kits import Lab
+from kit.experiment_kits import ExperimentKits
 from kit.settings import Settings
 
 OFTEN = 0.2
@@ -33,8 +33,8 @@ def main(file: str, folder: str) -> int:
     try:
         spec = read_grid(Path(file))
         spec, tape = taped(spec, None, None, Path(folder), Path(file))
-        lab = Lab.of(Settings.read(), virtual=spec.virtual, cassette=tape)
-        run = run_grid(spec, Path(folder), lab, 1, _Steps(), wanted.is_set)
+        kits = ExperimentKits.of(Settings.read(), virtual=spec.virtual, cassette=tape)
+        run = run_grid(spec, Path(folder), kits, 1, _Steps(), wanted.is_set)
         report(spec, run)
         _say(done=run.before + run.done, total=run.total, complete=run.complete, dollars=run.dollars)
     except KitError as error:

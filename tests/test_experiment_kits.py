@@ -8,7 +8,7 @@ import pytest
 
 from kit.bench.grid.simulated_tools import simulated_tools
 from kit.compose.deck import load_deck
-from kit.experiment_kits import Lab, trace_home
+from kit.experiment_kits import ExperimentKits, trace_home
 from kit.settings import HOME, Settings
 from kit.worlds.consumer.toolbox import TOOL_IDS
 
@@ -41,8 +41,8 @@ def test_where_traces_go_without_opik() -> None:
 
 async def test_a_kit_of_a_grid_keeps_and_sends_nothing_whatever_is_configured() -> None:
     settings = Settings(store="/nowhere/kit.db", pace=0.0, opik_url="http://127.0.0.1:9/api", today="2020-01-01")
-    lab = Lab(settings)
+    kits = ExperimentKits(settings)
     deck = load_deck(settings.deck, TOOL_IDS)
-    async with lab(models="offline", deck=deck, faults=False, tools=simulated_tools(deck)) as kit:
+    async with kits(models="offline", deck=deck, faults=False, tools=simulated_tools(deck)) as kit:
         assert (kit.settings.store, kit.recorder.sinks, kit.today) == (":memory:", (), "2026-11-01")
-    assert lab.has_opik
+    assert kits.has_opik
