@@ -19,10 +19,11 @@ from kit.core.fault_injection import injected
 from kit.core.model import OFFLINE
 from kit.core.picture import Picture
 from kit.models.offline import OfflineModel
-from kit.patterns import PATTERNS, STAGES
+from kit.patterns import PATTERNS
+from kit.patterns.agents_as_tools import MEDIATED
 from kit.patterns.topology import arranged
 from kit.runtime.agents.faulty import faulty_team
-from kit.runtime.host import Pattern
+from kit.runtime.pattern import Pattern
 from kit.runtime.recording.cassette import Cassette
 from kit.runtime.team import Models, Reach, Team, bind
 from kit.runtime.turn import Turn, run_turn
@@ -59,13 +60,12 @@ class Stages:
 
         Raises BindError or UnknownId where its deck cannot be bound, and UnknownId for a surface that the deck does not know.
         """
-        name = getattr(pattern, "__name__", "")
         topologies = self.plain.deck.settings.topologies
         if surface is not None and surface not in topologies:
             raise UnknownId("surface", surface, topologies)
-        key = (name if name in STAGES else "", surface or self.plain.deck.surface)
+        key = (pattern.name if pattern.stage else "", surface or self.plain.deck.surface)
         if key not in self.bound:
-            team = STAGES[name](self.plain.deck, self.bind) if name in STAGES else self.plain
+            team = pattern.team(self.plain.deck, self.bind) if pattern.stage else self.plain
             self.bound[key] = arranged(team, surface)
         return self.bound[key]
 
@@ -108,7 +108,7 @@ class Kit:
         Raises UnknownId for a key that is not there, BindError for a model that cannot do the work. Nothing is called.
         """
         stages = stages_of(self.deck, model, self.tools, self.settings, faults=self.faults)
-        return replace(self, team=stages.team(PATTERNS["mediated"]), stages=stages)
+        return replace(self, team=stages.team(MEDIATED), stages=stages)
 
     def session(self, session_id: str, tenant: str | None = None, user: str | None = None) -> Session:
         """A session for a principal; the settings' own when none is named."""
@@ -133,7 +133,7 @@ class Kit:
         """
         chosen = find_pattern(pattern) if pattern else self.pattern
         team = self.stages.team(chosen, surface)
-        own = team is self.stages.team(PATTERNS["mediated"])
+        own = team is self.stages.team(MEDIATED)
         host = self if own else replace(self, team=team)
         if not faults:
             return run_turn(message, session, host, chosen, cap=cap, images=images)
@@ -204,7 +204,7 @@ async def open_kit(
         if tools is None:
             tools = await _upstream_tools(settings, store, stack, faults)
         stages = stages_of(deck, models, tools, settings, faults=faults)
-        team = stages.team(PATTERNS["mediated"])
+        team = stages.team(MEDIATED)
         if team.orchestrator.model.spec.key == OFFLINE.key:
             await asyncio.to_thread(OfflineModel.warm)  # else the first question pays for reading the word vectors
         recorder = Recorder(await asyncio.to_thread(_sinks, settings))  # importing Opik takes seconds

@@ -13,8 +13,8 @@ from kit.core.card import AgentCard, Policy
 from kit.core.context import Principal, Session
 from kit.core.outcome import SET_ASIDE
 from kit.models.scripted import Line, Script, ScriptedModel
-from kit.patterns.agents_as_tools import mediated
-from kit.runtime.host import Pattern
+from kit.patterns.agents_as_tools import MEDIATED
+from kit.runtime.pattern import Pattern
 from kit.runtime.recording.cassette import Cassette
 from kit.runtime.team import Team, bind
 from kit.sinks.recorder import Recorder
@@ -35,7 +35,7 @@ class SmallKit:
     store: SqliteStore
     recorder: Recorder = field(default_factory=Recorder)
     cassette: Cassette | None = None
-    pattern: Pattern = mediated
+    pattern: Pattern = MEDIATED
     today: str = "2026-11-01"
 
 

@@ -25,7 +25,7 @@ from kit.core.context import DynamicContext, InheritedContext, Principal
 from kit.core.event import ModelStarted, Status
 from kit.core.outcome import AgentCall, Answer, Failure
 from kit.models.scripted import Line, ScriptedModel
-from kit.patterns import PATTERNS, staged
+from kit.patterns import PATTERNS
 from kit.patterns.a2a import remote
 from kit.patterns.a2a.client import RemoteAgent
 from kit.patterns.a2a.hop import KEY, Report, Request, trace_id, traceparent
@@ -49,7 +49,7 @@ def bound(models: Mapping[str, Any], lead: Any = None, **deck: Any) -> Team:
     tools = deck.pop("tools", {})
     leading = lead or ScriptedModel(*[asks(*models), stitched] * 4)
     cards = small_deck(list(models), **deck)
-    return staged("mediated", cards, lambda deck: bind(deck, {**models, "orchestrator": leading}, tools))
+    return PATTERNS["mediated"].team(cards, lambda deck: bind(deck, {**models, "orchestrator": leading}, tools))
 
 
 @asynccontextmanager
@@ -69,7 +69,7 @@ async def hopping(models: Mapping[str, Any], lead: Any = None, way: str = "insid
         async with wired(team) as (kit, _):
             yield kit
         return
-    team = staged("a2a", team.deck, lambda _: team)
+    team = PATTERNS["a2a"].team(team.deck, lambda _: team)
     try:
         yield SmallKit(team, SqliteStore(":memory:"))
     finally:

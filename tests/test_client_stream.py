@@ -12,7 +12,7 @@ from kit.models.scripted import Line
 from kit.runtime.agents.api_agent import ApiAgent
 from kit.runtime.context import RunContext
 from kit.runtime.dispatch import fan_out
-from kit.runtime.host import Pattern
+from kit.runtime.pattern import Pattern
 from kit.runtime.turn import Reply, run_turn
 from kit.settings import Settings
 from kit.wire import open_kit
@@ -141,7 +141,7 @@ async def both_ways(pattern: Pattern | None) -> tuple[SmallKit, list[Event], Rep
 
 @pytest.mark.req("SAT-18")
 async def test_the_separator_is_stored_and_no_client_hears_of_it() -> None:
-    kit, heard, reply = await both_ways(part_by_part)
+    kit, heard, reply = await both_ways(Pattern("part_by_part", part_by_part))
     assert separators(reply.events) == separators(kit.store.events(reply.turn_id)) == ["support"]
     assert separators(heard) == [] and len(heard) == len(reply.events) - 1
     assert history(kit, "support") == [("user", "about support"), ("assistant", "Scan it again.")]
@@ -149,7 +149,7 @@ async def test_the_separator_is_stored_and_no_client_hears_of_it() -> None:
 
 @pytest.mark.req("SAT-18")
 async def test_parts_that_were_shown_apart_are_messages_of_their_own_in_history() -> None:
-    kit, _, reply = await both_ways(part_by_part)
+    kit, _, reply = await both_ways(Pattern("part_by_part", part_by_part))
     assert reply.text == "Scan it again. Coffee, 2 off."
     assert history(kit) == [("user", MIXED), ("assistant", "Scan it again."), ("assistant", "Coffee, 2 off.")]
     composed, _, told_once = await both_ways(None)
@@ -162,7 +162,7 @@ async def test_a_page_that_showed_other_words_in_the_end_has_one_message() -> No
         await part_by_part(call, ctx)
         return Answer(call_id=call.call_id, agent=call.agent, text="Something else.")
 
-    kit, _, _ = await both_ways(corrected)
+    kit, _, _ = await both_ways(Pattern("corrected", corrected))
     assert history(kit) == [("user", MIXED), ("assistant", "Something else.")]
 
 

@@ -6,18 +6,18 @@ from collections import Counter
 import pandas as pd
 import pytest
 
-from kit.bench.studies.dose import DOSES, KINDS, PARTS, Axis, Response, struck, sweep, trusting
+from kit.bench.studies.dose import DOSES, KINDS, PARTS, TRUSTING, Axis, Response, struck, sweep
 from kit.bench.studies.liar import CLAIM, LIES
 
 
 async def test_no_dose_costs_nothing_and_every_answer_is_sound():
-    rows = [*await sweep("partial", (0.0,), 3), *await sweep("partial", (0.0,), 3, pattern=trusting)]
+    rows = [*await sweep("partial", (0.0,), 3), *await sweep("partial", (0.0,), 3, pattern=TRUSTING)]
     assert [row.sound and row.path == "" and row.failed == 0 for row in rows] == [True] * 6
     assert len({(row.model_calls, row.tokens) for row in rows}) == 1
 
 
 async def test_a_trusted_liar_gets_away_with_each_of_its_lies():
-    rows = [row for row in await sweep("data", (0.5,), 40, pattern=trusting) if row.failed]
+    rows = [row for row in await sweep("data", (0.5,), 40, pattern=TRUSTING) if row.failed]
     assert {row.lie for row in rows} == set(LIES)
     assert not any(row.sound for row in rows) and sum(row.owned for row in rows) == 0
     assert {row.lie for row in rows if row.made_up} == {"claims"}
@@ -33,14 +33,14 @@ async def test_the_same_liar_checked_loses_every_time(axis: Axis):
 
 
 async def test_the_honest_composer_owns_up_by_itself_and_costs_nothing_more():
-    checked, taken = [await sweep("partial", (0.5,), 8, composer="honest", pattern=p) for p in (None, trusting)]
+    checked, taken = [await sweep("partial", (0.5,), 8, composer="honest", pattern=p) for p in (None, TRUSTING)]
     assert {row.path for row in checked if row.failed} == {"composed"}
     assert all(row.sound for row in checked)
     assert [row.model_calls for row in checked] == [row.model_calls for row in taken]
 
 
 async def test_both_patterns_meet_the_same_faults_and_a_seed_repeats_them():
-    checked, again, taken = [await sweep("invocation", (0.4,), 12, pattern=p) for p in (None, None, trusting)]
+    checked, again, taken = [await sweep("invocation", (0.4,), 12, pattern=p) for p in (None, None, TRUSTING)]
     assert checked == again
     assert [(row.failed, row.lie) for row in checked] == [(row.failed, row.lie) for row in taken]
     assert [row.failed for row in await sweep("invocation", (0.4,), 12, seed=8)] != [row.failed for row in checked]

@@ -3,11 +3,11 @@ import itertools
 import pytest
 
 from kit.bench.routing import RoutingKit
-from kit.bench.studies.overlap import ALIKE, MIXED, exact, fan_seconds, measured, one_by_one, slow_deck, slow_models, trace_one
+from kit.bench.studies.overlap import ALIKE, MIXED, ONE_BY_ONE, exact, fan_seconds, measured, slow_deck, slow_models, trace_one
 from kit.core.context import Principal, Session
 from kit.core.trace import Trace
-from kit.patterns.agents_as_tools import mediated
-from kit.runtime.host import Pattern
+from kit.patterns.agents_as_tools import MEDIATED
+from kit.runtime.pattern import Pattern
 from kit.runtime.team import bind
 from kit.runtime.turn import run_turn
 
@@ -22,7 +22,7 @@ async def test_side_by_side_takes_as_long_as_the_slowest_for_every_number_of_age
 
 
 async def test_one_by_one_takes_the_sum():
-    runs = await exact(MIXED, one_by_one)
+    runs = await exact(MIXED, ONE_BY_ONE)
     assert [run.seconds for run in runs] == pytest.approx(list(itertools.accumulate(MIXED.values())))
 
 
@@ -44,7 +44,7 @@ async def test_virtual_time_can_be_asked_from_a_real_loop():
     assert [run.seconds for run in runs] == pytest.approx([6.0])
 
 
-@pytest.mark.parametrize("pattern", [mediated, one_by_one])
+@pytest.mark.parametrize("pattern", [MEDIATED, ONE_BY_ONE])
 async def test_both_ways_give_the_same_answer_and_leave_out_the_same_parts(pattern: Pattern):
     kit = RoutingKit(bind(slow_deck(ALIKE, cap=6), slow_models(ALIKE), {}))
     reply = await run_turn("Everything, please.", SESSION, kit, pattern)

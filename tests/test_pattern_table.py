@@ -21,7 +21,7 @@ from kit.core.event import CallDropped, ModelStarted
 from kit.core.record import Message
 from kit.core.simulation import Law, Part, Spread, Truth
 from kit.models.simulated import SimulatedModel, known, planted
-from kit.patterns import PATTERNS, staged
+from kit.patterns import PATTERNS
 from kit.runtime.team import bind
 from kit.runtime.turn import Reply, run_turn
 from tests.simulated_tools import simulated_tools
@@ -73,7 +73,7 @@ async def turn(
     mind = model or SimulatedModel(law=law or Law(latency=Spread(median=0.5)))
     broken = {f"look-{i}": _tool(f"look-{i}", work) for i, work in (tools or {}).items()}
     box = simulated_tools(cards, 0.2) | broken
-    team = staged(pattern, Deck.of([lead, *cards], settings=settings), lambda deck: bind(deck, mind, box))
+    team = PATTERNS[pattern].team(Deck.of([lead, *cards], settings=settings), lambda deck: bind(deck, mind, box))
     told = Truth(case=pattern, parts=tuple(Part(agent=i, query=WORDS[i], tool=f"look-{i}") for i in parts))
     session = Session(id="s", principal=Principal(tenant_id="acme", user_id="alice"))
     try:

@@ -14,6 +14,7 @@ from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.clock import run_virtual
 from kit.runtime.context import RunContext
 from kit.runtime.message import LONGEST
+from kit.runtime.pattern import Pattern
 from kit.runtime.turn import Reply, run_turn
 from tests.kits import ALICE, answering, asks, failing, small_kit, stitched
 
@@ -239,10 +240,10 @@ def test_cancelled_at_any_moment_a_turn_leaves_no_task_and_no_open_span(after: f
     run_virtual(scene())
 
 
-async def test_a_pattern_is_a_function_and_may_be_given_by_the_caller() -> None:
+async def test_a_pattern_is_a_value_and_may_be_given_by_the_caller() -> None:
     async def monologue(call: AgentCall, ctx: RunContext) -> Outcome:
         return Answer(call_id=call.call_id, agent=call.agent, text=f"You said: {call.query}")
 
     kit = small_kit([], {"a": answering("A")})
-    reply = await run_turn("hi all", ALICE, kit, pattern=monologue)
+    reply = await run_turn("hi all", ALICE, kit, pattern=Pattern("monologue", monologue))
     assert reply.text == "You said: hi all" and reply.routing.pattern == "monologue"

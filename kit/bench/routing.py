@@ -17,9 +17,10 @@ from kit.core.errors import DataError
 from kit.core.event import TurnStarted
 from kit.core.outcome import AgentCall, Answer, Outcome
 from kit.core.record import Message
-from kit.patterns.agents_as_tools import mediated
+from kit.patterns.agents_as_tools import MEDIATED
 from kit.runtime.context import RunContext
-from kit.runtime.host import Host, Pattern
+from kit.runtime.host import Host
+from kit.runtime.pattern import Pattern
 from kit.runtime.team import Models, Reach, Team, bind
 from kit.runtime.turn import run_turn
 from kit.sinks.recorder import Recorder
@@ -55,7 +56,7 @@ class RoutingKit:
     store: Store = field(default_factory=lambda: SqliteStore(":memory:"))
     recorder: Recorder = field(default_factory=Recorder)
     cassette: None = None
-    pattern: Pattern = mediated
+    pattern: Pattern = MEDIATED
     today: str = "2026-11-01"
 
 

@@ -17,6 +17,7 @@ from kit.core.value import Value
 from kit.runtime.agents.llm_agent import LLMAgent
 from kit.runtime.context import RunContext
 from kit.runtime.dispatch import fan_out
+from kit.runtime.pattern import Pattern
 from kit.runtime.team import Team
 from kit.runtime.turn import Reply, run_turn
 
@@ -54,7 +55,7 @@ async def _play(case: ToolCase, agent: LLMAgent, team: Team) -> Played:
         return (await fan_out([call.model_copy(update={"agent": agent.card.id})], ctx)).outcomes[0]
 
     session = Session(id=f"{case.tool} {case.mode}", principal=Principal(tenant_id="bench", user_id="bench"))
-    reply = await run_turn(case.ask, session, RoutingKit(team, pattern=alone))
+    reply = await run_turn(case.ask, session, RoutingKit(team, pattern=Pattern("alone", alone)))
     return Played(case=case, outcome=reply.outcomes[0], wrong=_wrong(case, reply))
 
 

@@ -29,7 +29,7 @@ from kit.compose.deck import Deck, DeckSettings
 from kit.core.card import AgentCard
 from kit.core.context import Principal, Session
 from kit.models.asynchronous import AsyncChatModel
-from kit.patterns.agents_as_tools import mediated
+from kit.patterns.agents_as_tools import MEDIATED
 from kit.runtime.team import bind
 from kit.runtime.turn import run_turn
 from kit.sinks.recorder import Recorder
@@ -164,7 +164,7 @@ class KitLoop:
         models["orchestrator"] = _stub(streaming, asks=[f"ask_{i}" for i in ids])
         self.team = bind(deck, models, {})
         self.store = SqliteStore(store)
-        self.recorder, self.pattern, self.today, self.cassette = Recorder(), mediated, "2026-11-01", None
+        self.recorder, self.pattern, self.today, self.cassette = Recorder(), MEDIATED, "2026-11-01", None
         self._principal = Principal(tenant_id="bench", user_id="bench")
         self._turns = itertools.count()
 

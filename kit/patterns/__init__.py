@@ -1,39 +1,17 @@
 """Patterns: short functions over decide, fan_out and compose; all see the same cards, tools, budgets, events."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
-from kit.compose.deck import Deck
-from kit.patterns.a2a import a2a, behind_a2a
-from kit.patterns.agents_as_tools import mediated
-from kit.patterns.classifier_gateway import classifier_gateway
-from kit.patterns.direct_streaming import direct
-from kit.patterns.monolith import monolith, one_agent
-from kit.patterns.supervisor import supervisor
-from kit.patterns.swarm import peers, swarm
-from kit.runtime.host import Pattern
-from kit.runtime.team import Team
+from kit.patterns.a2a import A2A
+from kit.patterns.agents_as_tools import MEDIATED
+from kit.patterns.classifier_gateway import CLASSIFIER_GATEWAY
+from kit.patterns.direct_streaming import DIRECT
+from kit.patterns.monolith import MONOLITH
+from kit.patterns.supervisor import SUPERVISOR
+from kit.patterns.swarm import SWARM
+from kit.runtime.pattern import Pattern
 
 PATTERNS: Mapping[str, Pattern] = {
-    "mediated": mediated,
-    "direct": direct,
-    "classifier_gateway": classifier_gateway,
-    "monolith": monolith,
-    "supervisor": supervisor,
-    "swarm": swarm,
-    "a2a": a2a,
+    pattern.name: pattern for pattern in (MEDIATED, DIRECT, CLASSIFIER_GATEWAY, MONOLITH, SUPERVISOR, SWARM, A2A)
 }
-"""Name -> pattern."""
-
-Bind = Callable[[Deck], Team]
-Stage = Callable[[Deck, Bind], Team]
-STAGES: Mapping[str, Stage] = {
-    "monolith": lambda deck, bind: bind(one_agent(deck)),
-    "swarm": lambda deck, bind: bind(peers(deck)),
-    "a2a": behind_a2a,
-}
-"""Name -> the team a pattern needs in place of the deck's own, bound from the same cards to the same models and tools."""
-
-
-def staged(name: str, deck: Deck, bind: Bind) -> Team:
-    """The team a pattern runs with; `bind` makes a team of a deck."""
-    return STAGES[name](deck, bind) if name in STAGES else bind(deck)
+"""Name -> pattern, in the order in which they are offered."""

@@ -9,18 +9,22 @@ from kit.runtime.answer.raw_text import scrub
 from kit.runtime.context import RunContext
 from kit.runtime.dispatch import fan_out
 from kit.runtime.guards.checks import checked, tidy
+from kit.runtime.pattern import Pattern
 
 MAX_ROUNDS = 4
 """Rounds of calls an orchestrator gets in one turn; the cap counts over all of them."""
 
 
-async def mediated(call: AgentCall, ctx: RunContext) -> Outcome:
+async def run_mediated(call: AgentCall, ctx: RunContext) -> Outcome:
     """Decide, fan out, compose. Every word the user reads is the orchestrator's (PC2-FR-4)."""
     lead = ctx.turn.agents[call.agent]
     assert isinstance(lead, LLMAgent)
     thread = lead.open(call, ctx)
     decision = await checked(await lead.decide(thread, call, ctx), thread, call, lead, ctx)
     return await composed(decision, thread, call, lead, ctx)
+
+
+MEDIATED = Pattern("mediated", run_mediated)
 
 
 async def composed(decision: Decision, thread: Thread, call: AgentCall, lead: LLMAgent, ctx: RunContext) -> Outcome:

@@ -20,13 +20,14 @@ from kit.runtime.context import RunContext
 from kit.runtime.dispatch import fan_out
 from kit.runtime.guards.checks import echo, verbatim
 from kit.runtime.job import QUERY, run_job
+from kit.runtime.pattern import Pattern
 
 CLASSIFY = "You are a classifier. Classify the user's latest message, and only that one; you do not answer it. The labels:"
 OUTSIDE = "I can't help with that here. What else can I look into for you?"
 """Said where nothing fits and the deck has no default sub-agent."""
 
 
-async def classifier_gateway(call: AgentCall, ctx: RunContext) -> Outcome:
+async def run_gateway(call: AgentCall, ctx: RunContext) -> Outcome:
     """Classify, then each labelled agent in turn; every agent after the first is asked for what is left of the message."""
     lead = ctx.turn.agents[call.agent]
     assert isinstance(lead, LLMAgent)
@@ -39,6 +40,9 @@ async def classifier_gateway(call: AgentCall, ctx: RunContext) -> Outcome:
         for ask in rest:
             await fan_out(await _rewritten(ask, decision, call, ctx), ctx, slot.carry)
     return spoken(slot, call, ctx)
+
+
+CLASSIFIER_GATEWAY = Pattern("classifier_gateway", run_gateway)
 
 
 async def classified(call: AgentCall, lead: LLMAgent, ctx: RunContext) -> Decision:

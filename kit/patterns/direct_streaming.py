@@ -7,9 +7,10 @@ from kit.runtime.agents.llm_agent import LLMAgent
 from kit.runtime.context import RunContext
 from kit.runtime.dispatch import fan_out
 from kit.runtime.guards.checks import checked
+from kit.runtime.pattern import Pattern
 
 
-async def direct(call: AgentCall, ctx: RunContext) -> Outcome:
+async def run_direct(call: AgentCall, ctx: RunContext) -> Outcome:
     """Decide, fan out, and let the first to produce speak live; nobody composes (decisions 1).
 
     A decision without sub-agents ends as in mediated: the orchestrator answers itself.
@@ -25,3 +26,6 @@ async def direct(call: AgentCall, ctx: RunContext) -> Outcome:
         if decision.own:
             await lead.tool_messages(decision, fan, ctx)
     return spoken(slot, call, ctx)
+
+
+DIRECT = Pattern("direct", run_direct)

@@ -13,6 +13,7 @@ from kit.patterns.agents_as_tools import MAX_ROUNDS, answered, owned_up
 from kit.runtime.agents.llm_agent import LLMAgent
 from kit.runtime.answer.raw_text import scrub
 from kit.runtime.context import Agent, RunContext
+from kit.runtime.pattern import Pattern
 from kit.tools.tool import ToolResult
 
 
@@ -38,7 +39,7 @@ def _kept(lead: AgentCard, deck: Deck) -> list[str]:
     return [block for block in lead.prompt_blocks if deck.blocks[block].category != "instructions"]
 
 
-async def monolith(call: AgentCall, ctx: RunContext) -> Outcome:
+async def run_monolith(call: AgentCall, ctx: RunContext) -> Outcome:
     """Model and tools until there is nothing more to call. A tool call stands for the part of the agent whose tool it is.
 
     So the same acknowledgement holds: a part of which every tool failed is owned up to (PC2-FR-14).
@@ -59,6 +60,9 @@ async def monolith(call: AgentCall, ctx: RunContext) -> Outcome:
         reply = (await lead.compose(thread, call, ctx, live=clean, news=len(done))).reply
     text = reply.text.strip()
     return answered(await owned_up(text, lead, thread, call, ctx, clean=clean) if results else scrub(text, ctx), call)
+
+
+MONOLITH = Pattern("monolith", run_monolith, lambda deck, bind: bind(one_agent(deck)))
 
 
 def _note_parts(results: Sequence[tuple[ToolCall, ToolResult]], call: AgentCall, ctx: RunContext) -> bool:

@@ -10,6 +10,7 @@ from kit.runtime.answer.raw_text import scrub
 from kit.runtime.context import RunContext
 from kit.runtime.dispatch import fan_out
 from kit.runtime.guards.checks import checked, tidy, verbatim
+from kit.runtime.pattern import Pattern
 
 TURNS = "Call one tool at a time. After each result you decide again: call the next one, or answer when nothing is missing."
 
@@ -17,7 +18,7 @@ OFF = {"failsafe": False, "overlap": False, "verbatim": False}
 """Guards that compare a decision with the whole message: here it is about one part of it by design."""
 
 
-async def supervisor(call: AgentCall, ctx: RunContext) -> Outcome:
+async def run_supervisor(call: AgentCall, ctx: RunContext) -> Outcome:
     """Decide, ask one, decide again, until the model answers; at most as many steps as the cap has calls, and one."""
     lead = ctx.turn.agents[call.agent]
     assert isinstance(lead, LLMAgent)
@@ -39,6 +40,9 @@ async def supervisor(call: AgentCall, ctx: RunContext) -> Outcome:
     if not steps:
         return answered(scrub(decision.text, ctx), call)
     return answered(await owned_up(decision.text, lead, thread, call, ctx, clean=clean), call)
+
+
+SUPERVISOR = Pattern("supervisor", run_supervisor)
 
 
 def _first(decision: Decision, ctx: RunContext) -> Decision:

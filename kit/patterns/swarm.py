@@ -10,6 +10,7 @@ from kit.patterns.live_slot import live_slot, spoken
 from kit.runtime.agents.llm_agent import LLMAgent
 from kit.runtime.context import RunContext
 from kit.runtime.dispatch import fan_out
+from kit.runtime.pattern import Pattern
 
 HOLD = """You share this conversation with other specialists, and you hold it now. Answer the part that is yours, then hand the \
 rest over by calling the one whose part it is. When nothing of it is yours, hand it over without a word.
@@ -30,7 +31,7 @@ def peers(deck: Deck) -> Deck:
     return replace(deck, cards=Registry("card", cards), blocks=Registry("block", blocks))
 
 
-async def swarm(call: AgentCall, ctx: RunContext) -> Outcome:
+async def run_swarm(call: AgentCall, ctx: RunContext) -> Outcome:
     """Whoever spoke last gets the whole message; it travels from hand to hand until nobody hands it on. The cap counts hands."""
     lead = ctx.turn.agents[call.agent]
     assert isinstance(lead, LLMAgent)
@@ -45,6 +46,9 @@ async def swarm(call: AgentCall, ctx: RunContext) -> Outcome:
             told += [f"Answered already by {o.agent}: {o.text if isinstance(o, Answer) else ''}" for o in fan.outcomes]
             holder = _next(fan, ctx)
     return spoken(slot, call, ctx)
+
+
+SWARM = Pattern("swarm", run_swarm, lambda deck, bind: bind(peers(deck)))
 
 
 def _entry(lead: LLMAgent, ctx: RunContext) -> str | None:

@@ -1,17 +1,12 @@
-"""What a turn needs of whoever runs it, and how it is orchestrated."""
+"""What a turn needs of whoever runs it."""
 
-from collections.abc import Awaitable, Callable
 from typing import Protocol
 
-from kit.core.outcome import AgentCall, Outcome
-from kit.runtime.context import RunContext
+from kit.runtime.pattern import Pattern
 from kit.runtime.recording.cassette import Cassette
 from kit.runtime.team import Team
 from kit.sinks.recorder import Recorder
 from kit.stores.protocol import Store
-
-Pattern = Callable[[AgentCall, RunContext], Awaitable[Outcome]]
-"""A way to orchestrate: the root call in, the turn's outcome out."""
 
 
 class Host(Protocol):

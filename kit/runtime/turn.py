@@ -20,10 +20,11 @@ from kit.runtime.answer.acknowledge import rescued
 from kit.runtime.budget import root_ledger
 from kit.runtime.context import RunContext, TurnState
 from kit.runtime.dispatch import guarded
-from kit.runtime.host import Host, Pattern
+from kit.runtime.host import Host
 from kit.runtime.log import TurnLog
 from kit.runtime.memory import Memory
 from kit.runtime.message import clean, counted, decline
+from kit.runtime.pattern import Pattern
 from kit.runtime.reply import Reply, Status
 from kit.runtime.rollup import dialogue, record_of, routing_of
 from kit.runtime.speech.narration import MARK, narration
@@ -133,7 +134,7 @@ class _Runner:
             agents=kit.team.agents,
             dynamic=dynamic,
             cap=self.settings.cap if cap is None else cap,
-            pattern=getattr(pattern, "__name__", "pattern"),
+            pattern=pattern.name,
             history=self.memory.history,
             suffix=self.memory.suffix,
             routed=frozenset(routed),
@@ -225,7 +226,7 @@ class _Runner:
             return "ok", declined, None
         self.memory.tidy(self.ctx)
         call = AgentCall(call_id="root", agent=self.root.card.id, query=self.message)
-        outcome = await guarded(self.pattern, call, self.ctx, self.state.seconds)
+        outcome = await guarded(self.pattern.run, call, self.ctx, self.state.seconds)
         if isinstance(outcome, Answer):
             return "ok", narration(outcome.text)[0] if MARK in outcome.text else outcome.text, None
         text = rescued(self.ctx)

@@ -16,7 +16,7 @@ from kit.core.event import Guarded, Separator, Text, TextReplaced
 from kit.core.outcome import Answer, Failure
 from kit.core.transcript import transcript
 from kit.models.scripted import Line, ScriptedModel
-from kit.patterns import PATTERNS, staged
+from kit.patterns import PATTERNS
 from kit.runtime.team import bind
 from kit.runtime.turn import Reply, run_turn
 from kit.stores.sqlite import SqliteStore
@@ -259,7 +259,7 @@ def monolithic(lead: ScriptedModel, deals: str = "Coffee is 20 percent off.", po
     root = AgentCard(id="orchestrator", description="R.", model="offline", sub_agents=("shop", "rewards"))
     deck = Deck.of([root, *cards], blocks, DeckSettings(orchestrator="orchestrator"))
     tools = {"deals": lookup("deals", deals), "points": lookup("points", points)}
-    return SmallKit(staged("monolith", deck, lambda deck: bind(deck, {"*": lead}, tools)), SqliteStore(":memory:"))
+    return SmallKit(PATTERNS["monolith"].team(deck, lambda deck: bind(deck, {"*": lead}, tools)), SqliteStore(":memory:"))
 
 
 async def test_monolith_is_one_agent_with_every_tool_and_every_prompt_and_dispatches_nobody() -> None:
@@ -346,7 +346,7 @@ def swarming(models: Mapping[str, ScriptedModel], tools: Mapping[str, Any] | Non
     cards = [AgentCard(id=i, description=f"All about {i}.", model="offline", tools=tuple(tools or ())) for i in models]
     deck = small_deck(list(models), cards, **settings)
     speaking = {**models, "orchestrator": ScriptedModel()}
-    return SmallKit(staged("swarm", deck, lambda deck: bind(deck, speaking, tools or {})), SqliteStore(":memory:"))
+    return SmallKit(PATTERNS["swarm"].team(deck, lambda deck: bind(deck, speaking, tools or {})), SqliteStore(":memory:"))
 
 
 def over(agent: str, text: str = "") -> Line:

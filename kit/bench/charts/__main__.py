@@ -19,9 +19,9 @@ from kit.wire import open_kit
 async def _measured() -> dict[str, Figure]:
     runs = [
         *await overlap.exact(),
-        *await overlap.exact(pattern=overlap.one_by_one),
+        *await overlap.exact(pattern=overlap.ONE_BY_ONE),
         *await overlap.measured(),
-        *await overlap.measured(pattern=overlap.one_by_one, sizes=(1, 2, 4, 8), runs=1),
+        *await overlap.measured(pattern=overlap.ONE_BY_ONE, sizes=(1, 2, 4, 8), runs=1),
     ]
     trace = await overlap.trace_one(overlap.MIXED, think=0.1)
     return {"fan_out": time_against_n(pd.DataFrame(runs)), "waterfall": waterfall(trace)}

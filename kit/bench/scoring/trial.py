@@ -13,7 +13,8 @@ from kit.core.fault_injection import injected
 from kit.core.record import Message
 from kit.core.simulation import Part, Truth
 from kit.models.simulated import known
-from kit.runtime.host import Host, Pattern
+from kit.runtime.host import Host
+from kit.runtime.pattern import Pattern
 from kit.runtime.reply import Reply
 from kit.runtime.turn import run_turn
 

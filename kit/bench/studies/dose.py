@@ -25,14 +25,14 @@ from kit.core.fault_injection import active, injected
 from kit.core.outcome import AgentCall, Answer, Outcome, Reason
 from kit.models.offline import OfflineModel
 from kit.models.scripted import Line, ScriptedModel
-from kit.patterns.agents_as_tools import mediated
+from kit.patterns.agents_as_tools import MEDIATED
 from kit.runtime.agents.faulty import faulty_team
 from kit.runtime.agents.llm_agent import LLMAgent
 from kit.runtime.clock import run_virtual
 from kit.runtime.context import RunContext
 from kit.runtime.dispatch import fan_out
 from kit.runtime.guards.checks import checked
-from kit.runtime.host import Pattern
+from kit.runtime.pattern import Pattern
 from kit.runtime.team import Team, bind
 from kit.runtime.turn import Reply, Turn, run_turn
 from kit.tools.enricher import UNAVAILABLE, structured
@@ -91,7 +91,7 @@ class Response(NamedTuple):
         return self.kept == self.healthy and self.owned == self.failed and not self.made_up
 
 
-async def trusting(call: AgentCall, ctx: RunContext) -> Outcome:
+async def trust_composition(call: AgentCall, ctx: RunContext) -> Outcome:
     """The baseline: decide, fan out, compose, and take the composition at its word."""
     lead = ctx.turn.agents[call.agent]
     assert isinstance(lead, LLMAgent)
@@ -101,6 +101,9 @@ async def trusting(call: AgentCall, ctx: RunContext) -> Outcome:
     thread += await lead.tool_messages(decision, fan, ctx)
     composed = await lead.compose(thread, call, ctx, live=True, news=len(decision.asks))
     return Answer(call_id=call.call_id, agent=call.agent, text=composed.text)
+
+
+TRUSTING = Pattern("trusting", trust_composition)
 
 
 async def sweep(
@@ -115,7 +118,7 @@ async def sweep(
 
     The faults and the lie of a turn depend on axis, dose, repeat and seed alone: two composers, or two patterns, meet the same.
     """
-    return await asyncio.to_thread(run_virtual, _sweep(axis, tuple(doses), repeats, seed, composer, pattern or mediated))
+    return await asyncio.to_thread(run_virtual, _sweep(axis, tuple(doses), repeats, seed, composer, pattern or MEDIATED))
 
 
 async def _sweep(
@@ -130,7 +133,7 @@ async def _sweep(
             faults = struck(axis, dose, rng)
             lie, kit = rng.choice(kits)
             reply = await _turn(name, faults, kit, pattern)
-            rows.append(Response(axis, dose, composer, pattern is not trusting, lie, repeat, *judge(reply, faults, name)))
+            rows.append(Response(axis, dose, composer, pattern is not TRUSTING, lie, repeat, *judge(reply, faults, name)))
     for _, kit in kits:
         kit.store.close()
     return rows

@@ -18,13 +18,13 @@ from kit.core.context import Principal, Session
 from kit.core.outcome import AgentCall, Answer, FanOut, Outcome
 from kit.core.trace import Trace
 from kit.models.scripted import Line, ScriptedModel
-from kit.patterns.agents_as_tools import mediated
+from kit.patterns.agents_as_tools import MEDIATED
 from kit.runtime.agents.llm_agent import LLMAgent
 from kit.runtime.answer.acknowledge import settle
 from kit.runtime.clock import run_virtual
 from kit.runtime.context import RunContext
 from kit.runtime.dispatch import fan_out
-from kit.runtime.host import Pattern
+from kit.runtime.pattern import Pattern
 from kit.runtime.team import bind
 from kit.runtime.turn import run_turn
 
@@ -77,7 +77,7 @@ def slow_models(seconds: Seconds, think: float = 0.0) -> dict[str, str | BaseCha
     return {"orchestrator": ScriptedModel(lead), **{name: _slow(name, delay) for name, delay in seconds.items()}}
 
 
-async def one_by_one(call: AgentCall, ctx: RunContext) -> Outcome:
+async def ask_one_by_one(call: AgentCall, ctx: RunContext) -> Outcome:
     """The baseline: the same turn, but each sub-agent is asked only when the one before it has answered."""
     lead = ctx.turn.agents[call.agent]
     assert isinstance(lead, LLMAgent)
@@ -94,6 +94,9 @@ async def one_by_one(call: AgentCall, ctx: RunContext) -> Outcome:
     return Answer(call_id=call.call_id, agent=call.agent, text=settle(composed.text, ctx))
 
 
+ONE_BY_ONE = Pattern("one_by_one", ask_one_by_one)
+
+
 def fan_seconds(trace: Trace) -> float:
     """From the first sub-agent's start to the last one's end; 0.0 when none was asked."""
     spans = [span for span in trace.spans if span.kind == "agent"]
@@ -102,7 +105,7 @@ def fan_seconds(trace: Trace) -> float:
     return max(span.ended or span.started for span in spans) - min(span.started for span in spans)
 
 
-async def trace_one(seconds: Seconds, pattern: Pattern = mediated, think: float = 0.0) -> Trace:
+async def trace_one(seconds: Seconds, pattern: Pattern = MEDIATED, think: float = 0.0) -> Trace:
     """One turn that asks everybody, on the running loop; kept nowhere."""
     kit = RoutingKit(bind(slow_deck(seconds), slow_models(seconds, think), {}))
     try:
@@ -112,7 +115,7 @@ async def trace_one(seconds: Seconds, pattern: Pattern = mediated, think: float 
 
 
 async def measured(
-    seconds: Seconds = ALIKE, pattern: Pattern = mediated, sizes: Sequence[int] = range(1, 9), runs: int = RUNS
+    seconds: Seconds = ALIKE, pattern: Pattern = MEDIATED, sizes: Sequence[int] = range(1, 9), runs: int = RUNS
 ) -> list[Run]:
     """Turns in real time that ask the first n sub-agents, for every n of `sizes`.
 
@@ -122,7 +125,7 @@ async def measured(
     return await _sweep(seconds, pattern, sizes, runs, "measured")
 
 
-async def exact(seconds: Seconds = ALIKE, pattern: Pattern = mediated, sizes: Sequence[int] = range(1, 9)) -> list[Run]:
+async def exact(seconds: Seconds = ALIKE, pattern: Pattern = MEDIATED, sizes: Sequence[int] = range(1, 9)) -> list[Run]:
     """The same turns in virtual time, where only waiting counts: equal on every machine, and done at once.
 
     The virtual loop runs in a thread of its own, so this can be awaited from any loop.
@@ -131,8 +134,11 @@ async def exact(seconds: Seconds = ALIKE, pattern: Pattern = mediated, sizes: Se
 
 
 async def _sweep(seconds: Seconds, pattern: Pattern, sizes: Sequence[int], runs: int, clock: Clock) -> list[Run]:
-    way = getattr(pattern, "__name__", "pattern")
-    return [Run(way, clock, n, run, await _time(dict(islice(seconds.items(), n)), pattern)) for run in range(runs) for n in sizes]
+    return [
+        Run(pattern.name, clock, n, run, await _time(dict(islice(seconds.items(), n)), pattern))
+        for run in range(runs)
+        for n in sizes
+    ]
 
 
 async def _time(seconds: Seconds, pattern: Pattern) -> float:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from kit.compose.deck import Deck
 from kit.core.card import AgentCard
-from kit.core.outcome import AgentCall, Outcome
-from kit.patterns.agents_as_tools import mediated
-from kit.runtime.context import Agent, RunContext
+from kit.patterns.agents_as_tools import run_mediated
+from kit.runtime.context import Agent
+from kit.runtime.pattern import Bind, Pattern
 from kit.runtime.team import Team
 
 if TYPE_CHECKING:
@@ -18,12 +18,7 @@ if TYPE_CHECKING:
     from kit.patterns.a2a.client import Client
 
 
-async def a2a(call: AgentCall, ctx: RunContext) -> Outcome:
-    """Decide, fan out over the wire, compose: what differs is where the agents are (see `remote`, `behind_a2a`)."""
-    return await mediated(call, ctx)
-
-
-def behind_a2a(deck: Deck, bind: Callable[[Deck], Team]) -> Team:
+def behind_a2a(deck: Deck, bind: Bind) -> Team:
     """The deck's team, its sub-agents served and called over A2A inside this process: the SDK on both sides, no wire between."""
     import httpx
 
@@ -41,6 +36,10 @@ def behind_a2a(deck: Deck, bind: Callable[[Deck], Team]) -> Team:
         return inside(http, peer, peers.handlers[card.id])
 
     return replace(_elsewhere(team, client), closing=(http.aclose, peers.aclose))
+
+
+A2A = Pattern("a2a", run_mediated, behind_a2a)
+"""The mediated turn; what differs is where its sub-agents are."""
 
 
 def remote(team: Team, url: str, http: "httpx.AsyncClient") -> Team:

@@ -138,9 +138,7 @@ def _choices(host: "Host") -> None:
         _choice("Detail", "detail", ["simple", "full"], "full", str.capitalize)
     if host.people:
         _person(host)
-    patterns = list(PATTERNS)
-    kits = next((name for name, pattern in PATTERNS.items() if pattern is host.kit.pattern), patterns[0])
-    _choice("Pattern", "pattern", patterns, kits, lambda name: name.replace("_", " ").capitalize())
+    _choice("Pattern", "pattern", list(PATTERNS), host.kit.pattern.name, lambda name: name.replace("_", " ").capitalize())
     _models(host)
 
 

@@ -1,0 +1,28 @@
+"""A pattern as a value: its name, how it runs a turn, and the team it needs where that is not the deck's own."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from kit.compose.deck import Deck
+from kit.core.outcome import AgentCall, Outcome
+from kit.runtime.context import RunContext
+from kit.runtime.team import Team
+
+Run = Callable[[AgentCall, RunContext], Awaitable[Outcome]]
+"""Orchestrates one turn: the root call in, the turn's outcome out."""
+Bind = Callable[[Deck], Team]
+Stage = Callable[[Deck, Bind], Team]
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """A way to orchestrate a turn. `name` is what events, stores and the command line call it."""
+
+    name: str
+    run: Run
+    stage: Stage | None = None
+    """Makes the team that the pattern needs from the deck's cards; None where the deck's own team will do."""
+
+    def team(self, deck: Deck, bind: Bind) -> Team:
+        """Returns the team this pattern runs with; `bind` makes a team of a deck. Raises what `bind` raises."""
+        return bind(deck) if self.stage is None else self.stage(deck, bind)
