@@ -2,10 +2,10 @@
 
 import pytest
 
-from kit.bench.studies.ablation import GUARDS, Trial, erring_team, settings, trials
-from kit.bench.studies.parity import Scenario, read_scenarios
 from kit.compose.parts import Guards
 from kit.settings import HOME
+from studies.guard_ablation import GUARDS, Trial, erring_team, settings, trials
+from studies.routing_parity import Scenario, read_scenarios
 
 CASES = HOME / "data" / "cases"
 AGENTS = ("shop", "support", "rewards", "ereceipts", "play", "offer_details", "restaurants", "retailer_context")

@@ -11,8 +11,8 @@ from matplotlib.patches import Rectangle
 from matplotlib.text import Annotation
 
 from kit.bench.charts import BLUE, GREY, KINDS, ORANGE, RUST, bands, dots, ecdf, heat, stack, table, time_against_n, waterfall
-from kit.bench.studies.overlap import MIXED, Run, trace_one
 from kit.core.trace import Span, Trace
+from studies.fan_out_time import MIXED, Run, trace_one
 
 
 def span(id: str, parent: str | None, kind: Any, started: float, ended: float | None, **fields: Any) -> Span:

@@ -6,8 +6,8 @@ from collections import Counter
 import pandas as pd
 import pytest
 
-from kit.bench.studies.dose import DOSES, KINDS, PARTS, TRUSTING, Axis, Response, struck, sweep
-from kit.bench.studies.liar import CLAIM, LIES
+from studies.dose_response import DOSES, KINDS, PARTS, TRUSTING, Axis, Response, struck, sweep
+from studies.lying_composer import CLAIM, LIES
 
 
 async def test_no_dose_costs_nothing_and_every_answer_is_sound():

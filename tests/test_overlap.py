@@ -2,14 +2,15 @@ import itertools
 
 import pytest
 
+from kit.bench.charts import fan_seconds
 from kit.bench.routing import RoutingKit
-from kit.bench.studies.overlap import ALIKE, MIXED, ONE_BY_ONE, exact, fan_seconds, measured, slow_deck, slow_models, trace_one
 from kit.core.context import Principal, Session
 from kit.core.trace import Trace
 from kit.patterns.agents_as_tools import MEDIATED
 from kit.runtime.pattern import Pattern
 from kit.runtime.team import bind
 from kit.runtime.turn import run_turn
+from studies.fan_out_time import ALIKE, MIXED, ONE_BY_ONE, exact, measured, slow_deck, slow_models, trace_one
 
 SESSION = Session(id="s", principal=Principal(tenant_id="acme", user_id="alice"))
 

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from kit.bench.routing import RoutingKit, Stub
-from kit.bench.studies.ablation import erring
-from kit.bench.studies.parity import Scenario, Verdict, read_scenarios, report, run_scenario
 from kit.compose.parts import Guards
 from kit.core.errors import DataError
 from kit.settings import HOME, Settings
 from kit.wire import open_kit
+from studies.guard_ablation import erring
+from studies.routing_parity import Scenario, Verdict, read_scenarios, report, run_scenario
 from tests.kits import answering, small_kit
 
 FILE = HOME / "data" / "cases" / "routing_parity.jsonl"

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from langchain_core.messages import BaseMessage, HumanMessage
 
-from kit.bench.cases.pictures import SHOWS, drawn
 from kit.compose.parts import Guards
 from kit.core.card import AgentCard, Handoff, Policy
 from kit.core.errors import CassetteError, PictureError
@@ -32,6 +31,7 @@ from kit.settings import Settings
 from kit.sinks.recorder import Recorder
 from kit.stores.sqlite import SqliteStore
 from kit.wire import open_kit
+from studies.scenario_pictures import SHOWS, drawn
 from tests.kits import ALICE, SmallKit, answering, asks, small_kit, stitched
 from tests.loopback_openai import Call, Loopback, Say, loopback
 from tests.test_cli import refused, run

@@ -9,11 +9,11 @@ from kit.bench.cases.case import read_cases
 from kit.bench.home import HOME
 from kit.bench.statistics.estimate import wilson
 from kit.bench.statistics.power import target
-from kit.bench.studies.beside import beside, ours, reference
-from kit.bench.studies.published import measured, read_evidence, settles, stand_in, table
 from kit.compose.models import load_models
 from kit.core.errors import DataError
 from kit.runtime.clock import run_virtual
+from studies.published_figures import measured, read_evidence, settles, stand_in, table
+from studies.shipped_models import beside, ours, reference
 
 DOCUMENT = HOME / "docs" / "published.md"
 
@@ -37,9 +37,9 @@ def test_the_document_is_what_the_command_writes() -> None:
     evidence, text = read_evidence(), DOCUMENT.read_text()
     rows = reference()
     assert table(settles(evidence, ours(evidence.figures, rows)), evidence.sources) in text, (
-        "run `python -m kit.bench.studies.published`"
+        "run `python notebooks/make_published.py`"
     )
-    assert beside(load_models(HOME / "cards" / "models.yaml"), rows) in text, "run `python -m kit.bench.studies.published`"
+    assert beside(load_models(HOME / "cards" / "models.yaml"), rows) in text, "run `python notebooks/make_published.py`"
     for said in (
         "30 of 30 = 1.000 [0.886, 1.000]",
         "181 of 200 = 0.905 [0.856, 0.938]",
@@ -56,7 +56,7 @@ def test_what_is_said_of_the_stand_in_still_holds() -> None:
     cases = list(read_cases(HOME / "data" / "cases" / "mixed.jsonl"))
     assert set(rows) == set(found) and sum(total for _, total in rows.values()) == len(cases)
     for parts, (right, total) in rows.items():
-        assert not wilson(right, total).excludes(found[parts].value), "run `python -m kit.bench.studies.published`"
+        assert not wilson(right, total).excludes(found[parts].value), "run `python notebooks/make_published.py`"
     assert measured(found).count("\n") == len(found) + 1
 
 

@@ -5,12 +5,12 @@ from dataclasses import replace
 
 from langchain_core.messages import BaseMessage
 
-from kit.bench.studies import episodes
-from kit.bench.studies.leak import LeakMeter, overhearing
-from kit.bench.studies.recall import PATH, Recall, measure
 from kit.core.context import Principal, Session
 from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.turn import run_turn
+from studies import compaction
+from studies.history_leaks import LeakMeter, overhearing
+from studies.recall import PATH, Recall, measure
 from tests.kits import answering, asks, small_kit, stitched
 
 WHO = Principal(tenant_id="acme", user_id="alice")
@@ -65,7 +65,7 @@ async def test_the_leak_meter_counts_what_an_overhearing_team_is_shown():
 
 
 async def test_what_a_poor_summary_loses_stays_lost():
-    whole, poor, none = [(await episodes.measure((40,), (8,), keeps))[0] for keeps in (1.0, 0.5, 0.0)]
+    whole, poor, none = [(await compaction.measure((40,), (8,), keeps))[0] for keeps in (1.0, 0.5, 0.0)]
     assert whole.in_view == 1.0 > poor.in_view > none.in_view
     assert whole.summaries == poor.summaries == none.summaries > 3
     assert none.input_tokens < whole.input_tokens

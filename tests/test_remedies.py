@@ -9,14 +9,14 @@ import pytest
 
 from kit.bench.statistics.quantile import quantile
 from kit.bench.statistics.ratio import ratio
-from kit.bench.studies import skill
-from kit.bench.studies.lateness import FIRST, tried
-from kit.bench.studies.remedies import BUDGET, TOOL_SECONDS, WAYS, Call, calls, deck_of, traded
-from kit.bench.studies.skill import Pair, implied, pairs, times, within
 from kit.compose.models import load_models
 from kit.core.errors import DataError
 from kit.core.simulation import Law, Spread
 from kit.core.timeout import REMEDIES
+from studies import function_or_agent
+from studies.function_or_agent import Pair, implied, pairs, times, within
+from studies.lateness import FIRST, tried
+from studies.timeout_remedies import BUDGET, TOOL_SECONDS, WAYS, Call, calls, deck_of, traded
 
 
 @pytest.fixture(scope="module")
@@ -144,14 +144,14 @@ def test_the_function_that_would_give_the_sources_ratio_is_found_from_what_was_m
     row = Pair("m", 0, 0.2, 3.0, 1, 1.0, 2.0, 1, 2)
     low, high = implied([row])
     assert (low + 2.8) / low == pytest.approx(8.0) and (high + 2.8) / high == pytest.approx(3.0)
-    assert skill.PUBLISHED == {"dollars": (5.0, 15.0), "seconds": (3.0, 8.0)}
+    assert function_or_agent.PUBLISHED == {"dollars": (5.0, 15.0), "seconds": (3.0, 8.0)}
 
 
 @pytest.mark.req("SO-17")
 def test_the_chance_of_a_call_within_300_ms_is_that_of_its_law() -> None:
     law = Law(latency=Spread(median=0.3, sigma=0.4))
-    assert within(law, skill.RULE) == pytest.approx(0.5)
+    assert within(law, function_or_agent.RULE) == pytest.approx(0.5)
     drawn = [law.latency.quantile((rank + 0.5) / 1000) for rank in range(1000)]
     assert within(law, 0.5) == pytest.approx(sum(one <= 0.5 for one in drawn) / 1000, abs=1e-3)
     for model in ("simulated-gpt-5.4-nano", "simulated-gpt-4.1-mini"):
-        assert within(law_of(model), skill.RULE) < 1e-4
+        assert within(law_of(model), function_or_agent.RULE) < 1e-4

@@ -6,10 +6,10 @@ from statistics import NormalDist
 import pytest
 
 from kit.bench.statistics.interval import Interval, quantile, stratified
-from kit.bench.studies.cap import capped, choices
-from kit.bench.studies.capacity import Level, Load, bears, computing, full, level
-from kit.bench.studies.racing import Priced, Traffic, at_scale, points, raced
 from kit.core.simulation import Law, Spread
+from studies.cap import capped, choices
+from studies.capacity import Level, Load, bears, computing, full, level
+from studies.racing import Priced, Traffic, at_scale, points, raced
 
 EXACT = Law(latency=Spread(median=1.0), tokens=Spread(median=50))
 

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from kit.bench.grid.grid_file import read_grid
-from kit.bench.studies.beside import NEEDS, PROMPTS, SHIPPED, beside, ours, reference
-from kit.bench.studies.published import read_evidence
 from kit.compose.models import load_models
 from kit.compose.prompts import plan_prompt
 from kit.models.openai import chat_model
 from kit.settings import HOME
+from studies.published_figures import read_evidence
+from studies.shipped_models import NEEDS, PROMPTS, SHIPPED, beside, ours, reference
 from tests.loopback_openai import Call, Loopback, Say, loopback
 from tests.test_cli import refused, run
 

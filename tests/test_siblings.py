@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 
-from kit.bench.studies.siblings import Sibling, alone, compare, exact, start
 from kit.core.outcome import AgentCall, Answer, Failure
 from kit.runtime.dispatch import dispatch, fan_out
+from studies.failure_isolation import Sibling, alone, compare, exact, start
 
 THREE = (Sibling("quick", 0.1), Sibling("raises", 0.2, error="db-17 refused"), Sibling("slow", 0.6))
 

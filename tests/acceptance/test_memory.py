@@ -11,8 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.messages import BaseMessage, HumanMessage
 
-from kit.bench.studies import episodes
-from kit.bench.studies.leak import LeakMeter
 from kit.core.card import AgentCard
 from kit.core.context import Principal, Session
 from kit.core.errors import SessionError
@@ -28,6 +26,8 @@ from kit.runtime.speech.narration import Narrating, narration
 from kit.runtime.turn import Reply, run_turn
 from kit.tools.render import RENDERS, render_tool
 from kit.tools.tool import ToolContext, ToolResult, tool_context
+from studies import compaction
+from studies.history_leaks import LeakMeter
 from tests.kits import ALICE, SmallKit, answering, asks, small_kit, stitched
 
 OFFER = '<component type="offer">{"id": "of-7", "title": "Harbor Roast", "secret": "payload-only"}</component>'
@@ -469,7 +469,7 @@ async def test_two_turns_of_one_session_at_once_lose_nothing_and_each_sees_what_
 
 @pytest.mark.req("PC1-NFR-5")
 async def test_over_long_episodes_a_threshold_saves_tokens_and_keeps_what_a_window_loses() -> None:
-    measured = {(e.turns, e.after): e for e in await episodes.measure(lengths=(5, 40), thresholds=(None, 8))}
+    measured = {(e.turns, e.after): e for e in await compaction.measure(lengths=(5, 40), thresholds=(None, 8))}
     assert measured[5, 8] == replace(measured[5, None], after=8)
     without, with_summary = measured[40, None], measured[40, 8]
     assert with_summary.summaries >= 4 and without.summaries == 0

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from kit.bench.cases.pictures import drawn
 from kit.core.context import Principal, Session
 from kit.core.errors import KitError, PictureError, UnknownId
 from kit.core.event import Event, TurnStarted
@@ -17,6 +16,7 @@ from kit.stores.sqlite import SqliteStore
 from kit.ui.chat.pictures import Album
 from kit.ui.shared.host import Host
 from kit.ui.shared.view import TurnView, advance
+from studies.scenario_pictures import drawn
 
 MIXED = "My receipt didn't scan, how many points do I have, and find coffee deals"
 

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from kit.bench.cases.pictures import drawn
 from kit.core.fault import PLANTED, PLANTED_NUMBER, RAW
 from kit.core.picture import LARGEST
 from kit.core.record import TurnRecord
@@ -18,6 +17,7 @@ from kit.core.trace import trace_of
 from kit.settings import Settings
 from kit.stores.sqlite import SqliteStore
 from kit.wire import open_kit
+from studies.scenario_pictures import drawn
 from tests.browser.raw import raw_visitor, resident
 from tests.browser.stage import MIXED, Served, Visitor, told, visit, within
 

@@ -1,7 +1,4 @@
-"""Figures of notebooks and docs, drawn with matplotlib; the title of each says what was found.
-
-`python -m kit.bench.charts docs/figures` measures afresh and writes the figures of the docs.
-"""
+"""Figures of notebooks and docs, drawn with matplotlib; the title of each says what was found."""
 
 from kit.bench.charts.against import against
 from kit.bench.charts.bands import bands
@@ -14,7 +11,7 @@ from kit.bench.charts.heat import heat
 from kit.bench.charts.stack import stack
 from kit.bench.charts.time_against_n import time_against_n
 from kit.bench.charts.tradeoff import tradeoff
-from kit.bench.charts.waterfall import KINDS, waterfall
+from kit.bench.charts.waterfall import KINDS, fan_seconds, waterfall
 
 __all__ = [
     "BLUE",
@@ -30,6 +27,7 @@ __all__ = [
     "bands",
     "dots",
     "ecdf",
+    "fan_seconds",
     "frame",
     "heat",
     "load_frame",

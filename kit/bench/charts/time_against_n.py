@@ -9,7 +9,7 @@ from kit.bench.charts.canvas import BLUE, GREY, canvas, label, note
 
 
 def time_against_n(frame: pd.DataFrame, title: str | None = None) -> Figure:
-    """Seconds against the number of sub-agents; `frame` has the columns of `kit.bench.studies.overlap.Run`.
+    """Seconds against the number of sub-agents; `frame` has the columns clock, way, n and seconds.
 
     Lines are exact (virtual time); points are measured: the median of the runs, with their whole range as whisker.
     """

@@ -8,7 +8,6 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from kit.bench.charts.canvas import BLUE, INK, ORANGE, PALE, RED, canvas
-from kit.bench.studies.overlap import fan_seconds
 from kit.core.trace import Span, Trace
 
 KINDS = {"agent": PALE, "model": BLUE, "tool": ORANGE}
@@ -51,6 +50,14 @@ def waterfall(trace: Trace, title: str | None = None) -> Figure:
             columnspacing=1.2,
         )
         return figure
+
+
+def fan_seconds(trace: Trace) -> float:
+    """From the first sub-agent's start to the last one's end; 0.0 when none was asked."""
+    spans = [span for span in trace.spans if span.kind == "agent"]
+    if not spans:
+        return 0.0
+    return max(span.ended or span.started for span in spans) - min(span.started for span in spans)
 
 
 def _ended(trace: Trace) -> Trace:

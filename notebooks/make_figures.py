@@ -1,3 +1,5 @@
+"""Measures afresh and writes the figures of README and docs: `python notebooks/make_figures.py [FOLDER]`."""
+
 import asyncio
 import sys
 import tempfile
@@ -11,19 +13,19 @@ from kit.bench.charts import BLUE, GREY, ORANGE, RED, RUST, against, ecdf, load_
 from kit.bench.grid.grid_file import read_grid
 from kit.bench.grid.run import run_grid
 from kit.bench.home import HOME
-from kit.bench.studies import overlap
-from kit.bench.studies.racing import Traffic, at_scale, points, raced
 from kit.wire import open_kit
+from studies import fan_out_time
+from studies.racing import Traffic, at_scale, points, raced
 
 
 async def _measured() -> dict[str, Figure]:
     runs = [
-        *await overlap.exact(),
-        *await overlap.exact(pattern=overlap.ONE_BY_ONE),
-        *await overlap.measured(),
-        *await overlap.measured(pattern=overlap.ONE_BY_ONE, sizes=(1, 2, 4, 8), runs=1),
+        *await fan_out_time.exact(),
+        *await fan_out_time.exact(pattern=fan_out_time.ONE_BY_ONE),
+        *await fan_out_time.measured(),
+        *await fan_out_time.measured(pattern=fan_out_time.ONE_BY_ONE, sizes=(1, 2, 4, 8), runs=1),
     ]
-    trace = await overlap.trace_one(overlap.MIXED, think=0.1)
+    trace = await fan_out_time.trace_one(fan_out_time.MIXED, think=0.1)
     return {"fan_out": time_against_n(pd.DataFrame(runs)), "waterfall": waterfall(trace)}
 
 
@@ -51,9 +53,8 @@ def _race() -> Figure:
     return against(pd.DataFrame(points(ways)), colours, title, xlabel, ylabel)
 
 
-def main(folder: str = "docs/figures") -> None:
-    """Measures, and writes the figures of the docs into `folder`."""
-    target = Path(folder)
+def main(target: Path = HOME / "docs" / "figures") -> None:
+    """Measures, and writes the figures of the docs into a folder."""
     target.mkdir(parents=True, exist_ok=True)
     for name, figure in {**asyncio.run(_measured()), "patterns": _patterns(), "race": _race()}.items():
         figure.savefig(target / f"{name}.png", dpi=200)
@@ -61,4 +62,4 @@ def main(folder: str = "docs/figures") -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:2])
+    main(*map(Path, sys.argv[1:2]))

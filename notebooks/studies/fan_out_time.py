@@ -11,6 +11,7 @@ from typing import Literal, NamedTuple
 from langchain_core.language_models.chat_models import BaseChatModel
 from langchain_core.messages import BaseMessage, ToolMessage
 
+from kit.bench.charts import fan_seconds
 from kit.bench.routing import RoutingKit
 from kit.compose.deck import Deck, DeckSettings
 from kit.core.card import AgentCard
@@ -95,14 +96,6 @@ async def ask_one_by_one(call: AgentCall, ctx: RunContext) -> Outcome:
 
 
 ONE_BY_ONE = Pattern("one_by_one", ask_one_by_one)
-
-
-def fan_seconds(trace: Trace) -> float:
-    """From the first sub-agent's start to the last one's end; 0.0 when none was asked."""
-    spans = [span for span in trace.spans if span.kind == "agent"]
-    if not spans:
-        return 0.0
-    return max(span.ended or span.started for span in spans) - min(span.started for span in spans)
 
 
 async def trace_one(seconds: Seconds, pattern: Pattern = MEDIATED, think: float = 0.0) -> Trace:

@@ -7,7 +7,6 @@ from typing import Literal
 
 from pydantic import ValidationError
 
-from kit.bench.cases.pictures import Kind, drawn
 from kit.core.context import Principal, Session
 from kit.core.errors import DataError, nearest
 from kit.core.event import AgentStarted
@@ -17,6 +16,7 @@ from kit.core.value import Value
 from kit.core.words import words
 from kit.runtime.host import Host
 from kit.runtime.turn import Reply, run_turn
+from studies.scenario_pictures import Kind, drawn
 
 Category = Literal[
     "support", "greeting", "image", "echo", "mixed", "no_carry_forward", "no_reformulation", "follow_up", "out_of_range"
@@ -56,7 +56,7 @@ class Scenario(Value):
     user: str
     """What is typed; empty where a picture comes alone."""
     image: Kind | None = None
-    """What the picture sent with it shows (kit/bench/cases/pictures.py)."""
+    """What the picture sent with it shows (notebooks/studies/scenario_pictures.py)."""
     expect: tuple[Asked, ...]
     """Empty: the orchestrator answers itself."""
     model: tuple[Emission, ...] = ()

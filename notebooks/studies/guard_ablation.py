@@ -7,7 +7,6 @@ from typing import NamedTuple
 from langchain_core.messages import BaseMessage, ToolMessage
 
 from kit.bench.routing import Stub, kept_by
-from kit.bench.studies.parity import Scenario, run_scenario
 from kit.compose.deck import Deck, DeckSettings
 from kit.compose.parts import Guards
 from kit.core.card import AgentCard
@@ -15,6 +14,7 @@ from kit.core.event import Guarded
 from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.host import Host
 from kit.runtime.team import Team, bind
+from studies.routing_parity import Scenario, run_scenario
 
 GUARDS = tuple(Guards.model_fields)
 """Names of the guards, in the order in which they are declared."""

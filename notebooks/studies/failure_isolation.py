@@ -13,7 +13,6 @@ from langchain_core.language_models.chat_models import BaseChatModel
 from langchain_core.messages import BaseMessage, ToolMessage
 
 from kit.bench.routing import kept_by
-from kit.bench.studies.caller import NOBODY, caller
 from kit.compose.deck import Deck, DeckSettings
 from kit.core.card import AgentCard, Policy
 from kit.core.context import Session
@@ -23,6 +22,7 @@ from kit.runtime.context import RunContext
 from kit.runtime.host import Host
 from kit.runtime.team import Team, bind
 from kit.runtime.turn import Reply, Turn, run_turn
+from studies.direct_call import NOBODY, caller
 
 Way = Literal["gather", "TaskGroup", "gather, exceptions returned"]
 

@@ -14,7 +14,6 @@ from typing import NamedTuple
 
 from kit.bench.routing import RoutingKit
 from kit.bench.statistics.interval import Interval, quantile
-from kit.bench.studies.overlap import ALIKE, slow_deck
 from kit.core.context import Principal, Session
 from kit.core.simulation import Law, Part, Truth
 from kit.models.simulated import SimulatedModel, known
@@ -22,6 +21,7 @@ from kit.runtime.clock import run_virtual
 from kit.runtime.team import bind
 from kit.runtime.turn import run_turn
 from kit.stores.sqlite import SqliteStore
+from studies.fan_out_time import ALIKE, slow_deck
 
 
 class Computing(NamedTuple):

@@ -2,16 +2,14 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kit.bench.grid.results import read_results
 from kit.bench.home import HOME
 from kit.bench.statistics.estimate import bootstrap_mean, wilson
 from kit.core.model import ModelSpec
 from kit.core.model import Published as Figure
-
-if TYPE_CHECKING:
-    from kit.bench.studies.published import Published
+from studies.published_figures import Published
 
 REFERENCE = HOME / "data" / "results" / "reference"
 SHIPPED = ("gpt-5.4-nano", "gpt-5.4-nano-low", "gpt-4.1-mini", "gpt-5.4-mini-low")
@@ -25,7 +23,7 @@ def reference(folder: Path = REFERENCE) -> list[dict[str, Any]]:
     return [row for path in sorted(folder.glob("*/results.jsonl")) for row in read_results(path.parent)]
 
 
-def ours(figures: "Iterable[Published]", rows: Rows) -> dict[str, str]:
+def ours(figures: Iterable[Published], rows: Rows) -> dict[str, str]:
     """Figure id -> the same thing measured here, on messages for several sub-agents; only those whose model was run."""
     found = {figure.id: _measured(figure.counts, _of(rows, figure.needs, figure.prompt)) for figure in figures}
     return {name: said for name, said in found.items() if said}

@@ -15,7 +15,6 @@ from langchain_core.messages import BaseMessage, ToolMessage
 from langchain_core.tools import BaseTool
 
 from kit.bench.routing import RoutingKit
-from kit.bench.studies.liar import CLAIM, LIES, liar
 from kit.compose.deck import Deck, DeckSettings
 from kit.core.card import AgentCard
 from kit.core.context import Principal, Session
@@ -37,6 +36,7 @@ from kit.runtime.team import Team, bind
 from kit.runtime.turn import Reply, Turn, run_turn
 from kit.tools.enricher import UNAVAILABLE, structured
 from kit.tools.tool import ToolResult, tool_context
+from studies.lying_composer import CLAIM, LIES, liar
 
 Axis = Literal["invocation", "data", "partial"]
 Composer = Literal["honest", "lying"]

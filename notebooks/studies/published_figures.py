@@ -1,6 +1,5 @@
-"""What published figures settle, and which sample would settle the rest; run as a module it writes docs/published.md."""
+"""What published figures settle, and which sample would settle the rest."""
 
-import sys
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from math import ceil, exp, log, sqrt
@@ -19,14 +18,11 @@ from kit.bench.statistics.difference import newcombe
 from kit.bench.statistics.distributions import normal_quantile
 from kit.bench.statistics.estimate import LEVEL, Proportion, wilson
 from kit.bench.statistics.power import items_for_shares, items_for_target, target
-from kit.bench.studies.beside import beside, ours, reference
 from kit.compose.deck import load_deck
-from kit.compose.models import load_models
 from kit.core.card import AgentCard
 from kit.core.errors import DataError
 from kit.core.model import OFFLINE
 from kit.core.value import Value
-from kit.runtime.clock import run_virtual
 
 VARIATION = 0.5
 """Assumed coefficient of variation of a latency, where a source gives a mean and no spread."""
@@ -214,36 +210,3 @@ def measured(found: Mapping[int, Proportion]) -> str:
     """What can be run here, as a table in Markdown."""
     lines = [f"| {parts} | {share} | {target(share, LEVEL).settles} |" for parts, share in found.items()]
     return "\n".join(["| parts of a message | every sub-agent called and no other | of 0.95 |", "|---|---|---|", *lines])
-
-
-def write(path: Path = HOME / "docs" / "published.md") -> None:
-    """Writes docs/published.md; takes some seconds, for the stand-in is run."""
-    evidence, rows = read_evidence(), reference()
-    found = table(settles(evidence, ours(evidence.figures, rows)), evidence.sources)
-    models = beside(load_models(HOME / "cards" / "models.yaml"), rows)
-    parts = (_INTRODUCTION, found, _BESIDE, models, _HERE, measured(run_virtual(stand_in())))
-    path.write_text("\n\n".join(parts) + "\n", encoding="utf-8", newline="\n")
-
-
-_INTRODUCTION = """# What the published figures settle
-
-Written by `python -m kit.bench.studies.published` from data/source/published.yaml; a test holds it to that. Intervals of shares
-are Wilson's, of a difference Newcombe's, both at 95 %; samples are for a power of 80 %. Queries are taken for independent, which
-is the most favourable reading: 30 queries in 3 batches of the same 10 would vouch for less.
-
-The figures of paid models can be measured with a key only. Until then the cells of the last column stay empty: the simulated
-models, the offline stand-in and a small local model say nothing about them."""
-_BESIDE = """## The same messages on every model
-
-The runs kept in data/results/reference, with stub sub-agents, so that only routing is measured: each is one run on one machine.
-`make bench MODEL=gpt-4.1-mini`, with OPENAI_API_KEY set, leaves such a folder in .kit/grids; copied there, it fills its cells
-when this document is written again."""
-_HERE = """## What can be run here
-
-The offline stand-in, which is no language model, on the mixed cases of data/cases over the eight cards of the consumer deck, with
-stub sub-agents, a cap of 8 and all guards. It shows that these cases are hard enough to tell models apart, and settles nothing
-about any model above."""
-
-
-if __name__ == "__main__":
-    write(Path(sys.argv[1]) if len(sys.argv) > 1 else HOME / "docs" / "published.md")

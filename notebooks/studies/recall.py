@@ -13,7 +13,6 @@ from langchain_core.language_models.chat_models import BaseChatModel
 from langchain_core.messages import BaseMessage, HumanMessage, ToolMessage
 
 from kit.bench.routing import RoutingKit
-from kit.bench.studies.leak import overhearing
 from kit.compose.deck import Deck, DeckSettings
 from kit.compose.prompts import tokens
 from kit.core.card import AgentCard
@@ -23,6 +22,7 @@ from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.clock import run_virtual
 from kit.runtime.team import Team, bind
 from kit.runtime.turn import run_turn
+from studies.history_leaks import overhearing
 
 Way = Literal["own history", "prior_context", "everything"]
 PATH = ("shop", "rewards", "support", "restaurants", "retailer_context")

@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 from langchain_core.language_models.chat_models import BaseChatModel
 
-from kit.bench.studies.remedies import call, catalog, deck_of
 from kit.core.simulation import Law, Spread
 from kit.core.timeout import Cause, Diagnosis, diagnoses
 from kit.models.scripted import Line, ScriptedModel
@@ -14,6 +13,7 @@ from kit.models.simulated import SimulatedModel
 from kit.patterns.topology import arranged
 from kit.runtime.clock import run_virtual
 from kit.runtime.team import Team, bind
+from studies.timeout_remedies import call, catalog, deck_of
 
 FOREVER = 600.0
 CASE = 1

@@ -17,7 +17,6 @@ from kit.bench.routing import RoutingKit
 from kit.bench.statistics.distributions import normal_share
 from kit.bench.statistics.estimate import Estimate
 from kit.bench.statistics.ratio import ratio
-from kit.bench.studies.caller import NOBODY, caller
 from kit.compose.deck import Deck, load_deck
 from kit.core.card import Policy
 from kit.core.context import Session
@@ -31,6 +30,7 @@ from kit.runtime.dispatch import dispatch
 from kit.runtime.team import bind
 from kit.runtime.turn import run_turn
 from kit.worlds.consumer.toolbox import TOOL_IDS
+from studies.direct_call import NOBODY, caller
 
 WISH = "recommend me a dark fantasy that is new"
 AGENT, TOOL = "explainer", "catalog-search"

@@ -16,7 +16,6 @@ from kit.bench.home import HOME
 from kit.bench.statistics.interval import Interval, mean, share
 from kit.bench.statistics.quantile import quantile
 from kit.bench.statistics.ratio import ratio
-from kit.bench.studies.caller import caller
 from kit.compose.deck import Deck
 from kit.compose.models import load_models
 from kit.compose.parts import DeckSettings
@@ -32,6 +31,7 @@ from kit.runtime.dispatch import dispatch
 from kit.runtime.team import Team, bind
 from kit.tools.enricher import structured
 from kit.tools.tool import ToolResult
+from studies.direct_call import caller
 
 SEED = 7
 BUDGET = 8.0

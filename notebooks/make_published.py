@@ -1,0 +1,42 @@
+"""Writes docs/published.md: `python notebooks/make_published.py [FILE]`. It takes some seconds, for the stand-in is run."""
+
+import sys
+from pathlib import Path
+
+from kit.bench.home import HOME
+from kit.compose.models import load_models
+from kit.runtime.clock import run_virtual
+from studies.published_figures import measured, read_evidence, settles, stand_in, table
+from studies.shipped_models import beside, ours, reference
+
+_INTRODUCTION = """# What the published figures settle
+
+Written by `python notebooks/make_published.py` from data/source/published.yaml; a test holds it to that. Intervals of shares
+are Wilson's, of a difference Newcombe's, both at 95 %; samples are for a power of 80 %. Queries are taken for independent, which
+is the most favourable reading: 30 queries in 3 batches of the same 10 would vouch for less.
+
+The figures of paid models can be measured with a key only. Until then the cells of the last column stay empty: the simulated
+models, the offline stand-in and a small local model say nothing about them."""
+_BESIDE = """## The same messages on every model
+
+The runs kept in data/results/reference, with stub sub-agents, so that only routing is measured: each is one run on one machine.
+`make bench MODEL=gpt-4.1-mini`, with OPENAI_API_KEY set, leaves such a folder in .kit/grids; copied there, it fills its cells
+when this document is written again."""
+_HERE = """## What can be run here
+
+The offline stand-in, which is no language model, on the mixed cases of data/cases over the eight cards of the consumer deck, with
+stub sub-agents, a cap of 8 and all guards. It shows that these cases are hard enough to tell models apart, and settles nothing
+about any model above."""
+
+
+def write(path: Path = HOME / "docs" / "published.md") -> None:
+    """Writes the document."""
+    evidence, rows = read_evidence(), reference()
+    found = table(settles(evidence, ours(evidence.figures, rows)), evidence.sources)
+    models = beside(load_models(HOME / "cards" / "models.yaml"), rows)
+    parts = (_INTRODUCTION, found, _BESIDE, models, _HERE, measured(run_virtual(stand_in())))
+    path.write_text("\n\n".join(parts) + "\n", encoding="utf-8", newline="\n")
+
+
+if __name__ == "__main__":
+    write(*map(Path, sys.argv[1:2]))
