@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from case_facts import FACTS, fact
+from case_quality import duplicates, naming, typical_words
 from kit.bench.cases.case import FAILING, KINDS, Ask, Case, as_line, read_cases
-from kit.bench.cases.facts import FACTS, fact
-from kit.bench.cases.quality import duplicates, naming, typical_words
-from kit.bench.cases.sets import DATA, DEFAULT, Maker, write
 from kit.bench.routing import read_catalog
 from kit.compose.deck import load_deck
 from kit.core.context import Principal
@@ -19,6 +18,7 @@ from kit.core.errors import DataError, UnknownId
 from kit.core.fault import parse_all
 from kit.settings import HOME
 from kit.worlds.consumer.world import load_world
+from make_cases import DATA, DEFAULT, Maker, write
 
 FOLDER = DATA / "cases"
 SHARED = HOME.parent / "shared" / "routing-sets"

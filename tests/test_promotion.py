@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kit.bench.cases.switches import DATA, as_lines, read_source, switch_cases
+from case_source import SwitchSource, read_source
 from kit.bench.deck_routing import main
 from kit.bench.promotion import promote
 from kit.bench.routing import Catalog, RoutingKit, catalog_team, read_cases, route_case, route_questions
@@ -19,6 +19,8 @@ from kit.core.errors import DataError, UnknownId
 from kit.models.scripted import ScriptedModel
 from kit.runtime.team import bind
 from kit.settings import HOME
+from make_cases import DATA
+from switch_cases import switch_cases
 from tests.kits import small_deck
 
 FILE = DATA / "cases" / "switches.jsonl"
@@ -56,7 +58,7 @@ def test_the_switch_cases_cover_every_ordered_pair_of_the_shipped_verticals() ->
 
 @pytest.mark.req("PC2-NFR-6")
 def test_the_committed_switch_cases_are_what_the_seed_makes() -> None:
-    assert as_lines(switch_cases(read_source())) == FILE.read_text()
+    assert switch_cases(read_source("switches", SwitchSource, DATA / "source")) == cases()
     assert len({case["id"] for case in cases()}) == len(cases())
 
 

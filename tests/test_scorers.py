@@ -10,7 +10,6 @@ import pytest
 from langchain_core.messages import BaseMessage, HumanMessage, ToolMessage
 
 from kit.bench.cases.case import Ask, Case, Fact, read_cases
-from kit.bench.cases.sets import DATA
 from kit.bench.grid.comparison import compare, standings, summarise
 from kit.bench.scoring.observed import Observed, observed
 from kit.bench.scoring.quality import answer_scores
@@ -242,7 +241,7 @@ async def consumer(**settings: Any) -> AsyncGenerator[Kit]:
 
 
 def some(stem: str, step: int = 1) -> list[Case]:
-    return list(read_cases(DATA / "cases" / f"{stem}.jsonl"))[::step]
+    return list(read_cases(HOME / "data" / "cases" / f"{stem}.jsonl"))[::step]
 
 
 async def rows_of(cases: list[Case], kit: Kit | SmallKit, pattern: Any = None, **way: str) -> list[dict[str, Any]]:
@@ -363,7 +362,9 @@ async def test_summaries_of_long_conversations_are_scored_on_entities_decisions_
 async def test_supports_words_are_material_for_the_reply_and_the_scorer_tells_the_two_voices_apart() -> None:
     """The shipped deck over the real support service: direct repeats it, mediated tells it in words of the orchestrator's own."""
     articles = {
-        article.text: PARAPHRASES[article.id] for article in load_world(DATA / "world").articles if article.id in PARAPHRASES
+        article.text: PARAPHRASES[article.id]
+        for article in load_world(HOME / "data" / "world").articles
+        if article.id in PARAPHRASES
     }
     own: list[str] = []
 

@@ -1,18 +1,34 @@
 """How far a judge can be trusted: its verdicts set against labels given by hand, with Cohen's kappa."""
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Any, Literal
+
+import yaml
+from pydantic import TypeAdapter
 
 from kit.bench.cases.case import Ask, Case
-from kit.bench.cases.source import Labelled, MixedSource, read_source
+from kit.bench.home import HOME
 from kit.bench.scoring.judge import Judge
 from kit.bench.scoring.observed import Observed
 from kit.bench.statistics.distributions import kappa_of
 from kit.bench.statistics.estimate import LEVEL, Estimate
 from kit.core.errors import DataError
+from kit.core.value import Value
 
+SOURCE = HOME / "data" / "source" / "cases"
 Quality = Literal["good", "lawful"]
 """The two labels of data/source/cases/judged.yaml."""
+
+
+class Labelled(Value):
+    """A reply of data/source/cases/judged.yaml, with its labels."""
+
+    user: str
+    answers: dict[str, str] = {}
+    failed: tuple[str, ...] = ()
+    reply: str
+    good: bool
+    lawful: bool
 
 
 class Kappa(Estimate):
@@ -52,9 +68,11 @@ def agreement(labels: Sequence[bool], verdicts: Sequence[bool | None], level: fl
 
 def labelled() -> list[tuple[Case, Observed, Labelled]]:
     """The labelled replies of this project, each as a case and what was seen of it."""
-    topics = {agent: parts.topic for agent, parts in read_source("mixed", MixedSource).verticals.items()}
+    mixed, judged = (yaml.safe_load((SOURCE / name).read_text(encoding="utf-8")) for name in ("mixed.yaml", "judged.yaml"))
+    verticals: dict[str, dict[str, Any]] = mixed["verticals"]
+    topics = {agent: tuple(parts["topic"]) for agent, parts in verticals.items()}
     found: list[tuple[Case, Observed, Labelled]] = []
-    for number, line in enumerate(read_source("judged", tuple[Labelled, ...]), 1):
+    for number, line in enumerate(TypeAdapter(tuple[Labelled, ...]).validate_python(judged), 1):
         asked = (*line.answers, *line.failed)
         turns = (Ask(user=line.user, expected=asked),)
         case = Case(id=f"judged-{number:02}", kind="single", domain="judged", turns=turns, topics=topics)

@@ -1,4 +1,4 @@
-"""The source of the case sets: the files of data/source/cases, each of its own shape."""
+"""The source of the case sets: data/source/switches.yaml and the files of data/source/cases, each of its own shape."""
 
 from pathlib import Path
 from typing import TypeVar
@@ -78,15 +78,19 @@ class Long(Value):
     turns: tuple[tuple[str, str, str], ...]
 
 
-class Labelled(Value):
-    """A reply of judged.yaml, with its labels."""
+class Vertical(Value):
+    """What is asked of one vertical, and what it may have answered."""
 
-    user: str
-    answers: dict[str, str] = {}
-    failed: tuple[str, ...] = ()
     reply: str
-    good: bool
-    lawful: bool
+    questions: tuple[str, ...]
+
+
+class SwitchSource(Value):
+    """data/source/switches.yaml."""
+
+    bridges: tuple[str, ...]
+    """How a person begins to speak of something else."""
+    verticals: dict[str, Vertical]
 
 
 def read_source(name: str, shape: type[T], folder: Path = SOURCE) -> T:

@@ -1,5 +1,6 @@
-"""The case sets of data/cases, made of data/source/cases: `python -m kit.bench.cases.sets` writes the same bytes on every run."""
+"""Writes data/cases/*.jsonl from data/source: `python data/make_cases.py [FOLDER]`, the same bytes on every run."""
 
+import json
 import random
 import re
 import sys
@@ -8,13 +9,14 @@ from itertools import cycle, permutations
 from pathlib import Path
 from typing import TypeVar
 
+from case_facts import fact
+from case_source import SOURCE, Asked, Attempt, Frame, Hop, Long, MixedSource, Short, SwitchSource, read_source
 from kit.bench.cases.case import ANYBODY, FAILING, RESERVING, Ask, Case, Fact, as_line
-from kit.bench.cases.facts import fact
-from kit.bench.cases.source import SOURCE, Asked, Attempt, Frame, Hop, Long, MixedSource, Short, read_source
 from kit.bench.home import HOME
 from kit.core.context import Principal
 from kit.core.errors import DataError
 from kit.worlds.consumer.world import World, load_world
+from switch_cases import switch_cases
 
 DATA = HOME / "data"
 SEED = 11
@@ -201,13 +203,15 @@ def joined(frame: str, parts: Sequence[str]) -> str:
 
 def write(folder: Path = DATA / "cases") -> dict[str, int]:
     """Writes every set into a folder; returns file stem -> cases."""
-    made = Maker(load_world(DATA / "world")).sets()
+    lines = {name: [as_line(case) for case in cases] for name, cases in Maker(load_world(DATA / "world")).sets().items()}
+    switches = switch_cases(read_source("switches", SwitchSource, DATA / "source"))
+    lines["switches"] = [json.dumps(case) + "\n" for case in switches]
     folder.mkdir(parents=True, exist_ok=True)
-    for name, cases in made.items():
-        (folder / f"{name}.jsonl").write_text("".join(map(as_line, cases)), encoding="utf-8", newline="\n")
-    return {name: len(cases) for name, cases in made.items()}
+    for name, rows in lines.items():
+        (folder / f"{name}.jsonl").write_text("".join(rows), encoding="utf-8", newline="\n")
+    return {name: len(rows) for name, rows in lines.items()}
 
 
 if __name__ == "__main__":
-    for stem, total in write(Path(sys.argv[1]) if len(sys.argv) > 1 else DATA / "cases").items():
+    for stem, total in write(*map(Path, sys.argv[1:2])).items():
         print(f"{total:5}  {stem}")
