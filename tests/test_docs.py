@@ -1,0 +1,69 @@
+"""What the pages say of the tree is true of the tree: files that they name exist, and answers that they point at are there."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import PurePath
+
+import pytest
+
+from tests.test_repository import ROOT
+
+PAGES = ["README.md", "CONTRIBUTING.md", *sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").glob("*.md"))]
+PATH = re.compile(r"(?<![\w./])(?:kit|tests|cards|data|docs|notebooks)/[\w./-]*\w\.(?:py|md|yaml|jsonl|ipynb|css)\b")
+ROWS = [
+    tuple(cell.strip(" `") for cell in line.strip("| ").split(" | "))
+    for line in (ROOT / "docs/architecture.md").read_text().split("## Where is ...?")[1].split("\n## ")[0].splitlines()
+    if line.startswith("| ") and not line.startswith("| question")
+]
+
+
+def definitions(path: str, text: str) -> Iterator[str]:
+    """The names a file defines: functions, classes, their members and variables of Python; keys of YAML and TOML."""
+    if not path.endswith(".py"):
+        yield from re.findall(r"^\s*([\w-]+)\s*[:=]", text, re.MULTILINE)
+        return
+    yield from _bound(ast.parse(text).body, "")
+
+
+def _bound(body: list[ast.stmt], prefix: str) -> Iterator[str]:
+    for node in body:
+        match node:
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+                yield prefix + name
+            case ast.ClassDef(name=name):
+                yield prefix + name
+                yield from _bound(node.body, f"{prefix}{name}.")
+            case ast.Assign(targets=[ast.Name(id=name)]) | ast.AnnAssign(target=ast.Name(id=name)):
+                yield prefix + name
+            case _:
+                pass
+
+
+def test_the_table_of_places_answers_twenty_questions():
+    assert len(ROWS) >= 20
+    assert len({question for question, *_ in ROWS}) == len(ROWS)
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row[0])
+def test_each_place_holds_what_the_table_says(row: tuple[str, str, str]):
+    """A reader who follows a row of docs/architecture.md lands on a definition, not on a mention."""
+    _, path, name = row
+    assert name in set(definitions(path, (ROOT / path).read_text()))
+
+
+def test_a_mention_is_no_definition():
+    text = 'from kit import plan\n"""apology"""\nclass Turn:\n    def admit(self): return apology()\nTABLES: str = admit\n'
+    assert set(definitions("x.py", text)) == {"Turn", "Turn.admit", "TABLES"}
+    assert set(definitions("x.yaml", "cap: 4 # price: 3\n  flush: 1\n")) == {"cap", "flush"}
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_file_a_page_names_exists(page: str):
+    """A path that nobody kept up to date sends a reader to nothing; a planned one stands in italics in requirements.md."""
+    text = re.sub(r"\| \*[^|]*\* \|", "", (ROOT / page).read_text())
+    named = set(
+        re.findall(r"(?<![\w./])(?:kit|tests|cards|data|docs|notebooks)/[\w./-]*\w\.(?:py|md|yaml|jsonl|ipynb|css)\b", text)
+    )
+    named |= {(PurePath(page).parent / link).as_posix() for link in re.findall(r"\]\(([\w./-]+\.(?:md|png|ipynb))[)#]", text)}
+    assert sorted(path for path in named if not (ROOT / path).exists()) == []
