@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import date
 from math import hypot
 
-from kit.bench.cases.case import Fact
+from kit.bench.case import Fact
 from kit.core.context import Principal
 from kit.core.errors import DataError, UnknownId
 from kit.worlds.consumer.rows import Offer, Receipt, Store

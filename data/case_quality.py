@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from itertools import combinations
 from statistics import median
 
-from kit.bench.cases.case import Case
+from kit.bench.case import Case
 from kit.core.value import Value
 from kit.core.words import content_words, words
 

@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from case_facts import fact
 from case_source import SOURCE, Asked, Attempt, Frame, Hop, Long, MixedSource, Short, SwitchSource, read_source
-from kit.bench.cases.case import ANYBODY, FAILING, RESERVING, Ask, Case, Fact, as_line
+from kit.bench.case import ANYBODY, FAILING, RESERVING, Ask, Case, Fact, as_line
 from kit.bench.home import HOME
 from kit.core.context import Principal
 from kit.core.errors import DataError

@@ -10,7 +10,7 @@ import pytest
 
 from case_facts import FACTS, fact
 from case_quality import duplicates, naming, typical_words
-from kit.bench.cases.case import FAILING, KINDS, Ask, Case, as_line, read_cases
+from kit.bench.case import FAILING, KINDS, Ask, Case, as_line, read_cases
 from kit.bench.routing import read_catalog
 from kit.compose.deck import load_deck
 from kit.core.context import Principal

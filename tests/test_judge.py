@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from langchain_core.messages import BaseMessage
 
-from kit.bench.cases.case import Ask, Case
+from kit.bench.case import Ask, Case
 from kit.bench.scoring.agreement import agreement, labelled, trust
 from kit.bench.scoring.judge import RUBRICS, LLMJudge, Rubric, RuleJudge, Verdict, read_rubric, verdict_in
 from kit.bench.scoring.observed import Observed

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from kit.bench.cases.case import read_cases
+from kit.bench.case import read_cases
 from kit.bench.home import HOME
 from kit.bench.statistics.estimate import wilson
 from kit.bench.statistics.power import target

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from langchain_core.messages import BaseMessage, HumanMessage, ToolMessage
 
-from kit.bench.cases.case import Ask, Case, Fact, read_cases
+from kit.bench.case import Ask, Case, Fact, read_cases
 from kit.bench.grid.comparison import compare, standings, summarise
 from kit.bench.scoring.observed import Observed, observed
 from kit.bench.scoring.quality import answer_scores

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from kit.bench.cases.case import Ask, Case
+from kit.bench.case import Ask, Case
 from kit.bench.home import HOME
 from kit.bench.routing import Catalog, RoutingKit, catalog_team, route_case
 from kit.bench.routing_losses import Routed, RoutingReport, read_lines, report, routed_of

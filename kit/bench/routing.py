@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from kit.bench.cases.case import Case, read_cases
+from kit.bench.case import Case, read_cases
 from kit.bench.routing_losses import Routed
 from kit.compose.deck import Deck, DeckSettings
 from kit.core.card import AgentCard

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import product
 from typing import NamedTuple
 
-from kit.bench.cases.case import read_cases
+from kit.bench.case import read_cases
 from kit.bench.grid.simulated_tools import simulated_tools
 from kit.bench.home import HOME
 from kit.bench.routing import RoutingKit

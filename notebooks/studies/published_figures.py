@@ -9,7 +9,7 @@ from typing import Literal
 import yaml
 from pydantic import ValidationError
 
-from kit.bench.cases.case import read_cases
+from kit.bench.case import read_cases
 from kit.bench.home import HOME
 from kit.bench.routing import Catalog, RoutingKit, catalog_team
 from kit.bench.scoring.scorers import exact

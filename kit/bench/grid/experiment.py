@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from kit.bench.cases.case import Case
+from kit.bench.case import Case
 from kit.bench.grid.comparison import Comparison, Summary
 from kit.bench.grid.grid_file import CaseFile, GridSpec
 from kit.bench.grid.report import axes, found

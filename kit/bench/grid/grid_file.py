@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from pydantic import Field, field_validator
 
-from kit.bench.cases.case import Case, read_cases
+from kit.bench.case import Case, read_cases
 from kit.bench.grid.results import MEASURES
 from kit.bench.home import HOME
 from kit.bench.scoring.scorers import ROUTING, SCORERS

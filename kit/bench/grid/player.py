@@ -8,7 +8,7 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import replace
 from typing import Any, Protocol, cast
 
-from kit.bench.cases.case import Case
+from kit.bench.case import Case
 from kit.bench.grid.cell import Cell, track
 from kit.bench.grid.grid_file import GridSpec
 from kit.bench.grid.journal import Done

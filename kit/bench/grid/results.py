@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from kit.bench.cases.case import Case
+from kit.bench.case import Case
 from kit.bench.routing_losses import Routed
 from kit.core.errors import DataError
 

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable
 
-from kit.bench.cases.case import FAILING, Case
+from kit.bench.case import FAILING, Case
 from kit.bench.scoring.observed import Observed
 
 _DENIES = re.compile(

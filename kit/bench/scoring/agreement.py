@@ -6,7 +6,7 @@ from typing import Any, Literal
 import yaml
 from pydantic import TypeAdapter
 
-from kit.bench.cases.case import Ask, Case
+from kit.bench.case import Ask, Case
 from kit.bench.home import HOME
 from kit.bench.scoring.judge import Judge
 from kit.bench.scoring.observed import Observed

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from langchain_core.language_models.chat_models import BaseChatModel
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
-from kit.bench.cases.case import Case
+from kit.bench.case import Case
 from kit.bench.home import HOME
 from kit.bench.scoring.observed import Observed
 from kit.compose.yaml_source import Faults, build, parse, read_text

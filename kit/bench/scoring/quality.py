@@ -3,7 +3,7 @@
 import re
 from statistics import fmean
 
-from kit.bench.cases.case import Case, plain
+from kit.bench.case import Case, plain
 from kit.bench.scoring.acknowledgement import acknowledgement, needless, reservation
 from kit.bench.scoring.observed import Observed
 from kit.core.fault import PLANTED, PLANTED_NUMBER, RAW, STRANGE_STATUS

@@ -6,7 +6,7 @@ This module holds those of routing and the list of all; those of what was said a
 
 from collections.abc import Callable, Iterable, Mapping
 
-from kit.bench.cases.case import Ask, Case
+from kit.bench.case import Ask, Case
 from kit.bench.scoring.acknowledgement import acknowledgement, needless, reservation
 from kit.bench.scoring.observed import Observed
 from kit.bench.scoring.quality import answers, facts, leak, policy, prior_context, resists, response_quality, summary

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar, cast
 
-from kit.bench.cases.case import ANYBODY, Ask, Case
+from kit.bench.case import ANYBODY, Ask, Case
 from kit.bench.routing import Stub
 from kit.bench.scoring.observed import Observed, observed
 from kit.core.context import Session

@@ -1,6 +1,6 @@
 """In whose voice a reply about support speaks: the assistant's, or that of the service behind it (PC1-R-7)."""
 
-from kit.bench.cases.case import Case
+from kit.bench.case import Case
 from kit.bench.scoring.observed import Observed
 from kit.core.words import words
 

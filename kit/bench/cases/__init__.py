@@ -1,1 +1,0 @@
-"""Labelled cases: how they are read, made and checked."""
