@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from case_source import SwitchSource, read_source
-from kit.bench.deck_routing import main
 from kit.bench.promotion import promote
 from kit.bench.routing import Catalog, RoutingKit, catalog_team, read_cases, route_case, route_questions
 from kit.bench.routing_losses import NOBODY, Routed, Share, read_routed, report, routed_of
+from kit.cli import main
 from kit.compose.deck import Deck, load_deck
 from kit.core.card import AgentCard
 from kit.core.errors import DataError, UnknownId
@@ -65,12 +65,12 @@ def test_the_committed_switch_cases_are_what_the_seed_makes() -> None:
 def test_the_routing_report_has_a_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     few = tmp_path / "few.jsonl"
     few.write_text("".join(FILE.read_text().splitlines(keepends=True)[:8]))
-    assert main([str(HOME / "cards" / "consumer"), str(few)]) == 0
+    assert main(["deck-routing", str(HOME / "cards" / "consumer"), str(few)]) == 0
     said, *cards = capsys.readouterr().out.splitlines()
     asked = sum(len(case["turns"]) for case in cases()[:8])
     assert said == f"{asked} questions of 8 dialogues over 8 cards, by the offline stand-in"
     assert sum(int(line.split("/")[1].split()[0]) for line in cards if " at least " in line) == asked
-    assert main([str(tmp_path / "none")]) == 2 and "no deck" in capsys.readouterr().err
+    assert main(["deck-routing", str(tmp_path / "none")]) == 2 and "no deck" in capsys.readouterr().err
 
 
 def test_a_question_that_was_lost_twice_is_shown_once() -> None:

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from kit.bench.status_replay import POLICIES, compare, main, replay, replay_lines
+from kit.bench.status_replay import POLICIES, compare, replay, replay_lines
+from kit.cli import main
 from kit.compose.status import StatusPolicy
 from kit.stores.sqlite import SqliteStore
 from tests.test_status import OFFERS, POINTS, SUPPORT, WORDS, ask, lines, team_of
@@ -47,12 +48,14 @@ async def test_the_command_compares_policies_over_a_turn_of_a_store_and_says_whe
 ) -> None:
     kit = team_of(WORK)
     kit.store = SqliteStore(tmp_path / "kit.db")
-    assert main([str(tmp_path / "kit.db")]) == 2 and "no ended turn that asked anybody" in capsys.readouterr().err
+    assert (
+        main(["status-replay", str(tmp_path / "kit.db")]) == 2 and "no ended turn that asked anybody" in capsys.readouterr().err
+    )
     turn = (await ask(kit)).turn_id
     kit.store.close()
-    assert main([str(tmp_path / "kit.db")]) == main([str(tmp_path / "kit.db"), turn]) == 0
+    assert main(["status-replay", str(tmp_path / "kit.db")]) == main(["status-replay", str(tmp_path / "kit.db"), turn]) == 0
     said, *rows = capsys.readouterr().out.splitlines()
     assert turn in said and len(rows) == 2 * (len(POLICIES) + 1) + 1
     assert rows[1].split() == ["forward", "6", "1.50", "0.20", "s", "2.50", "s", "slow"]
-    assert main([str(tmp_path / "nowhere.db")]) == 2 and "is no file" in capsys.readouterr().err
+    assert main(["status-replay", str(tmp_path / "nowhere.db")]) == 2 and "is no file" in capsys.readouterr().err
     assert not (tmp_path / "nowhere.db").exists()

@@ -1,13 +1,9 @@
-"""How a deck's own descriptions route labelled dialogues, through the real orchestrator turn with the offline stand-in.
-
-`python -m kit.bench.deck_routing [DECK] [CASES]` prints the report: which description loses which questions.
-"""
+"""How a deck's own descriptions route labelled dialogues, through the real orchestrator turn with the offline stand-in."""
 
 import asyncio
 import hashlib
 import json
-import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +13,6 @@ from kit.bench.routing import Catalog, RoutingKit, catalog_team, route_case
 from kit.bench.routing_losses import Routed, RoutingReport, read_lines, report, routed_of
 from kit.compose.deck import Deck, load_deck
 from kit.core.card import AgentCard
-from kit.core.errors import KitError
 from kit.core.value import Value
 
 
@@ -70,21 +65,14 @@ def _dialogue(case: dict[str, Any]) -> Case:
     return Case(id=str(case["id"]), kind="switch", domain="switch", turns=tuple(asks))
 
 
-def main(argv: Sequence[str]) -> int:
-    """Prints the routing report of a deck; 2 and one sentence when deck or cases cannot be used."""
-    places = (HOME / "cards" / "consumer", HOME / "data" / "cases" / "switches.jsonl")
-    deck, cases = (Path(given) if given else place for given, place in zip((*argv, "", "")[:2], places, strict=True))
-    try:
-        routes = DeckRoutes(load_deck(deck), cases)
-        *_, last = [Progress(done=0, of=0), *routes.run()]
-    except KitError as error:
-        print(f"kit: {error}", file=sys.stderr)
-        return 2
-    asked = f"{routes.questions} questions of {last.of} dialogues over {len(routes.descriptions)} cards, by the offline stand-in"
-    print(asked + (f"; {routes.left_out} dialogues are about other cards" if routes.left_out else ""))
+def print_report(deck: Path | None = None, cases: Path | None = None) -> int:
+    """Prints which description loses which questions; returns 0. Without a deck or cases, the shipped ones are taken.
+
+    Raises KitError for a deck or a case file that cannot be used.
+    """
+    routes = DeckRoutes(load_deck(deck or HOME / "cards" / "consumer"), cases or HOME / "data" / "cases" / "switches.jsonl")
+    *_, last = [Progress(done=0, of=0), *routes.run()]
+    head = f"{routes.questions} questions of {last.of} dialogues over {len(routes.descriptions)} cards, by the offline stand-in"
+    print(head + (f"; {routes.left_out} dialogues are about other cards" if routes.left_out else ""))
     print(*(last.report.lines() if last.report else ["nothing to route"]), sep="\n")
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

@@ -1,15 +1,11 @@
-"""The same recorded turn under other status policies: what a person would have read, and when.
+"""Replays a recorded turn under other status policies: what a person would have read, and when."""
 
-`python -m kit.bench.status_replay .kit/kit.db [TURN]` does so for one turn, or the newest of a store that asked anybody.
-"""
-
-import sys
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 
 from kit.compose.status import StatusPolicy
-from kit.core.errors import DataError, KitError
+from kit.core.errors import DataError
 from kit.core.event import AgentEnded, AgentStarted, Event, Status, Text
 from kit.core.value import Value
 from kit.runtime.speech.status_lines import Narrator, Said
@@ -117,19 +113,8 @@ def stored_turn(path: Path, turn_id: str | None = None) -> list[Event]:
     return events
 
 
-def main(argv: Sequence[str]) -> int:
-    """Prints the comparison; 2 and one sentence when there is nothing to compare."""
-    if not 1 <= len(argv) <= 2:
-        print("usage: python -m kit.bench.status_replay STORE [TURN]", file=sys.stderr)
-        return 2
-    try:
-        events = stored_turn(Path(argv[0]), *argv[1:])
-    except KitError as error:
-        print(f"kit: {error}", file=sys.stderr)
-        return 2
+def print_comparison(path: Path, turn_id: str | None = None) -> int:
+    """Prints the comparison of one stored turn; returns 0. Raises DataError when the store holds no such turn."""
+    events = stored_turn(path, turn_id)
     print(f"turn {events[0].turn_id}: recorded statuses under {len(POLICIES)} policies\n{table(compare(events, {}))}")
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

@@ -1,4 +1,4 @@
-"""`kit route`, `grid`, `bench`: models, prompts and patterns compared, and what a turn costs."""
+"""`kit route`, `deck-routing`, `grid`, `bench`: models, prompts and patterns compared, and what a turn costs."""
 
 import argparse
 import asyncio
@@ -18,6 +18,11 @@ def add(commands: Any) -> None:
     route.add_argument("--catalog", type=Path, required=True)
     route.add_argument("--out", type=Path, required=True)
     route.set_defaults(run=_route)
+
+    routing = commands.add_parser("deck-routing", help="which card's description loses which questions of labelled dialogues")
+    routing.add_argument("deck", type=Path, nargs="?", help="folder of the deck (default: cards/consumer)")
+    routing.add_argument("cases", type=Path, nargs="?", help="labelled dialogues (default: data/cases/switches.jsonl)")
+    routing.set_defaults(run=_deck_routing)
 
     grid = commands.add_parser("grid", help="models x prompts x patterns x cases as a file says; goes on where it was stopped")
     grid.add_argument("file", type=Path, metavar="FILE.yaml")
@@ -41,6 +46,12 @@ def _route(arguments: Arguments) -> int:
     done = asyncio.run(route_file(arguments.cases, arguments.catalog, arguments.out))
     print(f"{done} turns routed by the offline stand-in -> {arguments.out}")
     return 0
+
+
+def _deck_routing(arguments: Arguments) -> int:
+    from kit.bench.deck_routing import print_report
+
+    return print_report(arguments.deck, arguments.cases)
 
 
 def _grid(arguments: Arguments) -> int:

@@ -1,4 +1,4 @@
-"""`kit metrics`, `drift`: what stored turns add up to, and whether they are still those of the evaluation."""
+"""`kit metrics`, `drift`, `status-replay`: what is said of stored turns."""
 
 import argparse
 import time
@@ -34,6 +34,11 @@ def add(commands: Any) -> None:
     drift.add_argument("--predictions", type=Path, help="what `kit route` made of them")
     drift.set_defaults(run=_drift)
 
+    replay = commands.add_parser("status-replay", help="replay a stored turn under six status policies: its lines and silences")
+    replay.add_argument("store", type=Path, help="the SQLite file, such as .kit/kit.db")
+    replay.add_argument("turn", nargs="?", help="id of the turn (default: the newest that asked a sub-agent)")
+    replay.set_defaults(run=_status_replay)
+
 
 def _metrics(arguments: Arguments) -> int:
     from kit.bench.report import print_metrics, read_labels
@@ -59,6 +64,12 @@ def _drift(arguments: Arguments) -> int:
         sheet = draw(store, arguments.sheet, arguments.per, arguments.seed, _since(arguments) or 0.0, arguments.tenant, judge)
     print(f"{len(sheet)} turns, {sum(item.open for item in sheet)} to be labelled -> {arguments.sheet}")
     return 0
+
+
+def _status_replay(arguments: Arguments) -> int:
+    from kit.bench.status_replay import print_comparison
+
+    return print_comparison(arguments.store, arguments.turn)
 
 
 def _since(arguments: Arguments) -> float | None:
