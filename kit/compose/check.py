@@ -5,6 +5,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from kit.compose.contract_check import contract_faults
+from kit.compose.page import page_faults
 from kit.compose.parts import PLATFORM, Parts
 from kit.compose.prompts import prompt_size
 from kit.compose.topology_check import topology_faults
@@ -49,6 +50,8 @@ class Check:
             self._settings()
             self._root()
             for path, sentence in topology_faults(self.parts):
+                self._fault("settings", "deck", path, sentence)
+            for path, sentence in page_faults(self.parts.settings.page, self.parts.cards, self.parts.settings.orchestrator):
                 self._fault("settings", "deck", path, sentence)
             self._required()
             self._prompts()

@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from kit.compose.page import PageSettings
 from kit.compose.registry import Registry
 from kit.compose.status import StatusPolicy
 from kit.compose.topology import Rubric, Topology
@@ -97,6 +98,8 @@ class DeckSettings(Value):
     """Status id -> the assistant's words for it (PC2-FR-13)."""
     status_policy: StatusPolicy = StatusPolicy()
     """What of the sub-agents' progress is read, and when (PC2-S5.7)."""
+    page: PageSettings = PageSettings()
+    """What the chat page says and shows over this deck."""
 
 
 def _no_models() -> Mapping[str, ModelSpec]:

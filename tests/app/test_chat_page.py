@@ -9,15 +9,16 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from kit.compose.page import read_page
 from kit.core.context import Principal, Session
 from kit.core.fault import PLANTED, PLANTED_NUMBER
 from kit.core.record import TurnRecord
 from kit.settings import HOME
 from kit.stores.sqlite import SqliteStore
-from kit.ui.chat.chat_input import SUGGESTIONS
 from kit.ui.shared import frame
 
 MIXED = "My receipt didn't scan, how many points do I have, and find coffee deals"
+SUGGESTIONS = [suggestion.label for suggestion in read_page(HOME / "cards" / "consumer").suggestions or ()]
 MINE = Principal(tenant_id="acme", user_id="u-001")
 
 
@@ -172,7 +173,7 @@ def test_a_failed_part_is_red_worded_plainly_and_leaves_the_others_standing(
     card.write_text(card.read_text().replace("time_budget_ms: 8000", "time_budget_ms: 300"))
     monkeypatch.setenv("KIT_DECK", str(tmp_path / "cards" / "consumer"))
     page = open_page()
-    page.pills[0].set_value(next(option for option in SUGGESTIONS if "rewards times out" in option)).run()
+    page.pills[0].set_value(next(label for label in SUGGESTIONS if "rewards times out" in label)).run()
     assert not page.exception and "Rewards does not answer in time" in htmls(page, "faults")
     assert {name: state for name, (state, _) in steps(page).items()} == {
         "Support": "complete",
@@ -229,7 +230,7 @@ def test_a_new_chat_has_an_address_of_its_own(store: Path) -> None:
 
 def test_a_suggestion_asks_its_question(store: Path) -> None:
     page = open_page()
-    label = next(option for option in SUGGESTIONS if "Three" in option)
+    label = next(label for label in SUGGESTIONS if "Three" in label)
     page.pills[0].set_value(label).run()
     assert not page.exception
     assert len(steps(page)) == 3 and not page.pills
@@ -299,7 +300,7 @@ def test_whoever_is_chosen_has_sessions_and_data_of_their_own(store: Path) -> No
 @pytest.mark.req("PC2-FR-12")
 def test_somebody_elses_data_is_blocked_and_stands_nowhere_on_the_page(store: Path) -> None:
     page = open_page()
-    page.pills[0].set_value(next(option for option in SUGGESTIONS if "Someone else" in option)).run()
+    page.pills[0].set_value(next(label for label in SUGGESTIONS if "Someone else" in label)).run()
     assert not page.exception and steps(page)["Rewards"][0] == "error"
     shown = "\n".join(str(element.proto) for element in [*page.main, *page.sidebar])
     assert "1 blocked" in shown and "sent somebody else" in htmls(page, "faults")

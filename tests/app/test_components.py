@@ -8,8 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from kit.core.event import AgentStarted, Component, Text, ToolStarted
-from kit.ui.chat.components import found, html
+from kit.ui.chat.components import components_html, components_of
 from kit.ui.shared.view import TurnView, advance
+from kit.worlds.consumer.page import RENDERERS
 from tests.app.logs import Stamped, answered, begin, end, failed, stamp
 
 OFFER = {"id": "o1", "title": "200 points on Oat Milk", "product": "Oat Milk", "points": 200, "minimum": 2, "ends": "2026-11-20"}
@@ -38,6 +39,11 @@ def view_of(
     bodies += [(0.9, f"a-{a}", "s1", failed(a, "timeout") if a == fails else answered(a)) for a in agents]
     said: Stamped = (1.9, "s1", None, Text(channel="answer", text=says))
     return advance(TurnView(), stamp([*begin(), *bodies, said, *end(says, *agents)]))
+
+
+def html(view: TurnView) -> str:
+    """What the consumer deck draws of a turn."""
+    return components_html(view, RENDERERS)
 
 
 class Elements(HTMLParser):
@@ -79,12 +85,12 @@ def test_receipts_are_a_table_and_a_single_one_lists_its_items() -> None:
 
 def test_nothing_is_shown_of_an_agent_that_did_not_answer() -> None:
     view = view_of(("shop", "offer", OFFER), ("rewards", "points", {"balance": 4975}), fails="shop")
-    assert [kind for kind, _ in found(view)] == ["points"] and "Oat Milk" not in html(view)
+    assert [kind for kind, _ in components_of(view)] == ["points"] and "Oat Milk" not in html(view)
 
 
 def test_a_thing_found_twice_is_shown_once() -> None:
     view = view_of(("shop", "offer", OFFER), ("offer_details", "offer", OFFER), ("shop", "offer", OFFER | {"id": "o2"}))
-    assert [(kind, len(payloads)) for kind, payloads in found(view)] == [("offer", 2)]
+    assert [(kind, len(payloads)) for kind, payloads in components_of(view)] == [("offer", 2)]
 
 
 def test_where_an_agent_chose_what_to_show_only_that_is_shown() -> None:

@@ -108,8 +108,8 @@ def _choose(card: str) -> None:
 def _prompt(host: "Host", who: Principal, chosen: str) -> None:
     deck = host.kit.deck
     session = host.kit.session("", who.tenant_id, who.user_id)
-    place = host.people.get(who, session.location)
-    dynamic = DynamicContext(date=host.kit.today, user_id=who.user_id, locale=session.locale, location=place)
+    location = host.people[who].location if who in host.people else session.location
+    dynamic = DynamicContext(date=host.kit.today, user_id=who.user_id, locale=session.locale, location=location)
     prompt, pieces = assembled(deck.cards[chosen], deck, dynamic)
     st.caption(
         f"As it would go out for {who} today, before a word of the conversation. Above the border it is the same for everyone."

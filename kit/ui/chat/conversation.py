@@ -8,7 +8,7 @@ from streamlit.delta_generator import DeltaGenerator
 from kit.core.context import Session
 from kit.settings import Settings
 from kit.ui.chat import scenario
-from kit.ui.chat.chat_input import Asked
+from kit.ui.chat.chat_input import Question
 from kit.ui.chat.layout import Places
 from kit.ui.chat.scenario import Scenario
 from kit.ui.chat.turn_panel import Panel
@@ -32,9 +32,9 @@ def converse(place: Places, *, fresh: bool) -> None:
     chosen = scenario.panel(host)
     place.header.badge(host.on(chosen.model).model, icon=":material/memory:", color="gray")
     session = _session(host)
-    if place.asked:
+    if place.question:
         with told(place.stop):  # what is asked may be no picture: the conversation goes on without it
-            _start(host, session, place.asked.checked(), chosen)
+            _start(host, session, place.question.with_pictures(), chosen)
     window, newest = st.session_state.get("window", WINDOW), host.newest(session)
     views = host.views(session, limit=window)
     if views:
@@ -50,7 +50,7 @@ def converse(place: Places, *, fresh: bool) -> None:
     else:
         panel.explain(agent for agent in host.kit.team.agents if agent != host.kit.team.root)
     budgets = {agent_id: agent.time_budget for agent_id, agent in host.kit.team.agents.items()}
-    setting = Setting(host.kit.store, chosen.detail == "full", budgets, host.album.of)
+    setting = Setting(host.kit.store, chosen.detail == "full", budgets, host.album.of, host.renderers)
     with place.turns:
         _turns(host, views, setting, panel, place.stop)
     _look(host, session, newest)
@@ -63,10 +63,12 @@ def _look(host: Host, session: Session, newest: str) -> None:
         st.rerun()
 
 
-def _start(host: Host, session: Session, asked: Asked, chosen: Scenario) -> None:
+def _start(host: Host, session: Session, question: Question, chosen: Scenario) -> None:
     """The one place where a turn begins."""
-    faults = tuple(dict.fromkeys((*chosen.faults, *asked.faults)))
-    host.start(asked.question, session, faults, pattern=chosen.pattern, cap=chosen.cap, model=chosen.model, images=asked.pictures)
+    faults = tuple(dict.fromkeys((*chosen.faults, *question.faults)))
+    host.start(
+        question.text, session, faults, pattern=chosen.pattern, cap=chosen.cap, model=chosen.model, images=question.pictures
+    )
     st.session_state.pop("fresh", None)
 
 

@@ -1,11 +1,14 @@
 """Where things go on the chat page, laid out before the kit is there; and its first screen."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from kit.ui.chat.chat_input import SUGGESTIONS, Asked, ask, asked
+from kit.compose.page import PageSettings, Suggestion
+from kit.ui.chat.chat_input import Question, ask, read_question
 
 
 @dataclass(frozen=True)
@@ -18,11 +21,13 @@ class Places:
     turns: DeltaGenerator
     desk: DeltaGenerator
     stop: DeltaGenerator
-    asked: Asked | None
+    page: PageSettings
+    question: Question | None
     """What was just asked."""
 
     @classmethod
-    def lay(cls) -> "Places":
+    def lay_out(cls, page: PageSettings) -> "Places":
+        """Lays out the page and reads its input."""
         chat, side = st.columns([5, 2], gap="large")
         with chat:
             header = st.container(horizontal=True, vertical_alignment="center", key="header")
@@ -34,21 +39,22 @@ class Places:
         with st.bottom:
             stop = st.empty()
         # Not inside st.bottom: only an input that finds its own way down makes the page follow new text.
-        return cls(header, phone, top, turns, desk, stop, asked())
+        return cls(header, phone, top, turns, desk, stop, page, read_question(page.placeholder))
 
     def first_screen(self) -> None:
-        """What can be asked, for a conversation that has not begun."""
+        """Draws what can be asked, for a conversation that has not begun."""
+        suggestions = {suggestion.label: suggestion for suggestion in self.page.suggestions or ()}
         with self.top.container(key="first"):
-            st.markdown("## What can I look up for you?")
-            st.markdown(
-                "Ask several things in one message: each part goes to the sub-agent that knows it, all work at the same time, "
-                "and you get one answer, also when a part fails."
-            )
-            st.pills("Try one", list(SUGGESTIONS), key="suggestion", on_change=_suggested, label_visibility="collapsed")
-            st.caption("The last two break a part on purpose, so that you see what the answer says then.")
+            st.markdown(f"## {self.page.title}")
+            st.markdown(self.page.introduction)
+            if suggestions:
+                pick = partial(_ask_suggestion, suggestions)
+                st.pills("Try one", list(suggestions), key="suggestion", on_change=pick, label_visibility="collapsed")
+            if self.page.suggestions_note:
+                st.caption(self.page.suggestions_note)
 
 
-def _suggested() -> None:
-    picked = st.session_state.pop("suggestion", None)
-    if picked:
-        ask(SUGGESTIONS[picked])
+def _ask_suggestion(suggestions: Mapping[str, Suggestion]) -> None:
+    label = st.session_state.pop("suggestion", None)
+    if label:
+        ask(Question(text=suggestions[label].question, faults=suggestions[label].faults))

@@ -2,6 +2,9 @@
 
 import streamlit as st
 
+from kit.compose.page import PageSettings, read_page
+from kit.core.errors import SettingsError
+from kit.settings import Settings
 from kit.ui.chat.layout import Places
 from kit.ui.shared import address
 from kit.ui.shared.frame import STYLE, told
@@ -10,11 +13,18 @@ from kit.ui.shared.frame import STYLE, told
 def page() -> None:
     """Draws the page; turns go on in the host whatever becomes of this run."""
     st.html(STYLE)
-    place = Places.lay()
+    place = Places.lay_out(_page_settings())
     with told(place.top):
         fresh = st.session_state.get("fresh") == address.read("session")
-        if fresh and not place.asked:
+        if fresh and not place.question:
             place.first_screen()
         from kit.ui.chat.conversation import converse  # brings the whole kit: the first screen does not wait for it
 
         converse(place, fresh=fresh)
+
+
+def _page_settings() -> PageSettings:
+    try:
+        return read_page(Settings.read().deck)
+    except SettingsError:  # opening the kit says what is wrong with them
+        return PageSettings()

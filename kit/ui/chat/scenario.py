@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 import streamlit as st
 
 from kit.core.errors import KitError
-from kit.core.fault import CATALOGUE, Fault, kinds_of, parse
+from kit.core.fault import CATALOGUE, Fault, kinds_of, parse, parse_all
 from kit.core.model import ModelSpec
 from kit.core.value import Value
 from kit.patterns import PATTERNS
@@ -20,8 +20,6 @@ from kit.ui.shared.view import label
 if TYPE_CHECKING:
     from kit.ui.shared.host import Host
 
-COMMON = ("rewards=hang", "rewards=foreign_principal", "shop=error_envelope", "support=raise")
-"""Faults within reach at once, as far as the deck has these agents; the rest are one choice away."""
 WIDEST = 8
 PARTS = ("fault", "cap", "pattern", "model", "tenant", "user", "detail")
 """What of the address the panel writes."""
@@ -78,7 +76,8 @@ def panel(host: "Host") -> Scenario:
             st.markdown("#### Scenario", width="stretch")
             plain = not any(address.read(name) for name in PARTS)
             st.button("Reset", icon=":material/restart_alt:", type="tertiary", key="reset", disabled=plain, on_click=_reset)
-        st.caption("Break a part, ask, and see what the answer says. Services, people and failures are simulated.")
+        simulated = "Services, people and failures are" if host.people else "Failures are"
+        st.caption(f"Break a part, ask, and see what the answer says. {simulated} simulated.")
         with st.container(key="switches"):
             _failures(host)
         _choices(host)
@@ -92,7 +91,8 @@ def _failures(host: "Host") -> None:
             st.warning(str(error).replace("$", r"\$"))
     on = [fault for fault in read if isinstance(fault, Fault)]
     team = host.kit.team
-    common = [Fault.of(text) for text in COMMON if Fault.of(text).where in team.agents]
+    page = host.kit.deck.settings.page
+    common = parse_all([text for text in page.faults if text.partition("=")[0].strip() in team.agents], team.agents, team.root)
     part: str = st.session_state.get("part") or ""
     more = [Fault(where=part, kind=kind) for kind in kinds_of(part, team.root)] if part in team.agents else []
     near = [*common, *(fault for fault in on if fault not in common and fault not in more)]
@@ -159,7 +159,8 @@ def _person(host: "Host") -> None:
     with left:
         _choice("Tenant", "tenant", sorted({person.tenant_id for person in host.people}), own.tenant_id)
     with right:
-        _choice("User", "user", [p.user_id for p in host.people if p.tenant_id == who.tenant_id], own.user_id)
+        names = {p.user_id: person.name or p.user_id for p, person in host.people.items() if p.tenant_id == who.tenant_id}
+        _choice("User", "user", list(names), own.user_id, names.__getitem__)
 
 
 def _choice(title: str, name: str, options: list[str], own: str, words: Callable[[str], str] = str) -> None:

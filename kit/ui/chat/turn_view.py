@@ -11,11 +11,12 @@ from html import escape
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from kit.compose.page import Renderer
 from kit.core.picture import Picture, typed
 from kit.core.record import TurnStatus
 from kit.stores.protocol import Store
-from kit.ui.chat.chat_input import Asked, ask
-from kit.ui.chat.components import html
+from kit.ui.chat.chat_input import Question, ask
+from kit.ui.chat.components import components_of, draw_components
 from kit.ui.chat.feedback import remark, thumbs
 from kit.ui.chat.turn_panel import open_trace
 from kit.ui.shared.plural import many
@@ -65,6 +66,8 @@ class Setting:
     """Agent -> seconds it may take."""
     pictures: Callable[[str], Sequence[Picture]] = lambda turn_id: ()
     """Id of a turn -> the pictures that came with it, as far as they are still at hand."""
+    renderers: Mapping[str, Renderer] = field(default_factory=dict[str, Renderer])
+    """Component type -> what draws it; the others are plain cards."""
 
 
 @dataclass
@@ -151,9 +154,9 @@ class Canvas:
         return f"**{step.label}**{verdict} · {took:.1f}{limit} s"
 
     def _end(self, view: TurnView, *, steps: bool, again: bool) -> None:
-        found = html(view) if steps and view.status != "cancelled" else ""
-        if found:
-            self._found.html(found)
+        if steps and view.status != "cancelled" and components_of(view):
+            with self._found.container():
+                draw_components(view, self._setting.renderers)
         with self._foot.container():
             _ending(view, self._setting, details=steps, again=again)
 
@@ -176,8 +179,8 @@ def _ending(view: TurnView, setting: Setting, *, details: bool, again: bool) -> 
         if not again:  # the newest turn's is in the panel
             open_trace(st.empty(), view.turn_id)
         if again and view.status != "ok":
-            asked = _asked(view, setting.pictures(view.turn_id))
-            st.button("Ask again", icon=":material/refresh:", key=f"again-{view.turn_id}", on_click=partial(ask, asked))
+            question = _question(view, setting.pictures(view.turn_id))
+            st.button("Ask again", icon=":material/refresh:", key=f"again-{view.turn_id}", on_click=partial(ask, question))
     if given is not None and details:
         remark(setting.store, given)
     if details and setting.full and view.trace.spans:
@@ -189,9 +192,9 @@ def _ending(view: TurnView, setting: Setting, *, details: bool, again: bool) -> 
                 _trace(view)
 
 
-def _asked(view: TurnView, pictures: Sequence[Picture]) -> Asked:
+def _question(view: TurnView, pictures: Sequence[Picture]) -> Question:
     """A turn's question, to be asked once more; its faults were for that one turn."""
-    return Asked(question=typed(view.question), pictures=tuple(pictures)) if pictures else Asked(question=view.question)
+    return Question(text=typed(view.question), pictures=tuple(pictures)) if pictures else Question(text=view.question)
 
 
 def _thumbnails(pictures: Sequence[Picture]) -> str:

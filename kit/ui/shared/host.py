@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 
+from kit.compose.page import Person, Renderer
 from kit.core.context import Principal, Session
 from kit.core.event import INTERNAL, Event
 from kit.core.fault import Fault
@@ -18,9 +19,9 @@ from kit.runtime.turn import Turn
 from kit.settings import Settings
 from kit.ui.benchmarks.grid_runner import Grids
 from kit.ui.chat.pictures import Album
+from kit.ui.shared.deck_page import load_people, load_renderers
 from kit.ui.shared.view import TurnView, advance, lost
 from kit.wire import Kit, open_kit
-from kit.worlds.consumer.world import load_users
 
 log = logging.getLogger("kit.host")
 KEPT = 64
@@ -63,6 +64,10 @@ class Host:
     """
 
     def __init__(self, settings: Settings | None = None):
+        self.people: Mapping[Principal, Person] = {}
+        """Whom the page can ask as, by the deck."""
+        self.renderers: Mapping[str, Renderer] = {}
+        """Component type -> what draws it, by the deck."""
         self._live: dict[str, Live] = {}
         self._stored: dict[str, TurnView] = {}
         self._lock = threading.Lock()
@@ -76,8 +81,6 @@ class Host:
         self._kits: dict[str, Kit] = {}
         self.grids = Grids()
         self.album = Album()
-        self.people = _people(self.kit.settings)
-        """Who there is in the embedded world, and the city each lives in; nobody when the services are elsewhere."""
 
     def close(self) -> None:
         """Stops running turns and a running grid, closes the Kit and ends the thread."""
@@ -99,7 +102,7 @@ class Host:
         """The session of that id, new or known, for `who` or the settings' own; None when it is somebody else's."""
         own = self.kit.session(session_id, who and who.tenant_id, who and who.user_id)
         if own.principal in self.people and own.principal != self.kit.session("").principal:
-            own = own.model_copy(update={"location": self.people[own.principal]})
+            own = own.model_copy(update={"location": self.people[own.principal].location})
         known = self.kit.store.session(session_id)
         return own if known is None or known.principal == own.principal else None
 
@@ -192,6 +195,8 @@ class Host:
         async with open_kit(settings, faults=True) as kit:
             if kit.team.orchestrator.model.spec.key == "offline":
                 OfflineModel.warm()
+            page = kit.deck.settings.page
+            self.people, self.renderers = load_people(page, kit.settings), load_renderers(page, kit.settings.deck)
             opened.set_result(kit)
             await self._closing.wait()
             for live in self._live.values():
@@ -234,10 +239,3 @@ class Host:
             with live.changed:
                 live.done.set()
                 live.changed.notify_all()
-
-
-def _people(settings: Settings) -> Mapping[Principal, str]:
-    if settings.upstream_url:
-        return {}
-    users = load_users(settings.data).values()
-    return {Principal(tenant_id=user.tenant_id, user_id=user.id): user.city for user in users}

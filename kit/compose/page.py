@@ -1,0 +1,137 @@
+"""What a deck says about its chat page: the words of the first screen, whom to ask as, and how what was found is drawn."""
+
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+from pydantic import ValidationError
+
+from kit.compose.source import Faults, Source, build, parse, read_text
+from kit.core.card import AgentCard
+from kit.core.errors import KitError
+from kit.core.fault import parse as parse_fault
+from kit.core.value import Value
+
+Payload = Mapping[str, Any]
+"""The fields of one component, as its tool sent them."""
+_MOST_SUGGESTIONS = 4
+_SENTENCE = re.compile(r"(.+?[.!?])(?:\s|$)", re.DOTALL)
+
+
+class Suggestion(Value):
+    """A question that can be asked with one click."""
+
+    label: str
+    question: str
+    faults: tuple[str, ...] = ()
+    """What goes wrong while it is answered, as `agent=kind`."""
+
+
+class Person(Value):
+    """Somebody on whose behalf the page can ask."""
+
+    tenant_id: str
+    user_id: str
+    name: str = ""
+    """How the list of people shows them; empty shows the user id."""
+    location: str | None = None
+
+
+class PageSettings(Value):
+    """The section `page:` of deck.yaml."""
+
+    title: str = "What can I look up for you?"
+    introduction: str = (
+        "Ask several things in one message: each part goes to the sub-agent that knows it, all work at the same time, "
+        "and you get one answer, also when a part fails."
+    )
+    placeholder: str = "Ask a question"
+    """What the empty input says."""
+    suggestions: tuple[Suggestion, ...] | None = None
+    """None makes them of the sub-agents' cards."""
+    suggestions_note: str = ""
+    """A line under the suggestions."""
+    faults: tuple[str, ...] = ()
+    """Faults that the scenario panel offers at once, as `agent=kind`; the others are one choice away."""
+    people: str | tuple[Person, ...] = ()
+    """A list, or a reference such as `package.module:people` to a function that takes the data folder and returns one."""
+    renderers: str | None = None
+    """A reference such as `package.module:RENDERERS` to a mapping of component types to Renderers. Any other type is drawn as a
+    card of its first fields."""
+
+
+class ComponentCard(Value):
+    """One thing that was found."""
+
+    title: str
+    mark: str = ""
+    """What counts most about it, such as a price or a state."""
+    lines: tuple[str, ...] = ()
+    heading: str = ""
+    """What kind of thing it is; empty takes the words of its component type."""
+
+
+class ComponentTable(Value):
+    """Things that are read down a column."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    figures: frozenset[int] = frozenset()
+    """Columns set flush right."""
+    heading: str = ""
+    """As of a card."""
+
+
+class Renderer(Protocol):
+    """Draws the components of one type in a turn.
+
+    It returns cards and tables, whose words the page escapes and lays out. It may also draw with Streamlit itself: what it draws
+    stands above them.
+    """
+
+    def __call__(self, payloads: Sequence[Payload], /) -> Sequence[ComponentCard | ComponentTable]: ...
+
+
+def read_page(folder: Path) -> PageSettings:
+    """Reads the page's settings from a deck's folder before the deck is loaded, for a first screen that does not wait for it.
+
+    What cannot be read is left at its default: `load_deck` reports it as a fault.
+    """
+    source = _read_yaml(folder / "deck.yaml")
+    try:
+        page = PageSettings.model_validate((source.value if source else {}).get("page") or {})
+    except ValidationError:
+        page = PageSettings()
+    if page.suggestions is not None:
+        return page
+    sources = [_read_yaml(path) for path in sorted(folder.glob("*.yaml")) if path.name != "deck.yaml"]
+    cards = [card for source in sources if source and (card := build(AgentCard, source, Faults()))]
+    return page.model_copy(update={"suggestions": tuple(_suggest(cards))[:_MOST_SUGGESTIONS]})
+
+
+def page_faults(page: PageSettings, agents: Collection[str], root: str) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    """Yields the place and the words of each fault of `page` that cannot be read or names no agent of the deck."""
+    places: list[tuple[tuple[str | int, ...], str]] = [(("page", "faults", i), text) for i, text in enumerate(page.faults)]
+    for number, suggestion in enumerate(page.suggestions or ()):
+        places += [(("page", "suggestions", number, "faults", i), text) for i, text in enumerate(suggestion.faults)]
+    for place, text in places:
+        try:
+            parse_fault(text, agents, root)
+        except KitError as error:
+            yield place, str(error)
+
+
+def _suggest(cards: Sequence[AgentCard]) -> Iterator[Suggestion]:
+    """Yields a suggestion for each sub-agent that is active and behind no flag: the first sentence of its description."""
+    sub_agents = {name for card in cards for name in card.sub_agents}
+    for card in cards:
+        sentence = _SENTENCE.match(card.description.strip())
+        if sentence and card.id in sub_agents and card.status == "active" and card.flag is None:
+            yield Suggestion(label=card.label.capitalize(), question=sentence[1])
+
+
+def _read_yaml(path: Path) -> Source | None:
+    faults = Faults()
+    text = read_text(path, faults)
+    return parse(text, str(path), faults) if text is not None else None
