@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from pydantic import ValidationError
 
-from kit.compose.source import Faults, Source, build, parse, read_text
+from kit.compose.yaml_source import Faults, Source, build, parse, read_text
 from kit.core.card import AgentCard
 from kit.core.errors import KitError
 from kit.core.fault import parse as parse_fault
