@@ -48,7 +48,7 @@ def _race() -> Figure:
     ways = at_scale(raced(), Traffic())
     colours = dict(zip((way.way for way in ways), (GREY, RUST, BLUE, "#2F7D5B"), strict=True))
     slow, quick = ways[0], ways[2]
-    title = f"A quick twin in a race: {slow.p95.y:.1f} to {quick.p95.y:.1f} s in the 95th percentile"
+    title = f"A quick twin in a race: {slow.p95.value:.1f} to {quick.p95.value:.1f} s in the 95th percentile"
     xlabel, ylabel = "simulated dollars a month, at assumed prices", "simulated seconds, 95th percentile"
     return against(pd.DataFrame(points(ways)), colours, title, xlabel, ylabel)
 

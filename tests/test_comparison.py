@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from kit.bench.grid.comparison import Comparison, compare, flipped, standings, summarise
-from kit.bench.statistics.estimate import Mean, Proportion
 from kit.core.errors import DataError
 
 Row = dict[str, Any]
@@ -67,7 +66,7 @@ def test_repeats_make_no_items_and_ways_are_compared_within_their_own_model() ->
     rows = list(simulated("a", 0.8, 7, 40, repeats=5)) + list(simulated("b", 0.8, 8, 40, repeats=5))
     rows += [{**row, "model": "other"} for row in rows]
     found = compare(rows, {"pattern": "a"})
-    assert [(c.baseline["model"], c.way["model"], c.difference.items) for c in found] == [
+    assert [(c.baseline["model"], c.way["model"], c.difference.n) for c in found] == [
         ("other", "other", 40),
         ("simulated", "simulated", 40),
     ]
@@ -78,10 +77,10 @@ def test_repeats_make_no_items_and_ways_are_compared_within_their_own_model() ->
 def test_only_cases_decided_on_both_sides_are_compared() -> None:
     rows = [*simulated("a", 0.9, 9, 80), *simulated("b", 0.9, 10, 80)]
     rows = [{**row, "value": None} if row["pattern"] == "b" and row["case"] in ("c1", "c2") else row for row in rows]
-    assert compare(rows, {"pattern": "a"})[0].difference.items == 78
+    assert compare(rows, {"pattern": "a"})[0].difference.n == 78
     summaries = {s.way["pattern"]: s for s in summarise(rows)}
-    assert isinstance(summaries["b"].estimate, Proportion)
-    assert (summaries["b"].undecided, summaries["b"].estimate.total) == (2, 78)
+    assert summaries["b"].estimate.is_share
+    assert (summaries["b"].undecided, summaries["b"].estimate.n) == (2, 78)
     assert str(summaries["b"]).endswith(", 2 undecided")
 
 
@@ -109,7 +108,7 @@ def test_every_vertical_stands_against_its_own_threshold() -> None:
 def test_a_mean_that_is_no_share_has_a_bootstrap_interval() -> None:
     rows = [{"pattern": "a", "case": f"c{n}", "scorer": "recall", "value": n % 3 / 2} for n in range(90)]
     (found,) = summarise(rows, by=("pattern",))
-    assert isinstance(found.estimate, Mean) and found.estimate.low < 0.5 < found.estimate.high
+    assert not found.estimate.is_share and found.estimate.low < 0.5 < found.estimate.high
 
 
 def test_a_seed_gives_the_same_comparison() -> None:

@@ -9,10 +9,12 @@ from typing import Any
 
 import pytest
 
-from kit.bench.drift import Drift, drift, newcombe
-from kit.bench.routing_losses import Routed, Share
+from kit.bench.drift import Drift, drift
+from kit.bench.routing_losses import Routed
 from kit.bench.scoring.labeller import RuleLabeller, label_all
 from kit.bench.scoring.sheet import NOBODY, Item, items, read_sheet, sample, write_sheet
+from kit.bench.statistics.difference import newcombe
+from kit.bench.statistics.estimate import share
 from kit.core.errors import DataError
 from kit.core.record import TurnRecord
 from kit.metrics.summary import Label
@@ -174,25 +176,24 @@ def test_the_vertical_that_got_worse_drifts_and_no_other_does() -> None:
     found = by_name(drift(sheet, evaluated()))
     assert {name for name, one in found.items() if one.drifted} == {"shop"}
     shop = found["shop"]
-    assert shop.evaluated.rate == 0.95 and shop.stored.total == 60 and shop.difference is not None
+    assert shop.evaluated.value == 0.95 and shop.stored.n == 60 and shop.difference is not None
     assert shop.low < 0.6 - 0.95 < shop.high < 0 and "DRIFT" in shop.line()
-    assert found["play"].stored.total == 9 and found["play"].high - found["play"].low > shop.high - shop.low
+    assert found["play"].stored.n == 9 and found["play"].high - found["play"].low > shop.high - shop.low
 
 
 @pytest.mark.req("PC2-S5.9b")
 def test_where_nothing_drifted_the_interval_holds_zero_nearly_always() -> None:
     rng, held = random.Random(5), 0
     for _ in range(1000):
-        stored_share = Share(right=sum(rng.random() < 0.9 for _ in range(40)), total=40)
-        evaluation = Share(right=sum(rng.random() < 0.9 for _ in range(120)), total=120)
-        low, high = newcombe(stored_share, evaluation)
-        held += low <= 0.0 <= high
+        stored_share = sum(rng.random() < 0.9 for _ in range(40)), 40
+        evaluation = sum(rng.random() < 0.9 for _ in range(120)), 120
+        held += not newcombe(evaluation, stored_share).excludes(0.0)
     assert 0.93 <= held / 1000 <= 0.98
 
 
 def test_the_interval_is_newcombes() -> None:
-    low, high = newcombe(Share(right=56, total=70), Share(right=48, total=80))  # the example of Newcombe (1998), method 10
-    assert (round(low, 4), round(high, 4)) == (0.0524, 0.3339)
+    found = newcombe((48, 80), (56, 70))  # the example of Newcombe (1998), method 10
+    assert (round(found.low, 4), round(found.high, 4)) == (0.0524, 0.3339)
 
 
 @pytest.mark.req("PC2-S5.9b")
@@ -204,7 +205,7 @@ def test_unlabelled_turns_and_verticals_on_one_side_are_told_and_not_counted() -
         Routed(case_id="x", turn=0, query="q", expected=("games",), called=("games",))
     ]
     found = by_name(drift(half, cases))
-    assert sum(one.stored.total + one.open for one in found.values()) == sum(len(item.strata) for item in sheet)
+    assert sum(one.stored.n + one.open for one in found.values()) == sum(len(item.strata) for item in sheet)
     assert found["shop"].open > 0 and "unlabelled" in found["shop"].line()
     assert found["play"].difference is None and found["games"].difference is None and not found["play"].drifted
     assert "nothing to compare" in found["games"].line()
@@ -215,7 +216,7 @@ def test_nobody_is_right_where_nobody_should_have_been_asked() -> None:
         Item(turn_id=name, strata=(NOBODY,), message="m", reply="r", label=Label(turn_id=name, agents=agents))
         for name, agents in (("a", ()), ("b", ("shop",)))
     ]
-    assert by_name(drift(sheet, []))[NOBODY].stored == Share(right=1, total=2)
+    assert by_name(drift(sheet, []))[NOBODY].stored == share(1, 2)
 
 
 # ── the judge by rules, and the command ─────────────────────────────────────────────────────────────

@@ -115,7 +115,7 @@ def test_agents_as_tools_and_the_gateway_are_scored_for_quality_and_policy_in_on
     _, verdicts = found(sent.spec, sent.rows)
     quality, policy = ({v.scorer: v for v in verdicts}[name] for name in ("response_quality", "policy"))
     assert (quality.baseline["pattern"], quality.way["pattern"]) == ("classifier_gateway", "mediated")
-    assert quality.difference.items == policy.difference.items == len(sent.spec.cases)
+    assert quality.difference.n == policy.difference.n == len(sent.spec.cases)
     assert quality.difference.low <= quality.difference.value <= quality.difference.high
     assert quality.after.value > quality.before.value, "labels of the stand-in lose parts of a message that its calls keep"
     assert policy.difference.low < policy.difference.high

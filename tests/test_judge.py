@@ -24,11 +24,9 @@ SEEN = Observed(text="You have 900 points.", invoked=("rewards",), answers={"rew
 async def test_the_rules_for_quality_and_policy_agree_with_labels_and_say_how_far() -> None:
     quality = await trust(RuleJudge(QUALITY, response_quality), "good")
     rules = await trust(RuleJudge(read_rubric("policy"), policy), "lawful")
-    assert quality.of == rules.of == len(labelled()) >= 60
+    assert quality.n == rules.n == len(labelled()) >= 60
     assert quality.low > 0.4 and rules.low > 0.6  # docs/statistics.md has the figures, and what the rules miss
-    assert str(quality).startswith(f"kappa {quality.value:.3f} [") and f"{quality.agreed} of {quality.of} verdicts" in str(
-        quality
-    )
+    assert str(quality).startswith(f"kappa {quality.value:.3f} [") and f"{quality.agreed} of {quality.n} verdicts" in str(quality)
 
 
 async def test_a_rule_that_passes_everything_agrees_no_better_than_chance() -> None:
@@ -85,7 +83,7 @@ async def test_a_judge_that_declines_now_and_then_is_measured_on_the_rest() -> N
         return Line("pass" if len(reply) > 120 else json.dumps({"score": float("4,975" in reply)}))
 
     found = await trust(LLMJudge(QUALITY, ScriptedModel(say)), "good")
-    assert 0 < found.undecided < 20 and found.of + found.undecided == len(labelled()) and str(found).endswith("undecided")
+    assert 0 < found.undecided < 20 and found.n + found.undecided == len(labelled()) and str(found).endswith("undecided")
 
 
 def test_every_rubric_a_card_names_is_there_and_can_be_read() -> None:

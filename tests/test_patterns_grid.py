@@ -50,7 +50,7 @@ def test_all_seven_patterns_play_one_case_set_in_one_run_on_one_kit_and_are_comp
         assert (deck.settings.cap, deck.settings.guards, deck.settings.defaults) == (own.cap, own.guards, own.defaults), name
     _, verdicts = found(spec, rows)
     assert {v.way["pattern"] for v in verdicts if v.scorer == "exact"} == SEVEN - {"mediated"}
-    assert {v.difference.items for v in verdicts if v.scorer in ("exact", "seconds")} == {len(spec.cases)}, "paired by case"
+    assert {v.difference.n for v in verdicts if v.scorer in ("exact", "seconds")} == {len(spec.cases)}, "paired by case"
 
 
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)

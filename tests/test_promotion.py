@@ -11,7 +11,8 @@ import pytest
 from case_source import SwitchSource, read_source
 from kit.bench.promotion import promote
 from kit.bench.routing import Catalog, RoutingKit, catalog_team, read_cases, route_case, route_questions
-from kit.bench.routing_losses import NOBODY, Routed, Share, read_routed, report, routed_of
+from kit.bench.routing_losses import NOBODY, Routed, read_routed, report, routed_of
+from kit.bench.statistics.estimate import share
 from kit.cli import main
 from kit.compose.deck import Deck, load_deck
 from kit.core.card import AgentCard
@@ -90,7 +91,7 @@ async def test_the_stand_in_routes_most_switches_and_its_misses_are_listed() -> 
         called = [prediction["called"] for prediction in await route_case(case, catalog, kit)]
         turns += routed_of(labelled[case.id], called)
     found = report(turns)
-    right, total = sum(s.right for s in found.accuracy.values()), sum(s.total for s in found.accuracy.values())
+    right, total = sum(s.right or 0 for s in found.accuracy.values()), sum(s.n for s in found.accuracy.values())
     assert right / total > 0.85  # the stand-in is no language model: docs/metrics.md has the figures
     missed = [turn.query for turn in turns if not set(turn.expected) <= set(turn.called)]
     assert {query for loss in found.lost if loss.card != NOBODY for query in loss.queries} == set(missed)
@@ -126,13 +127,13 @@ def test_the_report_says_which_description_loses_which_questions_to_which_card()
         (NOBODY, "shop", ("hi",)),
         ("rewards", NOBODY, ("points?",)),
     ]
-    assert {card: share.rate for card, share in found.accuracy.items()} == {"offers": 0.0, "rewards": 0.0, "shop": 1.0}
+    assert {card: one.value for card, one in found.accuracy.items()} == {"offers": 0.0, "rewards": 0.0, "shop": 1.0}
     assert "offers loses 2 to shop: 'yogurt ends when?'; 'limit on pizza?'" in found.lines()
 
 
 @pytest.mark.parametrize(("right", "total", "lower"), [(0, 0, 0.0), (10, 10, 0.7225), (95, 100, 0.8882), (0, 10, 0.0)])
 def test_the_lower_bound_is_wilsons(right: int, total: int, lower: float) -> None:
-    assert Share(right=right, total=total).lower == pytest.approx(lower, abs=1e-4)
+    assert share(right, total).low == pytest.approx(lower, abs=1e-4)
 
 
 @pytest.mark.req("PC2-PF1", "PC2-S9.3-5", "PC2-NFR-3")
@@ -142,7 +143,7 @@ def test_a_draft_is_promoted_at_its_threshold_and_not_below() -> None:
     counted = [turn for turn in results if "play" in (*turn.expected, *turn.previous)]
     assert len(counted) == 40
     good = promote(deck, "play", results)
-    assert good.promoted and good.card.status == "active" and good.switches.rate == 1.0 and good.switches.lower < 0.95
+    assert good.promoted and good.card.status == "active" and good.switches.value == 1.0 and good.switches.low < 0.95
     two_wrong = [t.model_copy(update={"called": t.previous}) if t in counted[:2] else t for t in results]
     three_wrong = [t.model_copy(update={"called": t.previous}) if t in counted[:3] else t for t in results]
     assert promote(deck, "play", two_wrong).promoted  # 38 of 40 is 95 %: the rate decides

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from kit.bench.statistics.quantile import quantile
-from kit.bench.statistics.ratio import ratio
+from kit.bench.statistics.means import quantile, ratio
 from kit.compose.models import load_models
 from kit.core.errors import DataError
 from kit.core.simulation import Law, Spread
@@ -89,7 +88,7 @@ def test_every_remedy_answers_more_within_the_budget_and_more_time_does_not(play
         assert found[way].own.high < bare.own.low, "in other words than those of the first model"
     assert found["more time"].in_time == bare.in_time
     assert found["more time"].p95.low > BUDGET >= bare.p95.high, "it only makes everybody wait"
-    assert [one.way for one in traded(played) if one.marked.y > 0] == ["pipeline"]
+    assert [one.way for one in traded(played) if one.marked.value > 0] == ["pipeline"]
 
 
 @pytest.mark.req("SO-13")

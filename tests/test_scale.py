@@ -5,7 +5,8 @@ from statistics import NormalDist
 
 import pytest
 
-from kit.bench.statistics.interval import Interval, quantile, stratified
+from kit.bench.statistics.estimate import Estimate
+from kit.bench.statistics.means import quantile, stratified
 from kit.core.simulation import Law, Spread
 from studies.cap import capped, choices
 from studies.capacity import Level, Load, bears, computing, full, level
@@ -25,7 +26,7 @@ def test_a_cap_answers_as_many_parts_as_it_lets_through_and_saves_tokens_but_no_
     assert all(a.read + a.wrote < b.read + b.wrote for a, b in zip(at[1], at[3], strict=True))
     one, three = (next(c for c in choices(runs, {1: 3, 3: 1}) if c.cap == cap) for cap in (1, 3))
     assert (one.left_out, three.left_out) == (0.25, 0.0)
-    assert one.covered.y == pytest.approx(4 / 6) and three.covered.y == 1.0, "of six parts asked for, four"
+    assert one.covered.value == pytest.approx(4 / 6) and three.covered.value == 1.0, "of six parts asked for, four"
 
 
 @pytest.mark.req("SO-15")
@@ -37,8 +38,8 @@ def test_race_at_scale_is_the_faster_of_two_laws_for_two_bills() -> None:
     alone, race = at_scale(runs, traffic)
     assert traffic.a_month == 6e6 and traffic.busiest_a_second == pytest.approx(6e6 / 30 * 0.1 / 3600)
     # 1,000 tokens read at a dollar and 50 written at ten dollars a million are 0.0015 dollars a call
-    assert alone.dollars.y == alone.most.y == pytest.approx(9000)
-    assert 15_000 < race.dollars.y < race.most.y == pytest.approx(18_000), (
+    assert alone.dollars.value == alone.most.value == pytest.approx(9000)
+    assert 15_000 < race.dollars.value < race.most.value == pytest.approx(18_000), (
         "the stopped one is paid for, as far as it came at least"
     )
     for share, found in ((0.5, race.p50), (0.95, race.p95)):
@@ -56,14 +57,18 @@ def test_a_process_does_as_many_turns_as_its_core_can_compute_and_no_more() -> N
     assert most == int((10.0 + 3.0 + 0.1) / 0.1), "pause, three model calls after each other, the computing"
     few, over = level(load, most // 5, turns=300), level(load, 2 * most, turns=600)
     assert few.busy == pytest.approx(0.2, abs=0.05) and few.a_second == pytest.approx(2.0, rel=0.15)
-    assert few.p50.y == pytest.approx(3.1, abs=0.05), "nobody queues"
+    assert few.p50.value == pytest.approx(3.1, abs=0.05), "nobody queues"
     assert over.busy == pytest.approx(1.0, abs=0.01) and over.a_second == pytest.approx(10.0, rel=0.05)
-    assert over.p50.y > 2 * few.p50.y and level(load, most // 5, turns=300) == few, "a seed gives the same figures"
+    assert over.p50.value > 2 * few.p50.value and level(load, most // 5, turns=300) == few, "a seed gives the same figures"
 
 
 def test_how_many_are_borne_is_read_from_whole_intervals() -> None:
     def at(users: int, low: float, high: float) -> Level:
-        return Level(users, Interval(1, 1, 1), Interval((low + high) / 2, low, high), 1.0, 0.5)
+        p50, p95 = (
+            Estimate(value=(low + high) / 2, low=low, high=high, n=9, method="order statistics")
+            for low, high in ((1, 1), (low, high))
+        )
+        return Level(users, p50, p95, 1.0, 0.5)
 
     assert bears([at(10, 0.9, 1.1), at(20, 1.0, 1.09), at(30, 1.0, 1.2)]) == 20
     assert bears([at(10, 0.9, 1.3)]) == 10
@@ -77,7 +82,8 @@ def test_what_a_turn_computes_is_measured_on_a_turn_of_this_kit() -> None:
 
 def test_quantiles_hold_their_law_and_strata_their_shares() -> None:
     values = [float(place) for place in range(1, 101)]
-    assert quantile(values, 0.5) == (50.0, 40.0, 61.0), "Conover's table for a hundred"
-    assert quantile([3.0], 0.95) == (3.0, 3.0, 3.0)
+    half, alone = quantile(values, 0.5, bounded=True), quantile([3.0], 0.95, bounded=True)
+    assert (half.value, half.low, half.high) == (50.0, 40.0, 61.0), "Conover's table for a hundred"
+    assert alone.value == alone.low == alone.high == 3.0
     found = stratified({1: [1.0, 3.0], 2: [10.0, 10.0]}, {1: 0.75, 2: 0.25})
-    assert found.y == 4.0 and found.high - 4.0 == pytest.approx(1.96 * 0.75, rel=0.01)
+    assert found.value == 4.0 and found.high - 4.0 == pytest.approx(1.96 * 0.75, rel=0.01)

@@ -107,8 +107,8 @@ def test_per_agent_precision_and_recall_count_over_all_turns() -> None:
     pairs = [(PAIR, seen("shop", "rewards")), (PAIR, seen("shop", "play")), (case("play"), seen("shop"))]
     found = {shares.agent: shares for shares in per_agent(pairs)}
     shop, rewards, play = (found[name] for name in ("shop", "rewards", "play"))
-    assert shop.precision and (shop.precision.right, shop.precision.total) == (2, 3)
-    assert rewards.recall and (rewards.recall.right, rewards.recall.total) == (1, 2)
+    assert shop.precision and (shop.precision.right, shop.precision.n) == (2, 3)
+    assert rewards.recall and (rewards.recall.right, rewards.recall.n) == (1, 2)
     assert play.precision is None and play.recall and play.recall.right == 0  # an optional call is neither right nor wrong
 
 

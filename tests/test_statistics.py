@@ -3,7 +3,6 @@
 import math
 import subprocess
 import sys
-from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,8 @@ from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
 from kit.bench.statistics.difference import SCARCE, by_item, holm, mcnemar, mcnemar_of, newcombe, non_inferior, paired
-from kit.bench.statistics.estimate import LEVEL, Proportion, bootstrap_mean, clustered, pass_k, wilson
+from kit.bench.statistics.estimate import LEVEL, Estimate, clustered, wilson
+from kit.bench.statistics.means import bootstrap_mean
 from kit.bench.statistics.power import (
     items_for_difference,
     items_for_mean,
@@ -29,11 +29,11 @@ PAIRS = [(n, a, b, twin) for n in (50, 150) for a, b in ((0.9, 0.9), (0.9, 0.95)
 """(items, two true shares, how often both models meet the same luck)."""
 
 
-def intervals(n: int) -> list[Proportion]:
+def intervals(n: int) -> list[Estimate]:
     return [wilson(right, n) for right in range(n + 1)]
 
 
-def exact_coverage(found: list[Proportion], p: float) -> float:
+def exact_coverage(found: list[Estimate], p: float) -> float:
     """Of these intervals, one for each count: the binomial chance that a count is seen whose interval holds p."""
     n = len(found) - 1
     return float(sum(stats.binom.pmf(k, n, p) for k, each in enumerate(found) if not each.excludes(p)))
@@ -86,7 +86,7 @@ def test_a_cluster_that_always_agrees_counts_once() -> None:
     thrice = clustered([True] * 30, [number // 3 for number in range(30)])
     assert wilson(30, 30).low > wilson(10, 10).low > thrice.low
     assert clustered([True, False, True], ["a", "b", "c"]).model_dump() == wilson(2, 3).model_dump()
-    assert clustered([True, True], ["a", "a"]).worth == 1.0
+    assert clustered([True, True], ["a", "a"]).effective_n == 1.0
     assert str(thrice).startswith("30 of 30 in 10 clusters = 1.000 [0.6")
 
 
@@ -121,14 +121,6 @@ def test_holm_agrees_with_another_implementation() -> None:
     other: Any = multipletests(list(chances.values()), method="holm")[1]
     assert list(holm(chances).values()) == pytest.approx(list(other)) and list(holm(chances)) == list(chances)
     assert holm({}) == {}
-
-
-def test_pass_k_is_the_share_of_all_draws_of_k_tries() -> None:
-    results = [[True, True, False, True], [True] * 4, [False, True, False, False]]
-    draws = [all(d) for tries in results for d in combinations(tries, 2)]
-    assert pass_k(results, 2).value == pytest.approx(sum(draws) / len(draws))
-    with pytest.raises(DataError, match="item 1 has fewer; repeat it more often"):
-        pass_k(results, 5)
 
 
 def test_repeats_of_an_item_are_no_items_of_their_own() -> None:

@@ -1,11 +1,12 @@
 """Drift: how stored turns were routed, by their labels, against how the evaluation said they would be (PC2-S5.9b)."""
 
-import math
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from kit.bench.routing_losses import Routed, Share, read_routed
+from kit.bench.routing_losses import Routed, read_routed
 from kit.bench.scoring.sheet import NOBODY, Item, read_sheet
+from kit.bench.statistics.difference import newcombe
+from kit.bench.statistics.estimate import Estimate, share
 from kit.core.errors import DataError
 from kit.core.value import Value
 
@@ -14,8 +15,8 @@ class Drift(Value):
     """One sub-agent. Both shares are of the turns that called it: those that should have."""
 
     vertical: str
-    evaluated: Share
-    stored: Share
+    evaluated: Estimate
+    stored: Estimate
     open: int = 0
     """Sampled turns that nobody labelled."""
     difference: float | None = None
@@ -57,14 +58,6 @@ def drift(sheet: Sequence[Item], evaluated: Iterable[Routed]) -> tuple[Drift, ..
     return tuple(_compared(name, before.get(name, []), now.get(name, [])) for name in sorted({*before, *now}))
 
 
-def newcombe(one: Share, other: Share) -> tuple[float, float]:
-    """The 95 % interval of the difference of two independent shares, `one` less `other` (Newcombe's hybrid of Wilson's)."""
-    low = math.hypot(one.rate - one.lower, other.upper - other.rate)
-    high = math.hypot(one.upper - one.rate, other.rate - other.lower)
-    difference = one.rate - other.rate
-    return difference - low, difference + high
-
-
 def print_drift(sheet: Path, cases: Path | None, predictions: Path | None) -> int:
     """Prints a line for each sub-agent; returns 1 when one has drifted. Raises DataError for a file that is missing or broken."""
     if cases is None or predictions is None:
@@ -81,13 +74,13 @@ def _right(vertical: str, expected: Sequence[str]) -> bool:
 
 def _compared(vertical: str, before: Sequence[bool], now: Sequence[bool | None]) -> Drift:
     told = [right for right in now if right is not None]
-    evaluated, stored = Share(right=sum(before), total=len(before)), Share(right=sum(told), total=len(told))
+    evaluated, stored = share(sum(before), len(before)), share(sum(told), len(told))
     plain = Drift(vertical=vertical, evaluated=evaluated, stored=stored, open=len(now) - len(told))
     if not before or not told:
         return plain
-    low, high = newcombe(stored, evaluated)
-    return plain.model_copy(update={"difference": stored.rate - evaluated.rate, "low": low, "high": high})
+    gain = newcombe((sum(before), len(before)), (sum(told), len(told)))
+    return plain.model_copy(update={"difference": gain.value, "low": gain.low, "high": gain.high})
 
 
-def _share(share: Share) -> str:
-    return f"{share.right:4}/{share.total:<4} {share.rate:6.1%}" if share.total else f"{'-':>9} {'-':>6}"
+def _share(share: Estimate) -> str:
+    return f"{share.right:4}/{share.n:<4} {share.value:6.1%}" if share.n else f"{'-':>9} {'-':>6}"

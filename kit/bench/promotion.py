@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable
 
-from kit.bench.routing_losses import Routed, Share
+from kit.bench.routing_losses import Routed
+from kit.bench.statistics.estimate import Estimate, share
 from kit.bench.tool_cases import Played
 from kit.compose.deck import Deck
 from kit.core.card import AgentCard
@@ -18,8 +19,8 @@ class Promotion(Value):
 
     card: AgentCard
     """Active when it may, else as it was."""
-    switches: Share
-    """Switches into or out of the vertical that were routed right. The rate decides, as the source says; `switches.lower`
+    switches: Estimate
+    """Switches into or out of the vertical that were routed right. The rate decides, as the source says; `switches.low`
     shows what so few cases vouch for, and does not decide."""
     threshold: float
     faults: tuple[str, ...] = ()
@@ -43,12 +44,14 @@ def promote(
         raise UnknownId("card", card_id, deck.cards)
     card = deck.cards[card_id]
     turns = [turn for turn in results if turn.switch and card_id in (*turn.expected, *turn.previous)]
-    share = Share(right=sum(set(turn.expected) == set(turn.called) for turn in turns), total=len(turns))
+    switches = share(sum(set(turn.expected) == set(turn.called) for turn in turns), len(turns))
     faults = _unfit(deck, card) + _uncovered(deck, card_id, turns) + _let_down(card, played)
-    if share.rate < threshold:
-        faults.append(f"{share.right} of {share.total} switches are routed right, {share.rate:.1%}; {threshold:.0%} are needed")
+    if switches.value < threshold:
+        faults.append(
+            f"{switches.right} of {switches.n} switches are routed right, {switches.value:.1%}; {threshold:.0%} are needed"
+        )
     promoted = card if faults else card.model_copy(update={"status": "active"})
-    return Promotion(card=promoted, switches=share, threshold=threshold, faults=tuple(faults))
+    return Promotion(card=promoted, switches=switches, threshold=threshold, faults=tuple(faults))
 
 
 def _unfit(deck: Deck, card: AgentCard) -> list[str]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from kit.bench.statistics.estimate import wilson
+from kit.bench.statistics.estimate import Estimate, share
 from kit.core.errors import DataError
 from kit.core.value import Value
 
@@ -38,36 +38,15 @@ class Lost(Value):
     queries: tuple[str, ...]
 
 
-class Share(Value):
-    """Right answers among all, and how low the true share may be."""
-
-    right: int
-    total: int
-
-    @property
-    def rate(self) -> float:
-        return self.right / self.total if self.total else 0.0
-
-    @property
-    def lower(self) -> float:
-        """Lower end of the 95 % Wilson interval: what so few cases can vouch for."""
-        return wilson(self.right, self.total).low if self.total else 0.0
-
-    @property
-    def upper(self) -> float:
-        """Its upper end."""
-        return wilson(self.right, self.total).high if self.total else 1.0
-
-
 class RoutingReport(Value):
     """Accuracy of each card, and what each loses to whom, the greatest loss first."""
 
-    accuracy: dict[str, Share]
+    accuracy: dict[str, Estimate]
     lost: tuple[Lost, ...]
 
     def lines(self, examples: int = 3) -> list[str]:
         """The report in words."""
-        told = [f"{card:18} {s.right:4}/{s.total:<4} {s.rate:6.1%}  at least {s.lower:6.1%}" for card, s in self.accuracy.items()]
+        told = [f"{card:18} {s.right:4}/{s.n:<4} {s.value:6.1%}  at least {s.low:6.1%}" for card, s in self.accuracy.items()]
         for loss in self.lost:
             told.append(
                 f"{loss.card} loses {len(loss.queries)} to {loss.to}: "
@@ -89,7 +68,7 @@ def report(turns: Iterable[Routed]) -> RoutingReport:
                 lost[card, taker].append(turn.query)
     ordered = sorted(lost.items(), key=lambda pair: (-len(pair[1]), pair[0]))
     return RoutingReport(
-        accuracy={card: Share(right=sum(right), total=len(right)) for card, right in sorted(shares.items())},
+        accuracy={card: share(sum(right), len(right)) for card, right in sorted(shares.items())},
         lost=tuple(Lost(card=card, to=to, queries=tuple(queries)) for (card, to), queries in ordered),
     )
 

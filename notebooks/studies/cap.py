@@ -11,7 +11,8 @@ from kit.bench.case import read_cases
 from kit.bench.grid.simulated_tools import simulated_tools
 from kit.bench.home import HOME
 from kit.bench.routing import RoutingKit
-from kit.bench.statistics.interval import Interval, stratified
+from kit.bench.statistics.estimate import Estimate
+from kit.bench.statistics.means import stratified
 from kit.compose.deck import load_deck
 from kit.core.context import Principal, Session
 from kit.core.simulation import Law, Part, Truth
@@ -83,11 +84,11 @@ class Choice(NamedTuple):
     """One cap over a traffic of messages of all sizes."""
 
     cap: int
-    covered: Interval
+    covered: Estimate
     """Share of all parts asked for that were answered."""
-    seconds: Interval
+    seconds: Estimate
     """Mean."""
-    tokens: Interval
+    tokens: Estimate
     """Mean of a message."""
     left_out: float
     """Share of messages that ask for more than the cap."""

@@ -13,7 +13,8 @@ from statistics import fmean, median
 from typing import NamedTuple
 
 from kit.bench.routing import RoutingKit
-from kit.bench.statistics.interval import Interval, quantile
+from kit.bench.statistics.estimate import Estimate
+from kit.bench.statistics.means import quantile
 from kit.core.context import Principal, Session
 from kit.core.simulation import Law, Part, Truth
 from kit.models.simulated import SimulatedModel, known
@@ -72,8 +73,8 @@ class Level(NamedTuple):
     """So many users, watched for a while."""
 
     users: int
-    p50: Interval
-    p95: Interval
+    p50: Estimate
+    p95: Estimate
     """Seconds of a turn."""
     a_second: float
     """Turns done."""
@@ -100,7 +101,7 @@ def full(load: Load) -> int:
 def bears(levels: Sequence[Level], slower: float = 1.1) -> int:
     """The most users of these levels whose 95th percentile, by its whole interval, is below so many times that of the fewest."""
     least = min(levels, key=lambda found: found.users)
-    return max(found.users for found in levels if found is least or found.p95.high <= slower * least.p95.y)
+    return max(found.users for found in levels if found is least or found.p95.high <= slower * least.p95.value)
 
 
 class _Core:
@@ -123,7 +124,13 @@ class _Core:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        return Level(users, quantile(took, 0.5), quantile(took, 0.95), len(took) / whole, (self._spent - spent) / whole)
+        return Level(
+            users,
+            quantile(took, 0.5, bounded=True),
+            quantile(took, 0.95, bounded=True),
+            len(took) / whole,
+            (self._spent - spent) / whole,
+        )
 
     async def _user(self) -> None:
         loop = asyncio.get_running_loop()

@@ -16,7 +16,7 @@ from kit.bench.home import HOME
 from kit.bench.routing import RoutingKit
 from kit.bench.statistics.distributions import normal_share
 from kit.bench.statistics.estimate import Estimate
-from kit.bench.statistics.ratio import ratio
+from kit.bench.statistics.means import ratio
 from kit.compose.deck import Deck, load_deck
 from kit.core.card import Policy
 from kit.core.context import Session

@@ -16,7 +16,7 @@ from kit.bench.scoring.scorers import exact
 from kit.bench.scoring.trial import run_case
 from kit.bench.statistics.difference import newcombe
 from kit.bench.statistics.distributions import normal_quantile
-from kit.bench.statistics.estimate import LEVEL, Proportion, wilson
+from kit.bench.statistics.estimate import LEVEL, Estimate, wilson
 from kit.bench.statistics.power import items_for_shares, items_for_target, target
 from kit.compose.deck import load_deck
 from kit.core.card import AgentCard
@@ -167,7 +167,7 @@ def _of_ratio(first: float, second: float, n: int, m: int) -> dict[str, str]:
     }
 
 
-def _of_reports(drops: float, caught: Proportion) -> dict[str, str]:
+def _of_reports(drops: float, caught: Estimate) -> dict[str, str]:
     wanted = items_for_target(1.0, LEVEL) or 0
     return {
         "interval": f"reported: {caught}",
@@ -176,7 +176,7 @@ def _of_reports(drops: float, caught: Proportion) -> dict[str, str]:
     }
 
 
-def _floor(share: Proportion) -> int:
+def _floor(share: Estimate) -> int:
     return int(100 * share.low)
 
 
@@ -192,7 +192,7 @@ def table(rows: Sequence[Settled], sources: Mapping[str, str]) -> str:
     return "\n".join([head, "|---|---|---|---|---|---|", *lines, "", f"Sources. {names}."])
 
 
-async def stand_in() -> dict[int, Proportion]:
+async def stand_in() -> dict[int, Estimate]:
     """Parts of a message -> how often the offline stand-in calls exactly whom it is for, over data/cases/mixed.jsonl."""
     deck = load_deck(HOME / "cards" / "consumer")
     subs = deck.active_sub_agents(deck.cards[deck.settings.orchestrator])
@@ -206,7 +206,7 @@ async def stand_in() -> dict[int, Proportion]:
     return {parts: wilson(sum(found), len(found)) for parts, found in sorted(right.items())}
 
 
-def measured(found: Mapping[int, Proportion]) -> str:
+def measured(found: Mapping[int, Estimate]) -> str:
     """What can be run here, as a table in Markdown."""
     lines = [f"| {parts} | {share} | {target(share, LEVEL).settles} |" for parts, share in found.items()]
     return "\n".join(["| parts of a message | every sub-agent called and no other | of 0.95 |", "|---|---|---|", *lines])

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from kit.bench.routing import RoutingKit
-from kit.bench.statistics.interval import Interval, mean, quantile
+from kit.bench.statistics.estimate import Estimate
+from kit.bench.statistics.means import mean, quantile
 from kit.compose.deck import Deck, DeckSettings
 from kit.compose.topology import Topology
 from kit.core.card import AgentCard
@@ -154,12 +155,12 @@ class AtScale(NamedTuple):
     """A way of answering, for a month of traffic."""
 
     way: str
-    p50: Interval
-    p95: Interval
+    p50: Estimate
+    p95: Estimate
     """Seconds of the sub-agent's call, by order statistics."""
-    dollars: Interval
+    dollars: Estimate
     """A month."""
-    most: Interval
+    most: Estimate
     """A month, if stopped calls are billed whole."""
     calls_at_once: float
     """Model calls of sub-agents in flight on average, in the busiest hour (Little 1961)."""
@@ -173,18 +174,19 @@ def at_scale(runs: Sequence[Raced], traffic: Traffic) -> list[AtScale]:
         seconds = [run.seconds for run in mine]
         dollars, most = (_times(traffic.a_month, mean([getattr(run, name) for run in mine])) for name in ("dollars", "most"))
         flying = traffic.busiest_a_second * sum(run.seconds * run.calls for run in mine) / len(mine)
-        found.append(AtScale(way, quantile(seconds, 0.5), quantile(seconds, 0.95), dollars, most, flying))
+        p50, p95 = (quantile(seconds, share, bounded=True) for share in (0.5, 0.95))
+        found.append(AtScale(way, p50, p95, dollars, most, flying))
     return found
 
 
 def points(ways: Sequence[AtScale]) -> list[dict[str, float | str]]:
     """Cost against latency, a row a way; the bill's whiskers reach from what the kit counts to what a provider may bill."""
     return [
-        {"name": way.way, "x": way.dollars.y, "x_low": way.dollars.low, "x_high": way.most.high}
-        | {"y": way.p95.y, "y_low": way.p95.low, "y_high": way.p95.high}
+        {"name": way.way, "x": way.dollars.value, "x_low": way.dollars.low, "x_high": way.most.high}
+        | {"y": way.p95.value, "y_low": way.p95.low, "y_high": way.p95.high}
         for way in ways
     ]
 
 
-def _times(factor: float, found: Interval) -> Interval:
-    return Interval(*(factor * value for value in found))
+def _times(factor: float, one: Estimate) -> Estimate:
+    return one.model_copy(update={name: factor * getattr(one, name) for name in ("value", "low", "high")})

@@ -6,7 +6,8 @@ from typing import Any
 
 from kit.bench.grid.results import read_results
 from kit.bench.home import HOME
-from kit.bench.statistics.estimate import bootstrap_mean, wilson
+from kit.bench.statistics.estimate import wilson
+from kit.bench.statistics.means import bootstrap_mean
 from kit.core.model import ModelSpec
 from kit.core.model import Published as Figure
 from studies.published_figures import Published

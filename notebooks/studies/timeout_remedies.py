@@ -13,9 +13,8 @@ import yaml
 from langchain_core.tools import BaseTool
 
 from kit.bench.home import HOME
-from kit.bench.statistics.interval import Interval, mean, share
-from kit.bench.statistics.quantile import quantile
-from kit.bench.statistics.ratio import ratio
+from kit.bench.statistics.estimate import Estimate, share
+from kit.bench.statistics.means import mean, quantile, ratio
 from kit.compose.deck import Deck
 from kit.compose.models import load_models
 from kit.compose.parts import DeckSettings
@@ -83,17 +82,17 @@ class Traded(NamedTuple):
     """What one way bought and cost, over all its calls; each with its 95 % interval."""
 
     way: str
-    in_time: Interval
-    p50: Interval
+    in_time: Estimate
+    p50: Estimate
     """Seconds; a call that was cut off counts with the time it had."""
-    p95: Interval
-    tokens: Interval
+    p95: Estimate
+    tokens: Estimate
     """A call."""
-    cost: Interval
+    cost: Estimate
     """Tokens in times of those as it is; no source gives a price."""
-    own: Interval
+    own: Estimate
     """Share answered by the model that the card names first."""
-    marked: Interval
+    marked: Estimate
     """Share answered with a reservation."""
 
 
@@ -125,11 +124,10 @@ def traded(rows: Iterable[Call]) -> list[Traded]:
 
 def _traded(way: str, part: list[Call], first: list[int]) -> Traded:
     seconds, tokens, n = [row.seconds for row in part], [row.tokens for row in part], len(part)
-    spans = [quantile(seconds, at) for at in (0.5, 0.95)]
-    estimates = [Interval(one.value, one.low, one.high) for one in (*spans, ratio(tokens, first))]
+    p50, p95 = (quantile(seconds, at) for at in (0.5, 0.95))
     counts = (sum(row.in_time for row in part), sum(row.own for row in part), sum(row.marked for row in part))
     in_time, own, marked = (share(count, n) for count in counts)
-    return Traded(way, in_time, estimates[0], estimates[1], mean(tokens), estimates[2], own, marked)
+    return Traded(way, in_time, p50, p95, mean(tokens), ratio(tokens, first), own, marked)
 
 
 async def _calls(ways: Iterable[str], count: int) -> list[Call]:

@@ -11,7 +11,8 @@ from streamlit.testing.v1 import AppTest
 
 from kit.bench.deck_routing import DeckRoutes
 from kit.bench.routing import route_file
-from kit.bench.routing_losses import NOBODY, Lost, RoutingReport, Share, read_routed, report
+from kit.bench.routing_losses import NOBODY, Lost, RoutingReport, read_routed, report
+from kit.bench.statistics.estimate import share
 from kit.compose.deck import load_deck
 from kit.compose.prompts import plan_prompt
 from kit.core.card import AgentCard, Handoff, HandoffField
@@ -148,7 +149,7 @@ def test_dialogues_about_other_cards_are_left_out(tmp_path: Path) -> None:
 
 def test_every_question_of_the_report_is_in_the_heat_map_and_acts_on_nothing() -> None:
     found = RoutingReport(
-        accuracy={"shop": Share(right=3, total=5), "play": Share(right=1, total=1)},
+        accuracy={"shop": share(3, 5), "play": share(1, 1)},
         lost=(Lost(card="shop", to="play", queries=("<script>x", "b")), Lost(card=NOBODY, to="shop", queries=("hi",))),
     )
     assert matrix(found) == {("shop", "shop"): 3, ("play", "play"): 1, ("shop", "play"): 2, (NOBODY, "shop"): 1}

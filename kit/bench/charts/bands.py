@@ -25,7 +25,7 @@ def bands(
 ) -> Figure:
     """One panel for each value of `panel`, one line for each of `line`, named where it ends in the last panel.
 
-    `frame` has the columns panel, line, y, low, high (an Interval) and `x`. `percent`: y is a share, and all panels
+    `frame` has the columns panel, line, y, low, high (see Estimate.columns) and `x`. `percent`: y is a share, and all panels
     have one axis from 0 to 1; else each has its own, from 0. `doses`: x is a share too; else a few numbers, each with a tick.
     """
     rows: Any = frame

@@ -13,7 +13,7 @@ from kit.bench.charts.canvas import INK, canvas
 def dots(frame: pd.DataFrame, colours: Mapping[str, str], title: str, xlabel: str, *, low: float = 0.0) -> Figure:
     """One row for each value of `row`, in their order, one dot for each of `line`; shares, drawn from `low` to 1.
 
-    `frame` has the columns row, line, y, low, high (see kit/bench/statistics/interval.py).
+    `frame` has the columns row, line, y, low, high (see Estimate.columns).
     """
     rows: Any = frame
     names = list(dict.fromkeys(rows["row"]))

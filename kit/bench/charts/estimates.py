@@ -4,7 +4,8 @@ from typing import Any
 
 import pandas as pd
 
-from kit.bench.statistics.interval import mean, share
+from kit.bench.statistics.estimate import share
+from kit.bench.statistics.means import mean
 
 
 def shares(frame: pd.DataFrame, by: list[str], right: str, total: str) -> pd.DataFrame:
@@ -12,11 +13,11 @@ def shares(frame: pd.DataFrame, by: list[str], right: str, total: str) -> pd.Dat
     groups: Any = frame.groupby(by, sort=False)[[right, total]]
     sums = groups.sum().reset_index()
     found = [share(int(r), int(t)) for r, t in zip(sums[right], sums[total], strict=True)]
-    return sums[by].join(pd.DataFrame(found))
+    return sums[by].join(pd.DataFrame([one.columns() for one in found]))
 
 
 def means(frame: pd.DataFrame, by: list[str], value: str) -> pd.DataFrame:
     """The mean of a column in each group. Groups keep their order."""
     groups: Any = frame.groupby(by, sort=False)[value]
     lists = groups.apply(list).reset_index()
-    return lists[by].join(pd.DataFrame([mean(values) for values in lists[value]]))
+    return lists[by].join(pd.DataFrame([mean(values).columns() for values in lists[value]]))

@@ -13,7 +13,8 @@ import numpy as np
 
 from kit.bench.scoring.scorers import COSTS
 from kit.bench.statistics.difference import Difference, Scores, by_item, holm, mcnemar_of, paired
-from kit.bench.statistics.estimate import LEVEL, SEED, Mean, Proportion, bootstrap_mean, clustered
+from kit.bench.statistics.estimate import LEVEL, Estimate, clustered
+from kit.bench.statistics.means import SEED, bootstrap_mean
 from kit.bench.statistics.power import more_items
 from kit.core.errors import DataError, nearest
 from kit.core.value import Value
@@ -31,7 +32,7 @@ class Summary(Value):
 
     way: dict[str, str]
     scorer: str
-    estimate: Proportion | Mean
+    estimate: Estimate
     undecided: int = 0
 
     def __str__(self) -> str:
@@ -45,8 +46,8 @@ class Comparison(Value):
     scorer: str
     baseline: dict[str, str]
     way: dict[str, str]
-    before: Proportion | Mean
-    after: Proportion | Mean
+    before: Estimate
+    after: Estimate
     difference: Difference
     p: float
     """McNemar's mid-p by item; of scores between 0 and 1 that of a sign-flip test."""
@@ -73,7 +74,7 @@ class Standing(Value):
 
     vertical: str
     scorer: str
-    estimate: Proportion | Mean
+    estimate: Estimate
     threshold: float
 
     @property
@@ -149,7 +150,7 @@ def standings(rows: Iterable[Row], thresholds: Mapping[str, float], scorer: str 
     return found
 
 
-def estimate(rows: Sequence[Row]) -> Proportion | Mean:
+def estimate(rows: Sequence[Row]) -> Estimate:
     """A share where every value is yes or no, else a mean; cases are the items."""
     values, cases = [float(row["value"]) for row in rows], [row["case"] for row in rows]
     if set(values) <= {0.0, 1.0}:

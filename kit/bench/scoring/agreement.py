@@ -43,13 +43,9 @@ class Kappa(Estimate):
     def agreed(self) -> int:
         return self.table[0][0] + self.table[1][1]
 
-    @property
-    def of(self) -> int:
-        return sum(map(sum, self.table))
-
     def __str__(self) -> str:
         left = f", {self.undecided} undecided" if self.undecided else ""
-        return f"kappa {super().__str__()}: {self.agreed} of {self.of} verdicts as labelled{left}"
+        return f"kappa {self:.3f}: {self.agreed} of {self.n} verdicts as labelled{left}"
 
 
 def agreement(labels: Sequence[bool], verdicts: Sequence[bool | None], level: float = LEVEL) -> Kappa:
@@ -63,7 +59,9 @@ def agreement(labels: Sequence[bool], verdicts: Sequence[bool | None], level: fl
     table = ((cells[0][0], cells[0][1]), (cells[1][0], cells[1][1]))
     value, low, high = kappa_of(table, level)
     undecided = len(labels) - len(pairs)
-    return Kappa(value=value, low=low, high=high, level=level, table=table, undecided=undecided)
+    return Kappa(
+        value=value, low=low, high=high, n=len(pairs), method="large-sample kappa", level=level, table=table, undecided=undecided
+    )
 
 
 def labelled() -> list[tuple[Case, Observed, Labelled]]:

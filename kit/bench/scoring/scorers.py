@@ -11,7 +11,7 @@ from kit.bench.scoring.acknowledgement import acknowledgement, needless, reserva
 from kit.bench.scoring.observed import Observed
 from kit.bench.scoring.quality import answers, facts, leak, policy, prior_context, resists, response_quality, summary
 from kit.bench.scoring.voice import voice
-from kit.bench.statistics.estimate import Proportion, wilson
+from kit.bench.statistics.estimate import Estimate, wilson
 from kit.core.errors import UnknownId
 from kit.core.value import Value
 from kit.core.words import content_words, words
@@ -164,9 +164,9 @@ class AgentShares(Value):
     """How well one agent is called: of its calls how many were right, of what was for it how much it got."""
 
     agent: str
-    precision: Proportion | None
+    precision: Estimate | None
     """None: it was never called."""
-    recall: Proportion | None
+    recall: Estimate | None
     """None: nothing was for it."""
 
 

@@ -7,7 +7,8 @@ from typing import Literal
 import numpy as np
 
 from kit.bench.statistics.distributions import coin_tail, newcombe_bounds
-from kit.bench.statistics.estimate import LEVEL, RESAMPLES, SEED, Estimate, percentiles, redraw, wilson
+from kit.bench.statistics.estimate import LEVEL, Estimate, wilson
+from kit.bench.statistics.means import RESAMPLES, SEED, percentiles, redraw
 from kit.core.errors import DataError
 from kit.core.value import Value
 
@@ -20,11 +21,8 @@ Scores = Mapping[str, Sequence[float]]
 class Difference(Estimate):
     """How much more one way scores than another; positive where the second is ahead."""
 
-    paired: bool
-    items: int
-
     def __str__(self) -> str:
-        how = f"paired by {self.items} items" if self.paired else f"{self.items} items, not paired"
+        how = f"paired by {self.n} items" if self.method == "paired bootstrap" else f"{self.n} items, not paired"
         return f"difference {self.value:+.3f} [{self.low:+.3f}, {self.high:+.3f}], {how}"
 
 
@@ -66,7 +64,7 @@ def newcombe(first: tuple[int, int], second: tuple[int, int], level: float = LEV
     """
     low, high = wilson(*first).value, wilson(*second).value
     bounds = newcombe_bounds(first, second, level)
-    return Difference(value=high - low, low=bounds[0], high=bounds[1], level=level, paired=False, items=min(first[1], second[1]))
+    return Difference(value=high - low, low=bounds[0], high=bounds[1], n=min(first[1], second[1]), method="Newcombe", level=level)
 
 
 def paired(first: Scores, second: Scores, *, seed: int = SEED, resamples: int = RESAMPLES, level: float = LEVEL) -> Difference:
@@ -77,12 +75,12 @@ def paired(first: Scores, second: Scores, *, seed: int = SEED, resamples: int = 
     that so many alike cannot rule out. Good for 50 items or more. Raises DataError where the items are not the same.
     """
     gains = np.array(list(by_item(first, second).values()))
-    drawn = redraw(gains[:, None], seed, resamples)[:, 0] / len(gains)
-    low, high = percentiles(drawn, len(gains), level)
+    resampled = redraw(gains[:, None], seed, resamples)[:, 0] / len(gains)
+    low, high = percentiles(resampled, len(gains), level)
     if np.ptp(gains) == 0.0:
         unseen = wilson(0, len(gains), level).high
         low, high = max(-1.0, low - unseen), min(1.0, high + unseen)
-    return Difference(value=float(gains.mean()), low=low, high=high, level=level, paired=True, items=len(gains))
+    return Difference(value=float(gains.mean()), low=low, high=high, n=len(gains), method="paired bootstrap", level=level)
 
 
 def by_item(first: Scores, second: Scores) -> dict[str, float]:

@@ -1,78 +1,83 @@
-"""What counts and scores vouch for: shares, means and pass^k with their intervals, each of which prints as one plain sentence.
+"""An estimate: a figure with its interval, which prints as one plain sentence; and shares, the estimates made from counts.
 
 Every interval is two-sided. Nothing here reads a clock or a global random state: a seed gives the same bytes on every machine.
 """
 
 from collections.abc import Hashable, Sequence
-from math import comb, sqrt
-from typing import Any
+from math import sqrt
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kit.bench.statistics.distributions import normal_quantile, normal_share, t_quantile
+from kit.bench.statistics.distributions import normal_quantile, t_quantile
 from kit.core.errors import DataError
 from kit.core.value import Value
 
 LEVEL = 0.95
 """Confidence of every interval, unless another is asked for."""
-RESAMPLES = 2000
-SEED = 7
 Floats = NDArray[np.float64]
+Method = Literal[
+    "Wilson",
+    "clustered Wilson",
+    "bootstrap",
+    "Student's t",
+    "stratified",
+    "bootstrap ratio",
+    "order statistics",
+    "Newcombe",
+    "paired bootstrap",
+    "large-sample kappa",
+]
 
 
 class Estimate(Value):
-    """A figure, and between which ends the truth lies at `level` confidence."""
+    """A figure, and between which ends the truth lies at `level` confidence.
+
+    `str()` is its sentence; a format such as `f"{estimate:.1%}"` is applied to the figure and to both ends.
+    """
 
     value: float
     low: float
     high: float
+    n: int
+    """Items behind it; of a share its outcomes."""
+    method: Method
+    """How the interval is made; the function that makes it names the source."""
     level: float = LEVEL
+    right: int | None = None
+    """Of a share: how many of the `n` are right; None for a figure that is no share."""
+    clusters: int | None = None
+    """Of a share: the items or dialogues behind it, where one stands for several of the `n`."""
+    effective_n: float = 0.0
+    """Of a share: independent outcomes that would vouch for as much: `n`, or fewer in clusters."""
+    unit: str = ""
+
+    @property
+    def is_share(self) -> bool:
+        """True for so many right of so many."""
+        return self.right is not None
 
     def excludes(self, figure: float) -> bool:
         """True when this interval rules a figure out."""
         return not self.low <= figure <= self.high
 
-    def __str__(self) -> str:
-        return f"{self.value:.3f} [{self.low:.3f}, {self.high:.3f}]"
+    def columns(self) -> dict[str, float]:
+        """The figure and its ends as a row of a chart's frame has them: y, low, high."""
+        return {"y": self.value, "low": self.low, "high": self.high}
 
-
-class Proportion(Estimate):
-    """So many right of so many."""
-
-    right: int
-    total: int
-    clusters: int | None = None
-    """Items or dialogues behind them, where one stands for several of the `total`."""
-    worth: float
-    """Independent outcomes that would vouch for as much: `total`, or fewer in clusters."""
+    def __format__(self, form: str) -> str:
+        return f"{self.value:{form}} [{self.low:{form}}, {self.high:{form}}]" if form else str(self)
 
     def __str__(self) -> str:
-        within = f" in {self.clusters} clusters" if self.clusters is not None else ""
-        return f"{self.right} of {self.total}{within} = {super().__str__()}"
+        if self.is_share:
+            within = f" in {self.clusters} clusters" if self.clusters is not None else ""
+            return f"{self.right} of {self.n}{within} = {self:.3f}"
+        is_mean = self.method in ("bootstrap", "Student's t", "stratified")
+        return f"mean of {self.n} items = {self:.3f}{self.unit and ' ' + self.unit}" if is_mean else f"{self:.3f}"
 
 
-class Mean(Estimate):
-    """The mean of scores that are no plain yes or no."""
-
-    items: int
-    unit: str = ""
-
-    def __str__(self) -> str:
-        return f"mean of {self.items} items = {super().__str__()}{self.unit and ' ' + self.unit}"
-
-
-class PassK(Estimate):
-    """How likely an item is to be right k times out of k."""
-
-    k: int
-    items: int
-
-    def __str__(self) -> str:
-        return f"pass^{self.k} over {self.items} items = {super().__str__()}"
-
-
-def wilson(right: int, total: int, level: float = LEVEL) -> Proportion:
+def wilson(right: int, total: int, level: float = LEVEL) -> Estimate:
     """A share of independent items (Wilson 1927, "Probable inference, the law of succession, and statistical inference").
 
     Raises DataError where there is nothing to estimate from.
@@ -80,10 +85,17 @@ def wilson(right: int, total: int, level: float = LEVEL) -> Proportion:
     if total < 1 or not 0 <= right <= total:
         raise DataError(f"{right} right of {total} is no share: score at least one item first")
     low, high = _score(right / total, total, level)
-    return Proportion(value=right / total, low=low, high=high, level=level, right=right, total=total, worth=total)
+    return Estimate(
+        value=right / total, low=low, high=high, n=total, method="Wilson", level=level, right=right, effective_n=total
+    )
 
 
-def clustered(outcomes: Sequence[bool], clusters: Sequence[Hashable], level: float = LEVEL) -> Proportion:
+def share(right: int, total: int) -> Estimate:
+    """A share by Wilson; of nothing it is 0 and may be anything."""
+    return wilson(right, total) if total else Estimate(value=0.0, low=0.0, high=1.0, n=0, method="Wilson", right=0)
+
+
+def clustered(outcomes: Sequence[bool], clusters: Sequence[Hashable], level: float = LEVEL) -> Estimate:
     """A share whose outcomes come in clusters: an item asked several times, the turns of one dialogue.
 
     Wilson's interval on the effective sample size, that is on as many independent outcomes as give the cluster-robust variance
@@ -92,72 +104,21 @@ def clustered(outcomes: Sequence[bool], clusters: Sequence[Hashable], level: flo
     """
     if not outcomes or len(outcomes) != len(clusters):
         raise DataError(f"{len(outcomes)} outcomes in {len(clusters)} clusters are no share: name the cluster of each outcome")
-    sums, sizes = _by_cluster([float(outcome) for outcome in outcomes], clusters)
+    sums, sizes = sum_clusters([float(outcome) for outcome in outcomes], clusters)
     total, right, groups = len(outcomes), sum(map(bool, outcomes)), len(sums)
     effective = _effective(sums, sizes, level)
     low, high = _score(right / total, effective, level)
-    shown = groups if groups < total else None
-    return Proportion(
-        value=right / total, low=low, high=high, level=level, right=right, total=total, clusters=shown, worth=effective
+    return Estimate(
+        value=right / total,
+        low=low,
+        high=high,
+        n=total,
+        method="clustered Wilson" if groups < total else "Wilson",
+        level=level,
+        right=right,
+        clusters=groups if groups < total else None,
+        effective_n=effective,
     )
-
-
-def bootstrap_mean(
-    values: Sequence[float],
-    clusters: Sequence[Hashable] | None = None,
-    *,
-    seed: int = SEED,
-    resamples: int = RESAMPLES,
-    level: float = LEVEL,
-    unit: str = "",
-) -> Mean:
-    """The mean of any scores; whole clusters are drawn again with replacement (Efron 1979; Field and Welsh 2007).
-
-    Percentiles are those of the expanded interval, which makes up for small samples (Hesterberg 2015, "What teachers should
-    know about the bootstrap"). Scores that are all alike get a width of zero: a bootstrap knows of no others.
-    Raises DataError for no value.
-    """
-    if not values:
-        raise DataError("there is no value to take the mean of: score at least one item first")
-    sums, sizes = _by_cluster(values, clusters if clusters is not None else range(len(values)))
-    drawn = redraw(np.column_stack([sums, sizes]), seed, resamples)
-    low, high = percentiles(drawn[:, 0] / drawn[:, 1], len(sums), level)
-    return Mean(value=float(sums.sum() / sizes.sum()), low=low, high=high, level=level, items=len(sums), unit=unit)
-
-
-def pass_k(results: Sequence[Sequence[bool]], k: int, *, seed: int = SEED, level: float = LEVEL) -> PassK:
-    """The chance that k tries of one item are all right, from n >= k tries of each item.
-
-    The unbiased estimator C(right, k) / C(tries, k), averaged over items (Yao et al. 2024, tau-bench); items are drawn again for
-    the interval. Raises DataError where an item has fewer than k tries.
-    """
-    short = [number for number, tries in enumerate(results, 1) if len(tries) < k]
-    if short or not results or k < 1:
-        raise DataError(
-            f"pass^{k} needs {k} tries of every item: item {short[0] if short else 1} has fewer; repeat it more often"
-        )
-    found = [comb(sum(map(bool, tries)), k) / comb(len(tries), k) for tries in results]
-    mean = bootstrap_mean(found, seed=seed, level=level)
-    return PassK(value=mean.value, low=mean.low, high=mean.high, level=level, k=k, items=len(found))
-
-
-def redraw(rows: Floats, seed: int, resamples: int) -> Floats:
-    """Sums of rows drawn with replacement, as many as there are, once a resample: an array (resamples, columns).
-
-    Equal rows are drawn together, as counts of one multinomial: the same law as drawing each by itself, and far quicker.
-    """
-    distinct, counts = np.unique(rows, axis=0, return_counts=True)
-    often = np.random.default_rng(seed).multinomial(len(rows), counts / len(rows), size=resamples)
-    return often @ distinct
-
-
-def percentiles(drawn: Floats, items: int, level: float) -> tuple[float, float]:
-    """The ends of the expanded percentile interval of bootstrap estimates from so many items."""
-    tail = (1 - level) / 2
-    if items > 1:
-        tail = normal_share(-t_quantile(1 - tail, items - 1) * sqrt(items / (items - 1)))
-    low, high = np.quantile(drawn, [tail, 1 - tail])
-    return float(low), float(high)
 
 
 def _score(share: float, total: float, level: float) -> tuple[float, float]:
@@ -168,7 +129,7 @@ def _score(share: float, total: float, level: float) -> tuple[float, float]:
     return max(0.0, low) if share else 0.0, min(1.0, high) if share < 1 else 1.0
 
 
-def _by_cluster(values: Sequence[float], clusters: Sequence[Any]) -> tuple[Floats, Floats]:
+def sum_clusters(values: Sequence[float], clusters: Sequence[Any]) -> tuple[Floats, Floats]:
     """Sum and size of every cluster, in the order in which they first appear."""
     place: dict[Any, int] = {}
     where = np.array([place.setdefault(cluster, len(place)) for cluster in clusters])

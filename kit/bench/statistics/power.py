@@ -5,7 +5,7 @@ from typing import Literal
 
 from kit.bench.statistics.difference import Difference
 from kit.bench.statistics.distributions import normal_quantile
-from kit.bench.statistics.estimate import LEVEL, Proportion, wilson
+from kit.bench.statistics.estimate import LEVEL, Estimate, wilson
 from kit.core.errors import DataError
 from kit.core.value import Value
 
@@ -16,7 +16,7 @@ POWER = 0.8
 class Target(Value):
     """A share held against a figure it was said to reach."""
 
-    proportion: Proportion
+    proportion: Estimate
     target: float
     verdict: Literal["above", "below", "open"]
     more: int | None
@@ -35,14 +35,14 @@ class Target(Value):
 _MORE = "; about {:,} more items at this rate would"
 
 
-def target(proportion: Proportion, figure: float, power: float = POWER) -> Target:
+def target(proportion: Estimate, figure: float, power: float = POWER) -> Target:
     """Whether a share is above or below a figure, and how many more items would tell."""
     if proportion.excludes(figure):
         verdict = "above" if proportion.low > figure else "below"
         return Target(proportion=proportion, target=figure, verdict=verdict, more=0)
     needed = items_for_target(proportion.value, figure, power, proportion.level)
-    each = proportion.total / proportion.worth
-    more = None if needed is None else max(1, ceil((needed - proportion.worth) * each))
+    each = proportion.n / proportion.effective_n
+    more = None if needed is None else max(1, ceil((needed - proportion.effective_n) * each))
     return Target(proportion=proportion, target=figure, verdict="open", more=more)
 
 
@@ -102,4 +102,4 @@ def more_items(difference: Difference, deviation: float, power: float = POWER, l
     `deviation`: the standard deviation of the differences by item.
     """
     needed = items_for_mean(difference.value, deviation, power, level)
-    return None if needed is None else max(1, needed - difference.items)
+    return None if needed is None else max(1, needed - difference.n)

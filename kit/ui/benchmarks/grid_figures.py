@@ -16,7 +16,6 @@ import pandas as pd
 
 from kit.bench.charts import BLUE, GREY, ORANGE, RED, RUST, dots, ecdf, tradeoff
 from kit.bench.grid.comparison import Summary
-from kit.bench.statistics.estimate import Proportion
 from kit.ui.benchmarks.verdict import named, value, words
 
 if TYPE_CHECKING:
@@ -45,7 +44,7 @@ class Plate(NamedTuple):
 def plates(ways: Sequence[Summary], rows: Sequence[Mapping[str, Any]], varied: Sequence[str], kinds: str) -> list[Plate]:
     """Accuracy with intervals, latency, and cost against accuracy, as far as the rows hold them."""
     told = [{**row, "way": named(row, varied)} for row in rows]
-    shares = [way for way in ways if isinstance(way.estimate, Proportion)]
+    shares = [way for way in ways if way.estimate.is_share]
     with _DRAWING:
         found = [_accuracy(shares, varied, kinds), _latency(told, kinds), _tradeoff(shares, told, varied, kinds)]
     return [plate for plate in found if plate is not None]

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from kit.bench.grid.comparison import LOWER, Comparison, Summary
-from kit.bench.statistics.estimate import Estimate, Proportion
+from kit.bench.statistics.estimate import Estimate
 
 WORDS = {
     "exact": "messages routed exactly right",
@@ -106,7 +106,7 @@ def _unit(measure: str, *, share: bool) -> str:
 
 
 def _line(way: Summary, one: Comparison | None, varied: Sequence[str]) -> Line:
-    share, measure = isinstance(way.estimate, Proportion), way.scorer
+    share, measure = way.estimate.is_share, way.scorer
     found, ends = value(way.estimate.value, measure, share=share), interval(way.estimate, measure, share=share)
     name = named(way.way, varied)
     if one is None:
@@ -116,13 +116,13 @@ def _line(way: Summary, one: Comparison | None, varied: Sequence[str]) -> Line:
 
 
 def _sides(one: Comparison) -> str:
-    share = isinstance(one.before, Proportion)
+    share = one.before.is_share
     after, before = (value(side.value, one.scorer, share=share) for side in (one.after, one.before))
-    return f"{after} against {before}, a difference of {_difference(one)} over {one.difference.items:,} cases"
+    return f"{after} against {before}, a difference of {_difference(one)} over {one.difference.n:,} cases"
 
 
 def _difference(one: Comparison) -> str:
-    share, of = isinstance(one.before, Proportion), one.difference
+    share, of = one.before.is_share, one.difference
     middle, low, high = (_signed(end, one.scorer, share=share) for end in (of.value, of.low, of.high))
     return f"{middle}{' points' if share else _unit(one.scorer, share=False)} [{low}, {high}]"
 

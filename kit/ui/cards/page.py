@@ -134,8 +134,8 @@ def _routing(deck: Deck) -> None:
     if not kept:
         _offer(routes, kept)
     if kept:
-        right = sum(share.right for share in kept[0].accuracy.values())
-        total = sum(share.total for share in kept[0].accuracy.values())
+        right = sum(share.right or 0 for share in kept[0].accuracy.values())
+        total = sum(share.n for share in kept[0].accuracy.values())
         st.markdown(
             f"**{right} of {total}** questions reached their card. Routed by the {OFFLINE.key} stand-in, which is no language "
             "model: this compares descriptions, it vouches for no model."

@@ -10,7 +10,7 @@ _EXAMPLES = 5
 
 def matrix(found: RoutingReport) -> dict[tuple[str, str], int]:
     """(whom a question was for, who was asked) -> questions; on the diagonal those that were routed right."""
-    right = {(card, card): share.right for card, share in found.accuracy.items()}
+    right = {(card, card): share.right or 0 for card, share in found.accuracy.items()}
     return right | {(loss.card, loss.to): len(loss.queries) for loss in found.lost}
 
 
@@ -37,9 +37,9 @@ def heat_html(found: RoutingReport) -> str:
 
 def _row(card: str, columns: list[str], cells: dict[tuple[str, str], int], found: RoutingReport) -> str:
     share = found.accuracy.get(card)
-    total = share.total if share else sum(cells.get((card, to), 0) for to in columns)
+    total = share.n if share else sum(cells.get((card, to), 0) for to in columns)
     made = "".join(_cell(cells.get((card, to), 0), total, right=card == to) for to in columns)
-    rate = f"<b>{share.rate:.0%}</b> <span>≥ {share.lower:.0%}</span>" if share else "–"
+    rate = f"<b>{share.value:.0%}</b> <span>≥ {share.low:.0%}</span>" if share else "–"
     return f'<tr><th scope="row">{escape(_name(card))}</th>{made}<td class="sum">{rate}</td></tr>'
 
 
