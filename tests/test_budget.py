@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kit.compose.parts import DeckSettings
 from kit.core.card import AgentCard, Policy
 from kit.core.context import DynamicContext, InheritedContext, Principal
 from kit.core.event import AgentEnded, ModelEnded, Refused, ToolEnded
@@ -16,12 +17,15 @@ from kit.core.model import ModelSpec
 from kit.core.outcome import AgentCall, Answer, Failure, Outcome, Usage, total
 from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.agents.llm_agent import LLMAgent
+from kit.runtime.bound_model import BoundModel
 from kit.runtime.budget import Ledger, OverBudget
-from kit.runtime.call_model import BoundModel, call_model
+from kit.runtime.call_model import call_model
 from kit.runtime.clock import run_virtual
 from kit.runtime.context import RunContext, TurnState
 from kit.runtime.dispatch import dispatch, fan_out
 from kit.runtime.log import TurnLog
+from kit.runtime.memory import FixedMemory
+from kit.runtime.speech.progress import Progress
 from kit.runtime.turn import Reply, run_turn
 from tests.kits import ALICE, SmallKit, answering, asks, small_kit, stitched
 
@@ -70,7 +74,8 @@ def tree(seed: int) -> dict[str, Any]:
 def context(agents: dict[str, Any], ledger: Ledger) -> RunContext:
     log = TurnLog("t", asyncio.get_running_loop().time)
     dynamic = DynamicContext(date="2026-11-01", user_id="alice", locale="en-GB")
-    state = TurnState(log, agents, dynamic, cap=99, pattern="p", history=lambda _: ())
+    deck = DeckSettings(orchestrator="root")
+    state = TurnState(log, agents, dynamic, 99, "p", deck, FixedMemory(), Progress(log, deck))
     inherited = InheritedContext(principal=Principal(tenant_id="acme", user_id="alice"), episode_id="e", locale="en-GB")
     return RunContext(state, inherited, log.new_span(), callees=frozenset(agents["root"].card.sub_agents), ledger=ledger)
 

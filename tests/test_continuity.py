@@ -19,7 +19,7 @@ from kit.models.openai import chat_model
 from kit.models.response_chain import Chained
 from kit.models.scripted import Line
 from kit.runtime.agents.llm_agent import LLMAgent
-from kit.runtime.call_model import BoundModel
+from kit.runtime.bound_model import BoundModel
 from kit.runtime.turn import run_turn
 from kit.stores.sqlite import SqliteStore
 from kit.tools.tool import ToolContext, within

@@ -15,7 +15,7 @@ from kit.core.model import ModelSpec
 from kit.core.outcome import AgentCall, Answer, Failure, Outcome, Usage, total
 from kit.models.scripted import Line, Script, ScriptedModel
 from kit.runtime.agents.llm_agent import LLMAgent
-from kit.runtime.call_model import BoundModel
+from kit.runtime.bound_model import BoundModel
 from kit.runtime.context import RunContext
 from kit.runtime.dispatch import dispatch
 from kit.runtime.turn import Reply, run_turn

@@ -20,7 +20,7 @@ from kit.metrics.spending import EXTRA
 from kit.metrics.summary import metrics
 from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.agents.llm_agent import LLMAgent
-from kit.runtime.call_model import BoundModel
+from kit.runtime.bound_model import BoundModel
 from kit.runtime.job import JOBS
 from kit.runtime.team import Reach, Team, bind
 from kit.runtime.turn import Reply, run_turn

@@ -19,8 +19,7 @@ from kit.core.outcome import AgentCall, Answer, Outcome
 from kit.core.status import VOCABULARY, Term
 from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.context import RunContext
-from kit.runtime.speech.status_lines import Narrator, Said, sentence
-from kit.runtime.speech.stream import emitter
+from kit.runtime.speech.status_lines import Narrator, TimedLine, sentence
 from kit.runtime.turn import Reply, run_turn
 from kit.tools.tool import ToolResult, tool_context
 from tests.kits import ALICE, SmallKit, answering, asks, small_kit, stitched
@@ -35,12 +34,12 @@ OFFERS, POINTS, SUPPORT = "searching_offers", "looking_up_points_balance", "aski
 Heard = tuple[str, str, float]
 
 
-def told(policy: StatusPolicy, heard: list[Heard], until: float = 60.0) -> list[Said]:
+def told(policy: StatusPolicy, heard: list[Heard], until: float = 60.0) -> list[TimedLine]:
     """What a narrator says about statuses of agents that are all at work from the start to the end."""
     narrator = Narrator(policy, WORDS)
     for agent in dict.fromkeys(agent for agent, _, _ in heard):
-        narrator.began(agent)
-    said: list[Said] = []
+        narrator.begin(agent)
+    said: list[TimedLine] = []
     for agent, status, at in [*heard, ("", "", until)]:
         while (due := narrator.due) is not None and due < at:
             said += narrator.wake(due)
@@ -48,7 +47,7 @@ def told(policy: StatusPolicy, heard: list[Heard], until: float = 60.0) -> list[
     return said
 
 
-def texts(said: list[Said]) -> list[tuple[float, str]]:
+def texts(said: list[TimedLine]) -> list[tuple[float, str]]:
     return [(round(line.at, 6), line.text) for line in said]
 
 
@@ -75,7 +74,7 @@ class Worker:
     time_budget: float | None = None
 
     async def run(self, call: AgentCall, ctx: RunContext) -> Outcome:
-        emit = emitter(ctx)
+        emit = ctx.report
         for seconds, status in self.steps:
             await asyncio.sleep(seconds)
             if status:
@@ -154,11 +153,11 @@ def test_strict_interleave_hears_nobody_twice_in_a_row() -> None:
 @pytest.mark.req("PC2-S5.7b")
 def test_alone_at_work_an_agent_may_be_heard_again_and_its_end_frees_the_other() -> None:
     narrator = Narrator(StatusPolicy(order="interleave"), WORDS)
-    narrator.began("shop")
-    narrator.began("rewards")
+    narrator.begin("shop")
+    narrator.begin("rewards")
     assert texts(narrator.hear("shop", OFFERS, 1.0)) == [(1.0, "Searching offers")]
     assert narrator.hear("shop", SUPPORT, 1.1) == [] and narrator.due is None
-    assert texts(narrator.ended("rewards", 1.5)) == [(1.5, "Asking the support team")]
+    assert texts(narrator.end("rewards", 1.5)) == [(1.5, "Asking the support team")]
 
 
 @pytest.mark.req("PC2-S5.7b")

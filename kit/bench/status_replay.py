@@ -8,7 +8,7 @@ from kit.compose.status import StatusPolicy
 from kit.core.errors import DataError
 from kit.core.event import AgentEnded, AgentStarted, Event, Status, Text
 from kit.core.value import Value
-from kit.runtime.speech.status_lines import Narrator, Said
+from kit.runtime.speech.status_lines import Narrator, TimedLine
 from kit.stores.sqlite import SqliteStore
 
 POLICIES: Mapping[str, StatusPolicy] = {
@@ -35,20 +35,20 @@ class Replay(Value):
     """Agent -> the longest stretch of its work in which no line told of it."""
 
 
-def replay_lines(events: Iterable[Event], policy: StatusPolicy, phrases: Mapping[str, str]) -> list[Said]:
+def replay_lines(events: Iterable[Event], policy: StatusPolicy, phrases: Mapping[str, str]) -> list[TimedLine]:
     """The lines a policy makes of a recorded turn. Its statuses are taken as they are, those the runtime added included."""
     narrator = Narrator(policy, phrases)
-    said: list[Said] = []
+    said: list[TimedLine] = []
     for event in events:
         while (due := narrator.due) is not None and due <= event.at:
             said += narrator.wake(due)
         match event.body:
             case AgentStarted(agent=agent):
-                narrator.began(agent)
+                narrator.begin(agent)
             case Status(agent=agent, status=status):
                 said += narrator.hear(agent, status, event.at)
             case AgentEnded(agent=agent):
-                said += narrator.ended(agent, event.at)
+                said += narrator.end(agent, event.at)
             case _:
                 pass
     return said
@@ -80,7 +80,7 @@ def compare(events: Sequence[Event], phrases: Mapping[str, str], policies: Mappi
     return [replay(events, policy, phrases, name) for name, policy in policies.items()]
 
 
-def _silence(agent: str, began: float, ended: float, said: Sequence[Said]) -> float:
+def _silence(agent: str, began: float, ended: float, said: Sequence[TimedLine]) -> float:
     told = [began, *(line.at for line in said if agent in line.agents), ended]
     return max(later - earlier for earlier, later in pairwise(told))
 

@@ -8,7 +8,7 @@ from kit.runtime.answer.acknowledge import acknowledge
 from kit.runtime.answer.raw_text import scrub
 from kit.runtime.context import RunContext
 from kit.runtime.dispatch import fan_out
-from kit.runtime.guards.checks import checked, tidy
+from kit.runtime.guards.checks import apply_guards, tidy
 from kit.runtime.pattern import Pattern
 
 MAX_ROUNDS = 4
@@ -20,7 +20,7 @@ async def run_mediated(call: AgentCall, ctx: RunContext) -> Outcome:
     lead = ctx.turn.agents[call.agent]
     assert isinstance(lead, LLMAgent)
     thread = lead.open(call, ctx)
-    decision = await checked(await lead.decide(thread, call, ctx), thread, call, lead, ctx)
+    decision = await apply_guards(await lead.decide(thread, call, ctx), thread, call, lead, ctx, ctx.turn.settings.guards)
     return await composed(decision, thread, call, lead, ctx)
 
 

@@ -17,7 +17,6 @@ from kit.runtime.agents.ask_tool import ROUTE, in_sequence
 from kit.runtime.agents.llm_agent import Decision, LLMAgent
 from kit.runtime.call_model import call_model
 from kit.runtime.context import RunContext
-from kit.runtime.dispatch import fan_out
 from kit.runtime.guards.checks import echo, verbatim
 from kit.runtime.job import QUERY, run_job
 from kit.runtime.pattern import Pattern
@@ -36,9 +35,9 @@ async def run_gateway(call: AgentCall, ctx: RunContext) -> Outcome:
         return answered(OUTSIDE, call)
     async with live_slot(ctx) as slot:
         first, *rest = decision.asks
-        await fan_out([first], ctx, slot.carry)
+        await slot.ask([first])
         for ask in rest:
-            await fan_out(await _rewritten(ask, decision, call, ctx), ctx, slot.carry)
+            await slot.ask(await _rewritten(ask, decision, call, ctx))
     return spoken(slot, call, ctx)
 
 
@@ -48,20 +47,20 @@ CLASSIFIER_GATEWAY = Pattern("classifier_gateway", run_gateway)
 async def classified(call: AgentCall, lead: LLMAgent, ctx: RunContext) -> Decision:
     """The labels as calls, in the order in which they are made, after a gateway's guards: echo, and the user's own words."""
     labels = "\n".join(f"{card.id}: {card.description}" for card in lead.sub_cards.values())
-    thread = [SystemMessage(f"{CLASSIFY}\n{labels}{ctx.turn.suffix('')}"), *lead.open(call, ctx)[1:]]
+    thread = [SystemMessage(f"{CLASSIFY}\n{labels}{ctx.turn.memory.suffix('')}"), *lead.open(call, ctx)[1:]]
     reply = await call_model(ctx.turn.jobs[ROUTE], thread, ctx, agent=call.agent, purpose="decide")
     made = [submitted["args"] for submitted in reply.calls if submitted["name"] == ROUTE]
     args: Mapping[str, object] = made[0] if made else {}
     decision = Decision(reply, _in_order(args.get("labels"), args.get("query"), call, lead, ctx))
-    if ctx.turn.guards.echo:
+    if ctx.turn.settings.guards.echo:
         decision = echo(decision, call, lead, ctx)
-    return verbatim(decision, call, ctx) if ctx.turn.guards.verbatim and len(decision.asks) == 1 else decision
+    return verbatim(decision, call, ctx) if ctx.turn.settings.guards.verbatim and len(decision.asks) == 1 else decision
 
 
 def _in_order(labels: object, query: object, call: AgentCall, lead: LLMAgent, ctx: RunContext) -> tuple[AgentCall, ...]:
     named = set(cast("list[object]", labels)) if isinstance(labels, list) else set[object]()
-    agents = in_sequence([card.id for card in lead.sub_cards.values() if card.id in named], ctx.turn.support_agent)
-    default = ctx.turn.default_sub_agent
+    agents = in_sequence([card.id for card in lead.sub_cards.values() if card.id in named], ctx.turn.settings.support_agent)
+    default = ctx.turn.settings.default_sub_agent
     if not agents and default is not None and default in ctx.callees:
         agents = [default]
     words = query if isinstance(query, str) and query.strip() else call.query
@@ -78,6 +77,6 @@ async def _rewritten(ask: AgentCall, decision: Decision, call: AgentCall, ctx: R
     text = await run_job(QUERY, ctx.turn.jobs, material, f"For the specialist {ask.agent}; {others} have their parts.", ctx)
     asks = (decision.asks[0], ask.model_copy(update={"query": text or call.query}))
     rewritten = replace(decision, asks=asks)
-    if ctx.turn.guards.verbatim:
+    if ctx.turn.settings.guards.verbatim:
         rewritten = verbatim(rewritten, call, ctx)
     return rewritten.asks[1:]

@@ -5,8 +5,7 @@ from kit.patterns.agents_as_tools import composed
 from kit.patterns.live_slot import live_slot, spoken
 from kit.runtime.agents.llm_agent import LLMAgent
 from kit.runtime.context import RunContext
-from kit.runtime.dispatch import fan_out
-from kit.runtime.guards.checks import checked
+from kit.runtime.guards.checks import apply_guards
 from kit.runtime.pattern import Pattern
 
 
@@ -18,11 +17,11 @@ async def run_direct(call: AgentCall, ctx: RunContext) -> Outcome:
     lead = ctx.turn.agents[call.agent]
     assert isinstance(lead, LLMAgent)
     thread = lead.open(call, ctx)
-    decision = await checked(await lead.decide(thread, call, ctx), thread, call, lead, ctx)
+    decision = await apply_guards(await lead.decide(thread, call, ctx), thread, call, lead, ctx, ctx.turn.settings.guards)
     if not decision.asks:
         return await composed(decision, thread, call, lead, ctx)
     async with live_slot(ctx) as slot:
-        fan = await fan_out(decision.asks, ctx, slot.carry)
+        fan = await slot.ask(decision.asks)
         if decision.own:
             await lead.tool_messages(decision, fan, ctx)
     return spoken(slot, call, ctx)

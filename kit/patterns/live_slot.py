@@ -2,18 +2,18 @@
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from kit.core.event import Separator, Text, TextReplaced
-from kit.core.outcome import AgentCall, Answer, Outcome
+from kit.core.outcome import AgentCall, Answer, FanOut, Outcome
 from kit.core.prose import prose
 from kit.patterns.agents_as_tools import answered
 from kit.runtime.answer.acknowledge import settle
-from kit.runtime.call_model import Hear
 from kit.runtime.context import RunContext
-from kit.runtime.dispatch import dispatch
+from kit.runtime.dispatch import dispatch, fan_out
+from kit.runtime.speech.narration import Hear
 from kit.runtime.speech.stream import Speech
 
 GAP = "\n\n"
@@ -52,7 +52,11 @@ class LiveSlot:
         part = self._parts.get(path)
         return None if part is None else lambda piece: self._say(part, piece) if piece else self._take_back(part)
 
-    async def carry(self, call: AgentCall, ctx: RunContext, place: str, ended: dict[str, Outcome]) -> Outcome:
+    async def ask(self, calls: Sequence[AgentCall]) -> FanOut:
+        """Runs calls at the same time as `fan_out` does, each with a voice of its own."""
+        return await fan_out(calls, replace(self._ctx, slot=self), self._carry)
+
+    async def _carry(self, call: AgentCall, ctx: RunContext, place: str, ended: dict[str, Outcome]) -> Outcome:
         """Carries a call out with a voice of its own; what its answer still lacks on the page is said at its end."""
         part = self._parts[f"{ctx.path}/{place}.{call.agent}"] = _Part(call.agent)
         try:
@@ -117,7 +121,7 @@ class LiveSlot:
                 speech.say(lead + piece)
                 lead = ""
             if flushing:
-                await asyncio.sleep(turn.flush_seconds)
+                await asyncio.sleep(turn.settings.flush_ms / 1000)
         speech.end()
 
     def _retract(self, began: int) -> None:
@@ -134,13 +138,11 @@ async def live_slot(ctx: RunContext) -> AsyncGenerator[LiveSlot]:
     """A slot for one turn; when the block ends every part has been spoken, and when it is left otherwise nothing more is said."""
     slot = LiveSlot(ctx)
     driver = asyncio.create_task(slot.drive(), name=f"live slot {ctx.turn.log.turn_id}")
-    ctx.turn.slot = slot
     try:
         yield slot
         slot.close()
         await driver
     finally:
-        ctx.turn.slot = None
         driver.cancel()
         await asyncio.gather(driver, return_exceptions=True)
 

@@ -51,7 +51,7 @@ async def run_monolith(call: AgentCall, ctx: RunContext) -> Outcome:
     results: list[tuple[ToolCall, ToolResult]] = []
     clean = True
     while reply.calls and ctx.turn.rounds < MAX_ROUNDS:
-        ctx.turn.rounds += 1
+        ctx.turn.open_round(())
         ctx.ledger.before_tools(len(reply.calls))
         done = await lead.call_tools(reply.calls, ctx)
         thread += [reply.message, *(message for message, _ in done)]
@@ -74,8 +74,7 @@ def _note_parts(results: Sequence[tuple[ToolCall, ToolResult]], call: AgentCall,
             parts.setdefault(owners[made["name"]], []).append((made, result))
     now = Timing(started=0.0, ended=ctx.turn.log.now())
     outcomes = [_part(agent, mine, now) for agent, mine in parts.items()]
-    ctx.turn.outcomes[:] = outcomes
-    ctx.turn.emitted[:] = [AgentCall(call_id=o.call_id, agent=o.agent, query=call.query) for o in outcomes]
+    ctx.turn.record(outcomes, [AgentCall(call_id=o.call_id, agent=o.agent, query=call.query) for o in outcomes])
     return all(isinstance(outcome, Answer) and not outcome.reservation for outcome in outcomes)
 
 

@@ -9,7 +9,7 @@ from kit.runtime.agents.llm_agent import Decision, LLMAgent
 from kit.runtime.answer.raw_text import scrub
 from kit.runtime.context import RunContext
 from kit.runtime.dispatch import fan_out
-from kit.runtime.guards.checks import checked, tidy, verbatim
+from kit.runtime.guards.checks import apply_guards, tidy, verbatim
 from kit.runtime.pattern import Pattern
 
 TURNS = "Call one tool at a time. After each result you decide again: call the next one, or answer when nothing is missing."
@@ -24,10 +24,10 @@ async def run_supervisor(call: AgentCall, ctx: RunContext) -> Outcome:
     assert isinstance(lead, LLMAgent)
     thread = lead.open(call, ctx)
     thread[0] = SystemMessage(f"{thread[0].text}\n\n{TURNS}")
-    words = ctx.turn.guards.verbatim
-    ctx.turn.guards = ctx.turn.guards.model_copy(update=OFF)
-    decision = _first(await checked(await lead.decide(thread, call, ctx), thread, call, lead, ctx), ctx)
-    if words and [ask.intent_count or 1 for ask in decision.asks] == [1]:
+    guards = ctx.turn.settings.guards
+    decision = await lead.decide(thread, call, ctx)
+    decision = _first(await apply_guards(decision, thread, call, lead, ctx, guards.model_copy(update=OFF)), ctx)
+    if guards.verbatim and [ask.intent_count or 1 for ask in decision.asks] == [1]:
         decision = verbatim(decision, call, ctx)
     steps, clean = 0, True
     while decision.calls and steps <= ctx.turn.cap:

@@ -9,7 +9,6 @@ from kit.core.outcome import AgentCall, Answer, FanOut, Outcome
 from kit.patterns.live_slot import live_slot, spoken
 from kit.runtime.agents.llm_agent import LLMAgent
 from kit.runtime.context import RunContext
-from kit.runtime.dispatch import fan_out
 from kit.runtime.pattern import Pattern
 
 HOLD = """You share this conversation with other specialists, and you hold it now. Answer the part that is yours, then hand the \
@@ -42,7 +41,7 @@ async def run_swarm(call: AgentCall, ctx: RunContext) -> Outcome:
             ask = AgentCall(
                 call_id=f"hand-{len(told) + 1}", agent=holder, query=call.query, prior_context="\n".join(told) or None
             )
-            fan = await fan_out([ask], ctx, slot.carry)
+            fan = await slot.ask([ask])
             told += [f"Answered already by {o.agent}: {o.text if isinstance(o, Answer) else ''}" for o in fan.outcomes]
             holder = _next(fan, ctx)
     return spoken(slot, call, ctx)
@@ -54,7 +53,7 @@ SWARM = Pattern("swarm", run_swarm, lambda deck, bind: bind(peers(deck)))
 def _entry(lead: LLMAgent, ctx: RunContext) -> str | None:
     """Who holds the conversation when the turn begins: the last to speak in the turn before, else the default, else the first."""
     members = [card.id for card in lead.sub_cards.values()]
-    wanted = (*reversed(ctx.turn.dynamic.in_play), ctx.turn.default_sub_agent, *members)
+    wanted = (*reversed(ctx.turn.dynamic.in_play), ctx.turn.settings.default_sub_agent, *members)
     return next((agent for agent in wanted if agent in members), None)
 
 

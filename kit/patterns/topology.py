@@ -41,7 +41,7 @@ class Joint:
 
     async def run(self, call: AgentCall, ctx: RunContext) -> Outcome:
         """Puts as many members to work as the cap leaves room for; one alone is asked in any case."""
-        ctx.turn.silent.pop(ctx.path, None)  # its members are heard in its place
+        ctx.turn.progress.excuse(ctx.path)  # its members are heard in its place
         members = self.members[: 1 + ctx.turn.take(len(self.members) - 1)]
         kind = self.topology.kind
         assert kind != "delegate", "a delegate is the agent itself"

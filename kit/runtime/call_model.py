@@ -1,44 +1,28 @@
 """The one place a model is called: streams, counts, records, and leaves a span."""
 
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from langchain_core.messages.ai import add_ai_message_chunks
 from langchain_core.messages.tool import ToolCall
-from langchain_core.runnables import Runnable
 
 from kit.core.errors import worded
 from kit.core.event import Component, ModelEnded, ModelStarted, Purpose, ResponseId
 from kit.core.model import ModelSpec
 from kit.core.outcome import ComponentPayload, Usage
 from kit.runtime.agents.handoff import HIDDEN, hide
+from kit.runtime.bound_model import BoundModel
 from kit.runtime.budget import CHARACTERS, OverBudget
 from kit.runtime.context import RunContext
 from kit.runtime.recording.recorded_call import model_request, plain_message
 from kit.runtime.recording.replay import replay
-from kit.runtime.speech.narration import MARK, Narrating, heard, narrated
+from kit.runtime.speech.narration import MARK, Hear, Narrating, heard, narrated
 from kit.runtime.tool_call_ids import told_apart, with_calls
 
 PICTURE = 1000
 """Tokens a picture is taken for before it is sent; providers take from a few hundred to 1,500."""
-Hear = Callable[[str], None]
-"""Told of every piece of text as it arrives; "" says that a tool call has begun to arrive."""
-
-
-@dataclass(frozen=True, slots=True)
-class BoundModel:
-    """A model with its tools already bound, and what is known about it."""
-
-    spec: ModelSpec
-    runnable: Runnable[Any, Any]
-    private: Mapping[str, frozenset[str]] = field(default_factory=dict[str, frozenset[str]])
-    """Tool name -> arguments that are personal: redacted in the trace (SO-22)."""
-    placed: bool = False
-    """Whether its stream takes the call's place in the turn: a simulated model draws by it."""
-    tools: Sequence[Mapping[str, Any]] = ()
-    """What was bound, as a recording names it."""
 
 
 @dataclass(slots=True)
@@ -95,9 +79,9 @@ async def call_model(
     lines = tuple([_line(m) for m in messages[-news:]])
     lines = hide(lines, private) if private else lines
     started = ModelStarted(agent=agent, model=model.spec.key, purpose=purpose, input=lines, instead_of=instead_of)
-    span = ctx.opened(started)
+    span = ctx.open_span(started)
     began = span.turn.log.now()
-    if model.placed:
+    if model.wants_place:
         stream.place = span.turn.place(span.path)
     try:
         source = _read if span.turn.cassette is None else _taped
@@ -119,7 +103,7 @@ async def call_model(
     response_id = None if parts else message.response_metadata.get("id")  # a chain would bring the components back
     if response_id:
         response_id = str(response_id)
-        if agent != ctx.turn.support_agent:
+        if agent != ctx.turn.settings.support_agent:
             span.emit(ResponseId(agent=agent, response_id=response_id))
     ttft = None if first is None else first - began
     calls = tuple([_call(call, model.private) for call in message.tool_calls]) if message.tool_calls else ()

@@ -15,7 +15,6 @@ from kit.runtime.agents.handoff import hide
 from kit.runtime.agents.tool_grants import note
 from kit.runtime.context import RunContext
 from kit.runtime.recording.replay import replay_tool
-from kit.runtime.speech.stream import emitter
 from kit.tools.tool import ToolContext, ToolResult, within
 
 UNAVAILABLE = "This data is unavailable right now."
@@ -37,7 +36,7 @@ async def call_tool(
     call_id = call["id"] or ctx.turn.log.new_span()
     private = ctx.turn.private
     args = hide(call["args"], private) if private else call["args"]
-    span = ctx.opened(ToolStarted(agent=agent, tool=call["name"], call_id=call_id, args=args))
+    span = ctx.open_span(ToolStarted(agent=agent, tool=call["name"], call_id=call_id, args=args))
     tool = tools.get(call["name"])
     if tool is None:
         span.emit(Refused(agent=agent, what="tool", name=call["name"], because="not_on_card"))
@@ -67,7 +66,7 @@ async def _taped(tool: BaseTool, call: ToolCall, agent: str, ctx: RunContext) ->
     place = ctx.turn.place(f"{ctx.path}/{call['name']}")
     arguments = json.dumps(call["args"], sort_keys=True, indent=1, default=str)
     request = (("tool", call["name"]), ("principal", f"{who.tenant_id}/{who.user_id}"), ("arguments", arguments))
-    take, emit = cassette.find(place, request), emitter(ctx)
+    take, emit = cassette.find(place, request), ctx.report
     if take is not None:
         return await replay_tool(take, emit, cassette.pace)
     began, told = log.now(), list[tuple[float, Body]]()
@@ -92,7 +91,7 @@ async def _run(
         agent=agent,
         turn_id=ctx.turn.log.turn_id,
         inherited=ctx.inherited,
-        emit=emit or emitter(ctx),
+        emit=emit or ctx.report,
         found=lambda: _found(agent, ctx),
     )
     try:

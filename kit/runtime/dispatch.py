@@ -11,7 +11,6 @@ from kit.runtime.agents.handoff import Crossing, distill, hide_outcome
 from kit.runtime.budget import Ledger, OverBudget
 from kit.runtime.context import Agent, RunContext, TurnState
 from kit.runtime.speech.narration import MARK, narration
-from kit.runtime.speech.stream import unwatch, watch
 
 Work = Callable[[AgentCall, RunContext], Awaitable[Outcome]]
 """A pattern or an agent's run: a call in, an outcome out."""
@@ -30,11 +29,11 @@ async def dispatch(call: AgentCall, ctx: RunContext, place: str = "1.1", ended: 
     crossing = distill(call, agent.card if agent is not None else None, ctx.inherited)
     turn.private += crossing.private
     started = _started(crossing, ctx.inherited.principal)
-    span = ctx.opened(_with_pictures(started, agent, ctx) if turn.pictures else started)
+    span = ctx.open_span(_with_pictures(started, agent, ctx) if turn.pictures else started)
     began = turn.log.now()
     call, ledger = crossing.call, Ledger(call.agent, ctx.ledger)
     path = f"{ctx.path}/{place}.{call.agent}"
-    watch(span, call.agent, path, began)
+    turn.progress.begin(span, call.agent, path, began)
     try:
         outcome = _refused(crossing, agent, span, ledger)
         if outcome is None and agent is not None:
@@ -45,7 +44,7 @@ async def dispatch(call: AgentCall, ctx: RunContext, place: str = "1.1", ended: 
         _close(stopped, span, place, ended)
         raise
     finally:
-        unwatch(span, call.agent, path)
+        turn.progress.end(call.agent, path)
         spent = ledger.settle()  # once, and whatever happened: a stopped agent's calls were paid for
     assert outcome is not None
     if isinstance(outcome, Answer) and MARK in outcome.text:  # a remote peer's words; a model's are parted in call_model
@@ -53,7 +52,7 @@ async def dispatch(call: AgentCall, ctx: RunContext, place: str = "1.1", ended: 
         outcome = outcome.model_copy(update={"text": text, "components": (*outcome.components, *parts)})
         for part in parts:
             span.emit(Component(agent=call.agent, type=part.type, payload=part.payload))
-    if call.agent == turn.support_agent and isinstance(outcome, Answer):
+    if call.agent == turn.settings.support_agent and isinstance(outcome, Answer):
         span.emit(ResponseId(agent=call.agent, response_id=f"ft_{turn.log.turn_id}_{span.span_id}"))
     outcome = outcome.but(usage=spent, timing=Timing(started=began, ended=turn.log.now()))
     _close(outcome, span, place, ended)
@@ -68,21 +67,20 @@ async def fan_out(calls: Sequence[AgentCall], ctx: RunContext, through: Carried 
     `through` stands around the dispatch of each call.
     """
     turn = ctx.turn
-    turn.rounds += 1
-    turn.emitted += calls
-    run, dropped = turn.admit(calls)
+    run, dropped = turn.open_round(calls)
     for call in dropped:
         ctx.emit(CallDropped(agent=call.agent, call_id=call.call_id, reason="over_cap"))
     places = {f"{turn.rounds}.{position}": call for position, call in enumerate(run, 1)}
     ended: dict[str, Outcome] = {}
     try:
-        if turn.routed and turn.carry is not None and any(call.agent not in turn.routed for call in run):
-            places = dict(zip(places, await turn.carry(run, ctx), strict=True))
+        last = turn.memory.last_agents
+        if last and any(call.agent not in last for call in run):
+            places = dict(zip(places, await turn.memory.carry(run, ctx), strict=True))
         work = [through(call, ctx, place, ended) for place, call in places.items()]
         results = [await work[0]] if len(work) == 1 else await asyncio.gather(*work, return_exceptions=True)
     finally:
         outcomes = [ended.get(place) or _stopped(call, turn) for place, call in places.items()]
-        turn.outcomes += outcomes
+        turn.record(outcomes)
     for result in results:
         if isinstance(result, BaseException):
             raise result
@@ -163,6 +161,7 @@ async def _run(call: AgentCall, agent: Agent, ctx: RunContext, path: str, ledger
         frozenset(agent.card.sub_agents),
         path,
         ledger,
+        ctx.slot,
     )
     outcome = await guarded(agent.run, call, inner, agent.time_budget)
     if not ledger.touched:  # an agent elsewhere says itself what it spent

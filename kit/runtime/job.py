@@ -7,7 +7,8 @@ from typing import Any
 from langchain_core.messages import BaseMessage, HumanMessage
 
 from kit.core.outcome import AgentCall, Answer, Failure, Outcome
-from kit.runtime.call_model import BoundModel, call_model
+from kit.runtime.bound_model import BoundModel
+from kit.runtime.call_model import call_model
 from kit.runtime.context import RunContext
 from kit.runtime.dispatch import guarded
 
@@ -75,5 +76,5 @@ async def run_job(
     if job.name not in models:
         return None
     call = AgentCall(call_id=job.name, agent=job.field, query=f"{ask}\n{job.description}")
-    outcome = await guarded(work, call, replace(ctx, path=f"{ctx.path}/{job.field}"), ctx.turn.helper_seconds)
+    outcome = await guarded(work, call, replace(ctx, path=f"{ctx.path}/{job.field}"), ctx.turn.settings.helper_ms / 1000)
     return outcome.text if isinstance(outcome, Answer) else None

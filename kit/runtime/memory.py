@@ -5,8 +5,9 @@ import json
 import re
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any, cast
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
@@ -17,7 +18,7 @@ from kit.core.context import Session
 from kit.core.event import Carried, Compacted, ModelEnded
 from kit.core.outcome import AgentCall, Answer
 from kit.core.record import Message, Note, Recalled, Shown, TurnRecord
-from kit.runtime.call_model import BoundModel
+from kit.runtime.bound_model import BoundModel
 from kit.runtime.context import Agent, RunContext
 from kit.runtime.job import PRIOR_CONTEXT, SUMMARY, run_job
 from kit.stores.protocol import Store
@@ -62,12 +63,13 @@ class Memory:
         settings: DeckSettings,
         jobs: Mapping[str, BoundModel],
         message: str,
-        brought: Sequence[Message] | None = None,
+        last_agents: Sequence[str],
+        given: Sequence[Message] | None = None,
     ):
         self._store, self._session, self._settings, self._jobs = store, session, settings, jobs
-        self._message = message
-        self._brought = () if brought is None and recalled is None else brought  # a new session has nothing to look up
-        self._notes: Mapping[str, Note] = recalled.notes if recalled is not None and brought is None else {}
+        self._message, self.last_agents = message, frozenset(last_agents)
+        self._given = () if given is None and recalled is None else given  # a new session has nothing to look up
+        self._notes: Mapping[str, Note] = recalled.notes if recalled is not None and given is None else {}
         self._read: dict[str, Sequence[Message]] = {}
         self._shown: Sequence[Shown] | None = None
         self._tidying: asyncio.Task[None] | None = None
@@ -82,8 +84,8 @@ class Memory:
         return self._read[reader]
 
     def _lines(self, reader: str) -> Sequence[Message]:
-        if self._brought is not None:
-            return [message for message in self._brought if message.agent == reader]
+        if self._given is not None:
+            return [message for message in self._given if message.agent == reader]
         since = None if reader else self._summary.get("through")
         lines = self._store.history(self._session.id, reader, max(LINES, 2 * (self._settings.compact_after or 0) + 8), since)
         return self._chained(reader, lines) if f"chain:{reader}" in self._notes else lines
@@ -93,7 +95,7 @@ class Memory:
         text = ""
         if self._summary and not reader:
             text = f"\nEarlier in this conversation: {self._summary['text']}"
-        if self._brought is None and points_back(self._message):
+        if self._given is None and points_back(self._message):
             if self._shown is None:
                 self._shown = self._store.shown(self._session.id)
             lines = [_line(item) for item in self._shown if not reader or item.agent == reader]
@@ -108,7 +110,7 @@ class Memory:
 
         What the orchestrator's model wrote stands. Else the helper model writes it, once a turn; without it the call still runs.
         """
-        bare = [c for c in calls if c.agent not in ctx.turn.routed and not c.prior_context and c.agent in ctx.turn.agents]
+        bare = [c for c in calls if c.agent not in self.last_agents and not c.prior_context and c.agent in ctx.turn.agents]
         lines = self.history("") if bare else ()
         if not bare or not (lines or self._summary):
             return list(calls)
@@ -128,7 +130,7 @@ class Memory:
     def crowded(self) -> bool:
         """Whether the orchestrator's turns are past the deck's threshold (PC1-NFR-5)."""
         lines, settings = self.history(""), self._settings
-        if not lines or self._brought is not None or not settings.compact_after:
+        if not lines or self._given is not None or not settings.compact_after:
             return False
         if len(lines) >= 2 * settings.compact_after:
             return True
@@ -214,6 +216,24 @@ class Memory:
                 lines = self.history(reader)
                 end = {"id": response_id, "turn": turn.id, "after": lines[-1].turn_id if lines else ""}
                 self._new[f"chain:{reader}"] = Note(value=json.dumps(end), at=time.time())
+
+
+@dataclass(frozen=True, slots=True)
+class FixedMemory:
+    """The memory of a caller that keeps none: narration as it is given, by reader."""
+
+    lines: Callable[[str], Sequence[Message]] = lambda _: ()
+    ending: Callable[[str], str] = lambda _: ""
+    last_agents: frozenset[str] = frozenset()
+
+    def history(self, reader: str) -> Sequence[Message]:
+        return self.lines(reader)
+
+    def suffix(self, reader: str) -> str:
+        return self.ending(reader)
+
+    async def carry(self, calls: Sequence[AgentCall], ctx: RunContext) -> list[AgentCall]:
+        return list(calls)
 
 
 def _line(item: Shown) -> str:

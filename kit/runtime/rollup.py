@@ -15,9 +15,9 @@ from kit.runtime.log import TurnLog
 
 def routing_of(turn: TurnState) -> RoutingDecision:
     """Who was asked, how the cap behaved, what became of each (PC2-FR-15)."""
-    emitted = len(turn.emitted)
-    reported = max((call.intent_count or 0 for call in turn.emitted), default=0)
-    behavior: CapBehavior = "over" if turn.dropped else "at" if turn.taken and turn.taken == turn.cap else "within"
+    emitted = len(turn.calls)
+    reported = max((call.intent_count or 0 for call in turn.calls), default=0)
+    behavior: CapBehavior = "over" if turn.over_cap else "at" if turn.cap_used and turn.cap_used == turn.cap else "within"
     return RoutingDecision(
         pattern=turn.pattern,
         invoked=tuple(dict.fromkeys(o.agent for o in turn.outcomes if isinstance(o, Failure) or o.text or not o.hands_to)),
@@ -25,8 +25,8 @@ def routing_of(turn: TurnState) -> RoutingDecision:
         reported_intents=reported if reported > 0 else emitted,
         cap=turn.cap,
         cap_behavior=behavior,
-        dropped=tuple(call.agent for call in turn.dropped),
-        refused=tuple(call.agent for call in turn.refused),
+        dropped=tuple(call.agent for call in turn.over_cap),
+        refused=tuple(call.agent for call in turn.set_aside),
         outcomes=tuple(_routed(outcome) for outcome in turn.outcomes),
         rounds=turn.rounds,
     )
@@ -64,7 +64,7 @@ def dialogue(turn: TurnRecord, state: TurnState) -> list[Message]:
     said = _parts(turn.text, state.log, cuts) if cuts else [turn.text]
     messages = [Message(turn_id=turn.id, role="user", text=turn.message)]
     messages += [Message(turn_id=turn.id, role="assistant", text=text) for text in said]
-    asked = {call.call_id: call.query for call in state.emitted}
+    asked = {call.call_id: call.query for call in state.calls}
     if state.pictures:
         asked = {call_id: told(query, state.pictures) for call_id, query in asked.items()}
     for outcome in state.outcomes:

@@ -22,7 +22,7 @@ from kit.runtime.agents.contract import contract_of
 from kit.runtime.agents.handoff import private_fields
 from kit.runtime.agents.llm_agent import LLMAgent
 from kit.runtime.agents.tool_grants import watched
-from kit.runtime.call_model import BoundModel
+from kit.runtime.bound_model import BoundModel
 from kit.runtime.context import Agent
 from kit.runtime.job import JOBS
 from kit.tools.tool import Toolbox
@@ -196,7 +196,7 @@ def _with_tools(
 
 
 def _forced(spec: ModelSpec, model: BaseChatModel, name: str, tool: dict[str, Any]) -> BoundModel:
-    return BoundModel(spec, model.bind_tools([tool], tool_choice=name), placed=spec.provider == "simulated", tools=[tool])
+    return BoundModel(spec, model.bind_tools([tool], tool_choice=name), wants_place=spec.provider == "simulated", tools=[tool])
 
 
 def _spec_of(model: BaseChatModel) -> ModelSpec:

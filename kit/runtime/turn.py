@@ -28,7 +28,7 @@ from kit.runtime.pattern import Pattern
 from kit.runtime.reply import Reply, Status
 from kit.runtime.rollup import dialogue, record_of, routing_of
 from kit.runtime.speech.narration import MARK, narration
-from kit.runtime.speech.stream import Progress
+from kit.runtime.speech.progress import Progress
 
 log = logging.getLogger("kit.turn")
 LATE = 1.0
@@ -124,40 +124,29 @@ class _Runner:
         self.root = kit.team.orchestrator
         self.settings = kit.team.deck.settings
         self.known = recalled is not None
-        self.memory = Memory(kit.store, session, recalled, self.settings, kit.team.jobs, self.message, history)
         last = in_play if in_play is not None else recalled.in_play if recalled is not None else ()
         routed = in_play if in_play is not None else recalled.routed if recalled is not None else ()
+        self.memory = Memory(kit.store, session, recalled, self.settings, kit.team.jobs, self.message, routed, history)
         who, here = session.principal, session.location
         dynamic = DynamicContext(date=kit.today, user_id=who.user_id, locale=session.locale, location=here, in_play=tuple(last))
+        span = turn_log.new_span()
         self.state = TurnState(
             log=turn_log,
             agents=kit.team.agents,
             dynamic=dynamic,
             cap=self.settings.cap if cap is None else cap,
             pattern=pattern.name,
-            history=self.memory.history,
-            suffix=self.memory.suffix,
-            routed=frozenset(routed),
-            carry=self.memory.carry,
-            seconds=self.settings.turn_budget_ms / 1000,
-            call_seconds=self.settings.model_call_budget_ms / 1000,
+            settings=self.settings,
+            memory=self.memory,
+            progress=Progress(turn_log, self.settings, span),
             jobs=kit.team.jobs,
-            flush_seconds=self.settings.flush_ms / 1000,
-            helper_seconds=self.settings.helper_ms / 1000,
-            phrases=self.settings.status_phrases,
-            status_policy=self.settings.status_policy,
-            default_sub_agent=self.settings.default_sub_agent,
-            support_agent=self.settings.support_agent,
-            guards=self.settings.guards,
             cassette=kit.cassette,
             pictures=pictures,
         )
         inherited = InheritedContext(principal=who, episode_id=session.id, locale=session.locale, location=here)
         callees = frozenset(card.id for card in self.root.sub_cards.values())
         ledger = root_ledger(self.root.card)
-        self.ctx = RunContext(self.state, inherited, turn_log.new_span(), callees=callees, path=self.root.card.id, ledger=ledger)
-        if not self.settings.status_policy.plain:
-            self.state.progress = Progress(self.ctx)
+        self.ctx = RunContext(self.state, inherited, span, callees=callees, path=self.root.card.id, ledger=ledger)
 
     async def run(self) -> Reply:
         self.begun = True
@@ -226,7 +215,7 @@ class _Runner:
             return "ok", declined, None
         self.memory.tidy(self.ctx)
         call = AgentCall(call_id="root", agent=self.root.card.id, query=self.message)
-        outcome = await guarded(self.pattern.run, call, self.ctx, self.state.seconds)
+        outcome = await guarded(self.pattern.run, call, self.ctx, self.settings.turn_budget_ms / 1000)
         if isinstance(outcome, Answer):
             return "ok", narration(outcome.text)[0] if MARK in outcome.text else outcome.text, None
         text = rescued(self.ctx)
@@ -236,7 +225,7 @@ class _Runner:
     def _say(self, text: str) -> str:
         """Makes the page's answer the final text, whatever was streamed before it was known; returns the preamble."""
         said = transcript(self.log.events)
-        invoked = bool(self.state.emitted)
+        invoked = bool(self.state.calls)
         if (invoked or said.lead.strip() != text) and said.answer.strip() != text.strip():
             if said.answer_seq is None:
                 self.ctx.emit(Text(channel="answer", text=text))
@@ -247,7 +236,7 @@ class _Runner:
     def _unsay(self) -> None:
         """Half of a lead stands for nothing when its model failed before it asked anybody."""
         first = next((event.seq for event in self.log.events if event.kind == "text"), None)
-        if first is not None and not self.state.emitted:
+        if first is not None and not self.state.calls:
             self.ctx.emit(TextReplaced(channel="lead", from_seq=first, text=""))
 
     def _finish(self, record: TurnRecord, status: Status, text: str, error: str | None, preamble: str) -> Reply:

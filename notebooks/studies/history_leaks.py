@@ -12,8 +12,9 @@ from kit.core.context import Session
 from kit.core.outcome import AgentCall
 from kit.core.record import Message, TurnRecord
 from kit.runtime.agents.llm_agent import LLMAgent, Thread
-from kit.runtime.call_model import BoundModel
+from kit.runtime.bound_model import BoundModel
 from kit.runtime.context import Agent, RunContext
+from kit.runtime.memory import FixedMemory
 from kit.runtime.team import Team
 from kit.stores.protocol import Store
 
@@ -116,11 +117,8 @@ class Overhearing(LLMAgent):
     def open(self, call: AgentCall, ctx: RunContext) -> Thread:
         """The same conversation as ever, with the orchestrator's history in place of the agent's own."""
         turn = ctx.turn
-
-        def everything(reader: str) -> Sequence[Message]:
-            return turn.history("")
-
-        return super().open(call, replace(ctx, turn=replace(turn, history=everything)))
+        whole = FixedMemory(lambda _: turn.memory.history(""), turn.memory.suffix)
+        return super().open(call, replace(ctx, turn=replace(turn, memory=whole)))
 
 
 def overhearing(team: Team) -> Team:

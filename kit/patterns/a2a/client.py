@@ -18,7 +18,6 @@ from kit.core.event import Event, Status
 from kit.core.outcome import AgentCall, Answer, Failure, Outcome
 from kit.patterns.a2a.hop import KEY, Report, Request, traceparent
 from kit.runtime.context import RunContext
-from kit.runtime.speech.stream import emitter
 
 GIVE_UP = 1.0
 """Seconds a peer gets to hear that its work is not wanted any more."""
@@ -115,7 +114,7 @@ class _Hop:
             self.spans.setdefault(event.span_id, self.ctx.span_id)
             return
         if isinstance(body, Status):
-            emitter(self.ctx)(body)
+            self.ctx.report(body)
             return
         span = self.spans.get(event.span_id) or self.spans.setdefault(event.span_id, log.new_span())
         same = span == self.ctx.span_id

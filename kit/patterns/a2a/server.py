@@ -27,6 +27,7 @@ from a2a.types import AgentCard as PeerCard
 from pydantic import ValidationError
 from starlette.applications import Starlette
 
+from kit.compose.parts import DeckSettings
 from kit.compose.status import StatusPolicy
 from kit.core.card import AgentCard
 from kit.core.event import Event
@@ -37,6 +38,8 @@ from kit.runtime.budget import Ledger
 from kit.runtime.context import Agent, RunContext, TurnState
 from kit.runtime.dispatch import dispatch
 from kit.runtime.log import TurnLog
+from kit.runtime.memory import FixedMemory
+from kit.runtime.speech.progress import Progress
 from kit.runtime.team import Team
 
 CONTEXTS = 1000
@@ -45,6 +48,8 @@ TASKS = 256
 """Finished tasks a server still knows, for a caller that asks again."""
 LINES = 40
 WORKING = TaskStatus(state=TaskState.TASK_STATE_WORKING)
+SETTINGS = DeckSettings(orchestrator="caller", status_policy=StatusPolicy(quiet_ms=None))
+"""Silence is told by the caller, who hears all of its agents."""
 NO_PRINCIPAL = "This agent answers on behalf of a signed-in user only."
 
 
@@ -128,8 +133,9 @@ class Executor(AgentExecutor):
             dynamic=request.dynamic,
             cap=1,
             pattern="a2a",
-            history=lambda _: self.memory.lines(key),
-            status_policy=StatusPolicy(quiet_ms=None),  # silence is told by the caller, who hears all of its agents
+            settings=SETTINGS,
+            memory=FixedMemory(lambda _: self.memory.lines(key)),
+            progress=Progress(log, SETTINGS),
         )
         ctx = RunContext(
             state, inherited, log.new_span(), callees=frozenset({agent}), path=request.caller, ledger=Ledger("caller")

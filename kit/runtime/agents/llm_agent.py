@@ -15,12 +15,14 @@ from kit.core.event import Text
 from kit.core.outcome import SET_ASIDE, AgentCall, Answer, Failure, FanOut, Outcome, Reason, tell, tell_dropped
 from kit.runtime.agents.ask_tool import read_call
 from kit.runtime.agents.contract import Breach, Contract, refusal
-from kit.runtime.call_model import BoundModel, Hear, ModelReply
+from kit.runtime.bound_model import BoundModel, Voice
+from kit.runtime.call_model import ModelReply
 from kit.runtime.call_tool import call_tool
 from kit.runtime.context import RunContext
-from kit.runtime.fallback import Voice
+from kit.runtime.fallback import call_with_fallback
 from kit.runtime.memory import spoken
 from kit.runtime.message import shown
+from kit.runtime.speech.narration import Hear
 from kit.runtime.speech.stream import Speech
 from kit.runtime.tool_call_ids import with_calls
 from kit.tools.tool import ToolResult
@@ -38,7 +40,7 @@ class Decision:
     reply: ModelReply
     asks: tuple[AgentCall, ...] = ()
     own: tuple[ToolCall, ...] = ()
-    refused: tuple[AgentCall, ...] = ()
+    set_aside: tuple[AgentCall, ...] = ()
     """Calls a guard set aside: they never run, and their ids are answered by SET_ASIDE."""
 
     @property
@@ -48,11 +50,11 @@ class Decision:
     @property
     def calls(self) -> bool:
         """Whether the model waits for results; one that called without a word waits even when a guard set all of it aside."""
-        return bool(self.asks or self.own or (self.refused and not self.text))
+        return bool(self.asks or self.own or (self.set_aside and not self.text))
 
-    def with_asks(self, asks: tuple[AgentCall, ...], refused: tuple[AgentCall, ...] | None = None) -> "Decision":
+    def with_asks(self, asks: tuple[AgentCall, ...], set_aside: tuple[AgentCall, ...] | None = None) -> "Decision":
         """The same decision with other words for its calls, or fewer of them; the model's message stays as it is."""
-        return replace(self, asks=asks, refused=self.refused if refused is None else refused)
+        return replace(self, asks=asks, set_aside=self.set_aside if set_aside is None else set_aside)
 
     def calling(self, asks: tuple[AgentCall, ...], own: tuple[ToolCall, ...] | None = None) -> "Decision":
         """The same decision with other calls, in the model's own form, so that every id gets its tool message.
@@ -61,9 +63,9 @@ class Decision:
         """
         own = self.own if own is None else own
         made = {call["id"]: call for call in self.reply.calls}
-        calls = [_call_of(ask, made.get(ask.call_id)) for ask in (*asks, *self.refused)]
+        calls = [_call_of(ask, made.get(ask.call_id)) for ask in (*asks, *self.set_aside)]
         reply = replace(self.reply, message=with_calls(self.reply.message, [*calls, *own]))
-        return Decision(reply, asks, own, self.refused)
+        return Decision(reply, asks, own, self.set_aside)
 
 
 def _call_of(ask: AgentCall, made: ToolCall | None) -> ToolCall:
@@ -106,10 +108,10 @@ class LLMAgent:
         if call.fields:
             system += "\n" + "\n".join(f"{name}: {value}" for name, value in call.fields.items())
         reader = "" if self.card.sub_agents or ctx.path == self.card.id else self.card.id
-        thread: Thread = [SystemMessage(system + ctx.turn.suffix(reader) + self.contract.told)]
+        thread: Thread = [SystemMessage(system + ctx.turn.memory.suffix(reader) + self.contract.told)]
         if self.card.handoff.closed:
             return [*thread, HumanMessage(call.query)]
-        thread += map(spoken, ctx.turn.history(reader))
+        thread += map(spoken, ctx.turn.memory.history(reader))
         thread.append(shown(call.query, ctx.pictures) if ctx.turn.pictures else HumanMessage(call.query))
         return thread
 
@@ -120,8 +122,8 @@ class LLMAgent:
         over: AgentCall | None = None
         voice, news = self._voice(), 1
         while True:
-            hear = None if ctx.turn.slot is None else self._heard(ctx, bool(results))
-            reply = await voice.ask(thread, ctx, agent=self.card.id, purpose="work", hear=hear, news=news)
+            hear = None if ctx.slot is None else self._heard(ctx, bool(results))
+            reply = await call_with_fallback(voice, thread, ctx, agent=self.card.id, purpose="work", hear=hear, news=news)
             own, over = (reply.calls, None) if not self.sub_cards else self._parted(reply, call, over)
             if not own:
                 return self._outcome(call, reply, results, over)
@@ -132,7 +134,7 @@ class LLMAgent:
             if over is not None and len(own) < len(reply.calls):
                 thread += [ToolMessage(NEXT, tool_call_id=made["id"] or "") for made in reply.calls if made not in own]
             results += [result for _, result in done]
-            voice.trusted = not any(result.fault == "principal_mismatch" for result in results)
+            voice.may_fall_back = not any(result.fault == "principal_mismatch" for result in results)
             news = len(done)
 
     async def decide(self, thread: Thread, call: AgentCall, ctx: RunContext) -> Decision:
@@ -146,21 +148,23 @@ class LLMAgent:
                 self._preamble(speech, ctx)
 
         try:
-            reply = await self._lead(ctx).ask(thread, ctx, agent=self.card.id, purpose="decide", hear=hear)
+            reply = await call_with_fallback(self._lead(ctx), thread, ctx, agent=self.card.id, purpose="decide", hear=hear)
         finally:
             speech.end()
         return self._read(reply, call)
 
     async def decide_again(self, thread: Thread, call: AgentCall, ctx: RunContext) -> Decision:
         """The routing call once more, unheard: what was said to the user stands (SAT-2)."""
-        return self._read(await self._lead(ctx).ask(thread, ctx, agent=self.card.id, purpose="decide"), call)
+        return self._read(await call_with_fallback(self._lead(ctx), thread, ctx, agent=self.card.id, purpose="decide"), call)
 
     async def compose(self, thread: Thread, call: AgentCall, ctx: RunContext, *, live: bool, news: int) -> Decision:
         """The composing call: its text is the answer, streamed when `live`, otherwise held back (decisions 8)."""
         speech = Speech(ctx, "answer")
         hear = speech.say if live else None
         try:
-            reply = await self._writer(ctx).ask(thread, ctx, agent=self.card.id, purpose="compose", hear=hear, news=news)
+            reply = await call_with_fallback(
+                self._writer(ctx), thread, ctx, agent=self.card.id, purpose="compose", hear=hear, news=news
+            )
         finally:
             speech.end()
         return self._read(reply, call)
@@ -169,7 +173,7 @@ class LLMAgent:
         """The model's calls and exactly one tool message for each of their ids (PC2-FR-3 step 5)."""
         told = {outcome.call_id: (tell(outcome), isinstance(outcome, Failure)) for outcome in fan.outcomes}
         told |= {call.call_id: (tell_dropped(call), True) for call in fan.dropped}
-        told |= {call.call_id: (SET_ASIDE, False) for call in decision.refused}
+        told |= {call.call_id: (SET_ASIDE, False) for call in decision.set_aside}
         messages = [
             ToolMessage(text, tool_call_id=call_id, status="error" if failed else "success")
             for call_id, (text, failed) in told.items()
@@ -187,9 +191,9 @@ class LLMAgent:
 
     def _heard(self, ctx: RunContext, looked_up: bool) -> Hear | None:
         """Its own voice, in patterns that give it one: not before it has looked things up, nor where its shape is checked."""
-        if ctx.turn.slot is None or self.contract.strict or (self.tools and not looked_up):
+        if ctx.slot is None or self.contract.strict or (self.tools and not looked_up):
             return None
-        hear = ctx.turn.slot.listen(ctx.path)
+        hear = ctx.slot.listen(ctx.path)
         if hear is None or not self.sub_cards:
             return hear
         return lambda piece: hear(piece) if piece else None  # a hand-over follows words that stand
@@ -202,7 +206,7 @@ class LLMAgent:
         """The orchestrator's voice: each call has the deck's limit, and its fallback one attempt in the whole turn."""
         turn = ctx.turn
         if turn.voice is None:
-            turn.voice = self._voice(turn.call_seconds)
+            turn.voice = self._voice(turn.settings.model_call_budget_ms / 1000)
         return turn.voice
 
     def _writer(self, ctx: RunContext) -> Voice:

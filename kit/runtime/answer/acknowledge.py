@@ -82,7 +82,7 @@ def judge(text: str, ctx: RunContext, owing: Debt, sources: str) -> Verdict:
     parts = {agent: _part(agent, turn) for agent in owing.agents}
     read = clauses(text)
     missing = [*owing.failed, *owing.dropped]
-    alone = len({call.agent for call in turn.emitted}) == 1
+    alone = len({call.agent for call in turn.calls}) == 1
     silent = tuple(agent for agent in missing if not owned(read, parts[agent], alone=alone))
     single = len(answers) == 1
     quiet = (a for a in owing.reserved if not reserved(text, parts[a.agent], a.reservation or "", a.text, alone=single))
@@ -102,7 +102,7 @@ async def acknowledge(
     Empty when nothing was composed and there is neither an answer nor a failure to speak of.
     """
     turn = ctx.turn
-    owing = NONE if clean else debt(turn.outcomes, turn.dropped, turn.emitted)
+    owing = NONE if clean else debt(turn.outcomes, turn.over_cap, turn.calls)
     if owing:
         _correct_lead(ctx, sources, lead_line)
     verdict = judge(text, ctx, owing, sources)
@@ -122,7 +122,7 @@ async def acknowledge(
 
 def settle(text: str, ctx: RunContext, sources: str | None = None) -> str:
     """The same without composing again, for patterns whose text is already out: fine, appended to, or replaced."""
-    owing = debt(ctx.turn.outcomes, ctx.turn.dropped, ctx.turn.emitted)
+    owing = debt(ctx.turn.outcomes, ctx.turn.over_cap, ctx.turn.calls)
     verdict = judge(text, ctx, owing, text if sources is None else sources)
     if verdict.fine:
         _own(ctx, "composed", owing)
@@ -147,8 +147,8 @@ def ask_again(verdict: Verdict, owing: Debt) -> str:
 def rescued(ctx: RunContext) -> str:
     """The rescue of a turn whose pattern ended without an answer, agents stopped by the turn's end included."""
     turn = ctx.turn
-    text = rescue(turn.outcomes, turn.dropped, ctx)
-    _own(ctx, "rescued", debt(turn.outcomes, turn.dropped, turn.emitted))
+    text = rescue(turn.outcomes, turn.over_cap, ctx)
+    _own(ctx, "rescued", debt(turn.outcomes, turn.over_cap, turn.calls))
     return text
 
 
@@ -160,7 +160,7 @@ def _repaired(text: str, verdict: Verdict, owing: Debt, ctx: RunContext) -> str:
     if verdict.empty and not ctx.turn.outcomes and not owing:
         return ""
     _own(ctx, "rescued", owing)
-    return rescue(ctx.turn.outcomes, ctx.turn.dropped, ctx)
+    return rescue(ctx.turn.outcomes, ctx.turn.over_cap, ctx)
 
 
 async def _once_more(again: Again, notice: str, ctx: RunContext, seconds: float | None) -> str:
@@ -189,11 +189,11 @@ def _correct_lead(ctx: RunContext, sources: str, line: str) -> None:
 
 
 def _part(agent: str, turn: TurnState) -> Part:
-    mine = stems(" ".join(call.query for call in turn.emitted if call.agent == agent))
-    others = stems(" ".join(f"{call.query} {plain(call.agent)}" for call in turn.emitted if call.agent != agent))
+    mine = stems(" ".join(call.query for call in turn.calls if call.agent == agent))
+    others = stems(" ".join(f"{call.query} {plain(call.agent)}" for call in turn.calls if call.agent != agent))
     return Part(agent, plain(agent), mine - others)
 
 
 def _lost(answer: Answer, text: str, answers: list[Answer], turn: TurnState) -> bool:
-    said = [STOCK, plain(answer.agent), answer.reservation or "", *(call.query for call in turn.emitted)]
+    said = [STOCK, plain(answer.agent), answer.reservation or "", *(call.query for call in turn.calls)]
     return lost(answer.text, text, said, [other.text for other in answers if other is not answer])

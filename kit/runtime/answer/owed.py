@@ -85,7 +85,7 @@ def reservations(answers: Iterable[Answer]) -> str:
 
 def rescue(outcomes: Sequence[Outcome], dropped: Sequence[AgentCall], ctx: RunContext | None = None) -> str:
     """A reply without any model: the answers in hand, then what could not be answered (PC2-S5.8b)."""
-    calls = ctx.turn.emitted if ctx is not None else ()
+    calls = ctx.turn.calls if ctx is not None else ()
     owing = debt(outcomes, dropped, calls)
     raw = raw_reasons(ctx.turn) if ctx is not None else [o.detail for o in outcomes if isinstance(o, Failure)]
     kept = {o.call_id: scrub(prose(o.text), ctx, raw) for o in outcomes if isinstance(o, Answer)}

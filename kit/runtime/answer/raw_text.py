@@ -53,7 +53,7 @@ def leaks(text: str, ctx: RunContext) -> tuple[str, ...]:
     anything else that only looks raw does not when the user or an answer in hand used it first.
     """
     turn = ctx.turn
-    found = [call.call_id for call in turn.emitted if call.call_id in text and len(call.call_id) > 5]
+    found = [call.call_id for call in turn.calls if call.call_id in text and len(call.call_id) > 5]
     if turn.log.turn_id in text:
         found.append(turn.log.turn_id)
     looks, pairs = looks_raw(text), _JOINED.search(text) and _PAIR.search(text)
@@ -84,7 +84,7 @@ def scrub(text: str, ctx: RunContext | None = None, raw: Iterable[str] = ()) -> 
 def said(turn: TurnState) -> str:
     """What the user and the answers in hand said, and what was read before, in lower case: to use their words leaks nothing."""
     answers = (o.text for o in turn.outcomes if isinstance(o, Answer))
-    earlier = (message.text for message in turn.history(""))
+    earlier = (message.text for message in turn.memory.history(""))
     return "\n".join([*_asked(turn), *answers, *earlier]).lower()
 
 
@@ -96,13 +96,13 @@ def raw_reasons(turn: TurnState) -> list[str]:
 
 
 def _asked(turn: TurnState) -> Iterator[str]:
-    yield from (call.query for call in turn.emitted)
+    yield from (call.query for call in turn.calls)
     yield from (event.body.message for event in turn.log.events[:3] if event.body.kind == "turn_started")
 
 
 def _identifiers(lower: str, turn: TurnState) -> Iterator[str]:
     tools = {e.body.tool for e in turn.log.events if isinstance(e.body, ToolStarted) and "_" in e.body.tool}
-    asks = {f"ask_{call.agent}" for call in turn.emitted}
+    asks = {f"ask_{call.agent}" for call in turn.calls}
     yield from (name for name in (*STATUSES, *_REASONS, *tools, *asks) if name.lower() in lower)
     seen = (e.body for e in turn.log.events if isinstance(e.body, Envelope))
     pairs = {f"{e.domain_type}{mark}{e.enricher_id}" for e in seen for mark in "/."}

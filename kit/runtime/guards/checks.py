@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from langchain_core.messages.tool import ToolCall
 
+from kit.compose.parts import Guards
 from kit.core.event import CallDropped, Guarded, TextReplaced
 from kit.core.outcome import AgentCall, Answer
 from kit.core.picture import typed
@@ -21,25 +22,26 @@ _Request = tuple[str, str]
 """An agent and what it is asked, spaces and case aside."""
 
 
-async def checked(decision: Decision, thread: Thread, call: AgentCall, lead: LLMAgent, ctx: RunContext) -> Decision:
+async def apply_guards(
+    decision: Decision, thread: Thread, call: AgentCall, lead: LLMAgent, ctx: RunContext, guards: Guards
+) -> Decision:
     """The decision as it is executed: asked again when short, then echo, overlap, verbatim (SAT-2 to 6, decisions 4 to 7).
 
     `thread` is what the model was shown. With every guard off only call ids are put in order. Nothing here is told to the user.
     This is for a turn's first decision; of what follows, `tidy` says.
     Of a picture without words the model alone can say what it is about: overlap and verbatim leave that to it (SAT-14).
     """
-    on = ctx.turn.guards
     decision = tidy(decision, ctx)
-    if on.failsafe and missing(decision.asks, ctx.turn.cap) > 0:
+    if guards.failsafe and missing(decision.asks, ctx.turn.cap) > 0:
         decision = tidy(await complete(decision, thread, call, lead, ctx), ctx)
-    if on.echo:
+    if guards.echo:
         decision = echo(decision, call, lead, ctx)
-    if on.fastpath and not decision.asks and not decision.own:
+    if guards.fastpath and not decision.asks and not decision.own:
         decision = fastpath(decision, call, lead, ctx)
     if [ask for ask in decision.asks if ask.query != call.query] and typed(call.query):
-        if on.overlap and len(decision.asks) > 1:
+        if guards.overlap and len(decision.asks) > 1:
             decision = overlap(decision, call, ctx)
-        if on.verbatim:
+        if guards.verbatim:
             decision = verbatim(decision, call, ctx)
     return decision
 
@@ -54,10 +56,10 @@ def tidy(decision: Decision, ctx: RunContext) -> Decision:
     """
     decision = _with_own_ids(decision, ctx)
     turn, asks = ctx.turn, decision.asks
-    if not asks or not turn.guards.duplicate:
+    if not asks or not turn.settings.guards.duplicate:
         return decision
     for ask in asks:
-        turn.worded.setdefault(ask.call_id, ask.query)
+        turn.wording.setdefault(ask.call_id, ask.query)
     done = _answered(turn) if turn.outcomes else frozenset[_Request]()
     if not done and len({ask.agent for ask in asks}) == len(asks):
         return decision
@@ -79,15 +81,15 @@ def _request(agent: str, query: str) -> _Request:
 
 def _answered(turn: TurnState) -> frozenset[_Request]:
     """Requests of this turn that have an answer, in the words of the model and in those that were sent."""
-    sent = {call.call_id: call.query for call in turn.emitted}
+    sent = {call.call_id: call.query for call in turn.calls}
     answers = [outcome for outcome in turn.outcomes if isinstance(outcome, Answer)]
-    worded = (_request(a.agent, words[a.call_id]) for words in (sent, turn.worded) for a in answers if a.call_id in words)
+    worded = (_request(a.agent, words[a.call_id]) for words in (sent, turn.wording) for a in answers if a.call_id in words)
     return frozenset(worded)
 
 
 def echo(decision: Decision, call: AgentCall, lead: LLMAgent, ctx: RunContext) -> Decision:
     """Sends a short reply that answers the support agent's question to that agent, whatever the model made of it (SAT-3)."""
-    support = ctx.turn.support_agent
+    support = ctx.turn.settings.support_agent
     if support is None or [ask.agent for ask in decision.asks] == [support] or awaited_by(call.query, ctx) != support:
         return decision
     own = next((ask for ask in decision.asks if ask.agent == support), None)
@@ -105,7 +107,7 @@ def fastpath(decision: Decision, call: AgentCall, lead: LLMAgent, ctx: RunContex
     It goes to the agent whose question it answers, else to the default sub-agent. With no default sub-agent the reply stands:
     the orchestrator says itself that nothing fits.
     """
-    default = ctx.turn.default_sub_agent
+    default = ctx.turn.settings.default_sub_agent
     if default is None or default not in ctx.callees or small_talk(call.query, said_last(ctx)):
         return decision
     agent = awaited_by(call.query, ctx)
@@ -146,9 +148,9 @@ def set_aside(decision: Decision, kept: Sequence[AgentCall], guard: str, reason:
     for ask in dropped:
         ctx.emit(Guarded(guard=guard, action="dropped", agent=ask.agent, call_id=ask.call_id, reason=reason))
         ctx.emit(CallDropped(agent=ask.agent, call_id=ask.call_id, reason="guard", guard=guard))
-    ctx.turn.emitted += dropped
-    ctx.turn.refused += dropped
-    return decision.with_asks(tuple(kept), refused=(*decision.refused, *dropped))
+    ctx.turn.calls += dropped
+    ctx.turn.set_aside += dropped
+    return decision.with_asks(tuple(kept), set_aside=(*decision.set_aside, *dropped))
 
 
 def _rerouted(
@@ -170,7 +172,7 @@ def _with_own_ids(decision: Decision, ctx: RunContext) -> Decision:
     ids = [ask.call_id for ask in decision.asks]
     if decision.own:
         ids += [own["id"] or "" for own in decision.own]
-    taken = {ask.call_id for ask in ctx.turn.emitted}
+    taken = {ask.call_id for ask in ctx.turn.calls}
     if len({*ids, "", *taken}) == 1 + len(ids) + len(taken):
         return decision
     fresh = [_fresh(call_id, taken) for call_id in ids]

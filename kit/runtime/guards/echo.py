@@ -18,7 +18,7 @@ def awaited_by(reply: str, ctx: RunContext) -> str | None:
     in_play = turn.dynamic.in_play
     if not in_play:
         return None
-    support = turn.support_agent
+    support = turn.settings.support_agent
     agent = support if support in in_play else in_play[0] if len(in_play) == 1 else None
     if agent is None or agent not in ctx.callees:
         return None
@@ -37,4 +37,4 @@ def echoes(reply: str, question: str) -> bool:
 
 def said_last(ctx: RunContext, agent: str = "") -> str:
     """The assistant's last words to the user, or those of one agent in its own part."""
-    return next((message.text for message in reversed(ctx.turn.history(agent)) if message.role == "assistant"), "")
+    return next((message.text for message in reversed(ctx.turn.memory.history(agent)) if message.role == "assistant"), "")

@@ -16,6 +16,7 @@ _TYPE = re.compile(r"""\btype\s*=\s*["']?([^"'\s>/]+)""", re.I)
 _WHOLE = re.compile(r"<component\b[^>]*/>|<component\b.*?(?:</component\s*>|\Z)", re.I | re.S)
 
 Hear = Callable[[str], None]
+"""Gets every piece of text as it arrives; "" says that a tool call has begun to arrive."""
 
 
 def narration(text: str) -> tuple[str, tuple[ComponentPayload, ...]]:

@@ -9,7 +9,7 @@ from kit.core.status import VOCABULARY, Term, known
 Phrases = Mapping[str, str]
 
 
-class Said(NamedTuple):
+class TimedLine(NamedTuple):
     """One line, as it is read."""
 
     at: float
@@ -37,11 +37,11 @@ class Narrator:
         self._last_at: float | None = None
         self._last_heard: str | None = None
 
-    def began(self, agent: str) -> None:
+    def begin(self, agent: str) -> None:
         """An invocation of this agent is at work."""
         self._working.append(agent)
 
-    def ended(self, agent: str, at: float) -> list[Said]:
+    def end(self, agent: str, at: float) -> list[TimedLine]:
         """It no longer is: what still waits of it is old news and is left out."""
         if agent in self._working:
             self._working.remove(agent)
@@ -49,7 +49,7 @@ class Narrator:
             self._waiting = [waiting for waiting in self._waiting if waiting.agent != agent]
         return self.wake(at)
 
-    def hear(self, agent: str, status: str, at: float) -> list[Said]:
+    def hear(self, agent: str, status: str, at: float) -> list[TimedLine]:
         """The lines that a status brings about; one outside the vocabulary brings none (PC2-S5.7)."""
         term = known(status, self._vocabulary)
         if term is None:
@@ -57,20 +57,20 @@ class Narrator:
         rule = self._policy.rule(status)
         if rule.act != "suppress":
             text = wording((known(rule.into or "", self._vocabulary) or term) if rule.act == "transform" else term, self._phrases)
-            due = self._gathered(agent, at) if rule.act == "batch" else at
+            due = self._batch_end(agent, at) if rule.act == "batch" else at
             if not any(waiting.agent == agent and waiting.text == text for waiting in self._waiting):
                 self._waiting.append(_Waiting(agent, text, due))
         return self.wake(at)
 
-    def wake(self, at: float) -> list[Said]:
+    def wake(self, at: float) -> list[TimedLine]:
         """The lines whose time has come."""
-        said: list[Said] = []
+        lines: list[TimedLine] = []
         while (group := self._next(at)) and self._room() <= at:
             self._waiting = [waiting for waiting in self._waiting if waiting not in group]
             agents = tuple(dict.fromkeys(waiting.agent for waiting in group))
-            said.append(Said(at, agents, sentence([waiting.text for waiting in group])))
+            lines.append(TimedLine(at, agents, sentence([waiting.text for waiting in group])))
             self._last_at, self._last_heard = at, agents[-1]
-        return said
+        return lines
 
     @property
     def due(self) -> float | None:
@@ -78,7 +78,7 @@ class Narrator:
         times = [waiting.due for waiting in self._waiting if self._may_speak(waiting.agent)]
         return max(min(times), self._room()) if times else None
 
-    def _gathered(self, agent: str, at: float) -> float:
+    def _batch_end(self, agent: str, at: float) -> float:
         apart = self._policy.batch_by == "agent"
         gathering = [w.due for w in self._waiting if w.due > at and (w.agent == agent or not apart)]
         return min(gathering, default=at + self._policy.window_ms / 1000)
