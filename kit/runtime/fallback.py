@@ -62,10 +62,10 @@ async def _call_either(
     except (OverBudget, KitError):
         raise
     except Exception:
-        if spoke:
-            raise
-        voice.model, voice.fallback, voice.instead_of = fallback, None, voice.model.spec.key
-        return await call_with_fallback(voice, messages, ctx, agent=agent, purpose=purpose, hear=hear, news=news)
+        if not spoke:
+            voice.model, voice.fallback, voice.instead_of = fallback, None, voice.model.spec.key
+            return await call_with_fallback(voice, messages, ctx, agent=agent, purpose=purpose, hear=hear, news=news)
+        raise
 
 
 async def _in_time(reply: Awaitable[ModelReply], seconds: float | None) -> ModelReply:
