@@ -8,6 +8,7 @@ from typing import Any, cast
 
 import yaml
 
+from kit.compose.yaml_loader import load_yaml
 from kit.core.card import ToolGrant
 from kit.core.errors import KitError
 
@@ -97,7 +98,7 @@ def _flags(top: Path, place: str, revision: str) -> dict[str, Any]:
 
 def _parsed(top: Path, revision: str, name: str) -> dict[str, Any]:
     try:
-        value: Any = yaml.safe_load(_git(top, "show", f"{revision}:{name}"))
+        value: Any = load_yaml(_git(top, "show", f"{revision}:{name}"))
     except yaml.YAMLError as error:
         raise RevisionError(f"{name} at {revision} is no YAML: {error}") from error
     return cast("dict[str, Any]", value) if isinstance(value, dict) else {}

@@ -11,12 +11,11 @@ from typing import Any, TypeVar, Union, cast, get_args, get_origin
 import yaml
 from pydantic import BaseModel, ValidationError
 
+from kit.compose.yaml_loader import UNREADABLE, read_yaml
 from kit.core.errors import nearest
 
 M = TypeVar("M", bound=BaseModel)
 _PLACE = re.compile(r"(.*?):(\d+): ")
-_UNREADABLE = (yaml.YAMLError, ValueError, AttributeError, RecursionError)
-"""What PyYAML raises on text that is not YAML; it lets errors of Python's own conversions through."""
 
 
 @dataclass(frozen=True)
@@ -82,15 +81,13 @@ def parse(text: str, file: str, faults: Faults, offset: int = 0) -> Source | Non
     `offset`: lines that stand before the text in its file. An empty text is an empty mapping.
     """
     try:
-        loader = yaml.SafeLoader(text)
-        node = loader.get_single_node()
-        value = cast("object", loader.construct_document(node) if node else {})  # pyright: ignore[reportUnknownMemberType]
-    except _UNREADABLE as error:
+        node, value = read_yaml(text)
+    except UNREADABLE as error:
         line, problem = _problem(error, text)
         faults.add(f"{file}:{line + offset}", f"broken YAML: {problem}")
         return None
-    source = Source(file, cast("dict[str, Any]", value), node, offset)
-    if not isinstance(value, dict):
+    source = Source(file, cast("dict[str, Any]", value) if node else {}, node, offset)
+    if node and not isinstance(value, dict):
         faults.add(source.at(), f"expected a mapping of fields, found {_kind(value)}; write `field: value` lines")
         return None
     for again in _repeated(node):

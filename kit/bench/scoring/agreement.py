@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from typing import Any, Literal
 
-import yaml
 from pydantic import TypeAdapter
 
 from kit.bench.case import Ask, Case
@@ -12,6 +11,7 @@ from kit.bench.scoring.judge import Judge
 from kit.bench.scoring.observed import Observed
 from kit.bench.statistics.distributions import kappa_of
 from kit.bench.statistics.estimate import LEVEL, Estimate
+from kit.compose.yaml_loader import load_yaml
 from kit.core.errors import DataError
 from kit.core.value import Value
 
@@ -66,7 +66,7 @@ def agreement(labels: Sequence[bool], verdicts: Sequence[bool | None], level: fl
 
 def labelled() -> list[tuple[Case, Observed, Labelled]]:
     """The labelled replies of this project, each as a case and what was seen of it."""
-    mixed, judged = (yaml.safe_load((SOURCE / name).read_text(encoding="utf-8")) for name in ("mixed.yaml", "judged.yaml"))
+    mixed, judged = (load_yaml((SOURCE / name).read_text(encoding="utf-8")) for name in ("mixed.yaml", "judged.yaml"))
     verticals: dict[str, dict[str, Any]] = mixed["verticals"]
     topics = {agent: tuple(parts["topic"]) for agent, parts in verticals.items()}
     found: list[tuple[Case, Observed, Labelled]] = []

@@ -10,6 +10,7 @@ import yaml
 
 from kit.bench.home import HOME
 from kit.bench.scoring.sheet import Item, item_of, items, write_sheet
+from kit.compose.yaml_loader import load_yaml
 from kit.core.errors import DataError
 from kit.core.ordinal_reference import meant
 from kit.core.record import Shown
@@ -59,7 +60,7 @@ class RuleLabeller:
     def read(cls, path: Path = RULES) -> "RuleLabeller":
         """Raises DataError when the file is missing, of another shape, or an expression cannot be read."""
         try:
-            rules = Rules.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
+            rules = Rules.model_validate(load_yaml(path.read_text(encoding="utf-8")))
             found = {name: re.compile("|".join(f"(?:{e})" for e in said), re.I) for name, said in rules.verticals.items()}
             return cls(found, rules.first)
         except (OSError, ValueError, yaml.YAMLError, re.error) as error:

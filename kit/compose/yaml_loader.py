@@ -1,0 +1,49 @@
+"""Reads YAML with libyaml where PyYAML was built with it; lines and faults are those of PyYAML's own scanner."""
+
+import re
+from collections.abc import Callable
+from typing import Any, cast
+
+import yaml
+from yaml.composer import Composer
+
+UNREADABLE = (yaml.YAMLError, ValueError, AttributeError, RecursionError)
+"""What PyYAML raises on text that is not YAML; it lets errors of Python's own conversions through."""
+_READ_DIFFERENTLY = re.compile(r"\A[^\[{]*[\[{][^?]*\?|[\t\r\ufeff]|[|>][-+\d]{0,2}#")
+"""Where libyaml is laxer or counts lines otherwise: `?` after a bracket, a tab, a lone carriage return, `#` after `|` or `>`."""
+_slow: Callable[[str], yaml.SafeLoader | yaml.CSafeLoader] = yaml.SafeLoader
+_fast = _slow
+
+if yaml.__with_libyaml__:
+
+    class _EventLoader(Composer, yaml.CSafeLoader):
+        """Composes libyaml's events in Python, where a text nested too deep is a RecursionError; libyaml's composer crashes."""
+
+        def __init__(self, text: str):
+            yaml.CSafeLoader.__init__(self, text)
+            Composer.__init__(self)
+
+    _fast = _EventLoader
+
+
+def read_yaml(text: str) -> tuple[yaml.Node | None, object]:
+    """The root node of a text, with the marks of PyYAML's own scanner, and the value; (None, None) for an empty text.
+
+    A text that libyaml refuses is read again by PyYAML's own scanner, whose errors name the fault. Raises one of UNREADABLE.
+    """
+    if not _READ_DIFFERENTLY.search(text):
+        try:
+            return _read(_fast(text))
+        except UNREADABLE:
+            pass
+    return _read(_slow(text))
+
+
+def load_yaml(text: str) -> Any:
+    """The value of a YAML text, as `yaml.safe_load` gives it, but sooner. Raises one of UNREADABLE."""
+    return read_yaml(text)[1]
+
+
+def _read(loader: yaml.SafeLoader | yaml.CSafeLoader) -> tuple[yaml.Node | None, object]:
+    node = loader.get_single_node()
+    return node, cast("object", loader.construct_document(node)) if node else None  # pyright: ignore[reportUnknownMemberType]
