@@ -41,7 +41,12 @@ def cells(spec: GridSpec) -> Iterator[Cell]:
     base = digest(FORMAT, grid.seed, grid.sub_agents, grid.scorers)
     models = {key: digest(model) for key, model in spec.models.items()}
     decks = {
-        names: digest(deck.settings, *deck.cards.values(), *deck.blocks.values(), sorted(deck.flags.items()), deck.tool_settings)
+        names: digest(
+            deck.settings.model_dump(mode="json", exclude={"page"}),  # what the app shows decides no outcome
+            *(*deck.cards.values(), *deck.blocks.values()),
+            sorted(deck.flags.items()),
+            deck.tool_settings,
+        )
         for names, deck in spec.decks.items()
     }
     faults = {name: digest(*map(str, found)) for name, found in spec.faults.items()}
