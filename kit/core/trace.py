@@ -1,8 +1,9 @@
 """Spans and totals of a turn, derived from its events and from nothing else."""
 
 import math
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from kit.core.event import (
     AgentEnded,
@@ -162,6 +163,40 @@ def trace_of(events: Iterable[Event]) -> Trace:
                 pass
     spans = tuple(Span(**fields) for fields in open_spans.values())
     return Trace(turn_id=turn_id, started_at=started_at, spans=spans, routing=routing, usage=usage)
+
+
+class Bar(NamedTuple):
+    """One span of a waterfall; times in seconds since the turn began."""
+
+    span: Span
+    depth: int
+    """0 for the turn, and one more for every span it lies in."""
+    ended: float
+    """A span that nobody closed ends with what it is part of."""
+    row: int
+    """Among the model and tool calls of one agent: the first row in which no other call runs at that time."""
+
+    @property
+    def seconds(self) -> float:
+        return self.ended - self.span.started
+
+
+def bars(trace: Trace) -> list[Bar]:
+    """Every span of a trace once, parents before children."""
+    last = max((span.ended if span.ended is not None else span.started for span in trace.spans), default=0.0)
+    ends: dict[str | None, float] = {}
+    busy: dict[str | None, list[float]] = defaultdict(list)  # span -> for each row of its calls, until when it is taken
+    layout: list[Bar] = []
+    for depth, span in trace.rows():
+        ended = span.ended if span.ended is not None else max(ends.get(span.parent_id, last), span.started)
+        ends[span.id] = ended
+        row = 0
+        if span.kind in ("model", "tool"):
+            until = busy[span.parent_id]
+            row = next((place for place, end in enumerate(until) if end <= span.started), len(until))
+            until[row : row + 1] = [ended]
+        layout.append(Bar(span, depth, ended, row))
+    return layout
 
 
 def slowest(spans: Sequence[Span]) -> Span | None:

@@ -3,7 +3,7 @@
 import json
 from typing import TYPE_CHECKING, Any
 
-from kit.core.trace import Span, Trace
+from kit.core.trace import Bar, Span, Trace, bars
 
 if TYPE_CHECKING:
     import altair
@@ -92,15 +92,8 @@ def _beside(encoding: dict[str, Any], where: str, edge: str, align: str, dx: int
 
 
 def rows(trace: Trace) -> list[dict[str, Any]]:
-    """The chart's data: a row a span in tree order, times in seconds. A span nobody closed ends with what it was part of."""
-    last = max((span.ended if span.ended is not None else span.started for span in trace.spans), default=0.0)
-    ends: dict[str | None, float] = {}
-    made: list[dict[str, Any]] = []
-    for place, (depth, span) in enumerate(trace.rows()):
-        ended = span.ended if span.ended is not None else max(ends.get(span.parent_id, last), span.started)
-        ends[span.id] = ended
-        made.append(_row(place, depth, span, ended))
-    return made
+    """The chart's data: a row a span in tree order, times in seconds."""
+    return [_row(place, bar) for place, bar in enumerate(bars(trace))]
 
 
 def took(seconds: float) -> str:
@@ -111,24 +104,25 @@ def took(seconds: float) -> str:
 _TOLD = ("span", "agent", "kind", "status", "took", "tokens", "cost", "error")
 
 
-def _row(place: int, depth: int, span: Span, ended: float) -> dict[str, Any]:
+def _row(place: int, bar: Bar) -> dict[str, Any]:
+    span = bar.span
     name = str(span.attributes.get("purpose", span.name)) if span.kind == "model" else span.name
     return {
         "place": place,
         "id": span.id,
-        "name": ("└" + "─" * (depth - 2) + " " if depth > 1 else "") + name,  # Vega trims spaces
+        "name": ("└" + "─" * (bar.depth - 2) + " " if bar.depth > 1 else "") + name,  # Vega trims spaces
         "span": name,
         "agent": span.agent or "–",
         "kind": span.kind,
         "status": span.status,
         "started": round(span.started, 4),
-        "ended": round(ended, 4),
-        "took": took(ended - span.started),
+        "ended": round(bar.ended, 4),
+        "took": took(bar.seconds),
         "tokens": span.usage.input_tokens + span.usage.output_tokens,
         "cost": "–" if span.usage.cost is None else f"${span.usage.cost:.4f}",
         "error": span.error or "–",
-        "beside": took(ended - span.started) + _because(span),
-        "said": f"{name}, {span.kind}, {span.status}, {took(ended - span.started)}",
+        "beside": took(bar.seconds) + _because(span),
+        "said": f"{name}, {span.kind}, {span.status}, {took(bar.seconds)}",
     }
 
 
