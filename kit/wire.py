@@ -2,7 +2,8 @@
 
 import asyncio
 import datetime
-from collections.abc import AsyncGenerator, Callable, Sequence
+import uuid
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -21,7 +22,8 @@ from kit.core.picture import Picture
 from kit.models.offline import OfflineModel
 from kit.patterns import PATTERNS
 from kit.patterns.agents_as_tools import MEDIATED
-from kit.patterns.topology import arranged
+from kit.patterns.stages import Stages
+from kit.runtime.agents.api_agent import Service, with_services
 from kit.runtime.agents.faulty import faulty_team
 from kit.runtime.pattern import Pattern
 from kit.runtime.recording.cassette import Cassette
@@ -47,35 +49,6 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Stages:
-    """The team of each pattern: the deck's own, or one bound from the same cards, models and tools when it is first asked for."""
-
-    plain: Team
-    bind: Callable[[Deck], Team]
-    bound: dict[tuple[str, str], Team] = field(default_factory=dict[tuple[str, str], Team])
-    """By stage and surface."""
-
-    def team(self, pattern: Pattern, surface: str | None = None) -> Team:
-        """The team a pattern runs with on a surface; the deck's own surface when none is named.
-
-        Raises BindError or UnknownId where its deck cannot be bound, and UnknownId for a surface that the deck does not know.
-        """
-        topologies = self.plain.deck.settings.topologies
-        if surface is not None and surface not in topologies:
-            raise UnknownId("surface", surface, topologies)
-        key = (pattern.name if pattern.stage else "", surface or self.plain.deck.surface)
-        if key not in self.bound:
-            team = pattern.team(self.plain.deck, self.bind) if pattern.stage else self.plain
-            self.bound[key] = arranged(team, surface)
-        return self.bound[key]
-
-    async def aclose(self) -> None:
-        """Closes the connections of every team that was bound."""
-        for team in self.bound.values():
-            await team.aclose()
-
-
-@dataclass(frozen=True)
 class Kit:
     """Everything a turn needs, opened once and closed together. One Kit belongs to one event loop."""
 
@@ -91,6 +64,8 @@ class Kit:
     """Whether a turn may be told to go wrong."""
     tools: Toolbox = field(default_factory=dict[str, BaseTool | ToolFactory])
     """What agents were bound to."""
+    services: Mapping[str, Service] = field(default_factory=dict[str, Service])
+    """What answers in the place of sub-agents."""
 
     @property
     def deck(self) -> Deck:
@@ -107,7 +82,7 @@ class Kit:
 
         Raises UnknownId for a key that is not there, BindError for a model that cannot do the work. Nothing is called.
         """
-        stages = stages_of(self.deck, model, self.tools, self.settings, faults=self.faults)
+        stages = stages_of(self.deck, model, self.tools, self.settings, self.services, faults=self.faults)
         return replace(self, team=stages.team(MEDIATED), stages=stages)
 
     def session(self, session_id: str, tenant: str | None = None, user: str | None = None) -> Session:
@@ -142,6 +117,14 @@ class Kit:
         with injected(parse_all(faults, self.team.agents, self.team.root)):
             return run_turn(message, session, host, chosen, cap=cap, images=images)
 
+    def run_scheduled(self, message: str, target: Principal, *, job: str, location: str | None = None) -> Turn:
+        """Starts a turn that nobody typed, on behalf of a scheduled job's target user.
+
+        The principal is set here, once, and travels unchanged to every service, which verifies it as in a chat. Each run is an
+        episode of its own, `job:<job>:<unique>`: it reads no chat, and no chat reads it.
+        """
+        return self.ask(message, Session(id=f"job:{job}:{uuid.uuid4().hex}", principal=target, location=location))
+
 
 def find_pattern(name: str) -> Pattern:
     """A pattern by name; raises UnknownId with the nearest known ones."""
@@ -164,12 +147,21 @@ def reach_of(settings: Settings) -> Reach:
     return Reach(api_key=settings.openai_api_key, base_url=settings.openai_base_url, pace=settings.pace)
 
 
-def stages_of(deck: Deck, models: Models | str | None, tools: Toolbox, settings: Settings, *, faults: bool) -> Stages:
+def stages_of(
+    deck: Deck,
+    models: Models | str | None,
+    tools: Toolbox,
+    settings: Settings,
+    services: Mapping[str, Service],
+    *,
+    faults: bool,
+) -> Stages:
     """The teams of a deck on these models. Raises BindError where one cannot do the work. Nothing is called."""
 
     def bound(deck: Deck) -> Team:
         team = bind(deck, models, tools, reach_of(settings))
-        return faulty_team(team) if faults else team
+        team = faulty_team(team) if faults else team
+        return with_services(team, services) if team.orchestrator.sub_cards else team  # a monolith asks nobody
 
     return Stages(bound(deck), bound)
 
@@ -184,12 +176,14 @@ async def open_kit(
     pattern: str = "mediated",
     cassette: Cassette | None = None,
     faults: bool = False,
+    services: Mapping[str, Service] | None = None,
 ) -> AsyncGenerator[Kit]:
     """Opens a kit on the running loop and closes all of it at the end.
 
     Without arguments it is what the environment says: the consumer deck, the embedded services, the offline stand-in.
     `faults` lets `ask()` make single turns go wrong; without it nothing that could is in place. A `cassette` records every call
     of a model or tool, or answers in their place (docs/bench.md); it is written, or its first misfit raised, at the end.
+    `services`: sub-agent -> what answers in its model's place, `async (question, ctx) -> text` (docs/memory.md).
     Raises a KitError whose message says what to do when anything it needs is missing.
     """
     settings = settings or Settings.read()
@@ -203,7 +197,7 @@ async def open_kit(
         stack.callback(store.close)
         if tools is None:
             tools = await _upstream_tools(settings, store, stack, faults)
-        stages = stages_of(deck, models, tools, settings, faults=faults)
+        stages = stages_of(deck, models, tools, settings, services or {}, faults=faults)
         team = stages.team(MEDIATED)
         if team.orchestrator.model.spec.key == OFFLINE.key:
             await asyncio.to_thread(OfflineModel.warm)  # else the first question pays for reading the word vectors
@@ -212,7 +206,7 @@ async def open_kit(
         today = settings.today or datetime.date.today().isoformat()
         stack.push_async_callback(stages.aclose)
         chosen = find_pattern(pattern)
-        yield Kit(settings, team, store, recorder, chosen, today, stages, cassette, faults, tools)
+        yield Kit(settings, team, store, recorder, chosen, today, stages, cassette, faults, tools, services or {})
         if cassette is not None:
             cassette.close()
 

@@ -13,22 +13,25 @@ from langchain_core.messages import BaseMessage, HumanMessage
 
 from kit.core.card import AgentCard
 from kit.core.context import Principal, Session
-from kit.core.errors import SessionError
+from kit.core.errors import SessionError, UnknownId
 from kit.core.event import AgentStarted, Carried, Compacted, Component, ModelStarted, Text
-from kit.core.outcome import ComponentPayload
+from kit.core.outcome import ComponentPayload, Usage
 from kit.core.transcript import transcript
 from kit.models.scripted import Line, ScriptedModel
+from kit.patterns import PATTERNS
 from kit.runtime.agents.api_agent import ApiAgent
 from kit.runtime.clock import run_virtual
+from kit.runtime.context import RunContext
 from kit.runtime.memory import points_back
-from kit.runtime.scheduled import run_scheduled
 from kit.runtime.speech.narration import Narrating, narration
 from kit.runtime.turn import Reply, run_turn
+from kit.settings import Settings
 from kit.tools.render import RENDERS, render_tool
 from kit.tools.tool import ToolContext, ToolResult, tool_context
+from kit.wire import open_kit
 from studies import compaction
 from studies.history_leaks import LeakMeter
-from tests.kits import ALICE, SmallKit, answering, asks, small_kit, stitched
+from tests.kits import ALICE, SmallKit, answering, asks, small_deck, small_kit, stitched
 
 OFFER = '<component type="offer">{"id": "of-7", "title": "Harbor Roast", "secret": "payload-only"}</component>'
 PRIOR = [("submit_prior_context", {"prior_context": "The user looked at Harbor Roast (of-7) and wants points for it."})]
@@ -371,6 +374,21 @@ async def test_an_api_based_agent_gets_prior_context_before_its_question_and_no_
     assert reply.outcomes[0].usage.input_tokens == 0 and reply.text == "Support says so."
 
 
+async def test_a_service_is_put_in_a_sub_agents_place_when_the_kit_is_opened() -> None:
+    async def ask(question: str, ctx: RunContext) -> str:
+        return f"{ctx.inherited.principal.user_id} asked {question!r}."
+
+    models = {"orchestrator": ScriptedModel(asks("support"), stitched), "support": answering("The model.")}
+    opened: dict[str, Any] = {"models": models, "tools": {}, "deck": small_deck(["support"])}
+    async with open_kit(Settings(store=":memory:", user="bob"), services={"support": ask}, **opened) as kit:
+        reply = await kit.ask("help", kit.session("s"))
+        assert reply.text == "bob asked 'about support'." and reply.outcomes[0].usage == Usage()
+        assert kit.stages.team(PATTERNS["monolith"]).agents["support"].card.id == "support"
+    with pytest.raises(UnknownId, match="did you mean 'support'"):
+        async with open_kit(Settings(store=":memory:"), services={"suport": ask}, **opened):
+            pass
+
+
 # Compaction
 
 
@@ -442,14 +460,14 @@ async def test_a_scheduled_turn_speaks_for_its_target_all_the_way_to_the_tool() 
     target = Principal(tenant_id="globex", user_id="u-9")
     card = AgentCard(id="shop", description="Shop.", model="offline", tools=("look",))
     shop = ScriptedModel(lambda m: Line("Done.") if m[-1].type == "tool" else Line(calls=[("look", {})]))
-    kit = small_kit(
-        ScriptedModel(asks("shop"), stitched), {"shop": shop}, {"look": structured("look", "Looks.", {}, (), call)}, [card]
-    )
-    reply = await run_scheduled("weekly digest", target, kit, job="digest")
-    [turn] = kit.store.turns()
+    tools = {"look": structured("look", "Looks.", {}, (), call)}
+    models = {"orchestrator": ScriptedModel(asks("shop"), stitched), "shop": shop}
+    async with open_kit(Settings(store=":memory:"), models=models, tools=tools, deck=small_deck(["shop"], [card])) as kit:
+        reply = await kit.run_scheduled("weekly digest", target, job="digest")
+        [turn] = kit.store.turns()
+        stored = kit.store.session(turn.session_id)
     assert [context.inherited.principal for context in seen] == [target] and reply.status == "ok"
     assert (turn.tenant_id, turn.user_id) == ("globex", "u-9") and turn.session_id.startswith("job:digest:")
-    stored = kit.store.session(turn.session_id)
     assert stored is not None and stored.principal == target
 
 

@@ -1,13 +1,15 @@
-"""A sub-agent that is somebody's service: it takes one string, keeps no history of ours, and costs no tokens (SAT-8)."""
+"""A sub-agent that is somebody's service: it takes one string, keeps no history of ours, and costs no tokens."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
 from kit.core.card import AgentCard
+from kit.core.errors import UnknownId
 from kit.core.outcome import AgentCall, Answer, Failure, Outcome
 from kit.runtime.context import RunContext
+from kit.runtime.team import Team
 
-Ask = Callable[[str, RunContext], Awaitable[str]]
+Service = Callable[[str, RunContext], Awaitable[str]]
 """Asks the service on behalf of `ctx.inherited.principal`; whatever it raises becomes a failure of this agent."""
 
 
@@ -16,12 +18,24 @@ class ApiAgent:
     """An agent without a model. It cannot read a conversation, so prior_context is put before the question."""
 
     card: AgentCard
-    ask: Ask
+    service: Service
     time_budget: float | None = None
 
     async def run(self, call: AgentCall, ctx: RunContext) -> Outcome:
-        """One question, one answer."""
-        text = await self.ask(f"{call.prior_context}\n\n{call.query}" if call.prior_context else call.query, ctx)
+        """Asks one question and returns the answer; an empty one is a failure."""
+        text = await self.service(f"{call.prior_context}\n\n{call.query}" if call.prior_context else call.query, ctx)
         if text.strip():
             return Answer(call_id=call.call_id, agent=self.card.id, text=text.strip())
         return Failure(call_id=call.call_id, agent=self.card.id, axis="invocation", reason="insufficient", detail="empty answer")
+
+
+def with_services(team: Team, services: Mapping[str, Service]) -> Team:
+    """The same team with a service in the place of each named sub-agent: same card, same time budget.
+
+    Raises UnknownId for an id that no sub-agent of the orchestrator has.
+    """
+    cards = {card.id: card for card in team.orchestrator.sub_cards.values()}
+    for agent in services:
+        if agent not in cards:
+            raise UnknownId("sub-agent of open_kit(services=...)", agent, cards)
+    return team.with_agents({i: ApiAgent(cards[i], service, team.agents[i].time_budget) for i, service in services.items()})
