@@ -21,7 +21,7 @@ from kit.bench.grid.comparison import compare, summarise
 from kit.bench.grid.forecast import forecast, pace
 from kit.bench.grid.grid_file import read_grid
 from kit.core.errors import DataError
-from kit.settings import HOME, Settings
+from kit.settings import HOME
 from kit.ui.benchmarks import grid_process as errand
 from kit.ui.benchmarks import launch
 from kit.ui.benchmarks import page as benchmarks
@@ -247,6 +247,7 @@ def page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[AppTest]:
         monkeypatch.delenv(name, raising=False)
     yield AppTest.from_string(ALONE, default_timeout=60)
     frame.open_host.clear()
+    launch.open_grids.clear()
 
 
 def shown(page: AppTest) -> str:
@@ -316,7 +317,7 @@ def test_a_grid_is_started_stopped_resumed_and_seen_from_the_page(page: AppTest,
     told = shown(page.run())
     assert "**48 cells**, 48 turns; about" in told and r"\$0: its models are simulated" in told
     assert "With `OPENAI_API_KEY` set: gpt-5.4-nano" in told
-    grids = frame.open_host(Settings.read()).grids
+    grids = launch.open_grids()
     press(page, "bench-start")
     assert "One grid is played at a time" in shown(page)
     press(page, "bench-stop")

@@ -51,7 +51,8 @@ from kit.settings import Settings
 from kit.tools.asgi_transport import StreamingASGITransport
 from kit.tools.enricher import HttpEnrich
 from kit.ui.shared.host import Host
-from kit.ui.shared.view import TurnView, advance
+from kit.ui.shared.turn_fold import advance
+from kit.ui.shared.turn_view import TurnView
 from kit.ui.traces.export import export
 from kit.wire import Kit, open_kit
 from kit.worlds.consumer.toolbox import TOOL_IDS

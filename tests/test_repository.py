@@ -33,6 +33,7 @@ LONG_FUNCTIONS: dict[str, str] = {}
 PLANTED = {
     "Every package stands on those below it": ("core/card.py", "import kit.tools.tool"),
     "and every package has a place": ("misplaced.py", ""),
+    "Pages share": ("ui/shared/address.py", "import kit.ui.chat.layout"),
     "nobody imports the names of the root": ("tools/tool.py", "from kit import open_kit"),
     "Settings reach the kit": ("compose/prompts.py", "import kit.settings"),
     "What stands beside notebooks": ("bench/peers.py", "import studies.cap"),

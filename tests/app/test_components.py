@@ -9,7 +9,8 @@ from hypothesis import strategies as some
 
 from kit.core.event import AgentStarted, Component, Text, ToolStarted
 from kit.ui.chat.components import components_html, components_of
-from kit.ui.shared.view import TurnView, advance
+from kit.ui.shared.turn_fold import advance
+from kit.ui.shared.turn_view import TurnView
 from kit.worlds.consumer.page import RENDERERS
 from tests.app.logs import Stamped, answered, begin, end, failed, stamp
 

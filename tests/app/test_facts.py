@@ -8,7 +8,8 @@ from kit.core.event import Acknowledged, Body, Envelope, GuardAction, Guarded, T
 from kit.core.fault import CATALOGUE, RAW, Fault
 from kit.core.outcome import Failure, Usage
 from kit.ui.shared.turn_facts import Fact, facts, fault_words, headline
-from kit.ui.shared.view import TurnView, advance
+from kit.ui.shared.turn_fold import advance
+from kit.ui.shared.turn_view import TurnView
 from tests.app.logs import WHO, Stamped, begin, decision, end, failed, mixed, stamp
 
 

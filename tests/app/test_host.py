@@ -13,9 +13,10 @@ from kit.core.event import Event, TurnStarted
 from kit.core.record import TurnRecord
 from kit.settings import Settings
 from kit.stores.sqlite import SqliteStore
-from kit.ui.chat.pictures import Album
 from kit.ui.shared.host import Host
-from kit.ui.shared.view import TurnView, advance
+from kit.ui.shared.pictures import Album
+from kit.ui.shared.turn_fold import advance
+from kit.ui.shared.turn_view import TurnView
 from studies.scenario_pictures import drawn
 
 MIXED = "My receipt didn't scan, how many points do I have, and find coffee deals"

@@ -4,7 +4,7 @@ import pytest
 
 from kit.core.model import OFFLINE, ModelSpec
 from kit.settings import Settings
-from kit.ui.chat.scenario import wanting
+from kit.ui.shared.model_choice import missing_variable
 
 OPENAI, LOCAL = ModelSpec(key="gpt-x", provider="openai"), ModelSpec(key="local", provider="openai")
 
@@ -18,4 +18,4 @@ OPENAI, LOCAL = ModelSpec(key="gpt-x", provider="openai"), ModelSpec(key="local"
     ],
 )
 def test_a_model_that_cannot_be_used_says_what_is_wanting(settings: Settings, offline: str, openai: str, local: str) -> None:
-    assert [wanting(spec, settings) for spec in (OFFLINE, OPENAI, LOCAL)] == [offline, openai, local]
+    assert [missing_variable(spec, settings) for spec in (OFFLINE, OPENAI, LOCAL)] == [offline, openai, local]

@@ -14,7 +14,7 @@ from kit.core.trace import trace_of
 from kit.settings import Settings
 from kit.stores.sqlite import SqliteStore
 from kit.ui.shared import frame
-from kit.ui.shared.view import TurnView
+from kit.ui.shared.turn_fold import stored_view
 from kit.ui.traces.export import export
 from kit.ui.traces.routing_decision import decision_html
 from kit.wire import open_kit
@@ -99,7 +99,7 @@ def test_a_trace_opens_with_its_routing_decision_as_it_was_stored(page: AppTest,
     said = shown(open_turn(page, capped))
     assert "3 intents seen" in said and "3 calls made" in said and "over the limit of 2 at once" in said
     assert "never ran: over the limit" in said
-    routing = TurnView.of(capped, SqliteStore(asked).events(capped.id)).routing
+    routing = stored_view(capped, SqliteStore(asked).events(capped.id)).routing
     assert routing is not None and len(routing.invoked) == 2 and len(routing.dropped) == 1
 
 
@@ -136,7 +136,7 @@ def test_the_address_chooses_the_span_and_a_choice_changes_the_address(page: App
 
 def test_markup_of_a_person_a_model_or_a_tool_does_not_act() -> None:
     turn = TurnRecord(id="t", session_id="s", tenant_id="a", user_id="u", message="<b>x", pattern="mediated", started_at=0.0)
-    view = TurnView.of(turn, mixed())
+    view = stored_view(turn, mixed())
     wilder = view.model_copy(update={"steps": tuple(step.model_copy(update={"query": "<script>x"}) for step in view.steps)})
     assert "<script>" not in decision_html(wilder) and "&lt;script&gt;" in decision_html(wilder)
 

@@ -10,7 +10,9 @@ from hypothesis import strategies as some
 from kit.core.event import AgentStarted, CallDropped, Event, StatusLine, Text, TextReplaced
 from kit.core.outcome import Failure, Reason, Usage
 from kit.core.record import TurnRecord
-from kit.ui.shared.view import TurnView, advance, label, lost
+from kit.ui.shared.turn_fold import advance, interrupt, stored_view
+from kit.ui.shared.turn_view import TurnView
+from kit.ui.shared.wording import label
 from tests.app.logs import begin, decision, end, failed, mixed, stamp
 
 AGENTS = ("rewards", "shop", "offer_details")
@@ -132,11 +134,11 @@ def test_a_stopped_turn_leaves_no_step_running() -> None:
 
 
 def test_a_lost_turn_is_interrupted_and_still_shows_what_it_had() -> None:
-    view = lost(advance(TurnView(), mixed()[:12]))
+    view = interrupt(advance(TurnView(), mixed()[:12]))
     assert (view.status, view.headline) == ("interrupted", "Interrupted")
     assert view.lead == "Let me look at both."
     assert {step.state for step in view.steps} == {"stopped"}
-    assert lost(TurnView(question="q")).regret
+    assert interrupt(TurnView(question="q")).regret
 
 
 def _record(**changes: object) -> TurnRecord:
@@ -154,13 +156,13 @@ def _record(**changes: object) -> TurnRecord:
 
 def test_a_stored_turn_gives_the_view_it_had_when_it_was_live() -> None:
     live = advance(TurnView(), mixed())
-    stored = TurnView.of(_record(status="ok", seconds=2.0, text="You have 120 points."), mixed())
+    stored = stored_view(_record(status="ok", seconds=2.0, text="You have 120 points."), mixed())
     assert stored.model_dump(exclude={"final"}) == live.model_dump(exclude={"final"})
     assert (stored.lead, stored.answer) == (live.lead, live.answer)
 
 
 def test_a_stored_turn_without_events_still_has_its_answer() -> None:
-    view = TurnView.of(_record(status="ok", text="You have 120 points."))
+    view = stored_view(_record(status="ok", text="You have 120 points."))
     assert (view.question, view.answer, view.lead) == ("points and shoes?", "You have 120 points.", "")
 
 

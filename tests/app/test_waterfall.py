@@ -58,6 +58,6 @@ def test_a_notebook_gets_it_as_a_chart_that_altair_accepts() -> None:
 
 
 def test_it_loads_neither_streamlit_nor_altair() -> None:
-    code = "import sys, kit.ui.shared.waterfall, kit.ui.shared.view; print({'streamlit', 'altair'} & set(sys.modules))"
+    code = "import sys, kit.ui.shared.waterfall, kit.ui.shared.turn_fold; print({'streamlit', 'altair'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"

@@ -12,8 +12,8 @@ from kit.patterns import PATTERNS
 from kit.settings import HOME
 from kit.ui.benchmarks.draft import CASE_SETS, MOST, Draft, Order, about, held, order, shipped
 from kit.ui.benchmarks.grid_runner import Grids, Job
-from kit.ui.chat.scenario import wanting
 from kit.ui.shared.frame import told
+from kit.ui.shared.model_choice import draw_missing, missing_variable
 
 if TYPE_CHECKING:
     from kit.ui.shared.host import Host
@@ -23,8 +23,15 @@ CASES = 24
 """Cases of a grid of one's own, unless another number is asked for."""
 
 
-def progress(grids: Grids, see: Callable[[str], None]) -> None:
-    """The bar of the running grid with its Stop, or how the last one ended; `see` opens the results of a folder."""
+@st.cache_resource(show_spinner=False, on_release=lambda grids: grids.close())
+def open_grids() -> Grids:
+    """Returns the process' one player of grids."""
+    return Grids()
+
+
+def draw_progress(see: Callable[[str], None]) -> None:
+    """Draws the bar of the running grid with its Stop, or how the last one ended; `see` opens the results of a folder."""
+    grids = open_grids()
     job = grids.job
     if job is None or st.session_state.get("bench-seen") == id(job):
         return
@@ -80,8 +87,8 @@ def _again(grids: Grids, job: Job) -> None:
         grids.start(job.file, job.folder)
 
 
-def form(host: "Host", runs: dict[str, Archived]) -> None:
-    """Chooses a grid, says what it will ask for, and starts it."""
+def draw_form(host: "Host", runs: dict[str, Archived]) -> None:
+    """Draws the choice of a grid, says what it will ask for, and starts it."""
     st.markdown(
         "Every cell is a real turn over the real cards; it runs in a process of its own, so nobody's chat waits for it. "
         "It goes on when you leave this page, and a stopped one is resumed by starting it again."
@@ -96,13 +103,14 @@ def form(host: "Host", runs: dict[str, Archived]) -> None:
             return
         chosen = _order(text)
         _asks(chosen, runs)
-        busy = host.grids.job is not None and not host.grids.job.over
+        grids = open_grids()
+        busy = grids.job is not None and not grids.job.over
         if busy:
             st.caption("One grid is played at a time. This one can start when the running one has ended.")
         label = f"Play {chosen.asks.cells:,} cells"
         if st.button(label, icon=":material/play_arrow:", key="bench-start", disabled=busy or chosen.too_large):
             folder = host.kit.settings.grids / chosen.name
-            host.grids.start(chosen.file(folder), folder)
+            grids.start(chosen.file(folder), folder)
             st.rerun()
 
 
@@ -122,11 +130,10 @@ def _file() -> str:
 
 def _own(host: "Host") -> str | None:
     settings = host.kit.settings
-    lacking = {key: wanting(spec, settings) for key, spec in host.kit.deck.models.items()}
-    usable = sorted((key for key, want in lacking.items() if not want), key=lambda key: not key.startswith("simulated"))
+    missing = {key: missing_variable(spec, settings) for key, spec in host.kit.deck.models.items()}
+    usable = sorted((key for key, name in missing.items() if not name), key=lambda key: not key.startswith("simulated"))
     models = st.multiselect("Models", usable, default=usable[:1], key="bench-models")
-    for variable in sorted(set(lacking.values()) - {""}):
-        st.caption(f"With `{variable}` set: {', '.join(key for key, want in lacking.items() if want == variable)}")
+    draw_missing(missing)
     patterns = st.multiselect("Patterns", list(PATTERNS), default=["mediated", "supervisor"], key="bench-patterns")
     with st.container(horizontal=True, vertical_alignment="bottom"):
         cases = st.selectbox(

@@ -28,17 +28,17 @@ def page() -> None:
     with told(top):
         host = open_host(Settings.read())
         from kit.bench.grid.archive import archived  # brings the bench: no other page waits for it
-        from kit.ui.benchmarks.launch import form, progress
+        from kit.ui.benchmarks.launch import draw_form, draw_progress
 
         runs, broken = archived([host.kit.settings.grids, HOME / "data" / "results"])
         st.markdown("## Benchmarks")
-        progress(host.grids, _see)
+        draw_progress(_see)
         st.session_state.setdefault("bench-view", VIEWS[0])
         view = st.segmented_control("View", VIEWS, key="bench-view", required=True, label_visibility="collapsed")
         for sentence in broken:
             st.warning(sentence, icon=":material/error:")
         if view == VIEWS[1]:
-            form(host, runs)
+            draw_form(host, runs)
         elif runs:
             _results(runs)
         else:

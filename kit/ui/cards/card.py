@@ -7,7 +7,7 @@ from kit.compose.advice import DESCRIPTION_TOKENS
 from kit.compose.deck import Deck
 from kit.compose.prompts import tokens
 from kit.core.card import AgentCard, HandoffField, Policy
-from kit.ui.shared.view import label
+from kit.ui.shared.wording import label, tag_html
 
 _LIMITS = {
     "time_budget_ms": "time",
@@ -34,19 +34,21 @@ def card_html(card: AgentCard, deck: Deck, running: str | None) -> str:
 
 
 def _state(card: AgentCard, deck: Deck) -> str:
-    tags = [_tag(card.role), _tag(f"version {card.version}")]
+    tags = [tag_html(card.role), tag_html(f"version {card.version}")]
     if card.flag:
-        tags.append(_tag(f"flag {card.flag}: {'on' if deck.on(card.flag) else 'off'}", "" if deck.on(card.flag) else "warn"))
-    tags.append(_tag(card.status, "good" if card.status == "active" else "warn"))
+        tags.append(tag_html(f"flag {card.flag}: {'on' if deck.on(card.flag) else 'off'}", "" if deck.on(card.flag) else "warn"))
+    tags.append(tag_html(card.status, "good" if card.status == "active" else "warn"))
     return "".join(tags)
 
 
 def _size(card: AgentCard, deck: Deck) -> str:
     size, (low, high) = tokens(card.description), DESCRIPTION_TOKENS
     if not any(card.id in other.sub_agents for other in deck.cards.values()):
-        return f"{_tag(f'about {size} tokens')} Nobody routes by this description."
+        return f"{tag_html(f'about {size} tokens')} Nobody routes by this description."
     tone = "good" if low <= size <= high else "warn"
-    return f"{_tag(f'about {size} tokens', tone)} {low} to {high} are the target: the orchestrator routes by these words alone."
+    return (
+        f"{tag_html(f'about {size} tokens', tone)} {low} to {high} are the target: the orchestrator routes by these words alone."
+    )
 
 
 def _parts(card: AgentCard, deck: Deck, running: str | None) -> Iterator[tuple[str, str, str]]:
@@ -66,17 +68,17 @@ def _parts(card: AgentCard, deck: Deck, running: str | None) -> Iterator[tuple[s
 
 def _model(card: AgentCard, running: str | None) -> str:
     tuned = [f"{name.replace('_', ' ')} {value}" for name, value in card.tuning if value is not None]
-    said = _tag(card.model) + escape(", ".join(tuned))
+    said = tag_html(card.model) + escape(", ".join(tuned))
     if card.fallback_model:
-        said += f" then {_tag(card.fallback_model)}"
+        said += f" then {tag_html(card.fallback_model)}"
     if running is None:
         return said + "<p>Not bound here: draft, or its flag is off.</p>"
-    return said if running == card.model else said + f"<p>Here it runs on {_tag(running, 'busy')}</p>"
+    return said if running == card.model else said + f"<p>Here it runs on {tag_html(running, 'busy')}</p>"
 
 
 def _tools(card: AgentCard, deck: Deck) -> str:
     on = deck.tools_on(card)
-    tags = [_tag(tool) if tool in on else _tag(f"{tool}: off", "warn") for tool in card.tools]
+    tags = [tag_html(tool) if tool in on else tag_html(f"{tool}: off", "warn") for tool in card.tools]
     dated = [f"<p>{escape(tool)} since {grant.since:%d %b %Y}</p>" for tool, grant in card.tool_grants.items()]
     return "".join((*tags, *dated))
 
@@ -114,7 +116,7 @@ def _handoff(card: AgentCard) -> Iterator[str]:
         "; nothing of the conversation, and no question comes out" if handoff.closed else ", prior context"
     )
     for name, field in handoff.fields.items():
-        yield f"{_tag(name)} {escape(_field(field))}"
+        yield f"{tag_html(name)} {escape(_field(field))}"
     if handoff.output_schema:
         names = ", ".join(handoff.output_schema.get("properties", {})) or "a schema"
         yield f"Out: {escape(names)}, checked"
@@ -134,8 +136,4 @@ def _field(field: HandoffField) -> str:
 
 
 def _tags(words: Iterable[str], tone: str = "") -> str:
-    return "".join(_tag(word, tone) for word in words)
-
-
-def _tag(text: str, tone: str = "") -> str:
-    return f'<i class="tag {tone}">{escape(text)}</i>'
+    return "".join(tag_html(word, tone) for word in words)

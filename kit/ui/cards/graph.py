@@ -5,8 +5,8 @@ from typing import Any, Literal
 
 from kit.compose.deck import Deck
 from kit.core.value import Value
-from kit.ui.shared.view import label
 from kit.ui.shared.waterfall import COLOURS
+from kit.ui.shared.wording import label
 
 _ROW = 23
 _LEFT = {"orchestrator": 0.0, "agent": 0.3, "tool": 0.63}

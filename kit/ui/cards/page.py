@@ -14,8 +14,7 @@ from kit.ui.cards.prompt import assembled, prompt_html
 from kit.ui.cards.routing_heatmap import routes_html
 from kit.ui.shared import address
 from kit.ui.shared.frame import STYLE, open_host, told, visitor
-from kit.ui.shared.plural import many
-from kit.ui.shared.view import label
+from kit.ui.shared.wording import label, many
 
 if TYPE_CHECKING:
     from kit.bench.deck_routing import DeckRoutes

@@ -3,7 +3,7 @@
 from html import escape
 
 from kit.bench.routing_losses import NOBODY, Lost, RoutingReport
-from kit.ui.shared.view import label
+from kit.ui.shared.wording import label
 
 _EXAMPLES = 5
 

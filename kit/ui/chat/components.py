@@ -7,8 +7,8 @@ import streamlit as st
 
 from kit.compose.page import ComponentCard, ComponentTable, Payload, Renderer
 from kit.core.event import Component, Event, ToolStarted
-from kit.ui.shared.plural import many
-from kit.ui.shared.view import TurnView
+from kit.ui.shared.turn_view import TurnView
+from kit.ui.shared.wording import many
 
 
 def draw_components(view: TurnView, renderers: Mapping[str, Renderer]) -> None:

@@ -11,12 +11,13 @@ from kit.ui.chat import scenario
 from kit.ui.chat.chat_input import Question
 from kit.ui.chat.layout import Places
 from kit.ui.chat.scenario import Scenario
+from kit.ui.chat.turn_canvas import Canvas, Setting
 from kit.ui.chat.turn_panel import Panel
-from kit.ui.chat.turn_view import Canvas, Setting
 from kit.ui.shared import address
 from kit.ui.shared.frame import open_host, told, visitor
 from kit.ui.shared.host import Host
-from kit.ui.shared.view import TurnView, advance, lost
+from kit.ui.shared.turn_fold import advance, interrupt
+from kit.ui.shared.turn_view import TurnView
 
 WINDOW = 10
 """Turns shown at first, and added by each "Show earlier"."""
@@ -106,7 +107,7 @@ def _follow(host: Host, canvas: Canvas, panel: Panel, view: TurnView, stop: Delt
         batch = host.follow(view.turn_id, len(view.events))
         view = advance(view, batch.events)
         if batch.done and view.running:
-            view = lost(view)
+            view = interrupt(view)
         if not view.running:
             stop.empty()
         canvas.draw(view, again=True)

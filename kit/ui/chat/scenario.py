@@ -8,14 +8,13 @@ import streamlit as st
 
 from kit.core.errors import KitError
 from kit.core.fault import CATALOGUE, Fault, kinds_of, parse, parse_all
-from kit.core.model import ModelSpec
 from kit.core.value import Value
 from kit.patterns import PATTERNS
-from kit.settings import Settings
 from kit.ui.shared import address
 from kit.ui.shared.frame import visitor
+from kit.ui.shared.model_choice import draw_missing, missing_variable
 from kit.ui.shared.turn_facts import model_words
-from kit.ui.shared.view import label
+from kit.ui.shared.wording import label
 
 if TYPE_CHECKING:
     from kit.ui.shared.host import Host
@@ -38,7 +37,7 @@ class Scenario(Value):
     @classmethod
     def read(cls, host: "Host") -> "Scenario":
         """The scenario of the page's address; what cannot be used there is left out (see `unread`)."""
-        usable = {spec.key for spec in host.kit.deck.models.values() if not wanting(spec, host.kit.settings)}
+        usable = {spec.key for spec in host.kit.deck.models.values() if not missing_variable(spec, host.kit.settings)}
         cap, pattern, model = address.read("cap"), address.read("pattern"), address.read("model")
         return cls(
             faults=tuple(str(fault) for fault in faults(host) if isinstance(fault, Fault)),
@@ -58,15 +57,6 @@ def faults(host: "Host") -> list[Fault | KitError]:
         except KitError as error:
             found.append(error)
     return found
-
-
-def wanting(spec: ModelSpec, settings: Settings) -> str:
-    """What has to be set before a model can be used; empty when nothing is."""
-    if spec.provider in ("offline", "simulated"):
-        return ""
-    if spec.key == "local":
-        return "" if settings.openai_base_url else "OPENAI_BASE_URL"
-    return "" if settings.has_model else "OPENAI_API_KEY"
 
 
 def panel(host: "Host") -> Scenario:
@@ -145,10 +135,10 @@ def _choices(host: "Host") -> None:
 def _models(host: "Host") -> None:
     """Those that can be used here; for the others, what is wanting."""
     opened = host.kit.team.orchestrator.model.spec.key
-    lacking = {key: wanting(spec, host.kit.settings) for key, spec in host.kit.deck.models.items() if key != opened}
-    _choice("Model", "model", [opened, *(key for key, want in lacking.items() if not want)], opened, model_words)
-    for variable in sorted(set(lacking.values()) - {""}):
-        st.caption(f"With `{variable}` set: {', '.join(key for key, want in lacking.items() if want == variable)}")
+    models = host.kit.deck.models
+    missing = {key: missing_variable(spec, host.kit.settings) for key, spec in models.items() if key != opened}
+    _choice("Model", "model", [opened, *(key for key, variable in missing.items() if not variable)], opened, model_words)
+    draw_missing(missing)
 
 
 def _person(host: "Host") -> None:

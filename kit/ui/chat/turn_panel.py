@@ -8,7 +8,8 @@ from streamlit.delta_generator import DeltaGenerator
 
 from kit.ui.shared import address
 from kit.ui.shared.turn_facts import Fact, Tag, facts, headline
-from kit.ui.shared.view import TurnView, label
+from kit.ui.shared.turn_view import TurnView
+from kit.ui.shared.wording import label, tag_html
 
 EXPLAINED = (
     "Once you ask, this shows whom the message was sent to, what the limit did, whose data was read, what failed and how "
@@ -26,7 +27,7 @@ class Panel:
 
     def explain(self, agents: Iterable[str]) -> None:
         """What will stand here, and who can be asked."""
-        tags = "".join(_tag(Tag(text=label(agent))) for agent in agents)
+        tags = "".join(tag_html(label(agent)) for agent in agents)
         self._show(f'<h3>This turn</h3><p>{escape(EXPLAINED)}</p><p>Who can be asked:</p><p class="who">{tags}</p>')
 
     def draw(self, view: TurnView) -> None:
@@ -72,5 +73,4 @@ def _line(fact: Fact) -> str:
 
 
 def _tag(tag: Tag) -> str:
-    why = f' title="{escape(tag.why)}"' if tag.why else ""
-    return f'<i class="tag {tag.tone}"{why}>{escape(tag.text)}</i>'
+    return tag_html(tag.text, tag.tone, tag.why)

@@ -5,8 +5,8 @@ from typing import Any, Literal
 from kit.core.value import Value
 from kit.metrics.alert import MISMATCH
 from kit.metrics.summary import Metrics
-from kit.ui.shared.view import label
 from kit.ui.shared.waterfall import took
+from kit.ui.shared.wording import label
 
 Unit = Literal["count", "seconds", "share", "each", "dollars"]
 Group = Literal["Routing", "Sub-agents", "Failures", "Whose data", "Progress", "Spending", "Judged by labels"]

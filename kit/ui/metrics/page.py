@@ -17,8 +17,7 @@ from kit.ui.metrics.bars import bars_spec, latency_spec
 from kit.ui.metrics.figures import FIGURES, GROUPS, Figure, Group, Line, Unit, agents_table, lines
 from kit.ui.shared import address
 from kit.ui.shared.frame import STYLE, open_host, told, visitor
-from kit.ui.shared.plural import many
-from kit.ui.shared.view import label
+from kit.ui.shared.wording import label, many
 
 WINDOWS = {"Last hour": 3_600.0, "Last day": 86_400.0, "Last week": 604_800.0, "All time": None}
 """Words -> seconds back from now; None: everything stored."""

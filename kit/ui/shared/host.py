@@ -17,10 +17,10 @@ from kit.core.record import TurnRecord
 from kit.models.offline import OfflineModel
 from kit.runtime.turn import Turn
 from kit.settings import Settings
-from kit.ui.benchmarks.grid_runner import Grids
-from kit.ui.chat.pictures import Album
 from kit.ui.shared.deck_page import load_people, load_renderers
-from kit.ui.shared.view import TurnView, advance, lost
+from kit.ui.shared.pictures import Album
+from kit.ui.shared.turn_fold import advance, interrupt, stored_view
+from kit.ui.shared.turn_view import TurnView
 from kit.wire import Kit, open_kit
 
 log = logging.getLogger("kit.host")
@@ -54,7 +54,7 @@ class Live:
         done = self.done.is_set()
         begun = TurnView(turn_id=self.turn.id, question=self.message, started_at=self.asked_at)
         view = advance(begun, tuple(self.events))
-        return lost(view) if done and view.running else view
+        return interrupt(view) if done and view.running else view
 
 
 class Host:
@@ -79,12 +79,10 @@ class Host:
         self._thread.start()
         self.kit = opened.result()
         self._kits: dict[str, Kit] = {}
-        self.grids = Grids()
         self.album = Album()
 
     def close(self) -> None:
-        """Stops running turns and a running grid, closes the Kit and ends the thread."""
-        self.grids.close()
+        """Stops running turns, closes the Kit and ends the thread."""
         if self._thread.is_alive():
             self._loop.call_soon_threadsafe(self._closing.set)
             self._thread.join(timeout=10)
@@ -171,9 +169,9 @@ class Host:
             known = self._stored.get(turn.id)
         if known is not None:
             return known
-        view = TurnView.of(turn, self.kit.store.events(turn.id))
+        view = stored_view(turn, self.kit.store.events(turn.id))
         if view.running:
-            return lost(view)
+            return interrupt(view)
         with self._lock:
             self._stored[turn.id] = view
             for oldest in list(self._stored)[:-KEPT]:

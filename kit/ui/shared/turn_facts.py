@@ -1,15 +1,12 @@
 """What is known of a turn beside its text, a line each: who was asked, what the limits did, whose data it was, what it took."""
 
 from collections.abc import Iterator
-from typing import Literal
 
 from kit.core.event import Acknowledged, Envelope, GuardAction, Guarded
 from kit.core.fault import Fault
 from kit.core.value import Value
-from kit.ui.shared.plural import many
-from kit.ui.shared.view import Step, StepState, TurnView, label
-
-Tone = Literal["", "busy", "good", "bad", "warn"]
+from kit.ui.shared.turn_view import Step, StepState, TurnView
+from kit.ui.shared.wording import Tone, label, many
 
 _TONES: dict[StepState, Tone] = {"running": "busy", "ok": "good", "failed": "bad", "stopped": "warn"}
 _GUARDS: dict[GuardAction, str] = {

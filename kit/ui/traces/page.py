@@ -10,12 +10,13 @@ from kit.core.context import Principal
 from kit.core.record import TurnRecord
 from kit.core.trace import Span, Trace, critical_path, failures, slowest
 from kit.settings import Settings
-from kit.ui.chat.turn_view import literal, prose
 from kit.ui.shared import address
 from kit.ui.shared.frame import STYLE, open_host, told, visitor
 from kit.ui.shared.turn_facts import headline
-from kit.ui.shared.view import TurnView, label
+from kit.ui.shared.turn_fold import stored_view
+from kit.ui.shared.turn_view import TurnView
 from kit.ui.shared.waterfall import took, waterfall_spec
+from kit.ui.shared.wording import label, literal, prose
 from kit.ui.traces.export import export
 from kit.ui.traces.routing_decision import decision_html
 from kit.ui.traces.span import choice, draw_span, log_html, span_name
@@ -145,7 +146,7 @@ def _trace(host: "Host", turn: TurnRecord, *, live: bool = False) -> None:
     batch = host.follow(turn.id, timeout=0.0)
     if live and batch.done:
         st.rerun()
-    view = TurnView.of(turn, batch.events)
+    view = stored_view(turn, batch.events)
     trace = view.trace
     _heading(turn, view, host.kit.settings)
     if not trace.spans:

@@ -5,8 +5,8 @@ from html import escape
 
 from kit.core.event import Acknowledged, CallDropped, Envelope, Guarded, Refused
 from kit.core.outcome import CapBehavior
-from kit.ui.shared.plural import many
-from kit.ui.shared.view import Step, TurnView, label
+from kit.ui.shared.turn_view import Step, TurnView
+from kit.ui.shared.wording import label, many, tag_html
 
 _CAP: dict[CapBehavior, str] = {"within": "good", "at": "good", "over": "warn"}
 _PATHS = {
@@ -42,14 +42,14 @@ def _head(view: TurnView) -> str:
     calls = routing.intent_count
     seen = f"{many(routing.reported_intents, 'intent')} seen"
     made = f"{many(calls, 'call')} made"
-    cap = _tag(view.cap_words, _CAP[routing.cap_behavior]) if view.cap_words else ""
+    cap = tag_html(view.cap_words, _CAP[routing.cap_behavior]) if view.cap_words else ""
     rounds = f" in {routing.rounds} rounds" if routing.rounds > 1 else ""
-    return f"<p>{_tag(seen)}{_tag(made + rounds)}{cap}{_tag('pattern: ' + routing.pattern)}</p>"
+    return f"<p>{tag_html(seen)}{tag_html(made + rounds)}{cap}{tag_html('pattern: ' + routing.pattern)}</p>"
 
 
 def _asked(step: Step) -> str:
-    result = _tag(step.verdict, _STATE[step.state])
-    took = f"{step.seconds(step.ended or step.started):.2f} s"
+    result = tag_html(step.verdict, _STATE[step.state])
+    took = f"{step.seconds(step.end or step.start):.2f} s"
     return f"<tr><th>{escape(step.label)}</th><td>{escape(step.query)}</td><td>{result}</td><td>{took}</td></tr>"
 
 
@@ -60,10 +60,10 @@ def _is_drop(body: object) -> bool:
 def _unasked(view: TurnView, body: object) -> str:
     if isinstance(body, CallDropped):
         why = "never ran: over the limit" if body.reason == "over_cap" else f"never ran: {body.guard or 'a'} guard"
-        return f"<tr><th>{escape(label(body.agent))}</th><td></td><td>{_tag(why, 'warn')}</td><td>–</td></tr>"
+        return f"<tr><th>{escape(label(body.agent))}</th><td></td><td>{tag_html(why, 'warn')}</td><td>–</td></tr>"
     assert isinstance(body, Refused)
     why = f"{body.what} {body.name} refused: {body.because.replace('_', ' ')}"
-    return f"<tr><th>{escape(label(body.agent))}</th><td></td><td>{_tag(why, 'bad')}</td><td>–</td></tr>"
+    return f"<tr><th>{escape(label(body.agent))}</th><td></td><td>{tag_html(why, 'bad')}</td><td>–</td></tr>"
 
 
 def _acts(view: TurnView) -> Iterable[str]:
@@ -84,12 +84,12 @@ def _principal(view: TurnView) -> str:
 
 
 def _reply(reply: Envelope) -> str:
-    check = _tag("verified", "good") if reply.principal_verified else _tag("blocked", "bad")
+    check = tag_html("verified", "good") if reply.principal_verified else tag_html("blocked", "bad")
     tone = {"ok": "", "partial": "warn"}.get(reply.status, "bad")
-    skew = "" if reply.version_ok else _tag(f"version {reply.version}", "bad")
+    skew = "" if reply.version_ok else tag_html(f"version {reply.version}", "bad")
     source = f"{reply.domain_type} · {reply.enricher_id}".replace("_", " ")
     return (
-        f"<tr><th>{escape(label(reply.agent))}</th><td>{escape(source)}</td><td>{_tag(reply.status, tone)}{skew}</td>"
+        f"<tr><th>{escape(label(reply.agent))}</th><td>{escape(source)}</td><td>{tag_html(reply.status, tone)}{skew}</td>"
         f"<td>{check}</td></tr>"
     )
 
@@ -98,10 +98,6 @@ def _owned(view: TurnView) -> str:
     last = next((event.body for event in reversed(view.events) if isinstance(event.body, Acknowledged)), None)
     if last is None:
         return "<p>Nothing was owed: every part was answered.</p>" if not view.running else "<p>Not known yet.</p>"
-    tags = "".join(_tag(label(owed), "warn") for owed in last.owed)
+    tags = "".join(tag_html(label(owed), "warn") for owed in last.owed)
     tone = "good" if last.path in ("composed", "recomposed") else "warn"
-    return f"<p>Owed for {tags}</p><p>{_tag(last.path, tone)} {_PATHS[last.path]}</p>"
-
-
-def _tag(text: str, tone: str = "") -> str:
-    return f'<i class="tag {tone}">{escape(text)}</i>'
+    return f"<p>Owed for {tags}</p><p>{tag_html(last.path, tone)} {_PATHS[last.path]}</p>"

@@ -9,10 +9,8 @@ import streamlit as st
 from kit.core.event import Event
 from kit.core.timeout import NO_REMEDY, Diagnosis, diagnose
 from kit.core.trace import Span, Trace
-from kit.ui.chat.turn_view import literal
-from kit.ui.shared.plural import many
-from kit.ui.shared.view import label
 from kit.ui.shared.waterfall import took
+from kit.ui.shared.wording import label, literal, many
 
 QUIET = ("text", "status", "status_line", "guarded", "call_dropped", "refused", "envelope", "agent_error", "component")
 """Kinds of events that are worth a line beside the span they belong to; its start and end are the span itself."""

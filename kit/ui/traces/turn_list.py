@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from kit.core.record import TurnRecord
 from kit.core.value import Value
-from kit.ui.shared.view import label
+from kit.ui.shared.wording import label
 
 State = Literal["Answered", "Partly answered", "No full answer", "Stopped", "Ran out of time", "Interrupted", "Working"]
 STATES: tuple[State, ...] = (

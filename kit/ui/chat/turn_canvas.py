@@ -1,7 +1,6 @@
 """Draws one turn in one place of a page, and on later draws only what changed: the same for live and stored turns."""
 
 import base64
-import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,13 +18,11 @@ from kit.ui.chat.chat_input import Question, ask
 from kit.ui.chat.components import components_of, draw_components
 from kit.ui.chat.feedback import remark, thumbs
 from kit.ui.chat.turn_panel import open_trace
-from kit.ui.shared.plural import many
 from kit.ui.shared.turn_facts import facts, fault_words
-from kit.ui.shared.view import Step, TurnView
+from kit.ui.shared.turn_view import Step, TurnView
 from kit.ui.shared.waterfall import waterfall_spec
+from kit.ui.shared.wording import literal, many, prose
 
-LONGEST = 1_200
-"""Characters of a question that are repeated on the page."""
 TICK = 0.2
 """Seconds between two moves of the clocks of a running turn."""
 _ICONS = {
@@ -42,17 +39,6 @@ _COLOURS: dict[TurnStatus, str] = {
     "interrupted": "orange",
 }
 _SAID = ("intents", "cap", "time", "tokens", "cost")
-
-
-def prose(text: str) -> str:
-    """Model text as markdown: `$` is money, not mathematics, and no picture is fetched from anywhere."""
-    return text.replace("$", r"\$").replace("![", r"!\[")
-
-
-def literal(text: str) -> str:
-    """A person's text, shown as typed: no markdown in it acts."""
-    shown = text if len(text) <= LONGEST else text[:LONGEST] + " …"
-    return re.sub(r"([\\`*_{}\[\]()#+\-.!~|>$:<&@/])", r"\\\1", shown).replace("\n", "  \n")
 
 
 @dataclass(frozen=True)

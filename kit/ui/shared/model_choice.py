@@ -1,0 +1,23 @@
+"""Which models of a deck can be used here, and what has to be set for the others."""
+
+from collections.abc import Mapping
+
+import streamlit as st
+
+from kit.core.model import ModelSpec
+from kit.settings import Settings
+
+
+def missing_variable(spec: ModelSpec, settings: Settings) -> str:
+    """Returns the variable that has to be set before a model can be used; empty when it can be."""
+    if spec.provider in ("offline", "simulated"):
+        return ""
+    if spec.key == "local":
+        return "" if settings.openai_base_url else "OPENAI_BASE_URL"
+    return "" if settings.has_model else "OPENAI_API_KEY"
+
+
+def draw_missing(models: Mapping[str, str]) -> None:
+    """Draws a line for each variable that has to be set; `models`: key -> variable, empty for a model that can be used."""
+    for variable in sorted(set(models.values()) - {""}):
+        st.caption(f"With `{variable}` set: {', '.join(key for key, name in models.items() if name == variable)}")

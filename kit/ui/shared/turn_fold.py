@@ -1,0 +1,122 @@
+"""Events to the view of a turn: one pure fold for live, stored and replayed turns alike."""
+
+from collections.abc import Iterable
+
+from kit.core.context import Principal
+from kit.core.event import AgentEnded, AgentStarted, CallDropped, Completed, Event, Routing, Spent, StatusLine, TurnStarted
+from kit.core.outcome import Answer, Outcome, Reason
+from kit.core.record import TurnRecord
+from kit.ui.shared.turn_view import Step, StepState, TurnView
+
+_REASONS: dict[Reason, str] = {
+    "timeout": "took too long",
+    "exception": "had a problem on its side",
+    "unknown_agent": "does not exist here",
+    "not_allowed": "may not be used here",
+    "budget": "ran out of the room it was given",
+    "refusal": "declined to answer",
+    "unavailable": "could not reach its data",
+    "principal_mismatch": "blocked, because the data could not be confirmed as yours",
+    "insufficient": "found nothing to say",
+    "contract_violation": "got data it could not use",
+    "low_confidence": "was not sure enough",
+    "cancelled": "stopped",
+}
+_PARTLY = "answered without one of its sources"
+
+
+def advance(view: TurnView, events: Iterable[Event]) -> TurnView:
+    """Returns the view after more events. However a log is cut into batches, the result is the same."""
+    batch = tuple(events)
+    for event in batch:
+        view = _apply(view, event)
+    return view.model_copy(update={"events": view.events + batch}) if batch else view
+
+
+def stored_view(turn: TurnRecord, events: Iterable[Event] = ()) -> TurnView:
+    """Returns the view of a stored turn. One that never completed keeps the status its record has."""
+    view = TurnView(
+        turn_id=turn.id,
+        question=turn.message,
+        status=turn.status,
+        started_at=turn.started_at,
+        seconds=turn.seconds,
+        principal=Principal(tenant_id=turn.tenant_id, user_id=turn.user_id),
+        pattern=turn.pattern,
+        model=turn.model,
+        final=turn.text or None,
+    )
+    return advance(view, events)
+
+
+def interrupt(view: TurnView) -> TurnView:
+    """Returns the view of a turn that will never complete, because its process died or it broke."""
+    steps = tuple(_stop_step(step, view.events[-1].at) for step in view.steps)
+    return view.model_copy(update={"status": "interrupted", "steps": steps})
+
+
+def _apply(view: TurnView, event: Event) -> TurnView:
+    fields: dict[str, object]
+    match event.body:
+        case TurnStarted() as begun:
+            fields = {"turn_id": event.turn_id, "question": begun.message, "started_at": begun.started_at}
+            fields |= {"principal": begun.principal, "pattern": begun.pattern, "model": begun.model, "faults": begun.faults}
+        case AgentStarted() if any(step.span_id == event.parent_span_id for step in view.steps):
+            return view  # a member of a race or the like: its asker's step stands for it
+        case AgentStarted(agent=agent, query=query):
+            step = Step(span_id=event.span_id, agent=agent, query=query, start=event.at)
+            fields = {"steps": (*view.steps, step)}
+        case StatusLine(agent=agent, text=text):
+            fields = {"steps": _with_line(view.steps, event, agent, text)}
+        case AgentEnded(outcome=outcome):
+            fields = {"steps": tuple(_end_step(s, outcome, event.at) if s.span_id == event.span_id else s for s in view.steps)}
+        case CallDropped(agent=agent, reason="over_cap"):
+            fields = {"left_out": (*view.left_out, agent)}
+        case Routing(decision=decision):
+            fields = {"routing": decision}
+        case Spent(usage=usage):
+            fields = {"usage": usage}
+        case Completed(status=status):
+            steps = tuple(_stop_step(step, event.at) for step in view.steps)
+            fields = {"status": status, "seconds": event.at, "steps": steps}
+        case _:
+            return view
+    return view.model_copy(update=fields)
+
+
+def _with_line(steps: tuple[Step, ...], event: Event, agent: str, text: str) -> tuple[Step, ...]:
+    """Gives the line to the step it was said in: its own span, its tool's parent, else the agent's newest step.
+
+    A line about several agents, which names none, goes to every step that is running.
+    """
+    if not agent:
+        running = {step.agent for step in steps if step.state == "running"}
+        for name in sorted(running):
+            steps = _with_line(steps, event, name, text)
+        return steps
+    spans = [step.span_id for step in steps]
+    names = [step.agent for step in steps]
+    if event.span_id in spans:
+        place = spans.index(event.span_id)
+    elif event.parent_span_id in spans:
+        place = spans.index(event.parent_span_id)
+    elif agent in names:
+        place = len(names) - 1 - names[::-1].index(agent)
+    else:
+        return steps
+    step = steps[place]
+    if step.lines[-1:] == (text,):
+        return steps
+    return (*steps[:place], step.model_copy(update={"lines": (*step.lines, text)}), *steps[place + 1 :])
+
+
+def _end_step(step: Step, outcome: Outcome, at: float) -> Step:
+    if isinstance(outcome, Answer):
+        note = _PARTLY if outcome.data_faults or outcome.caveat else ""
+        return step.model_copy(update={"state": "ok", "end": at, "note": note})
+    state: StepState = "stopped" if outcome.reason == "cancelled" else "failed"
+    return step.model_copy(update={"state": state, "end": at, "note": _REASONS[outcome.reason]})
+
+
+def _stop_step(step: Step, at: float) -> Step:
+    return step.model_copy(update={"state": "stopped", "end": at}) if step.state == "running" else step

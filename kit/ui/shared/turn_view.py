@@ -1,0 +1,163 @@
+"""A turn as a person sees it: its text, a step for each sub-agent, and how it ended, in plain words."""
+
+from typing import Literal
+
+from kit.core.context import Principal
+from kit.core.event import Event, Text
+from kit.core.outcome import RoutingDecision, Usage
+from kit.core.record import TurnStatus
+from kit.core.trace import Trace, trace_of
+from kit.core.transcript import Transcript, transcript
+from kit.core.value import Value
+from kit.ui.shared.wording import label
+
+StepState = Literal["running", "ok", "failed", "stopped"]
+
+_HEADLINE: dict[TurnStatus, str] = {
+    "running": "Working",
+    "ok": "Answered",
+    "failed": "No full answer",
+    "cancelled": "Stopped",
+    "deadline": "Ran out of time",
+    "interrupted": "Interrupted",
+}
+_REGRET: dict[TurnStatus, str] = {
+    "interrupted": "This was interrupted before there was an answer.",
+    "cancelled": "Stopped before there was an answer.",
+    "failed": "There is no answer to this yet.",
+    "deadline": "There was no answer in time.",
+}
+
+
+class Step(Value):
+    """One sub-agent's part of a turn."""
+
+    span_id: str
+    agent: str
+    query: str
+    start: float
+    """Seconds since the turn began."""
+    end: float | None = None
+    state: StepState = "running"
+    lines: tuple[str, ...] = ()
+    """Progress in the assistant's words, in the order it came."""
+    note: str = ""
+    """In plain words, why it failed or what its answer lacks."""
+
+    @property
+    def label(self) -> str:
+        return label(self.agent)
+
+    @property
+    def verdict(self) -> str:
+        """How it went, in a word or a clause."""
+        return self.note or {"running": "working", "ok": "answered", "failed": "failed", "stopped": "stopped"}[self.state]
+
+    def seconds(self, now: float) -> float:
+        """How long it has run, or ran; `now` in seconds since the turn began."""
+        return max(0.0, (now if self.end is None else self.end) - self.start)
+
+
+class TurnView(Value):
+    """One turn as a person sees it. Raw reasons and ids stay in `events`, for the trace."""
+
+    turn_id: str = ""
+    question: str = ""
+    status: TurnStatus = "running"
+    started_at: float = 0.0
+    """Wall clock, seconds since the epoch."""
+    seconds: float | None = None
+    """How long it took; None while it runs, or when nobody saw it end."""
+    steps: tuple[Step, ...] = ()
+    left_out: tuple[str, ...] = ()
+    """Agents over the cap: never run."""
+    routing: RoutingDecision | None = None
+    usage: Usage | None = None
+    principal: Principal | None = None
+    """On whose behalf it ran."""
+    pattern: str = ""
+    model: str = ""
+    """Key of the orchestrator's model."""
+    faults: tuple[str, ...] = ()
+    """What it was made to run into on purpose, as `agent=kind`."""
+    final: str | None = None
+    """The answer as it was stored, for a turn whose events are not at hand."""
+    events: tuple[Event, ...] = ()
+
+    @property
+    def transcript(self) -> Transcript:
+        """What the user has read so far."""
+        return transcript(self.events)
+
+    @property
+    def lead(self) -> str:
+        """What was said before sub-agents were called; the whole answer when none was."""
+        return self.transcript.lead
+
+    @property
+    def answer(self) -> str:
+        """The composed answer as far as it stands; empty when the lead was all there is."""
+        return self.transcript.answer if self.events else self.final or ""
+
+    @property
+    def ttft(self) -> float | None:
+        """Seconds to the first text."""
+        return next((event.at for event in self.events if isinstance(event.body, Text)), None)
+
+    @property
+    def trace(self) -> Trace:
+        return trace_of(self.events)
+
+    @property
+    def running(self) -> bool:
+        return self.status == "running"
+
+    @property
+    def partial(self) -> bool:
+        """Answered, but not in every part."""
+        return bool(self.left_out) or any(step.state == "failed" for step in self.steps)
+
+    @property
+    def left_out_labels(self) -> tuple[str, ...]:
+        return tuple(label(agent) for agent in self.left_out)
+
+    @property
+    def headline(self) -> str:
+        return "Partly answered" if self.status == "ok" and self.partial else _HEADLINE[self.status]
+
+    @property
+    def regret(self) -> str:
+        """What stands where an answer should, when a turn ended without one."""
+        return "" if self.answer or self.lead else _REGRET.get(self.status, "")
+
+    @property
+    def shortfalls(self) -> tuple[str, ...]:
+        """What went wrong, one plain clause for each part."""
+        failed = tuple(f"{step.label}: {step.note}" for step in self.steps if step.note and step.state != "stopped")
+        return failed + tuple(f"{name}: left out, too many parts in one message" for name in self.left_out_labels)
+
+    @property
+    def cap_words(self) -> str:
+        """How the turn stood to its limit on sub-agents; empty when nothing was routed."""
+        if self.routing is None or not self.routing.intent_count:
+            return ""
+        cap = self.routing.cap
+        match self.routing.cap_behavior:
+            case "within":
+                return f"within the limit of {cap} at once"
+            case "at":
+                return f"at the limit of {cap} at once"
+            case "over":
+                return f"over the limit of {cap} at once"
+
+    @property
+    def tokens(self) -> int | None:
+        return self.usage.input_tokens + self.usage.output_tokens if self.usage else None
+
+    @property
+    def cost_words(self) -> str:
+        """US dollars; a dash where no price is known."""
+        cost = self.usage.cost if self.usage else None
+        if cost is None:
+            return "–"
+        return f"${cost:.4f}" if cost else "$0"
