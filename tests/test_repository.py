@@ -158,8 +158,10 @@ def test_every_place_a_requirement_names_exists_unless_it_stands_in_italics():
 
 
 def test_every_decision_the_tree_cites_is_written_down():
-    """A comment that says `decisions 25` is a riddle unless the page has an entry of that number."""
-    entries = [int(number) for number in re.findall(r"^### (\d+)\. \S", (ROOT / "docs/decisions.md").read_text(), re.MULTILINE)]
+    """A comment that says `decisions 25` is a riddle unless the page has an entry of that number, with its reason and place."""
+    page = (ROOT / "docs/decisions.md").read_text()
+    entries = [int(number) for number in re.findall(r"^### (\d+)\. \S", page, re.MULTILINE)]
+    assert all("\n- Why: " in entry and "\n- Where: " in entry for entry in page.split("\n### ")[1:])
     assert entries == list(range(1, len(entries) + 1))
     cited = {number: name for name, text in texts() for number in cited_decisions(text)}
     assert len(cited) > 15
