@@ -18,7 +18,7 @@ import yaml
 
 from kit.bench.grid.experiment import data_set
 from kit.bench.grid.grid_file import CaseFile, GridSpec, read_grid
-from kit.bench.grid.report import found
+from kit.bench.grid.report import compare_ways
 from kit.bench.grid.results import read_results
 from kit.bench.grid.run import RESULTS, TRACES, run_grid
 from kit.bench.home import HOME
@@ -112,7 +112,7 @@ def test_agents_as_tools_and_the_gateway_are_scored_for_quality_and_policy_in_on
         way: Counter(row["case"] for row in sent.rows if row["pattern"] == way) for way in ("mediated", "classifier_gateway")
     }
     assert cases["mediated"] == cases["classifier_gateway"] and len(cases["mediated"]) == len(sent.spec.cases)
-    _, verdicts = found(sent.spec, sent.rows)
+    _, verdicts = compare_ways(sent.spec, sent.rows)
     quality, policy = ({v.scorer: v for v in verdicts}[name] for name in ("response_quality", "policy"))
     assert (quality.baseline["pattern"], quality.way["pattern"]) == ("classifier_gateway", "mediated")
     assert quality.difference.n == policy.difference.n == len(sent.spec.cases)
@@ -151,7 +151,7 @@ def test_each_way_is_one_experiment_whose_items_lead_to_traces_with_the_scores_o
 
 
 def test_an_experiment_carries_verdict_interval_seed_revision_and_what_its_model_is(sent: Sent) -> None:
-    ways, verdicts = found(sent.spec, sent.rows)
+    ways, verdicts = compare_ways(sent.spec, sent.rows)
     about = {made["metadata"]["pattern"]: made for made in sent.stub.experiments.values()}
     for pattern, made in about.items():
         data = made["metadata"]

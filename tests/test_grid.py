@@ -20,7 +20,7 @@ from kit.bench.grid.cell import cells
 from kit.bench.grid.cost import CALLS, cell_costs
 from kit.bench.grid.grid_file import GridSpec, read_grid
 from kit.bench.grid.journal import Done, Ledger
-from kit.bench.grid.report import found, report
+from kit.bench.grid.report import compare_ways, report
 from kit.bench.grid.results import read_results, routed, tidy
 from kit.bench.grid.run import LEDGER, PROVENANCE, RESULTS, TIMINGS, TRACES, Bar, Run, run_grid
 from kit.bench.grid.simulated_tools import simulated_tools
@@ -77,7 +77,7 @@ def test_every_pattern_meets_every_case_in_one_run_and_is_set_beside_the_baselin
     met = {pattern: sorted(row["case"] for row in rows if row["pattern"] == pattern) for pattern in PATTERNS}
     assert all(cases == sorted(case.id for case in spec.cases) for cases in met.values())
     assert run.complete and run.done == len(spec.cases) * len(PATTERNS) == len(rows)
-    _, verdicts = found(spec, rows)
+    _, verdicts = compare_ways(spec, rows)
     assert {v.way["pattern"] for v in verdicts if v.scorer == "exact"} == set(PATTERNS) - {"mediated"}
     assert {v.difference.n for v in verdicts} == {len(spec.cases)}
     assert all({"model", "pattern"} == set(v.way) for v in verdicts)
@@ -197,7 +197,7 @@ def test_the_failsafe_is_taken_apart_at_the_rates_of_the_law(tmp_path: Path) -> 
     assert set(off) == {"whole", "unseen"} and off["unseen"] == sum(on[fate] for fate in ("caught", "retry failed", "unseen"))
     exact = {name: sum(row["scores"]["exact"] for row in rows if row["setting"] == name) for name in ("on", "off")}
     assert exact["on"] - exact["off"] == on["caught"], "on the same draws the failsafe wins what it catches, and nothing else"
-    _, verdicts = found(spec, rows)
+    _, verdicts = compare_ways(spec, rows)
     assert [v.verdict for v in verdicts if v.scorer == "exact"] == ["better"]
 
 
@@ -486,3 +486,13 @@ def test_rows_are_tidy(tmp_path: Path) -> None:
     told = tidy(rows, ["exact", "seconds"])
     assert len(told) == 2 * len(rows) and {row["scorer"] for row in told} == {"exact", "seconds"}
     assert list(load_frame(tmp_path / "out")["exact"]) == [row["value"] for row in told if row["scorer"] == "exact"]
+
+
+@pytest.mark.req("PC1-S9.3-3")
+def test_a_report_on_quality_sets_every_vertical_against_its_own_threshold(tmp_path: Path) -> None:
+    quality: dict[str, Any] = {"scorers": ["exact", "response_quality"], "verdicts": ["response_quality"]}
+    spec = spec_of(tmp_path, cases=[{"file": "data/cases/single.jsonl", "every": 40}], **quality)
+    run, rows = play(spec, tmp_path / "out")
+    lines = report(spec, run).partition("## Against the cards' own thresholds\n\n")[2].splitlines()
+    assert len(lines) == len(spec.grid.patterns) * len({row["domain"] for row in rows} & set(spec.deck.cards))
+    assert all(", response_quality: " in line and (" reached" in line or " missed" in line) for line in lines)

@@ -7,10 +7,11 @@ import pytest
 from langchain_core.messages import BaseMessage
 
 from kit.bench.case import Ask, Case
-from kit.bench.scoring.agreement import agreement, labelled, trust
+from kit.bench.scoring.agreement import agreement, labelled_replies, measure_judge
 from kit.bench.scoring.judge import RUBRICS, LLMJudge, Rubric, RuleJudge, Verdict, read_rubric, verdict_in
 from kit.bench.scoring.observed import Observed
 from kit.bench.scoring.quality import policy, response_quality
+from kit.cli import main
 from kit.compose.deck import load_deck
 from kit.core.errors import DataError
 from kit.models.scripted import Line, ScriptedModel
@@ -22,22 +23,29 @@ SEEN = Observed(text="You have 900 points.", invoked=("rewards",), answers={"rew
 
 
 async def test_the_rules_for_quality_and_policy_agree_with_labels_and_say_how_far() -> None:
-    quality = await trust(RuleJudge(QUALITY, response_quality), "good")
-    rules = await trust(RuleJudge(read_rubric("policy"), policy), "lawful")
-    assert quality.n == rules.n == len(labelled()) >= 60
+    quality = await measure_judge(RuleJudge(QUALITY, response_quality), "good")
+    rules = await measure_judge(RuleJudge(read_rubric("policy"), policy), "lawful")
+    assert quality.n == rules.n == len(labelled_replies()) >= 60
     assert quality.low > 0.4 and rules.low > 0.6  # docs/statistics.md has the figures, and what the rules miss
     assert str(quality).startswith(f"kappa {quality.value:.3f} [") and f"{quality.agreed} of {quality.n} verdicts" in str(quality)
 
 
+def test_the_command_prints_the_agreement_that_the_docs_quote(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["judge"]) == 0
+    figures = [line.partition(": ")[2] for line in capsys.readouterr().out.splitlines()]
+    docs = (HOME / "docs" / "statistics.md").read_text(encoding="utf-8")
+    assert len(figures) == 2 and all(f"| {figure} |" in docs for figure in figures)
+
+
 async def test_a_rule_that_passes_everything_agrees_no_better_than_chance() -> None:
     judge = RuleJudge(QUALITY, lambda case, seen: float(len(seen.text) % 2))
-    assert not (await trust(judge, "good")).excludes(0.0)
+    assert not (await measure_judge(judge, "good")).excludes(0.0)
     with pytest.raises(DataError, match="add some of the other sort"):
-        await trust(RuleJudge(QUALITY, lambda case, seen: 1.0), "good")
+        await measure_judge(RuleJudge(QUALITY, lambda case, seen: 1.0), "good")
 
 
 def test_the_labels_hold_enough_of_every_sort() -> None:
-    lines = [line for _, _, line in labelled()]
+    lines = [line for _, _, line in labelled_replies()]
     for label in ("good", "lawful"):
         yes = sum(getattr(line, label) for line in lines)
         assert 0.3 < yes / len(lines) < 0.7, label
@@ -82,8 +90,8 @@ async def test_a_judge_that_declines_now_and_then_is_measured_on_the_rest() -> N
         reply = json.loads(str(messages[-1].content))["reply"]
         return Line("pass" if len(reply) > 120 else json.dumps({"score": float("4,975" in reply)}))
 
-    found = await trust(LLMJudge(QUALITY, ScriptedModel(say)), "good")
-    assert 0 < found.undecided < 20 and found.n + found.undecided == len(labelled()) and str(found).endswith("undecided")
+    found = await measure_judge(LLMJudge(QUALITY, ScriptedModel(say)), "good")
+    assert 0 < found.undecided < 20 and found.n + found.undecided == len(labelled_replies()) and str(found).endswith("undecided")
 
 
 def test_every_rubric_a_card_names_is_there_and_can_be_read() -> None:

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from kit.bench.grid.grid_file import read_grid
-from kit.bench.grid.report import found
+from kit.bench.grid.report import compare_ways
 from kit.bench.grid.results import read_results
 from kit.bench.grid.run import run_grid
 from kit.bench.home import HOME
@@ -48,7 +48,7 @@ def test_all_seven_patterns_play_one_case_set_in_one_run_on_one_kit_and_are_comp
     for name, deck in ways.items():
         assert {card.id: deck.policy(card) for card in deck.cards.values()} == budgets, f"{name}: the same cards and budgets"
         assert (deck.settings.cap, deck.settings.guards, deck.settings.defaults) == (own.cap, own.guards, own.defaults), name
-    _, verdicts = found(spec, rows)
+    _, verdicts = compare_ways(spec, rows)
     assert {v.way["pattern"] for v in verdicts if v.scorer == "exact"} == SEVEN - {"mediated"}
     assert {v.difference.n for v in verdicts if v.scorer in ("exact", "seconds")} == {len(spec.cases)}, "paired by case"
 

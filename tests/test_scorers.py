@@ -13,7 +13,7 @@ from kit.bench.case import Ask, Case, Fact, read_cases
 from kit.bench.grid.comparison import compare, standings, summarise
 from kit.bench.scoring.observed import Observed, observed
 from kit.bench.scoring.quality import answer_scores
-from kit.bench.scoring.scorers import COSTS, ROUTING, SCORERS, per_agent, score
+from kit.bench.scoring.scorers import COSTS, ROUTING, SCORERS, score
 from kit.bench.scoring.trial import run_case
 from kit.bench.scoring.voice import verbatim
 from kit.compose.deck import load_deck
@@ -101,15 +101,6 @@ def test_a_scorer_there_is_not_is_named_with_its_nearest() -> None:
     assert set(SCORERS) > COSTS and set(ROUTING) < set(SCORERS) and "facts" not in ROUTING
     with pytest.raises(UnknownId, match="did you mean 'recall'"):
         score(PAIR, seen(), ["recal"])
-
-
-def test_per_agent_precision_and_recall_count_over_all_turns() -> None:
-    pairs = [(PAIR, seen("shop", "rewards")), (PAIR, seen("shop", "play")), (case("play"), seen("shop"))]
-    found = {shares.agent: shares for shares in per_agent(pairs)}
-    shop, rewards, play = (found[name] for name in ("shop", "rewards", "play"))
-    assert shop.precision and (shop.precision.right, shop.precision.n) == (2, 3)
-    assert rewards.recall and (rewards.recall.right, rewards.recall.n) == (1, 2)
-    assert play.precision is None and play.recall and play.recall.right == 0  # an optional call is neither right nor wrong
 
 
 # What was said

@@ -39,6 +39,9 @@ def add(commands: Any) -> None:
     bench.add_argument("--model", help="something else: data/grids/paid.yaml with this model of models.yaml, which needs a key")
     bench.set_defaults(run=_bench)
 
+    judge = commands.add_parser("judge", help="how far the judges by rule agree with replies labelled by hand, as Cohen's kappa")
+    judge.set_defaults(run=_judge)
+
 
 def _route(arguments: Arguments) -> int:
     from kit.bench.routing import route_file
@@ -92,3 +95,9 @@ def _bench(arguments: Arguments) -> int:
     file = HOME / "data" / "grids" / "paid.yaml"
     usual = {"out": None, "traces": False, "workers": None, "cost": False, "cassette": None}
     return _grid(Arguments(file=file, model=arguments.model, mode="record", **usual))
+
+
+def _judge(_: Arguments) -> int:
+    from kit.bench.scoring.agreement import print_agreement
+
+    return print_agreement()

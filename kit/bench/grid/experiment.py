@@ -9,7 +9,7 @@ from typing import Any
 from kit.bench.case import Case
 from kit.bench.grid.comparison import Comparison, Summary
 from kit.bench.grid.grid_file import CaseFile, GridSpec
-from kit.bench.grid.report import axes, found
+from kit.bench.grid.report import axes, compare_ways
 from kit.bench.grid.results import read_results
 from kit.bench.grid.run import PROVENANCE, TRACES, Progress, Run, run_grid
 from kit.bench.scoring.trial import turn_id
@@ -59,7 +59,7 @@ def copied(spec: GridSpec, run: Run, sink: OpikSink | None) -> str:
 
 def experiments(spec: GridSpec, run: Run, rows: Sequence[Row], store: SqliteStore) -> Iterator[Experiment]:
     """One for each way of the grid, its verdicts, intervals, seed and revision as metadata, its scores beside its traces."""
-    ways, verdicts = found(spec, rows)
+    ways, verdicts = compare_ways(spec, rows)
     varied = axes(rows)
     groups: dict[tuple[str, ...], list[Row]] = defaultdict(list)
     for row in rows:

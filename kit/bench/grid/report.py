@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from kit.bench.grid.comparison import Comparison, Summary, compare, summarise
+from kit.bench.grid.comparison import Comparison, Summary, compare, standings, summarise
 from kit.bench.grid.grid_file import GridSpec
 from kit.bench.grid.results import AXES, read_results, tidy
 from kit.bench.grid.run import Run
@@ -15,7 +15,7 @@ REPORT = "report.md"
 def report(spec: GridSpec, run: Run) -> str:
     """The report in Markdown; also written as report.md into the grid's folder. Every line of a simulated model says so."""
     grid, rows = spec.grid, read_results(run.folder)
-    ways, verdicts = found(spec, rows)
+    ways, verdicts = compare_ways(spec, rows)
     kinds = " and ".join(sorted(set(spec.kinds.values())))
     state = "" if run.complete else f"; stopped early, {run.total - run.before - run.done:,} cells are missing"
     head = (
@@ -25,6 +25,8 @@ def report(spec: GridSpec, run: Run) -> str:
     parts = [head, "## Ways", _list(ways)]
     if verdicts:
         parts += [f"## Against {_words(grid.baseline)}", _list(verdicts)]
+    if "response_quality" in grid.verdicts:
+        parts += ["## Against the cards' own thresholds", _list(_standings(spec, rows, ways))]
     text = "\n\n".join(parts) + "\n"
     try:
         (run.folder / REPORT).write_text(text, encoding="utf-8", newline="\n")
@@ -35,7 +37,7 @@ def report(spec: GridSpec, run: Run) -> str:
     return text
 
 
-def found(spec: GridSpec, rows: Sequence[Mapping[str, Any]]) -> tuple[list[Summary], list[Comparison]]:
+def compare_ways(spec: GridSpec, rows: Sequence[Mapping[str, Any]]) -> tuple[list[Summary], list[Comparison]]:
     """Every way by every verdict of the grid, and beside the baseline where it has one."""
     names = spec.grid.verdicts
     told = tidy(rows, names)
@@ -49,6 +51,17 @@ def axes(rows: Iterable[Mapping[str, Any]]) -> list[str]:
     """The axes on which the ways of a grid differ; always the model, whose name says what it is."""
     seen = {axis: {row[axis] for row in rows} for axis in AXES}
     return [axis for axis in AXES if axis == "model" or len(seen[axis]) > 1]
+
+
+def _standings(spec: GridSpec, rows: Sequence[Mapping[str, Any]], ways: Iterable[Summary]) -> list[str]:
+    """Every vertical's quality against its card's threshold, way by way."""
+    thresholds = {card.id: card.eval.threshold for card in spec.deck.cards.values() if card.eval}
+    lines: list[str] = []
+    for way in (summary.way for summary in ways if summary.scorer == "response_quality"):
+        own = [row for row in rows if all(row[axis] == name for axis, name in way.items())]
+        found = standings(tidy(own, ["response_quality"]), thresholds)
+        lines += [f"{' / '.join(way.values())}, {standing}" for standing in found]
+    return lines
 
 
 def _list(said: Iterable[object]) -> str:

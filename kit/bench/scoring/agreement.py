@@ -1,5 +1,6 @@
 """How far a judge can be trusted: its verdicts set against labels given by hand, with Cohen's kappa."""
 
+import asyncio
 from collections.abc import Sequence
 from typing import Any, Literal
 
@@ -7,8 +8,10 @@ from pydantic import TypeAdapter
 
 from kit.bench.case import Ask, Case
 from kit.bench.home import HOME
-from kit.bench.scoring.judge import Judge
+from kit.bench.scoring.judge import Judge, RuleJudge, read_rubric
 from kit.bench.scoring.observed import Observed
+from kit.bench.scoring.quality import policy, response_quality
+from kit.bench.scoring.scorers import Scorer
 from kit.bench.statistics.distributions import kappa_of
 from kit.bench.statistics.estimate import LEVEL, Estimate
 from kit.compose.yaml_loader import load_yaml
@@ -20,7 +23,7 @@ Quality = Literal["good", "lawful"]
 """The two labels of data/source/cases/judged.yaml."""
 
 
-class Labelled(Value):
+class LabelledReply(Value):
     """A reply of data/source/cases/judged.yaml, with its labels."""
 
     user: str
@@ -64,13 +67,13 @@ def agreement(labels: Sequence[bool], verdicts: Sequence[bool | None], level: fl
     )
 
 
-def labelled() -> list[tuple[Case, Observed, Labelled]]:
+def labelled_replies() -> list[tuple[Case, Observed, LabelledReply]]:
     """The labelled replies of this project, each as a case and what was seen of it."""
     mixed, judged = (load_yaml((SOURCE / name).read_text(encoding="utf-8")) for name in ("mixed.yaml", "judged.yaml"))
     verticals: dict[str, dict[str, Any]] = mixed["verticals"]
     topics = {agent: tuple(parts["topic"]) for agent, parts in verticals.items()}
-    found: list[tuple[Case, Observed, Labelled]] = []
-    for number, line in enumerate(TypeAdapter(tuple[Labelled, ...]).validate_python(judged), 1):
+    found: list[tuple[Case, Observed, LabelledReply]] = []
+    for number, line in enumerate(TypeAdapter(tuple[LabelledReply, ...]).validate_python(judged), 1):
         asked = (*line.answers, *line.failed)
         turns = (Ask(user=line.user, expected=asked),)
         case = Case(id=f"judged-{number:02}", kind="single", domain="judged", turns=turns, topics=topics)
@@ -79,12 +82,22 @@ def labelled() -> list[tuple[Case, Observed, Labelled]]:
     return found
 
 
-async def trust(judge: Judge, quality: Quality) -> Kappa:
+async def measure_judge(judge: Judge, quality: Quality) -> Kappa:
     """How far a judge agrees with the labelled replies of this project, pass against label."""
     labels: list[bool] = []
     verdicts: list[bool | None] = []
-    for case, seen, line in labelled():
+    for case, seen, line in labelled_replies():
         verdict = await judge.judge(case, seen)
         labels.append(line.good if quality == "good" else line.lawful)
         verdicts.append(None if verdict is None else verdict.score >= judge.rubric.pass_mark)
     return agreement(labels, verdicts)
+
+
+def print_agreement() -> int:
+    """Prints how far the two judges by rule agree with the labelled replies, a line each."""
+    rules: tuple[tuple[Quality, Scorer], ...] = (("good", response_quality), ("lawful", policy))
+    for quality, scorer in rules:
+        rubric = read_rubric(scorer.__name__)
+        kappa = asyncio.run(measure_judge(RuleJudge(rubric, scorer), quality))
+        print(f"{rubric.id}, pass mark {rubric.pass_mark:g}: {kappa}")
+    return 0

@@ -11,7 +11,6 @@ from kit.bench.scoring.acknowledgement import acknowledgement, needless, reserva
 from kit.bench.scoring.observed import Observed
 from kit.bench.scoring.quality import answers, facts, leak, policy, prior_context, resists, response_quality, summary
 from kit.bench.scoring.voice import voice
-from kit.bench.statistics.estimate import Estimate, wilson
 from kit.core.errors import UnknownId
 from kit.core.value import Value
 from kit.core.words import content_words, words
@@ -158,38 +157,6 @@ ROUTING: tuple[str, ...] = tuple(SCORERS)[: list(SCORERS).index("acknowledgement
 """Those that ask only who was called: some hundredths of a millisecond for all of them together."""
 COSTS = frozenset(("over_dispatch", "under_dispatch", "needless", "leak"))
 """Scorers of which less is better."""
-
-
-class AgentShares(Value):
-    """How well one agent is called: of its calls how many were right, of what was for it how much it got."""
-
-    agent: str
-    precision: Estimate | None
-    """None: it was never called."""
-    recall: Estimate | None
-    """None: nothing was for it."""
-
-
-def per_agent(seen: Iterable[tuple[Case, Observed]]) -> list[AgentShares]:
-    """Precision and recall of every agent that was called or should have been, in order of name."""
-    right: dict[str, int] = {}
-    called: dict[str, int] = {}
-    wanted: dict[str, int] = {}
-    for case, turn in seen:
-        ask = case.turns[turn.turn]
-        for agent in {*turn.called, *ask.expected}:
-            got, due = agent in turn.called, agent in ask.expected
-            right[agent] = right.get(agent, 0) + (got and due)
-            wanted[agent] = wanted.get(agent, 0) + due
-            called[agent] = called.get(agent, 0) + (got and (due or agent not in ask.optional))
-    return [
-        AgentShares(
-            agent=agent,
-            precision=wilson(right[agent], called[agent]) if called[agent] else None,
-            recall=wilson(right[agent], wanted[agent]) if wanted[agent] else None,
-        )
-        for agent in sorted(right)
-    ]
 
 
 def _given(ask: Ask, agent: str, said: str) -> bool:

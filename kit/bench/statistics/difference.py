@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from statistics import fmean as mean
-from typing import Literal
 
 import numpy as np
 
@@ -40,22 +39,6 @@ class McNemar(Value):
             f"{self.only_first} items only the first got right, {self.only_second} only the second: "
             f"exact p = {self.exact:.4f}, mid-p = {self.mid_p:.4f}"
         )
-
-
-class NonInferiority(Value):
-    """Whether a second way is at worst a margin behind the first."""
-
-    difference: Difference
-    margin: float
-    verdict: Literal["not worse", "worse", "open"]
-
-    def __str__(self) -> str:
-        said = {
-            "not worse": f"not worse by more than {self.margin:g}",
-            "worse": f"worse by more than {self.margin:g}",
-            "open": f"whether it is worse by more than {self.margin:g} stays open",
-        }
-        return f"{self.difference}: {said[self.verdict]}"
 
 
 def newcombe(first: tuple[int, int], second: tuple[int, int], level: float = LEVEL) -> Difference:
@@ -115,11 +98,3 @@ def holm(chances: Mapping[str, float]) -> dict[str, float]:
         least = max(least, min(1.0, (len(chances) - place) * chances[name]))
         adjusted[name] = least
     return {name: adjusted[name] for name in chances}
-
-
-def non_inferior(difference: Difference, margin: float) -> NonInferiority:
-    """A second way against a margin set beforehand, decided by the whole interval (Piaggio et al. 2012, CONSORT extension)."""
-    if margin < 0:
-        raise DataError(f"a margin of {margin:g} allows for nothing: give what you are ready to lose, such as 0.02")
-    verdict = "not worse" if difference.low > -margin else "worse" if difference.high < -margin else "open"
-    return NonInferiority(difference=difference, margin=margin, verdict=verdict)

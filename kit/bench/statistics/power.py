@@ -63,22 +63,6 @@ def items_for_target(rate: float, figure: float, power: float = POWER, level: fl
     return needed
 
 
-def items_for_difference(gap: float, discordant: float, power: float = POWER, level: float = LEVEL) -> int | None:
-    """Paired items until a true difference shows, this often (Connor 1987, "Sample size for testing differences in proportions
-    for the paired-sample design").
-
-    `gap`: the difference of the two shares; `discordant`: the share of items on which they differ, at least |gap|.
-    None for a gap of zero: no sample shows a difference that is not there.
-    """
-    if not abs(gap) <= discordant <= 1:
-        raise DataError(f"a difference of {gap:g} cannot come from {discordant:g} of the items: they differ on at least as many")
-    if gap == 0:
-        return None
-    sure, lucky = normal_quantile((1 + level) / 2), normal_quantile(power)
-    spread = sure * sqrt(discordant) + lucky * sqrt(discordant - gap**2)
-    return max(2, ceil((spread / gap) ** 2))
-
-
 def items_for_mean(gap: float, deviation: float, power: float = POWER, level: float = LEVEL) -> int | None:
     """Items until a mean difference of any scores shows, from the standard deviation of the differences by item."""
     if gap == 0:
