@@ -15,10 +15,10 @@ from kit.bench.grid.run import run_grid
 from kit.bench.home import HOME
 from kit.wire import open_kit
 from studies import fan_out_time
-from studies.racing import Traffic, at_scale, points, raced
+from studies.racing import Traffic, cost_points, monthly_figures, play_races
 
 
-async def _measured() -> dict[str, Figure]:
+async def _fan_out() -> dict[str, Figure]:
     runs = [
         *await fan_out_time.exact(),
         *await fan_out_time.exact(pattern=fan_out_time.ONE_BY_ONE),
@@ -45,18 +45,18 @@ def _patterns() -> Figure:
 
 def _race() -> Figure:
     """The figure of notebook 11: what a race costs and saves for 1.2 million users; simulated."""
-    ways = at_scale(raced(), Traffic())
+    ways = monthly_figures(play_races(), Traffic())
     colours = dict(zip((way.way for way in ways), (GREY, RUST, BLUE, "#2F7D5B"), strict=True))
     slow, quick = ways[0], ways[2]
     title = f"A quick twin in a race: {slow.p95.value:.1f} to {quick.p95.value:.1f} s in the 95th percentile"
     xlabel, ylabel = "simulated dollars a month, at assumed prices", "simulated seconds, 95th percentile"
-    return against(pd.DataFrame(points(ways)), colours, title, xlabel, ylabel)
+    return against(pd.DataFrame(cost_points(ways)), colours, title, xlabel, ylabel)
 
 
 def main(target: Path = HOME / "docs" / "figures") -> None:
     """Measures, and writes the figures of the docs into a folder."""
     target.mkdir(parents=True, exist_ok=True)
-    for name, figure in {**asyncio.run(_measured()), "patterns": _patterns(), "race": _race()}.items():
+    for name, figure in {**asyncio.run(_fan_out()), "patterns": _patterns(), "race": _race()}.items():
         figure.savefig(target / f"{name}.png", dpi=200)
         print(target / f"{name}.png")
 

@@ -13,14 +13,14 @@ from kit.core.errors import DataError
 from kit.core.simulation import Law, Spread
 from kit.core.timeout import REMEDIES
 from studies import function_or_agent
-from studies.function_or_agent import Pair, implied, pairs, times, within
-from studies.lateness import FIRST, tried
-from studies.timeout_remedies import BUDGET, TOOL_SECONDS, WAYS, Call, calls, deck_of, traded
+from studies.function_or_agent import Pair, chance_within, cost_ratio, implied_seconds, play_pairs
+from studies.timeout_causes import FIRST, play_faults
+from studies.timeout_remedies import BUDGET, TOOL_SECONDS, WAYS, Call, deck_of, play_calls, summarise
 
 
 @pytest.fixture(scope="module")
 def played() -> Sequence[Call]:
-    return asyncio.run(calls(count=120))
+    return asyncio.run(play_calls(count=120))
 
 
 def law_of(model: str) -> Law:
@@ -80,7 +80,7 @@ def test_each_way_is_configuration_that_loads_and_only_more_time_allows_more() -
 
 @pytest.mark.req("SO-13")
 def test_every_remedy_answers_more_within_the_budget_and_more_time_does_not(played: Sequence[Call]) -> None:
-    found = {one.way: one for one in traded(played)}
+    found = {one.way: one for one in summarise(played)}
     bare = found["as it is"]
     for way in ("race", "fallback", "pipeline"):
         assert found[way].in_time.low > bare.in_time.high, way
@@ -88,7 +88,7 @@ def test_every_remedy_answers_more_within_the_budget_and_more_time_does_not(play
         assert found[way].own.high < bare.own.low, "in other words than those of the first model"
     assert found["more time"].in_time == bare.in_time
     assert found["more time"].p95.low > BUDGET >= bare.p95.high, "it only makes everybody wait"
-    assert [one.way for one in traded(played) if one.marked.value > 0] == ["pipeline"]
+    assert [one.way for one in summarise(played) if one.caveat.value > 0] == ["pipeline"]
 
 
 @pytest.mark.req("SO-13")
@@ -104,8 +104,8 @@ def test_the_times_are_those_of_the_stated_laws(played: Sequence[Call]) -> None:
 
 @pytest.mark.req("SO-20")
 async def test_a_remedy_for_something_else_changes_nothing() -> None:
-    rows = await tried()
-    assert {(row.cause, row.way) for row in rows if row.ended == "answer"} == {
+    rows = await play_faults()
+    assert {(row.cause, row.way) for row in rows if row.result == "answer"} == {
         ("model", "race"),
         ("model", "fallback"),
         ("model", "pipeline"),
@@ -122,7 +122,7 @@ async def test_a_remedy_for_something_else_changes_nothing() -> None:
 
 @pytest.mark.req("SO-17")
 async def test_a_sub_agent_takes_the_function_and_two_model_calls_longer() -> None:
-    rows = await pairs("simulated-gpt-5.4-nano", 30)
+    rows = await play_pairs("simulated-gpt-5.4-nano", 30)
     law = law_of("simulated-gpt-5.4-nano")
     assert {round(row.function, 6) for row in rows} == {0.2}
     extra = [row.agent - row.function for row in rows]
@@ -130,18 +130,18 @@ async def test_a_sub_agent_takes_the_function_and_two_model_calls_longer() -> No
     whole = [row.turn_agent - row.turn_function for row in rows]
     assert sum(whole) / len(whole) == pytest.approx(2 * law.latency.mean, rel=0.25)
     alone, turn = (
-        times(rows, lambda r: r.agent, lambda r: r.function),
-        times(rows, lambda r: r.turn_agent, lambda r: r.turn_function),
+        cost_ratio(rows, lambda r: r.agent, lambda r: r.function),
+        cost_ratio(rows, lambda r: r.turn_agent, lambda r: r.turn_function),
     )
     assert alone.low > turn.high > turn.low > 1, "in a whole turn the orchestrator's calls are on both sides"
-    assert times(rows, lambda r: r.tokens_agent, lambda r: r.tokens_function).low > 1
+    assert cost_ratio(rows, lambda r: r.tokens_agent, lambda r: r.tokens_function).low > 1
     assert all(row.tokens_agent > row.tokens_function + row.agent_tokens / 2 for row in rows)
 
 
 @pytest.mark.req("SO-17")
 def test_the_function_that_would_give_the_sources_ratio_is_found_from_what_was_measured() -> None:
     row = Pair("m", 0, 0.2, 3.0, 1, 1.0, 2.0, 1, 2)
-    low, high = implied([row])
+    low, high = implied_seconds([row])
     assert (low + 2.8) / low == pytest.approx(8.0) and (high + 2.8) / high == pytest.approx(3.0)
     assert function_or_agent.PUBLISHED == {"dollars": (5.0, 15.0), "seconds": (3.0, 8.0)}
 
@@ -149,8 +149,8 @@ def test_the_function_that_would_give_the_sources_ratio_is_found_from_what_was_m
 @pytest.mark.req("SO-17")
 def test_the_chance_of_a_call_within_300_ms_is_that_of_its_law() -> None:
     law = Law(latency=Spread(median=0.3, sigma=0.4))
-    assert within(law, function_or_agent.RULE) == pytest.approx(0.5)
+    assert chance_within(law, function_or_agent.RULE) == pytest.approx(0.5)
     drawn = [law.latency.quantile((rank + 0.5) / 1000) for rank in range(1000)]
-    assert within(law, 0.5) == pytest.approx(sum(one <= 0.5 for one in drawn) / 1000, abs=1e-3)
+    assert chance_within(law, 0.5) == pytest.approx(sum(one <= 0.5 for one in drawn) / 1000, abs=1e-3)
     for model in ("simulated-gpt-5.4-nano", "simulated-gpt-4.1-mini"):
-        assert within(law_of(model), function_or_agent.RULE) < 1e-4
+        assert chance_within(law_of(model), function_or_agent.RULE) < 1e-4

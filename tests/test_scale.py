@@ -8,34 +8,34 @@ import pytest
 from kit.bench.statistics.estimate import Estimate
 from kit.bench.statistics.means import quantile, stratified
 from kit.core.simulation import Law, Spread
-from studies.cap import capped, choices
-from studies.capacity import Level, Load, bears, computing, full, level
-from studies.racing import Priced, Traffic, at_scale, points, raced
+from studies.cap import compare_caps, play_caps
+from studies.capacity import Level, Load, level, measure_turn, most_served, users_to_fill
+from studies.racing import PricedModel, Traffic, cost_points, monthly_figures, play_races
 
 EXACT = Law(latency=Spread(median=1.0), tokens=Spread(median=50))
 
 
 def test_a_cap_answers_as_many_parts_as_it_lets_through_and_saves_tokens_but_no_time() -> None:
-    runs = capped(EXACT, messages=2, sizes=(1, 3))
+    runs = play_caps(EXACT, messages=2, sizes=(1, 3))
     assert {(run.parts, run.cap): run.coverage for run in runs} == {
         **{(1, cap): 1.0 for cap in range(1, 9)},
         **{(3, cap): pytest.approx(min(cap, 3) / 3) for cap in range(1, 9)},
     }
     at = {cap: [run for run in runs if (run.parts, run.cap) == (3, cap)] for cap in (1, 3)}
     assert {run.seconds for run in at[1]} == {run.seconds for run in at[3]}, "parts are worked on at the same time"
-    assert all(a.read + a.wrote < b.read + b.wrote for a, b in zip(at[1], at[3], strict=True))
-    one, three = (next(c for c in choices(runs, {1: 3, 3: 1}) if c.cap == cap) for cap in (1, 3))
+    assert all(a.input_tokens + a.output_tokens < b.input_tokens + b.output_tokens for a, b in zip(at[1], at[3], strict=True))
+    one, three = (next(c for c in compare_caps(runs, {1: 3, 3: 1}) if c.cap == cap) for cap in (1, 3))
     assert (one.left_out, three.left_out) == (0.25, 0.0)
-    assert one.covered.value == pytest.approx(4 / 6) and three.covered.value == 1.0, "of six parts asked for, four"
+    assert one.coverage.value == pytest.approx(4 / 6) and three.coverage.value == 1.0, "of six parts asked for, four"
 
 
 @pytest.mark.req("SO-15")
 def test_race_at_scale_is_the_faster_of_two_laws_for_two_bills() -> None:
     law = Law(latency=Spread(median=2.0, sigma=0.5), tokens=Spread(median=50))
-    priced = {"a": Priced(law=law, price_in=1.0, price_out=10.0)}
+    priced = {"a": PricedModel(law=law, price_in=1.0, price_out=10.0)}
     traffic = Traffic(users=1_200_000, messages=10, share=0.5, busiest=0.1, reads=1000)
-    runs = raced({"delegate": ("a",), "race": ("a", "a")}, priced, reads=traffic.reads, messages=300)
-    alone, race = at_scale(runs, traffic)
+    runs = play_races({"delegate": ("a",), "race": ("a", "a")}, priced, reads=traffic.reads, messages=300)
+    alone, race = monthly_figures(runs, traffic)
     assert traffic.a_month == 6e6 and traffic.busiest_a_second == pytest.approx(6e6 / 30 * 0.1 / 3600)
     # 1,000 tokens read at a dollar and 50 written at ten dollars a million are 0.0015 dollars a call
     assert alone.dollars.value == alone.most.value == pytest.approx(9000)
@@ -48,12 +48,12 @@ def test_race_at_scale_is_the_faster_of_two_laws_for_two_bills() -> None:
     assert race.p95.high < alone.p95.low
     whole = sum(run.seconds for run in runs if run.way == "race") / 300
     assert race.calls_at_once == pytest.approx(2 * traffic.busiest_a_second * whole)
-    assert [(row["name"], row["x_high"]) for row in points([race])] == [("race", race.most.high)]
+    assert [(row["name"], row["x_high"]) for row in cost_points([race])] == [("race", race.most.high)]
 
 
 def test_a_process_does_as_many_turns_as_its_core_can_compute_and_no_more() -> None:
     load = Load(law=EXACT, cpu=0.1, pause=10.0)
-    most = full(load)
+    most = users_to_fill(load)
     assert most == int((10.0 + 3.0 + 0.1) / 0.1), "pause, three model calls after each other, the computing"
     few, over = level(load, most // 5, turns=300), level(load, 2 * most, turns=600)
     assert few.busy == pytest.approx(0.2, abs=0.05) and few.a_second == pytest.approx(2.0, rel=0.15)
@@ -70,14 +70,14 @@ def test_how_many_are_borne_is_read_from_whole_intervals() -> None:
         )
         return Level(users, p50, p95, 1.0, 0.5)
 
-    assert bears([at(10, 0.9, 1.1), at(20, 1.0, 1.09), at(30, 1.0, 1.2)]) == 20
-    assert bears([at(10, 0.9, 1.3)]) == 10
+    assert most_served([at(10, 0.9, 1.1), at(20, 1.0, 1.09), at(30, 1.0, 1.2)]) == 20
+    assert most_served([at(10, 0.9, 1.3)]) == 10
 
 
 @pytest.mark.realtime
 def test_what_a_turn_computes_is_measured_on_a_turn_of_this_kit() -> None:
-    one, five = (computing(parts, turns=5) for parts in (1, 5))
-    assert 0 < one.seconds < five.seconds < 1 and (one.steps, five.steps) == (3, 7)
+    one, five = (measure_turn(parts, turns=5) for parts in (1, 5))
+    assert 0 < one.cpu < five.cpu < 1 and (one.steps, five.steps) == (3, 7)
 
 
 def test_quantiles_hold_their_law_and_strata_their_shares() -> None:

@@ -3,7 +3,7 @@
 Models are simulated; the turns, the cap, the refusal of what is over it and the reply's words for it are the real ones.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import product
 from typing import NamedTuple
 
@@ -23,7 +23,7 @@ from kit.runtime.turn import run_turn
 from kit.worlds.consumer.toolbox import TOOL_IDS
 
 
-class Capped(NamedTuple):
+class CappedTurn(NamedTuple):
     """One turn; a list of them is a tidy frame."""
 
     parts: int
@@ -35,13 +35,13 @@ class Capped(NamedTuple):
     """Until the last word, virtual."""
     coverage: float
     """Share of the parts that were answered."""
-    read: int
-    wrote: int
-    """Tokens, by all models of the turn."""
+    input_tokens: int
+    output_tokens: int
+    """Of all models of the turn."""
 
 
-def capped(law: Law, messages: int = 16, sizes: Iterable[int] = range(1, 9), seed: int = 7) -> list[Capped]:
-    """Turns of every size at every cap from 1 to 8, in virtual time; blocks, so call it in a thread where a loop runs.
+def play_caps(law: Law, messages: int = 16, sizes: Iterable[int] = range(1, 9), seed: int = 7) -> list[CappedTurn]:
+    """Plays turns of every size at every cap from 1 to 8, in virtual time; blocks, so call it in a thread where a loop runs.
 
     A message of several parts is as many single cases of data/cases, joined. A cap that leaves nothing out is played once: the
     draws of a message are those of its name, whatever the cap.
@@ -55,56 +55,62 @@ def capped(law: Law, messages: int = 16, sizes: Iterable[int] = range(1, 9), see
     kit = RoutingKit(bind(deck, SimulatedModel(name="simulated", law=law, seed=seed), simulated_tools(deck)))
     tools = {card.id: card.tools[0] for card in subs if card.tools}
 
-    async def play() -> list[Capped]:
-        found: list[Capped] = []
+    async def play() -> list[CappedTurn]:
+        turns: list[CappedTurn] = []
         for parts, message in product(sizes, range(messages)):
             agents = [list(asks)[(message + place) % len(asks)] for place in range(parts)]
-            told = tuple(Part(agent=a, query=asks[a][message % len(asks[a])], tool=tools.get(a)) for a in agents)
-            played = {cap: await _one(kit, told, cap, message) for cap in range(1, parts + 1)}
-            found += [played[min(cap, parts)]._replace(cap=cap) for cap in range(1, len(asks) + 1)]
+            requests = tuple(Part(agent=a, query=asks[a][message % len(asks[a])], tool=tools.get(a)) for a in agents)
+            at_cap = {cap: await _one(kit, requests, cap, message) for cap in range(1, parts + 1)}
+            turns += [at_cap[min(cap, parts)]._replace(cap=cap) for cap in range(1, len(asks) + 1)]
         kit.store.close()
-        return found
+        return turns
 
     return run_virtual(play())
 
 
-async def _one(kit: RoutingKit, parts: Sequence[Part], cap: int, message: int) -> Capped:
+async def _one(kit: RoutingKit, parts: Sequence[Part], cap: int, message: int) -> CappedTurn:
     text = " Also, ".join(part.query for part in parts)
     session = Session(id=f"{len(parts)}-{message}-{cap}", principal=Principal(tenant_id="acme", user_id="u-001"))
     with known(Truth(case=f"{len(parts)} parts, message {message}", parts=tuple(parts))):
         turn = run_turn(text, session, kit, cap=cap, history=(), in_play=())
     reply = await turn
-    answered = {outcome.agent for outcome in reply.outcomes if outcome.kind == "answer"}
-    covered = sum(part.agent in answered for part in parts) / len(parts)
+    answering = {outcome.agent for outcome in reply.outcomes if outcome.kind == "answer"}
+    coverage = sum(part.agent in answering for part in parts) / len(parts)
     usage = reply.usage
-    return Capped(len(parts), cap, message, reply.events[-1].at, covered, usage.input_tokens, usage.output_tokens)
+    return CappedTurn(len(parts), cap, message, reply.events[-1].at, coverage, usage.input_tokens, usage.output_tokens)
 
 
-class Choice(NamedTuple):
-    """One cap over a traffic of messages of all sizes."""
+class CapSummary(NamedTuple):
+    """One cap over a traffic of messages of all sizes; means with their 95 % intervals."""
 
     cap: int
-    covered: Estimate
+    coverage: Estimate
     """Share of all parts asked for that were answered."""
     seconds: Estimate
-    """Mean."""
     tokens: Estimate
-    """Mean of a message."""
+    """Of a message."""
     left_out: float
     """Share of messages that ask for more than the cap."""
 
 
-def choices(runs: Sequence[Capped], traffic: Mapping[int, float]) -> list[Choice]:
-    """What every cap means for a traffic, given as size -> share of messages (any sum). Intervals at 95 %, by stratum."""
+def compare_caps(runs: Sequence[CappedTurn], traffic: Mapping[int, float]) -> list[CapSummary]:
+    """Returns what every cap means for a traffic, given as size -> share of messages (any sum)."""
     whole = sum(traffic.values())
     shares = {size: share / whole for size, share in traffic.items()}
-    asked = sum(size * share for size, share in shares.items())
-    of_parts = {size: size * share / asked for size, share in shares.items()}
-    found: list[Choice] = []
-    for cap in sorted({run.cap for run in runs}):
-        mine = {size: [run for run in runs if (run.cap, run.parts) == (cap, size)] for size in shares}
-        covered = stratified({size: [run.coverage for run in group] for size, group in mine.items()}, of_parts)
-        seconds = stratified({size: [run.seconds for run in group] for size, group in mine.items()}, shares)
-        tokens = stratified({size: [float(run.read + run.wrote) for run in group] for size, group in mine.items()}, shares)
-        found.append(Choice(cap, covered, seconds, tokens, sum(share for size, share in shares.items() if size > cap)))
-    return found
+    mean_size = sum(size * share for size, share in shares.items())
+    of_parts = {size: size * share / mean_size for size, share in shares.items()}
+
+    def mean(cap: int, measure: Callable[[CappedTurn], float], weights: Mapping[int, float]) -> Estimate:
+        strata = {size: [measure(run) for run in runs if (run.cap, run.parts) == (cap, size)] for size in shares}
+        return stratified(strata, weights)
+
+    return [
+        CapSummary(
+            cap=cap,
+            coverage=mean(cap, lambda run: run.coverage, of_parts),
+            seconds=mean(cap, lambda run: run.seconds, shares),
+            tokens=mean(cap, lambda run: float(run.input_tokens + run.output_tokens), shares),
+            left_out=sum(share for size, share in shares.items() if size > cap),
+        )
+        for cap in sorted({run.cap for run in runs})
+    ]

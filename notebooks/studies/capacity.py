@@ -1,7 +1,7 @@
-"""How many users one process bears, by virtual time: turns wait as their models do and share one core for what they compute.
+"""How many users one process can serve, by virtual time: turns wait as their models do and share one core for what they compute.
 
-A queueing model, not a load test: the computing is measured on the kit's own turns (`computing`), the waiting is drawn from the
-laws of simulated models, and the clock is virtual, so an hour of traffic takes seconds and a seed gives the same figures.
+A queueing model, not a load test: the computing is measured on the kit's own turns (`measure_turn`), the waiting is drawn from
+the laws of simulated models, and the clock is virtual, so an hour of traffic takes seconds and a seed gives the same figures.
 """
 
 import asyncio
@@ -15,45 +15,44 @@ from typing import NamedTuple
 from kit.bench.routing import RoutingKit
 from kit.bench.statistics.estimate import Estimate
 from kit.bench.statistics.means import quantile
-from kit.core.context import Principal, Session
 from kit.core.simulation import Law, Part, Truth
 from kit.models.simulated import SimulatedModel, known
 from kit.runtime.clock import run_virtual
 from kit.runtime.team import bind
 from kit.runtime.turn import run_turn
 from kit.stores.sqlite import SqliteStore
-from studies.fan_out_time import ALIKE, slow_deck
+from studies.fan_out_time import ALIKE
+from studies.study_deck import plain_cards, study_deck, study_session
 
 
-class Computing(NamedTuple):
+class TurnCost(NamedTuple):
     """What one turn needs of a core."""
 
     parts: int
-    seconds: float
-    """CPU, median of the turns measured; their models' own share is in it."""
+    cpu: float
+    """Seconds, median of the turns measured; their models' own share is in it."""
     steps: int
     """Model calls, between which it waits."""
 
 
-def computing(parts: int = 2, turns: int = 40, store: str = ":memory:") -> Computing:
-    """Measures mediated turns of the kit over simulated models, traced to a SQLite store; here and now. Blocks."""
+def measure_turn(parts: int = 2, turns: int = 40, store: str = ":memory:") -> TurnCost:
+    """Measures mediated turns of the kit over simulated models, traced to a SQLite store, in real time. Blocks."""
 
     async def measure() -> list[float]:
-        team = bind(slow_deck(ALIKE, len(ALIKE)), SimulatedModel(name="simulated"), {})
+        team = bind(study_deck(plain_cards(ALIKE), cap=len(ALIKE)), SimulatedModel(name="simulated"), {})
         kit = RoutingKit(team, SqliteStore(store))
-        spent: list[float] = []
+        seconds: list[float] = []
         for number in range(turns + 5):
-            session = Session(id=f"s{number}", principal=Principal(tenant_id="bench", user_id="bench"))
             truth = Truth(case=str(number), parts=tuple(Part(agent=agent, query="this") for agent in list(ALIKE)[:parts]))
             began = time.process_time()
             with known(truth):
-                turn = run_turn("everything", session, kit)
+                turn = run_turn("everything", study_session(f"s{number}"), kit)
             await turn
-            spent.append(time.process_time() - began)
+            seconds.append(time.process_time() - began)
         kit.store.close()
-        return spent[5:]  # the first ones pay for what is made on first use
+        return seconds[5:]  # the first ones pay for what is made on first use
 
-    return Computing(parts, median(run_virtual(measure())), parts + 2)
+    return TurnCost(parts, median(run_virtual(measure())), parts + 2)
 
 
 @dataclass(frozen=True)
@@ -70,53 +69,53 @@ class Load:
 
 
 class Level(NamedTuple):
-    """So many users, watched for a while."""
+    """What so many users get, watched for a while; a list of them is a tidy frame."""
 
     users: int
     p50: Estimate
     p95: Estimate
     """Seconds of a turn."""
     a_second: float
-    """Turns done."""
+    """Turns that end."""
     busy: float
     """Share of the time the core computes."""
 
 
 def level(load: Load, users: int, turns: int = 1000, seed: int = 7) -> Level:
-    """Plays so many users until about so many turns are done, after a first pause of each; in virtual time. Blocks."""
+    """Plays so many users until about so many turns have ended, after a first pause of each; in virtual time. Blocks."""
     return run_virtual(_Core(load, random.Random(seed)).serve(users, turns))
 
 
 def sweep(load: Load, shares: Sequence[float], turns: int = 1000, seed: int = 7) -> list[Level]:
-    """A level for each share of the users that fill the core; see `full`."""
-    most = full(load)
+    """Plays a level for each share of the users that fill the core."""
+    most = users_to_fill(load)
     return [level(load, max(1, int(most * share)), turns, seed) for share in shares]
 
 
-def full(load: Load) -> int:
-    """Users that would keep the core computing all the time if none had to queue: with more, turns must grow longer."""
+def users_to_fill(load: Load) -> int:
+    """Returns how many users keep the core computing all the time if none has to queue: with more, turns must grow longer."""
     return int((load.pause + mean_turn(load)) / load.cpu)
 
 
-def bears(levels: Sequence[Level], slower: float = 1.1) -> int:
-    """The most users of these levels whose 95th percentile, by its whole interval, is below so many times that of the fewest."""
-    least = min(levels, key=lambda found: found.users)
-    return max(found.users for found in levels if found is least or found.p95.high <= slower * least.p95.value)
+def most_served(levels: Sequence[Level], slower: float = 1.1) -> int:
+    """Returns the most users whose 95th percentile, by its whole interval, is below `slower` times that of the fewest users."""
+    least = min(levels, key=lambda level: level.users)
+    return max(level.users for level in levels if level is least or level.p95.high <= slower * least.p95.value)
 
 
 class _Core:
-    """One event loop: whoever wants to compute queues for it, whoever waits for a model does not."""
+    """One event loop: a task that computes queues for it, a task that waits for a model does not."""
 
     def __init__(self, load: Load, draws: random.Random):
         self._load, self._draws = load, draws
-        self._core, self._spent = asyncio.Lock(), 0.0
+        self._core, self._cpu = asyncio.Lock(), 0.0
         self._took: list[float] = []
 
     async def serve(self, users: int, turns: int) -> Level:
         tasks = [asyncio.create_task(self._user()) for _ in range(users)]
         loop, load = asyncio.get_running_loop(), self._load
         await asyncio.sleep(4 * load.law.latency.mean)  # until as many are in a turn as there will be
-        began, before, spent = loop.time(), len(self._took), self._spent
+        began, before, cpu = loop.time(), len(self._took), self._cpu
         expected = users / (load.pause + 3 * load.law.latency.mean)
         while len(self._took) - before < turns:
             await asyncio.sleep(turns / expected / 20)
@@ -129,7 +128,7 @@ class _Core:
             quantile(took, 0.5, bounded=True),
             quantile(took, 0.95, bounded=True),
             len(took) / whole,
-            (self._spent - spent) / whole,
+            (self._cpu - cpu) / whole,
         )
 
     async def _user(self) -> None:
@@ -143,17 +142,17 @@ class _Core:
             self._took.append(loop.time() - began)
 
     async def _call(self) -> None:
-        """A model call: waited for, then worked on."""
+        """Waits for a model call, then computes on its reply."""
         share = 1 - self._draws.random()
         await asyncio.sleep(self._load.law.latency.quantile(min(share, 1 - 1e-12)))
         seconds = self._load.cpu / (self._load.parts + 2)
         async with self._core:
             await asyncio.sleep(seconds)
-            self._spent += seconds
+            self._cpu += seconds
 
 
 def mean_turn(load: Load, draws: int = 20_000, seed: int = 7) -> float:
-    """Seconds of a turn on an idle core, by the laws alone."""
+    """Returns the seconds of a turn on an idle core, by the laws alone."""
     source = random.Random(seed)
 
     def wait() -> float:

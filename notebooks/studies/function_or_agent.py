@@ -1,4 +1,4 @@
-"""One task as a deterministic function and as a sub-agent: how much longer and how much more (SO-17).
+"""One task as a deterministic function and as a sub-agent: how much longer and how much more .
 
 The task is the discovery deck's: titles for a wish. As a function it is the tool that looks into the catalogue; as a sub-agent
 it is the explainer, which calls that tool and words what it found. Prompts, schemas, contract and dispatch are the real
@@ -19,7 +19,6 @@ from kit.bench.statistics.estimate import Estimate
 from kit.bench.statistics.means import ratio
 from kit.compose.deck import Deck, load_deck
 from kit.core.card import Policy
-from kit.core.context import Session
 from kit.core.outcome import AgentCall, Usage
 from kit.core.simulation import Law, Part, Truth
 from kit.models.simulated import known
@@ -30,14 +29,14 @@ from kit.runtime.dispatch import dispatch
 from kit.runtime.team import bind
 from kit.runtime.turn import run_turn
 from kit.worlds.consumer.toolbox import TOOL_IDS
-from studies.direct_call import NOBODY, caller
+from studies.study_deck import direct_context, study_session
 
 WISH = "recommend me a dark fantasy that is new"
 AGENT, TOOL = "explainer", "catalog-search"
 UNHURRIED = Policy(time_budget_ms=600_000)
 """A time-out would cut off what is measured."""
 RULE = 0.3
-"""Seconds below which the source has no sub-agent at work: a model call takes longer."""
+"""Seconds. The source asks no sub-agent where an answer is due sooner: a model call takes longer."""
 PUBLISHED = {"dollars": (5.0, 15.0), "seconds": (3.0, 8.0)}
 """The source's ratios of a sub-agent to a deterministic skill; it names neither task, nor model, nor sample."""
 
@@ -62,32 +61,32 @@ class Pair(NamedTuple):
     tokens_agent: int
 
 
-async def pairs(model: str, count: int = 60) -> list[Pair]:
-    """`count` wishes both ways with one simulated model for everybody, in virtual time."""
-    return await asyncio.to_thread(run_virtual, _pairs(model, count))
+async def play_pairs(model: str, count: int = 60) -> list[Pair]:
+    """Plays `count` wishes both ways with one simulated model for everybody, in virtual time."""
+    return await asyncio.to_thread(run_virtual, _play_pairs(model, count))
 
 
-def times(rows: Sequence[Pair], over: Callable[[Pair], float], under: Callable[[Pair], float]) -> Estimate:
-    """How many times as much the one is as the other, over the same wishes."""
+def cost_ratio(rows: Sequence[Pair], over: Callable[[Pair], float], under: Callable[[Pair], float]) -> Estimate:
+    """Returns how many times as much the one is as the other, over the same wishes."""
     return ratio([over(row) for row in rows], [under(row) for row in rows])
 
 
-def implied(rows: Sequence[Pair]) -> tuple[float, float]:
-    """Seconds a function would have to take for the source's ratios of time to hold for this sub-agent: from, to."""
-    thinking = sum(row.agent - row.function for row in rows) / len(rows)
+def implied_seconds(rows: Sequence[Pair]) -> tuple[float, float]:
+    """Returns the seconds a function would have to take for the source's ratios of time to hold for this sub-agent: from, to."""
+    model_seconds = sum(row.agent - row.function for row in rows) / len(rows)
     low, high = PUBLISHED["seconds"]
-    return thinking / (high - 1), thinking / (low - 1)
+    return model_seconds / (high - 1), model_seconds / (low - 1)
 
 
-def within(law: Law, seconds: float) -> float:
-    """Chance that a single model call by this law takes no longer."""
+def chance_within(law: Law, seconds: float) -> float:
+    """Returns the chance that a single model call by this law takes no longer."""
     return normal_share(log(seconds / law.latency.median) / law.latency.sigma)
 
 
-async def _pairs(model: str, count: int) -> list[Pair]:
+async def _play_pairs(model: str, count: int) -> list[Pair]:
     deck = load_deck(HOME / "cards" / "manga", TOOL_IDS)
-    teams = [bind(one, model, simulated_tools(deck)) for one in (_led(deck, tools=(TOOL,)), _led(deck, sub_agents=(AGENT,)))]
-    kits = [RoutingKit(team) for team in teams]
+    decks = (_with_lead(deck, tools=(TOOL,)), _with_lead(deck, sub_agents=(AGENT,)))
+    kits = [RoutingKit(bind(one, model, simulated_tools(deck))) for one in decks]
     try:
         return [await _pair(model, case, *kits) for case in range(count)]
     finally:
@@ -96,15 +95,15 @@ async def _pairs(model: str, count: int) -> list[Pair]:
 
 
 async def _pair(model: str, case: int, holding: RoutingKit, asking: RoutingKit) -> Pair:
-    explainer, session = asking.team.agents[AGENT], Session(id=f"skill-{case}", principal=NOBODY)
+    explainer, session = asking.team.agents[AGENT], study_session(f"skill-{case}")
     assert isinstance(explainer, LLMAgent)
-    ctx = caller(asking.team, [AGENT])
+    ctx = direct_context(asking.team, [AGENT])
     with known(Truth(case=f"skill/{case}", parts=(Part(agent=AGENT, query=WISH, tool=TOOL),))):
         began = ctx.turn.log.now()
         await call_tool({"name": TOOL, "args": {}, "id": "f", "type": "tool_call"}, explainer.tools, AGENT, ctx)
         function = ctx.turn.log.now() - began
         outcome = await dispatch(AgentCall(call_id="a", agent=AGENT, query=WISH), ctx)
-        held, asked = [await run_turn(WISH, session, kit) for kit in (holding, asking)]
+        by_function, by_agent = [await run_turn(WISH, session, kit) for kit in (holding, asking)]
     assert outcome.kind == "answer" and outcome.timing is not None, outcome
     return Pair(
         model=model,
@@ -112,10 +111,10 @@ async def _pair(model: str, case: int, holding: RoutingKit, asking: RoutingKit) 
         function=function,
         agent=outcome.timing.ended - outcome.timing.started,
         agent_tokens=_tokens(outcome.usage),
-        turn_function=held.events[-1].at,
-        turn_agent=asked.events[-1].at,
-        tokens_function=_tokens(held.usage),
-        tokens_agent=_tokens(asked.usage),
+        turn_function=by_function.events[-1].at,
+        turn_agent=by_agent.events[-1].at,
+        tokens_function=_tokens(by_function.usage),
+        tokens_agent=_tokens(by_agent.usage),
     )
 
 
@@ -123,7 +122,7 @@ def _tokens(usage: Usage) -> int:
     return usage.input_tokens + usage.output_tokens
 
 
-def _led(deck: Deck, **fields: tuple[str, ...]) -> Deck:
+def _with_lead(deck: Deck, **fields: tuple[str, ...]) -> Deck:
     """The deck whose orchestrator has nothing but these tools or sub-agents, and with time for everybody to finish."""
     cards = {name: card.model_copy(update={"policy": UNHURRIED}) for name, card in deck.cards.items()}
     lead = deck.settings.orchestrator

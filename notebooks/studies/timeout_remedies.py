@@ -1,4 +1,4 @@
-"""What each remedy against time-outs buys and costs: calls of one sub-agent, as it is and with each remedy (SO-13).
+"""What each remedy against time-outs buys and costs: calls of one sub-agent, as it is and with each remedy.
 
 The sub-agent is simulated: its models take the published times, its tool a fixed one, and how often a quick first look is
 enough is an assumption. The calls, budgets, races and hand-offs are the real ones.
@@ -30,7 +30,7 @@ from kit.runtime.dispatch import dispatch
 from kit.runtime.team import Team, bind
 from kit.tools.enricher import structured
 from kit.tools.tool import ToolResult
-from studies.direct_call import caller
+from studies.study_deck import direct_context
 
 SEED = 7
 BUDGET = 8.0
@@ -52,7 +52,7 @@ WAYS: Mapping[str, str] = {
     "pipeline": "deck: {topologies: {chat: {explainer: {kind: pipeline, members: [quick, editor], bar: 0.6}}}}",
     "more time": "explainer: {policy: {time_budget_ms: 12000}}",
 }
-"""Way -> what is changed in a card or in deck.yaml. The last is no remedy: it is there to show why."""
+"""Remedy -> what it changes in a card or in deck.yaml. The last is no remedy: it is there to show why."""
 _SHAPE = {
     "type": "object",
     "properties": {"text": {"type": "string", "maxSentences": 2}, "confidence": {"type": "number"}},
@@ -65,21 +65,20 @@ class Call(NamedTuple):
 
     way: str
     case: int
-    answered: bool
     in_time: bool
     """Answered within BUDGET."""
     own: bool
     """The answer is in the words of the model that its card names first."""
-    marked: bool
+    caveat: bool
     """It comes with a reservation, which the user is told."""
     seconds: float
     """Virtual ones: only waiting counts."""
     tokens: int
-    """Read and written, those of whoever was stopped included."""
+    """Read and written, those of a stopped call included."""
 
 
-class Traded(NamedTuple):
-    """What one way bought and cost, over all its calls; each with its 95 % interval."""
+class RemedySummary(NamedTuple):
+    """What one remedy bought and cost, over all its calls; each with its 95 % interval."""
 
     way: str
     in_time: Estimate
@@ -92,12 +91,12 @@ class Traded(NamedTuple):
     """Tokens in times of those as it is; no source gives a price."""
     own: Estimate
     """Share answered by the model that the card names first."""
-    marked: Estimate
+    caveat: Estimate
     """Share answered with a reservation."""
 
 
 def deck_of(way: str) -> Deck:
-    """The deck with one way's change in it."""
+    """Returns the deck with one way's change in it."""
     change: dict[str, Any] = yaml.safe_load(WAYS[way]) or {}
     cards = [AgentCard(id="lead", description="Asks.", model="offline", sub_agents=("explainer",))]
     for name, fields in yaml.safe_load(CARDS).items():
@@ -108,45 +107,45 @@ def deck_of(way: str) -> Deck:
     return Deck.of(cards, settings=settings, models=_models().values(), name=f"remedies, {way}", known=["catalog"])
 
 
-async def calls(ways: Iterable[str] = WAYS, count: int = 300) -> list[Call]:
-    """`count` calls in each way, in virtual time; every way meets the same requests."""
-    return await asyncio.to_thread(run_virtual, _calls(tuple(ways), count))
+async def play_calls(ways: Iterable[str] = WAYS, count: int = 300) -> list[Call]:
+    """Plays `count` calls in each way, in virtual time; every way meets the same requests."""
+    return await asyncio.to_thread(run_virtual, _play_calls(tuple(ways), count))
 
 
-def traded(rows: Iterable[Call]) -> list[Traded]:
-    """A row for each way, in the order in which they come; the first is what the others cost is compared with."""
+def summarise(rows: Iterable[Call]) -> list[RemedySummary]:
+    """Returns a row for each way, in the order in which they come; costs are compared with the first."""
     by: dict[str, list[Call]] = {}
     for row in rows:
         by.setdefault(row.way, []).append(row)
     first = [row.tokens for row in next(iter(by.values()))]
-    return [_traded(way, part, first) for way, part in by.items()]
+    return [_summary(way, part, first) for way, part in by.items()]
 
 
-def _traded(way: str, part: list[Call], first: list[int]) -> Traded:
+def _summary(way: str, part: list[Call], first: list[int]) -> RemedySummary:
     seconds, tokens, n = [row.seconds for row in part], [row.tokens for row in part], len(part)
     p50, p95 = (quantile(seconds, at) for at in (0.5, 0.95))
-    counts = (sum(row.in_time for row in part), sum(row.own for row in part), sum(row.marked for row in part))
-    in_time, own, marked = (share(count, n) for count in counts)
-    return Traded(way, in_time, p50, p95, mean(tokens), ratio(tokens, first), own, marked)
+    counts = (sum(row.in_time for row in part), sum(row.own for row in part), sum(row.caveat for row in part))
+    in_time, own, caveat = (share(count, n) for count in counts)
+    return RemedySummary(way, in_time, p50, p95, mean(tokens), ratio(tokens, first), own, caveat)
 
 
-async def _calls(ways: Iterable[str], count: int) -> list[Call]:
+async def _play_calls(ways: Iterable[str], count: int) -> list[Call]:
     rows: list[Call] = []
     for way in ways:
         team = arranged(bind(deck_of(way), None, {"catalog": catalog()}))
-        rows += [_judged(way, case, *await call(team, case)) for case in range(count)]
+        rows += [_row(way, case, *await call(team, case)) for case in range(count)]
     return rows
 
 
 async def call(team: Team, case: int) -> tuple[Outcome, Trace]:
-    """One call of the sub-agent on the running loop, and its spans."""
-    ctx = caller(team, ["explainer"])
+    """Calls the sub-agent once, on the running loop; returns the outcome and its spans."""
+    ctx = direct_context(team, ["explainer"])
     with known(Truth(case=f"{SEED}/{case}", parts=(Part(agent="explainer", query=REQUEST, tool="catalog"),))):
         outcome = await dispatch(AgentCall(call_id="1", agent="explainer", query=REQUEST), ctx)
     return outcome, trace_of(ctx.turn.log.events)
 
 
-def _judged(way: str, case: int, outcome: Outcome, trace: Trace) -> Call:
+def _row(way: str, case: int, outcome: Outcome, trace: Trace) -> Call:
     assert outcome.timing is not None
     seconds = outcome.timing.ended - outcome.timing.started
     answer = outcome if isinstance(outcome, Answer) else None
@@ -154,10 +153,9 @@ def _judged(way: str, case: int, outcome: Outcome, trace: Trace) -> Call:
     return Call(
         way=way,
         case=case,
-        answered=answer is not None,
         in_time=answer is not None and seconds <= BUDGET,
         own=answer is not None and _speaker(trace) == "simulated-gpt-4.1-mini",
-        marked=answer is not None and answer.caveat is not None,
+        caveat=answer is not None and answer.caveat is not None,
         seconds=seconds,
         tokens=usage.input_tokens + usage.output_tokens,
     )

@@ -1,4 +1,4 @@
-"""Three ways to run out of time, and what helps against which: a remedy chosen without a diagnosis may change nothing (SO-20)."""
+"""Three ways to run out of time, and which remedy helps against which: one chosen without a diagnosis may change nothing."""
 
 import asyncio
 from collections.abc import Mapping
@@ -17,10 +17,10 @@ from studies.timeout_remedies import call, catalog, deck_of
 
 FOREVER = 600.0
 CASE = 1
-"""Whose draws the other models take: none of them is slow in it."""
+"""The case whose draws the other models take: none of them is slow in it."""
 FIRST = "simulated-gpt-4.1-mini"
 """The model that goes wrong here: the one the sub-agent's card names."""
-WENT_WRONG: Mapping[Cause, str] = {
+FAULTS: Mapping[Cause, str] = {
     "tool": "its tool hangs",
     "model": "its model hangs",
     "reasoning": "its model looks things up again and again",
@@ -28,12 +28,12 @@ WENT_WRONG: Mapping[Cause, str] = {
 WAYS = ("as it is", "race", "fallback", "pipeline")
 
 
-class Tried(NamedTuple):
-    """One simulated call that went wrong, in one way of carrying it out."""
+class FaultyCall(NamedTuple):
+    """One simulated call with one fault, under one remedy; a list of them is a tidy frame."""
 
     cause: Cause
     way: str
-    ended: str
+    result: str
     """`answer`, or the reason of its failure."""
     seconds: float
     """Virtual ones."""
@@ -41,20 +41,20 @@ class Tried(NamedTuple):
     """What the trace says of each time-out in it."""
 
 
-async def tried() -> list[Tried]:
-    """Every cause in every way, in virtual time."""
-    return await asyncio.to_thread(run_virtual, _tried())
+async def play_faults() -> list[FaultyCall]:
+    """Plays every fault under every remedy, in virtual time."""
+    return await asyncio.to_thread(run_virtual, _play_faults())
 
 
-async def _tried() -> list[Tried]:
-    rows: list[Tried] = []
-    for cause in WENT_WRONG:
+async def _play_faults() -> list[FaultyCall]:
+    rows: list[FaultyCall] = []
+    for cause in FAULTS:
         for way in WAYS:
             outcome, trace = await call(_team(cause, way), CASE)
             assert outcome.timing is not None
-            ended = "answer" if outcome.kind == "answer" else outcome.reason
-            found = tuple(diagnosis for _, diagnosis in diagnoses(trace))
-            rows.append(Tried(cause, way, ended, outcome.timing.ended - outcome.timing.started, found))
+            result = "answer" if outcome.kind == "answer" else outcome.reason
+            causes = tuple(diagnosis for _, diagnosis in diagnoses(trace))
+            rows.append(FaultyCall(cause, way, result, outcome.timing.ended - outcome.timing.started, causes))
     return rows
 
 

@@ -1,0 +1,44 @@
+"""An orchestrator over sub-agents of a study's own, and somebody who asks it: what most studies start from."""
+
+import asyncio
+from collections.abc import Collection, Iterable
+from typing import Any
+
+from kit.compose.deck import Deck
+from kit.compose.parts import DeckSettings
+from kit.core.card import AgentCard
+from kit.core.context import DynamicContext, InheritedContext, Principal, Session
+from kit.runtime.context import RunContext, TurnState
+from kit.runtime.log import TurnLog
+from kit.runtime.memory import FixedMemory
+from kit.runtime.speech.progress import Progress
+from kit.runtime.team import Team
+
+ORCHESTRATOR = "orchestrator"
+BENCH_USER = Principal(tenant_id="bench", user_id="bench")
+
+
+def study_session(name: str) -> Session:
+    """A conversation of the bench's own user."""
+    return Session(id=name, principal=BENCH_USER)
+
+
+def plain_cards(names: Iterable[str]) -> list[AgentCard]:
+    """A card without tools for each name."""
+    return [AgentCard(id=name, description=f"Answers about {name}.", model="offline") for name in names]
+
+
+def study_deck(cards: Collection[AgentCard], **settings: Any) -> Deck:
+    """A deck whose orchestrator may ask all of these sub-agents; `settings` are fields of deck.yaml."""
+    lead = AgentCard(id=ORCHESTRATOR, description="Asks.", model="offline", sub_agents=tuple(card.id for card in cards))
+    return Deck.of([lead, *cards], settings=DeckSettings.model_validate({"orchestrator": lead.id, **settings}), name="study")
+
+
+def direct_context(team: Team, callees: Collection[str], cap: int = 8) -> RunContext:
+    """The orchestrator's context with no turn around it, on the running loop: for calling `dispatch` and `fan_out` directly."""
+    log = TurnLog("direct", asyncio.get_running_loop().time)
+    dynamic = DynamicContext(date="2026-11-01", user_id=BENCH_USER.user_id, locale="en-US")
+    settings = DeckSettings(orchestrator=team.root)
+    state = TurnState(log, team.agents, dynamic, cap, "direct call", settings, FixedMemory(), Progress(log, settings))
+    inherited = InheritedContext(principal=BENCH_USER, episode_id="direct", locale="en-US")
+    return RunContext(state, inherited, log.new_span(), callees=frozenset(callees), path=team.root)
