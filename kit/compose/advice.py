@@ -23,9 +23,9 @@ _CAN_DO = re.compile(r"<can_do>(.*?)</can_do>", re.DOTALL)
 def advise(parts: Parts, where: Where) -> Faults:
     """Every warning about parts that fit together, each `place: sentence`."""
     warnings = Faults()
-    routed = {name for card in parts.cards.values() for name in card.sub_agents}
+    sub_agents = {name for card in parts.cards.values() for name in card.sub_agents}
     for card in parts.cards.values():
-        if card.id in routed:
+        if card.id in sub_agents:
             _description(card, where, warnings)
         _prompt(card, parts, where, warnings)
     _claims(parts, where, warnings)
@@ -53,44 +53,44 @@ def _prompt(card: AgentCard, parts: Parts, where: Where, warnings: Faults) -> No
 
 def _claims(parts: Parts, where: Where, warnings: Faults) -> None:
     """Two agents that say they can do the same thing (PC1-S5.7b)."""
-    claimed: dict[str, str] = {}
-    used = {name for card in parts.cards.values() for name in card.prompt_blocks}
+    owners: dict[str, str] = {}
+    block_names = {name for card in parts.cards.values() for name in card.prompt_blocks}
     for block in parts.blocks.values():
-        if block.category != "capabilities" or block.id not in used:
+        if block.category != "capabilities" or block.id not in block_names:
             continue
-        for claim in _claimed(block.text):
-            first = claimed.setdefault(claim, block.id)
+        for claim in _claims_in(block.text):
+            first = owners.setdefault(claim, block.id)
             if first != block.id:
                 warnings.add(where("block", block.id, ()), f"claims {claim!r}, as block {first!r} does; let one agent own it")
 
 
-def _claimed(text: str) -> Iterator[str]:
-    for listed in _CAN_DO.findall(text):
-        for line in listed.splitlines():
+def _claims_in(text: str) -> Iterator[str]:
+    for section in _CAN_DO.findall(text):
+        for line in section.splitlines():
             claim = " ".join(re.sub(r"[^\w\s]", " ", line.casefold()).split())
             if claim:
                 yield claim
 
 
 def _flags(parts: Parts, where: Where, warnings: Faults) -> None:
-    named = _named(parts)
+    block_names = _block_names(parts)
     hung = [("card", card.id, card.flag) for card in parts.cards.values() if card.flag]
     hung += [("card", card.id, grant.flag) for card in parts.cards.values() for grant in card.tool_grants.values() if grant.flag]
-    hung += [("block", block.id, block.flag) for block in parts.blocks.values() if block.flag and block.id in named]
+    hung += [("block", block.id, block.flag) for block in parts.blocks.values() if block.flag and block.id in block_names]
     for noun, name, flag in hung:
         if flag not in parts.flags:
             sentence = f"flag {flag!r} is declared nowhere and stays off: {nearest(flag, parts.flags)}"
             warnings.add(where(noun, name, ("flag",)), sentence)
-    used = {flag for _, _, flag in hung} | set(parts.flag_settings) | set(parts.tool_flags.values())
-    for flag in sorted(parts.flags.keys() - used):
+    flags = {flag for _, _, flag in hung} | set(parts.flag_settings) | set(parts.tool_flags.values())
+    for flag in sorted(parts.flags.keys() - flags):
         warnings.add(where("environment", "", ("flags", flag)), f"flag {flag!r} is used by no card, block or tool")
 
 
 def _unused(parts: Parts, where: Where, warnings: Faults) -> None:
     """Blocks of this deck's own agents; those of others may serve another deck."""
-    named = _named(parts)
+    block_names = _block_names(parts)
     for block in parts.blocks.values():
-        if block.owner in parts.cards and block.id not in named:
+        if block.owner in parts.cards and block.id not in block_names:
             warnings.add(where("block", block.id, ()), f"block {block.id!r} is used by no card")
 
 
@@ -131,5 +131,5 @@ def _price(spec: ModelSpec) -> float | None:
     return None if spec.price_in is None or spec.price_out is None else spec.price_in + spec.price_out
 
 
-def _named(parts: Parts) -> set[str]:
+def _block_names(parts: Parts) -> set[str]:
     return {name for card in parts.cards.values() for name in card.prompt_blocks} | set(parts.settings.required_blocks)

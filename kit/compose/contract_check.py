@@ -42,9 +42,9 @@ def _tool_cases(card: AgentCard) -> Iterator[Fault]:
             yield place, f"a case for {case.tool!r}, which the card does not list: {nearest(case.tool, card.tools)}"
         if not case.says and not case.never:
             yield place, "any answer would pass this case; give says, never or both"
-    covered = {(case.tool, case.mode) for case in cases}
+    pairs = {(case.tool, case.mode) for case in cases}
     for tool in card.tool_grants:
-        missing = " or ".join(mode for mode in get_args(ToolMode) if (tool, mode) not in covered)
+        missing = " or ".join(mode for mode in get_args(ToolMode) if (tool, mode) not in pairs)
         if missing:
             yield (
                 ("tool_grants", tool),

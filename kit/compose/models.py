@@ -34,10 +34,10 @@ def read_models(source: Source, faults: Faults) -> dict[str, ModelSpec]:
         spec = build(ModelSpec, source, faults, key, extra={"key": str(key)})
         if spec:
             specs[spec.key] = spec
-    known = {OFFLINE.key, *(str(key) for key in source.value)}
+    keys = {OFFLINE.key, *(str(key) for key in source.value)}
     for spec in specs.values():
-        if spec.fallback is not None and spec.fallback not in known:
-            faults.add(source.at(spec.key, "fallback"), f"unknown model {spec.fallback!r}: {nearest(spec.fallback, known)}")
+        if spec.fallback is not None and spec.fallback not in keys:
+            faults.add(source.at(spec.key, "fallback"), f"unknown model {spec.fallback!r}: {nearest(spec.fallback, keys)}")
     return specs
 
 

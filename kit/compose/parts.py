@@ -165,8 +165,8 @@ class Parts:
 
         A later layer replaces single values of an earlier one; among flags the one declared last wins.
         """
-        merged = {**card.tool_config.get(tool_id, {}), **self.tool_settings.get(tool_id, {})}
+        config = {**card.tool_config.get(tool_id, {}), **self.tool_settings.get(tool_id, {})}
         for flag, tools in self.flag_settings.items():
             if self.on(flag):
-                merged |= tools.get(tool_id, {})
-        return merged
+                config |= tools.get(tool_id, {})
+        return config

@@ -48,8 +48,8 @@ def plan_prompt(card: AgentCard, deck: Parts) -> PromptPlan:
     Blocks hanging on a flag that is off are left out. Raises UnknownId for a block that is not registered.
     """
     required = () if card.id in deck.settings.exempt else deck.settings.required_blocks
-    named = (deck.blocks[name] for name in (*required, *card.prompt_blocks))
-    blocks = tuple(block for block in named if deck.on(block.flag))
+    candidates = (deck.blocks[name] for name in (*required, *card.prompt_blocks))
+    blocks = tuple(block for block in candidates if deck.on(block.flag))
     texts = [block.text.strip() for block in blocks]
     if card.sub_agents and card.id == deck.settings.orchestrator:
         texts.append(_routing_lines(card, deck))
@@ -60,8 +60,8 @@ def plan_prompt(card: AgentCard, deck: Parts) -> PromptPlan:
 def shared_prefix_ratio(a: Prompt, b: Prompt) -> float:
     """How much of two prompts is the same from the start: shared characters over the longer one's length, 0 to 1."""
     one, other = a.text, b.text
-    shared = next((at for at, (x, y) in enumerate(zip(one, other, strict=False)) if x != y), min(len(one), len(other)))
-    return shared / max(len(one), len(other), 1)
+    common = next((at for at, (x, y) in enumerate(zip(one, other, strict=False)) if x != y), min(len(one), len(other)))
+    return common / max(len(one), len(other), 1)
 
 
 def tokens(text: str) -> int:

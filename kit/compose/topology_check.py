@@ -29,25 +29,25 @@ def topology_faults(parts: Parts) -> Iterator[Fault]:
                     yield path, fault
 
 
-def _faults(topology: Topology, asked: AgentCard, parts: Parts) -> Iterator[str]:
+def _faults(topology: Topology, agent: AgentCard, parts: Parts) -> Iterator[str]:
     cards = parts.cards
-    unknown = [name for name in (*topology.members, topology.judge or asked.id) if name not in cards]
+    unknown = [name for name in (*topology.members, topology.judge or agent.id) if name not in cards]
     if unknown:
         yield f"unknown card {unknown[0]!r}: {nearest(unknown[0], cards)}"
         return
     members = [cards[name] for name in topology.members]
-    yield from _listed(topology, members)
+    yield from _member_faults(topology, members)
     if len(members) > parts.settings.cap:
         yield f"{len(members)} members count as calls and the cap is {parts.settings.cap}; raise it or list fewer"
     if topology.kind == "ensemble":
-        yield from _judged(topology, asked, parts)
-    rated = members[:1] if topology.kind == "pipeline" else members
-    for card in rated if topology.bar is not None else ():
+        yield from _judge_faults(topology, agent, parts)
+    scored = members[:1] if topology.kind == "pipeline" else members
+    for card in scored if topology.bar is not None else ():
         if not _has(card, "confidence"):
             yield f"{card.id!r} declares no confidence in its output schema, so it cannot be held to a bar"
 
 
-def _listed(topology: Topology, members: Sequence[AgentCard]) -> Iterator[str]:
+def _member_faults(topology: Topology, members: Sequence[AgentCard]) -> Iterator[str]:
     least, most = WIDTH
     match topology.kind:
         case "delegate":
@@ -63,14 +63,14 @@ def _listed(topology: Topology, members: Sequence[AgentCard]) -> Iterator[str]:
                 yield f"a {topology.kind} has {least} or {most} members, {len(members)} are listed"
 
 
-def _judged(topology: Topology, asked: AgentCard, parts: Parts) -> Iterator[str]:
+def _judge_faults(topology: Topology, agent: AgentCard, parts: Parts) -> Iterator[str]:
     if topology.judge is None:
         yield "an ensemble needs a judge; name its card"
     elif not _has(parts.cards[topology.judge], "best"):
         yield f"the judge {topology.judge!r} needs an output schema with the field 'best', the number of its choice"
-    if asked.eval is None or asked.eval.rubric not in parts.rubrics:
-        wanted = asked.eval.rubric if asked.eval is not None else ""
-        yield f"card {asked.id!r} needs an eval with a rubric to be judged by: {nearest(wanted, parts.rubrics)}"
+    if agent.eval is None or agent.eval.rubric not in parts.rubrics:
+        rubric = agent.eval.rubric if agent.eval is not None else ""
+        yield f"card {agent.id!r} needs an eval with a rubric to be judged by: {nearest(rubric, parts.rubrics)}"
 
 
 def _has(card: AgentCard, name: str) -> bool:

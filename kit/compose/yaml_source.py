@@ -60,8 +60,8 @@ class Faults(list[str]):
 
 
 def _place(fault: str) -> tuple[str, int]:
-    found = _PLACE.match(fault)
-    return (found[1], int(found[2])) if found else (fault.partition(": ")[0], 0)
+    match = _PLACE.match(fault)
+    return (match[1], int(match[2])) if match else (fault.partition(": ")[0], 0)
 
 
 def read_text(path: Path, faults: Faults) -> str | None:
@@ -110,8 +110,8 @@ def build(model: type[M], source: Source, faults: Faults, *path: str | int, extr
     except ValidationError as error:
         for detail in error.errors(include_url=False, include_context=False):
             loc = detail["loc"]
-            given = [step for step in loc if step != "[key]"]
-            faults.add(source.at(*path, *given), _sentence(model, detail["type"], loc, detail["msg"], detail["input"]))
+            field_path = [step for step in loc if step != "[key]"]
+            faults.add(source.at(*path, *field_path), _sentence(model, detail["type"], loc, detail["msg"], detail["input"]))
         return None
 
 
@@ -127,9 +127,9 @@ def _sentence(model: type[BaseModel], kind: str, loc: Sequence[str | int], messa
         case "recursion_loop":
             return f"{name!r} contains itself; remove the alias"
         case _:
-            shown = repr(value)
-            got = shown if len(shown) <= 60 else shown[:57] + "..."
-            return f"{name!r}: {message[:1].lower()}{message[1:]}, got {got}"
+            text = repr(value)
+            excerpt = text if len(text) <= 60 else text[:57] + "..."
+            return f"{name!r}: {message[:1].lower()}{message[1:]}, got {excerpt}"
 
 
 def _fields(model: type[BaseModel], loc: Sequence[str | int]) -> list[str]:
@@ -170,13 +170,13 @@ def _child(node: yaml.Node | None, step: str | int) -> yaml.Node | None:
 
 def _repeated(root: yaml.Node | None) -> Iterator[yaml.Node]:
     """Keys that stand a second time in one mapping; PyYAML would silently keep the last."""
-    seen: set[int] = set()
+    visited: set[int] = set()
     todo = [root] if root is not None else []
     while todo:
         node = todo.pop()
-        if id(node) in seen:
+        if id(node) in visited:
             continue
-        seen.add(id(node))
+        visited.add(id(node))
         if isinstance(node, yaml.MappingNode):
             keys: set[str] = set()
             for key, value in node.value:

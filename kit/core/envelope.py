@@ -62,10 +62,10 @@ class EnricherResponse(Inbound, Generic[T]):
     """HMAC by `sign`, where service and tools share a key (PC2-HMAC)."""
 
 
-def compatible(spoken: str, understood: str) -> bool:
+def compatible(version: str, supported: str) -> bool:
     """True when two semantic versions share their major number; a malformed version is never compatible."""
-    major, _, rest = spoken.partition(".")
-    return major.isdigit() and bool(rest) and major == understood.partition(".")[0]
+    major, _, rest = version.partition(".")
+    return major.isdigit() and bool(rest) and major == supported.partition(".")[0]
 
 
 def sign(reply: EnricherResponse[Any], request_id: str, key: str) -> str:

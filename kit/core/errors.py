@@ -34,8 +34,8 @@ class DeckError(KitError):
 class UnknownId(KitError):
     """An id that is not registered."""
 
-    def __init__(self, noun: str, wanted: str, known: Iterable[str]):
-        super().__init__(f"unknown {noun} {wanted!r}: {nearest(wanted, known)}")
+    def __init__(self, noun: str, unknown_id: str, candidates: Iterable[str]):
+        super().__init__(f"unknown {noun} {unknown_id!r}: {nearest(unknown_id, candidates)}")
 
 
 class BindError(KitError):
@@ -79,15 +79,15 @@ _ENCODED = re.compile(r"[A-Za-z0-9+/]{200,}={0,2}")
 
 def worded(error: BaseException) -> str:
     """What an exception says, for a trace; a picture that a provider quotes back is left out."""
-    said = _ENCODED.sub("[bytes]", str(error))
-    return f"{type(error).__name__}: {said}" if said else type(error).__name__
+    text = _ENCODED.sub("[bytes]", str(error))
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
-def nearest(wanted: str, known: Iterable[str], count: int = 3) -> str:
+def nearest(name: str, candidates: Iterable[str], count: int = 3) -> str:
     """Words a hint: the known ids closest to `wanted`, else the first few known ones."""
-    ids = sorted(known)
-    close = get_close_matches(wanted, ids, n=count, cutoff=0.5)
+    ids = sorted(candidates)
+    close = get_close_matches(name, ids, n=count, cutoff=0.5)
     if close:
         return "did you mean " + " or ".join(repr(name) for name in close) + "?"
-    shown = ", ".join(ids[:8]) + (" ..." if len(ids) > 8 else "")
-    return f"known are {shown}" if ids else "none is registered"
+    listing = ", ".join(ids[:8]) + (" ..." if len(ids) > 8 else "")
+    return f"known are {listing}" if ids else "none is registered"

@@ -181,13 +181,13 @@ def _kind(word: str, where: str, root: str) -> Kind:
     kind: str = ALIASES.get(word, word)
     if where == root and kind in ("raise", "hang"):
         kind = "routing_fails" if kind == "raise" else "routing_hangs"
-    for known in fit:
-        if kind == known:
-            return known
+    for candidate in fit:
+        if kind == candidate:
+            return candidate
     if kind in KINDS:
         owner = "the orchestrator" if CATALOGUE[kind].orchestrator == "only" else "a sub-agent"
         raise FaultError(f"fault {word!r} is one of {owner}, not of {where!r}; it can have {', '.join(fit)}")
-    raise UnknownId("fault", word, (*fit, *(alias for alias, meant in ALIASES.items() if meant in fit)))
+    raise UnknownId("fault", word, (*fit, *(alias for alias, kind_ in ALIASES.items() if kind_ in fit)))
 
 
 def _seconds(text: str, kind: Kind, figure: str) -> float:
@@ -196,6 +196,6 @@ def _seconds(text: str, kind: Kind, figure: str) -> float:
     except ValueError:
         seconds = -1.0
     if not (CATALOGUE[kind].seconds and math.isfinite(seconds) and seconds >= 0):
-        timed = ", ".join(kind for kind, about in CATALOGUE.items() if about.seconds)
-        raise FaultError(f"fault {text!r} cannot be read: seconds are a number, and only {timed} take any")
+        with_seconds = ", ".join(kind for kind, about in CATALOGUE.items() if about.seconds)
+        raise FaultError(f"fault {text!r} cannot be read: seconds are a number, and only {with_seconds} take any")
     return seconds

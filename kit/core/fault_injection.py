@@ -13,7 +13,7 @@ class Injection:
     """The faults of one turn, and those of them that happen once and have happened."""
 
     faults: tuple[Fault, ...]
-    spent: set[Fault] = field(default_factory=set[Fault])
+    one_shots: set[Fault] = field(default_factory=set[Fault])
 
 
 _injection: ContextVar[Injection | None] = ContextVar("injection", default=None)
@@ -46,7 +46,7 @@ def planned() -> tuple[Fault, ...]:
 def once(fault: Fault) -> bool:
     """True the first time it is asked about a fault in a turn."""
     injection = _injection.get()
-    if injection is None or fault in injection.spent:
+    if injection is None or fault in injection.one_shots:
         return False
-    injection.spent.add(fault)
+    injection.one_shots.add(fault)
     return True

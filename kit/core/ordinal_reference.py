@@ -24,20 +24,20 @@ def place(text: str) -> tuple[int, str] | None:
 
     None where it speaks of none: "last week" is a time, not a place.
     """
-    found = _found(text)
-    if found is None:
+    match = _match(text)
+    if match is None:
         return None
-    noun = _noun(found)
-    return _number(found["name"].lower()), "" if noun in ("one", "ones") else noun.rstrip("s")
+    noun = _noun(match)
+    return _number(match["name"].lower()), "" if noun in ("one", "ones") else noun.rstrip("s")
 
 
-def meant(text: str, shown: Sequence[Shown]) -> Shown | None:
+def meant(text: str, components: Sequence[Shown]) -> Shown | None:
     """Which of the things last shown a text means by its place; None where it names none, or one that was not there."""
-    asked = place(text)
-    if asked is None:
+    ordinal = place(text)
+    if ordinal is None:
         return None
-    number, noun = asked
-    among = [one for one in shown if noun and one.type.startswith(noun)] or list(shown)
+    number, noun = ordinal
+    among = [one for one in components if noun and one.type.startswith(noun)] or list(components)
     if number == LAST:
         return among[-1] if among else None
     return next((one for one in among if one.position == number), None)
@@ -45,22 +45,22 @@ def meant(text: str, shown: Sequence[Shown]) -> Shown | None:
 
 def spelled(text: str, one: Shown) -> str:
     """The text with what it means in place of the words that point: "when does the third one end" as "when does X end"."""
-    found = _found(text)
-    if found is None:
+    match = _match(text)
+    if match is None:
         return text
-    noun, rest = _noun(found), text[found.end("name") :]
+    noun, rest = _noun(match), text[match.end("name") :]
     if noun in ("one", "ones") or noun.rstrip("s") in (one.type, *_THINGS):
         rest = re.sub(rf"^\s*{noun}", "", rest, flags=re.I)
     rest = re.sub(r"^\s+(?:that\s+)?you\s+(?:showed|gave|listed|found)(?:\s+me)?\b", "", rest, flags=re.I)
-    return f"{text[: found.start()]}{one.title or one.id}{rest}"
+    return f"{text[: match.start()]}{one.title or one.id}{rest}"
 
 
-def _found(text: str) -> re.Match[str] | None:
+def _match(text: str) -> re.Match[str] | None:
     return next((m for m in (*_ORDINAL.finditer(text), *_NUMBER.finditer(text)) if _noun(m) not in _OF_TIME), None)
 
 
-def _noun(found: re.Match[str]) -> str:
-    return next(iter(words(found["rest"])), "")
+def _noun(match: re.Match[str]) -> str:
+    return next(iter(words(match["rest"])), "")
 
 
 def _number(name: str) -> int:

@@ -152,8 +152,8 @@ class FanOut(Value):
     @property
     def clean(self) -> bool:
         """Nothing in it that the user must be told about."""
-        owed = (isinstance(o, Failure) or o.caveat or o.data_faults for o in self.outcomes)
-        return not self.dropped and not any(owed)
+        reservations = (isinstance(o, Failure) or o.caveat or o.data_faults for o in self.outcomes)
+        return not self.dropped and not any(reservations)
 
 
 class RoutedOutcome(Value):

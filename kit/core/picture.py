@@ -47,20 +47,20 @@ class Picture(Value):
 
     @model_validator(mode="before")
     @classmethod
-    def _known(cls, given: dict[str, object]) -> dict[str, object]:
-        if given.get("media_type") not in get_args(MediaType):
-            raise PictureError(f"a picture cannot be {given.get('media_type')!r}: send {_kinds()}")
-        return given
+    def _check_media_type(cls, fields: dict[str, object]) -> dict[str, object]:
+        if fields.get("media_type") not in get_args(MediaType):
+            raise PictureError(f"a picture cannot be {fields.get('media_type')!r}: send {_kinds()}")
+        return fields
 
     @model_validator(mode="after")
-    def _checked(self) -> "Picture":
+    def _check_content(self) -> "Picture":
         name = self.caption or "the picture"
         if len(self.data) > LARGEST:
             size = f"{len(self.data) / 2**20:.1f} MB"
             raise PictureError(f"{name} has {size}; at most {LARGEST // 2**20} MB are taken: send a smaller copy")
         if sniffed(self.data) != self.media_type:
-            found = sniffed(self.data) or "no picture that can be read"
-            raise PictureError(f"{name} is said to be {self.media_type} and is {found}: send {_kinds()}")
+            actual = sniffed(self.data) or "no picture that can be read"
+            raise PictureError(f"{name} is said to be {self.media_type} and is {actual}: send {_kinds()}")
         return self
 
     @classmethod

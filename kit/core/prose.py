@@ -18,10 +18,10 @@ def prose(text: str) -> str:
 
 def _lines(value: Mapping[str, Any]) -> Iterator[str]:
     strings = [(key, part) for key, part in value.items() if isinstance(part, str) and part and not _names(key)]
-    said = " ".join(dict.fromkeys(_sentence(part) for key, part in strings if key != "title"))
+    body = " ".join(dict.fromkeys(_sentence(part) for key, part in strings if key != "title"))
     title = next((part for key, part in strings if key == "title"), "")
-    if said or title:
-        yield said if said.startswith(title) else f"{title}: {said}"
+    if body or title:
+        yield body if body.startswith(title) else f"{title}: {body}"
     for part in value.values():
         for item in cast("list[object]", part if isinstance(part, list) else []):
             if isinstance(item, dict):

@@ -20,12 +20,12 @@ class Spread(Value):
 
     @model_validator(mode="before")
     @classmethod
-    def _fitted(cls, given: Any) -> Any:
-        if isinstance(given, dict) and "mean" in given:
-            fields: dict[str, Any] = dict(cast("dict[str, Any]", given))
+    def _median_from_mean(cls, data: Any) -> Any:
+        if isinstance(data, dict) and "mean" in data:
+            fields: dict[str, Any] = dict(cast("dict[str, Any]", data))
             fields["median"] = float(fields.pop("mean")) / math.exp(float(fields.get("sigma", 0.0)) ** 2 / 2)
             return fields
-        return cast("object", given)
+        return cast("object", data)
 
     @property
     def mean(self) -> float:

@@ -5,9 +5,9 @@ import re
 from kit.core.words import listed, words
 
 
-def _either(*listed: str) -> str:
+def _either(*alternatives: str) -> str:
     """One alternative a line; `{}` marks stay as they are."""
-    return "(?:" + "|".join(line.strip() for text in listed for line in text.strip().splitlines()) + ")"
+    return "(?:" + "|".join(line.strip() for text in alternatives for line in text.strip().splitlines()) + ")"
 
 
 _FILLER = _either(
@@ -63,7 +63,7 @@ _BYE = _either(
     have a (?:good|great|nice|wonderful|lovely) (?:one|day|night|evening|weekend|time)
     (?:you too|same to you)"""
 )
-_DONE = _either(
+_NO_MORE = _either(
     r"""(?:no|nope|nah)(?: thanks| thank you)?
     not (?:now|today|at this time|at the moment|right now|really|yet)
     (?:that|this|it)(?:'s|s| is|'ll be| will be| would be)(?: about)? (?:all|it|everything|enough)
@@ -99,7 +99,7 @@ def _whole(*parts: str) -> re.Pattern[str]:
     return re.compile(rf"\W*(?:\b{_either(*parts, _FILLER)}\b\W*)+", re.I)
 
 
-SMALL_TALK = _whole(_GREETING, _WELL, _THANKS, _BYE, _DONE, _AFFIRM, _PRAISE, "and|but|just|for|sir|friend")
+SMALL_TALK = _whole(_GREETING, _WELL, _THANKS, _BYE, _NO_MORE, _AFFIRM, _PRAISE, "and|but|just|for|sir|friend")
 """Matches a whole message made of nothing but pleasantries."""
 CLOSERS = listed(
     """that that's that'll thats this it it's is was will should would be been do does did all everything anything nothing i
@@ -148,15 +148,15 @@ CONFIRM = re.compile(
 """A question without a question mark."""
 
 
-def small_talk(request: str, said: str = "") -> bool:
+def small_talk(request: str, last_reply: str = "") -> bool:
     """True for a greeting, thanks, goodbye or acknowledgement, by a strict allow-list; a bare yes to a question is an answer."""
     text = untokenised(request.strip()[:400])
-    heard = words(text)
-    if not heard:
+    message_words = words(text)
+    if not message_words:
         return False
     if SMALL_TALK.fullmatch(text):
-        return not (asks(said) and AFFIRMATIVE.fullmatch(text))
-    return "?" not in text and ENDING.search(text) is not None and all(word in CLOSERS for word in heard)
+        return not (asks(last_reply) and AFFIRMATIVE.fullmatch(text))
+    return "?" not in text and ENDING.search(text) is not None and all(word in CLOSERS for word in message_words)
 
 
 def bare_answer(request: str) -> bool:
@@ -165,8 +165,8 @@ def bare_answer(request: str) -> bool:
     return AFFIRMATIVE.fullmatch(text) is not None or NEGATIVE.fullmatch(text) is not None
 
 
-def asks(said: str) -> bool:
+def asks(last_reply: str) -> bool:
     """True when the assistant's last words were a question about the matter in hand."""
-    last = re.split(r"(?<=[.!?])\s+", said.strip()[-600:])[-2:]
+    last = re.split(r"(?<=[.!?])\s+", last_reply.strip()[-600:])[-2:]
     open_question = last[-1].endswith("?") or any(CONFIRM.search(sentence) for sentence in last)
     return open_question and not CLOSING_QUESTION.search(last[-1])

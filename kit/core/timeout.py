@@ -108,27 +108,27 @@ def diagnose(trace: Trace, span: Span) -> Diagnosis | None:
     if any(one.timed_out for one in below):
         return None
     tools, models = ([one for one in below if one.kind == kind] for kind in ("tool", "model"))
-    in_tools, in_models = _covered(tools), _covered(models)
-    idle = span.seconds - _covered([*tools, *models])
-    found = partial(Diagnosis, agent=span.agent, of=span.seconds, calls=len(models))
+    in_tools, in_models = _busy_seconds(tools), _busy_seconds(models)
+    idle = span.seconds - _busy_seconds([*tools, *models])
+    diagnosis_of = partial(Diagnosis, agent=span.agent, of=span.seconds, calls=len(models))
     if idle >= max(in_tools, in_models):
-        return found(cause="unknown", seconds=idle)
+        return diagnosis_of(cause="unknown", seconds=idle)
     if in_tools >= in_models:
         names = dict.fromkeys(one.name for one in tools)
-        slowest = max(names, key=lambda name: _covered([one for one in tools if one.name == name]))
-        return found(cause="tool", slowest=slowest, seconds=in_tools)
+        slowest = max(names, key=lambda name: _busy_seconds([one for one in tools if one.name == name]))
+        return diagnosis_of(cause="tool", slowest=slowest, seconds=in_tools)
     longest = max(_rounds(models), key=lambda tries: sum(one.seconds for one in tries))
     seconds = sum(one.seconds for one in longest)
     if 2 * seconds < in_models:
-        return found(cause="reasoning", seconds=in_models)
+        return diagnosis_of(cause="reasoning", seconds=in_models)
     slowest = max(longest, key=lambda one: one.seconds)
-    return found(cause="model", slowest=str(slowest.attributes["model"]), seconds=seconds)
+    return diagnosis_of(cause="model", slowest=str(slowest.attributes["model"]), seconds=seconds)
 
 
 def diagnoses(trace: Trace) -> tuple[tuple[Span, Diagnosis], ...]:
     """Every agent's span of a turn that ended in a time-out of its own, with the diagnosis."""
-    found = ((span, diagnose(trace, span)) for span in trace.spans)
-    return tuple((span, diagnosis) for span, diagnosis in found if diagnosis is not None)
+    pairs = ((span, diagnose(trace, span)) for span in trace.spans)
+    return tuple((span, diagnosis) for span, diagnosis in pairs if diagnosis is not None)
 
 
 def _below(trace: Trace, span: Span) -> list[Span]:
@@ -145,10 +145,10 @@ def _rounds(models: Sequence[Span]) -> list[list[Span]]:
     return rounds if rounds[-1] else rounds[:-1]
 
 
-def _covered(spans: Sequence[Span]) -> float:
+def _busy_seconds(spans: Sequence[Span]) -> float:
     """Seconds in which at least one of these ran."""
-    covered, until = 0.0, 0.0
+    busy, until = 0.0, 0.0
     for start, end in sorted((span.started, span.started + span.seconds) for span in spans):
-        covered += max(0.0, end - max(start, until))
+        busy += max(0.0, end - max(start, until))
         until = max(until, end)
-    return covered
+    return busy

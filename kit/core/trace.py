@@ -75,18 +75,18 @@ class Trace(Value):
 
     def rows(self) -> list[tuple[int, Span]]:
         """The waterfall: every span once, parents before children, with its depth."""
-        found: list[tuple[int, Span]] = []
+        waterfall: list[tuple[int, Span]] = []
 
         def walk(parent: str | None, depth: int) -> None:
             for span in self.children(parent):
-                found.append((depth, span))
+                waterfall.append((depth, span))
                 walk(span.id, depth + 1)
 
         walk(None, 0)
-        return found
+        return waterfall
 
 
-def _opened(event: Event) -> dict[str, Any] | None:
+def _span_start(event: Event) -> dict[str, Any] | None:
     body = event.body
     match body:
         case TurnStarted():
@@ -115,7 +115,7 @@ def _opened(event: Event) -> dict[str, Any] | None:
             return None
 
 
-def _closed(body: Body) -> dict[str, Any] | None:
+def _span_end(body: Body) -> dict[str, Any] | None:
     match body:
         case Completed():
             failed = body.status in ("failed", "deadline")
@@ -146,10 +146,10 @@ def trace_of(events: Iterable[Event]) -> Trace:
     turn_id, started_at, routing, usage = "", 0.0, None, Usage()
     for event in events:
         turn_id = event.turn_id
-        opened = _opened(event)
-        if opened is not None:
-            open_spans[event.span_id] = {"id": event.span_id, "parent_id": event.parent_span_id, "started": event.at, **opened}
-        closed = _closed(event.body)
+        start = _span_start(event)
+        if start is not None:
+            open_spans[event.span_id] = {"id": event.span_id, "parent_id": event.parent_span_id, "started": event.at, **start}
+        closed = _span_end(event.body)
         if closed is not None and event.span_id in open_spans:
             open_spans[event.span_id].update(closed, ended=event.at)
         match event.body:
@@ -157,8 +157,8 @@ def trace_of(events: Iterable[Event]) -> Trace:
                 started_at = when
             case Routing(decision=decision):
                 routing = decision
-            case Spent(usage=spent):
-                usage = spent
+            case Spent(usage=turn_usage):
+                usage = turn_usage
             case _:
                 pass
     spans = tuple(Span(**fields) for fields in open_spans.values())
@@ -224,10 +224,10 @@ def critical_path(trace: Trace) -> tuple[Span, ...]:
 
 
 def _awaited(trace: Trace, parent_id: str | None, until: float) -> list[Span]:
-    found: list[Span] = []
+    path: list[Span] = []
     parts = [(min(until, math.inf if span.ended is None else span.ended), span) for span in trace.children(parent_id)]
-    for ended, span in sorted(parts, key=lambda part: part[0], reverse=True):
+    for end, span in sorted(parts, key=lambda part: part[0], reverse=True):
         if (span.ended is None or span.ended <= until) and span.started <= until:
-            found = [span, *_awaited(trace, span.id, ended), *found]
+            path = [span, *_awaited(trace, span.id, end), *path]
             until = span.started
-    return found
+    return path

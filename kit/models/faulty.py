@@ -39,7 +39,7 @@ class FaultyModel(AsyncModel):
         stream = self._inner.astream(input, config, **kwargs)
         for fault in active(self._agent, "model"):
             if _concerns(fault, input):
-                stream = _DISTURBED[fault.kind](fault, cast("Chunks", stream))
+                stream = _DISTURBANCES[fault.kind](fault, cast("Chunks", stream))
         return stream
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> AIMessage:
@@ -48,14 +48,14 @@ class FaultyModel(AsyncModel):
 
 def _concerns(fault: Fault, messages: Any) -> bool:
     """Whether a fault is about this call: the routing call is made before any tool has answered, the composing call after."""
-    answered = isinstance(messages, list) and any(isinstance(m, ToolMessage) for m in cast("list[Any]", messages))
+    has_results = isinstance(messages, list) and any(isinstance(m, ToolMessage) for m in cast("list[Any]", messages))
     match fault.kind:
         case "routing_fails" | "routing_hangs" | "unknown_tool" | "repeats_id":
-            return not answered
+            return not has_results
         case "drops_call":
-            return not answered and once(fault)
+            return not has_results and once(fault)
         case "composing_fails" | "composing_hangs":
-            return answered
+            return has_results
         case _:
             return True
 
@@ -94,30 +94,30 @@ async def _refuses(fault: Fault, stream: Chunks) -> Chunks:
 def _calling(change: Callable[[Calls], Calls]) -> Callable[[Fault, Chunks], Chunks]:
     """A stream whose calls are others; they are known at the end, so it comes in one piece."""
 
-    async def changed(fault: Fault, stream: Chunks) -> Chunks:
+    async def disturb(fault: Fault, stream: Chunks) -> Chunks:
         message = await _whole(stream)
         yield message.model_copy(update={"tool_calls": change(message.tool_calls)})
 
-    return changed
+    return disturb
 
 
-def _forgotten(calls: Calls) -> Calls:
+def _drop_last(calls: Calls) -> Calls:
     return calls[:-1] if len(calls) > 1 else calls
 
 
-def _repeated(calls: Calls) -> Calls:
+def _repeat_id(calls: Calls) -> Calls:
     """All with the id of the first; a single call is made twice."""
-    made = calls if len(calls) > 1 else calls * 2
-    return [ToolCall(name=call["name"], args=call["args"], id=calls[0]["id"], type="tool_call") for call in made]
+    several = calls if len(calls) > 1 else calls * 2
+    return [ToolCall(name=call["name"], args=call["args"], id=calls[0]["id"], type="tool_call") for call in several]
 
 
-def _strange(calls: Calls) -> Calls:
+def _add_unknown_tool(calls: Calls) -> Calls:
     """One more, of a tool nobody bound."""
     query = str(calls[0]["args"].get("query", "")) if calls else ""
     return [*calls, ToolCall(name=STRANGE_TOOL, args={"query": query}, id="call-strange", type="tool_call")]
 
 
-_DISTURBED: dict[str, Callable[[Fault, Chunks], Chunks]] = {
+_DISTURBANCES: dict[str, Callable[[Fault, Chunks], Chunks]] = {
     "raise": _fails,
     "routing_fails": _fails,
     "composing_fails": _fails,
@@ -126,9 +126,9 @@ _DISTURBED: dict[str, Callable[[Fault, Chunks], Chunks]] = {
     "composing_hangs": _hangs,
     "slow_drip": _drips,
     "refuses": _refuses,
-    "drops_call": _calling(_forgotten),
-    "repeats_id": _calling(_repeated),
-    "unknown_tool": _calling(_strange),
+    "drops_call": _calling(_drop_last),
+    "repeats_id": _calling(_repeat_id),
+    "unknown_tool": _calling(_add_unknown_tool),
 }
 
 
@@ -147,12 +147,12 @@ async def _whole(stream: Chunks) -> AIMessage:
         chunks = [chunk async for chunk in stream]
     if not all(isinstance(chunk, AIMessageChunk) for chunk in chunks) or not chunks:
         return chunks[-1] if chunks else AIMessage("")
-    said = add_ai_message_chunks(chunks[0], *chunks[1:])
+    message = add_ai_message_chunks(chunks[0], *chunks[1:])
     return AIMessage(
-        content=said.content,
-        tool_calls=said.tool_calls,
-        usage_metadata=said.usage_metadata,
-        response_metadata=said.response_metadata,
-        additional_kwargs=said.additional_kwargs,
-        id=said.id,
+        content=message.content,
+        tool_calls=message.tool_calls,
+        usage_metadata=message.usage_metadata,
+        response_metadata=message.response_metadata,
+        additional_kwargs=message.additional_kwargs,
+        id=message.id,
     )

@@ -33,26 +33,26 @@ def take_calls(content: str, names: Collection[str]) -> tuple[str, list[ToolCall
     """The text without the calls written in it, and the calls; the text as it is where there are none."""
     calls: list[ToolCall] = []
     rest: list[str] = []
-    at = done = 0
+    at = text_from = 0
     for _ in range(_TRIES):
         opener = _JSON.search(content, at)
         if opener is None:
             break
-        value, at = _decoded(content, opener.start())
-        if found := list(_calls_of(value, names)):
-            calls += found
-            rest.append(content[done : opener.start()])
-            done = at
+        value, at = _decode(content, opener.start())
+        if new_calls := list(_calls_of(value, names)):
+            calls += new_calls
+            rest.append(content[text_from : opener.start()])
+            text_from = at
     if not calls:
         return content, calls
-    text = _EMPTY_FRAME.sub(_GAP, _GAP.join([*rest, content[done:]]))
+    text = _EMPTY_FRAME.sub(_GAP, _GAP.join([*rest, content[text_from:]]))
     return _GAPS.sub(" ", text).strip(), calls
 
 
 def read_answer(text: str, names: Collection[str]) -> tuple[str, list[ToolCall]]:
     """What an answer of the form `{"say", "calls"}` says and calls; of one that was cut off, what is whole."""
     fenced = _FENCED.fullmatch(text)
-    value, _ = _decoded(fenced[1].strip() if fenced else text.strip(), 0)
+    value, _ = _decode(fenced[1].strip() if fenced else text.strip(), 0)
     if isinstance(value, dict) and isinstance(say := cast("dict[str, object]", value).get("say"), str):
         return _whole_characters(say), list(_calls_of(cast("object", value), names))
     rest, calls = take_calls(text, names)
@@ -61,8 +61,8 @@ def read_answer(text: str, names: Collection[str]) -> tuple[str, list[ToolCall]]
 
 def say_so_far(text: str) -> str:
     """What the beginning of such an answer says; "" where that cannot be read yet."""
-    begun = _SAY.match(text)
-    say = _decoded(begun[1] + '"', 0)[0] if begun else ""
+    beginning = _SAY.match(text)
+    say = _decode(beginning[1] + '"', 0)[0] if beginning else ""
     if not isinstance(say, str):
         return ""
     return _whole_characters(say[:-1] if "\ud800" <= say[-1:] <= "\udbff" else say)
@@ -72,7 +72,7 @@ def _whole_characters(text: str) -> str:
     return text.encode(errors="replace").decode()
 
 
-def _decoded(text: str, start: int) -> tuple[object, int]:
+def _decode(text: str, start: int) -> tuple[object, int]:
     """The JSON value at `start` and where it ends; None and the next place where there is none."""
     try:
         return _decoder.raw_decode(text, start)
@@ -100,7 +100,7 @@ def _call(item: dict[str, object], names: Collection[str]) -> ToolCall | None:
         return None
     args = item.get("arguments", item.get("args", item.get("parameters")))
     if isinstance(args, str):
-        args, _ = _decoded(args.strip(), 0)
+        args, _ = _decode(args.strip(), 0)
     if not isinstance(args, dict) or not _sendable(cast("object", args)):
         return None
     return ToolCall(name=name, args=cast("dict[str, Any]", args), id=f"call_{uuid4().hex[:24]}", type="tool_call")

@@ -20,28 +20,28 @@ def plain_request(
     messages: Sequence[BaseMessage], *, tools: Sequence[dict[str, Any]] = (), tool_choice: Any = None, **options: Any
 ) -> tuple[list[BaseMessage], dict[str, Any], tuple[str, ...]]:
     """What the model is sent: messages in plain text, options, and the names it may call (none: no schema, plain text)."""
-    functions, forced = _offered(tools, tool_choice)
-    if not functions or (_after_results(messages) and not forced):
-        return _plain(messages, ""), options, ()
-    schema = {"name": "answer", "schema": answer_schema(functions, at_least=int(forced))}
-    asked = {**options, "response_format": {"type": "json_schema", "json_schema": schema}}
-    return _plain(messages, _described(functions)), asked, tuple(function["name"] for function in functions)
+    functions, must_call = _choose_functions(tools, tool_choice)
+    if not functions or (_after_results(messages) and not must_call):
+        return _plain_messages(messages, ""), options, ()
+    schema = {"name": "answer", "schema": answer_schema(functions, at_least=int(must_call))}
+    bound_options = {**options, "response_format": {"type": "json_schema", "json_schema": schema}}
+    return _plain_messages(messages, _tool_prompt(functions)), bound_options, tuple(function["name"] for function in functions)
 
 
 def answer_schema(functions: Sequence[Function], at_least: int = 0) -> dict[str, Any]:
     """The JSON Schema of `{"say", "calls"}` over these tools; tools with equal arguments share one branch."""
     branches: dict[str, tuple[list[str], dict[str, Any]]] = {}
     for function in functions:
-        arguments = _simple(_inlined(_parameters(function)))
+        arguments = _simplify(_inline_refs(_parameters(function)))
         branches.setdefault(json.dumps(arguments), ([], arguments))[0].append(function["name"])
-    items = [_closed({"name": {"type": "string", "enum": names}, "arguments": args}) for names, args in branches.values()]
+    items = [_strict_object({"name": {"type": "string", "enum": names}, "arguments": args}) for names, args in branches.values()]
     calls: dict[str, Any] = {"type": "array", "items": items[0] if len(items) == 1 else {"anyOf": items}, "maxItems": MAX_CALLS}
     if at_least:
         calls["minItems"] = at_least
-    return _closed({"say": {"type": "string"}, "calls": calls})
+    return _strict_object({"say": {"type": "string"}, "calls": calls})
 
 
-def _offered(tools: Sequence[dict[str, Any]], choice: Any) -> tuple[list[Function], bool]:
+def _choose_functions(tools: Sequence[dict[str, Any]], choice: Any) -> tuple[list[Function], bool]:
     """The tools that `tool_choice` leaves, and whether one of them must be called."""
     functions: list[Function] = [tool["function"] for tool in tools]
     match choice:
@@ -59,27 +59,27 @@ def _parameters(function: Function) -> dict[str, Any]:
     return cast("dict[str, Any]", function.get("parameters")) or {"type": "object", "properties": {}}
 
 
-def _closed(properties: dict[str, Any]) -> dict[str, Any]:
+def _strict_object(properties: dict[str, Any]) -> dict[str, Any]:
     return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
 
 
-def _inlined(schema: dict[str, Any]) -> dict[str, Any]:
+def _inline_refs(schema: dict[str, Any]) -> dict[str, Any]:
     return dereference_refs(schema, skip_keys=[]) if "$defs" in schema else schema
 
 
-def _simple(schema: dict[str, Any]) -> dict[str, Any]:
-    kept = {word: schema[word] for word in _GRAMMAR if word in schema}
+def _simplify(schema: dict[str, Any]) -> dict[str, Any]:
+    simple = {word: schema[word] for word in _GRAMMAR if word in schema}
     if "properties" in schema:
-        kept["properties"] = {name: _simple(part) for name, part in schema["properties"].items()}
-        kept["additionalProperties"] = False
+        simple["properties"] = {name: _simplify(part) for name, part in schema["properties"].items()}
+        simple["additionalProperties"] = False
     if "items" in schema:
-        kept["items"] = _simple(schema["items"])
+        simple["items"] = _simplify(schema["items"])
     if "anyOf" in schema:
-        kept["anyOf"] = [_simple(part) for part in schema["anyOf"]]
-    return kept
+        simple["anyOf"] = [_simplify(part) for part in schema["anyOf"]]
+    return simple
 
 
-def _described(functions: Sequence[Function]) -> str:
+def _tool_prompt(functions: Sequence[Function]) -> str:
     lines = ["Tools you may call:"]
     for function in functions:
         parameters = _parameters(function)
@@ -98,9 +98,9 @@ def _described(functions: Sequence[Function]) -> str:
     return "\n".join(lines)
 
 
-def _plain(messages: Sequence[BaseMessage], preface: str) -> list[BaseMessage]:
+def _plain_messages(messages: Sequence[BaseMessage], preface: str) -> list[BaseMessage]:
     """The conversation as one system message and alternating user and assistant text: all that small chat templates know."""
-    called = {call["id"]: call for message in messages if isinstance(message, AIMessage) for call in message.tool_calls}
+    calls_by_id = {call["id"]: call for message in messages if isinstance(message, AIMessage) for call in message.tool_calls}
     system = [preface, *(message.text for message in messages if isinstance(message, SystemMessage))]
     turns: list[tuple[type[BaseMessage], list[str]]] = [(SystemMessage, [text for text in system if text])]
     for message in messages:
@@ -110,7 +110,7 @@ def _plain(messages: Sequence[BaseMessage], preface: str) -> list[BaseMessage]:
             case AIMessage():
                 role, text = AIMessage, str(message.text)
             case ToolMessage():
-                role, text = HumanMessage, _result(message, called.get(message.tool_call_id))
+                role, text = HumanMessage, _result(message, calls_by_id.get(message.tool_call_id))
             case _:
                 role, text = HumanMessage, str(message.text)
         if text and turns[-1][0] is role:
@@ -127,5 +127,5 @@ def _after_results(messages: Sequence[BaseMessage]) -> bool:
 
 
 def _result(message: ToolMessage, call: ToolCall | None) -> str:
-    asked = f"{call['name']} {json.dumps(call['args'], ensure_ascii=False)}" if call else message.name or "a tool"
-    return f"Result of {asked}:\n{message.text or '(nothing)'}"
+    label = f"{call['name']} {json.dumps(call['args'], ensure_ascii=False)}" if call else message.name or "a tool"
+    return f"Result of {label}:\n{message.text or '(nothing)'}"

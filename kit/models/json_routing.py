@@ -79,7 +79,7 @@ class JsonRouting(BaseChatModel):
     ) -> AsyncIterator[ChatGenerationChunk]:
         plain, options, names = self._request(messages, kwargs)
         if names:
-            return self._routed(plain, stop, run_manager, names, options)
+            return self._stream_by_schema(plain, stop, run_manager, names, options)
         return self.inner._astream(plain, stop, run_manager, **options)
 
     def _request(
@@ -90,7 +90,7 @@ class JsonRouting(BaseChatModel):
             options["extra_body"] = {"response_format": options.pop("response_format")}
         return plain, options, names
 
-    async def _routed(
+    async def _stream_by_schema(
         self,
         messages: list[BaseMessage],
         stop: list[str] | None,
@@ -99,19 +99,19 @@ class JsonRouting(BaseChatModel):
         options: dict[str, Any],
     ) -> AsyncIterator[ChatGenerationChunk]:
         chunks: list[AIMessageChunk] = []
-        written = said = ""
+        raw = prefix = ""
         source: Any = self.inner._astream(messages, stop, run_manager, **options)
         async with aclosing(source):
             async for chunk in source:
                 chunks.append(chunk.message)
-                written += chunk.text
-                say = say_so_far(written) if chunk.text else ""
-                if len(say) > len(said):
-                    yield ChatGenerationChunk(message=AIMessageChunk(content=say[len(said) :]))
-                    said = say
-        say, calls = read_answer(written, names)
-        if len(say) > len(said):
-            yield ChatGenerationChunk(message=AIMessageChunk(content=say[len(said) :]))
+                raw += chunk.text
+                say = say_so_far(raw) if chunk.text else ""
+                if len(say) > len(prefix):
+                    yield ChatGenerationChunk(message=AIMessageChunk(content=say[len(prefix) :]))
+                    prefix = say
+        say, calls = read_answer(raw, names)
+        if len(say) > len(prefix):
+            yield ChatGenerationChunk(message=AIMessageChunk(content=say[len(prefix) :]))
         if chunks:
             yield _call_chunk(calls, add_ai_message_chunks(chunks[0], *chunks[1:]))
 
@@ -161,40 +161,42 @@ class NativeOrJson(BaseChatModel):
     ) -> AsyncIterator[ChatGenerationChunk]:
         stream = self.inner._astream(messages, stop, run_manager, **kwargs)
         tools = kwargs.get("tools")
-        return _watched(stream, tools) if tools else stream
+        return _hold_back_calls(stream, tools) if tools else stream
 
 
-async def _watched(stream: AsyncIterator[ChatGenerationChunk], tools: Sequence[Any]) -> AsyncIterator[ChatGenerationChunk]:
-    held: list[ChatGenerationChunk] = []
+async def _hold_back_calls(
+    stream: AsyncIterator[ChatGenerationChunk], tools: Sequence[Any]
+) -> AsyncIterator[ChatGenerationChunk]:
+    buffer: list[ChatGenerationChunk] = []
     native, sure = False, False
     source: Any = stream
     async with aclosing(source):
         async for chunk in source:
             native = native or bool(chunk.message.tool_call_chunks)
-            if not held and (native or not _OPENS.search(chunk.text)):
+            if not buffer and (native or not _OPENS.search(chunk.text)):
                 yield chunk
                 continue
-            held.append(chunk)
+            buffer.append(chunk)
             start: int | None = 0
             if native:
                 start = None
             elif not sure:
-                start, sure = _possible(_text(held))
-            for settled in _settled(held, start):
-                yield settled
-    if not held:
+                start, sure = _find_call_start(_text(buffer))
+            for ready in _pop_ready(buffer, start):
+                yield ready
+    if not buffer:
         return
-    text, calls = take_calls(_text(held), _names(tools))
+    text, calls = take_calls(_text(buffer), _names(tools))
     if text and calls:
         yield ChatGenerationChunk(message=AIMessageChunk(content=text))
     if calls:
         yield _call_chunk(calls)
-    for late in held:
+    for late in buffer:
         message = late.message.model_copy(update={"content": ""}) if calls else late.message
         yield ChatGenerationChunk(message=message, generation_info=late.generation_info)
 
 
-def _possible(text: str) -> tuple[int | None, bool]:
+def _find_call_start(text: str) -> tuple[int | None, bool]:
     """Where in the text a call begins or may yet turn out to begin (None: nowhere), and whether that is sure."""
     for opener in _OPENS.finditer(text):
         ahead = "".join(text[opener.start() :].split())
@@ -204,15 +206,15 @@ def _possible(text: str) -> tuple[int | None, bool]:
     return None, False
 
 
-def _settled(held: list[ChatGenerationChunk], start: int | None) -> list[ChatGenerationChunk]:
+def _pop_ready(buffer: list[ChatGenerationChunk], start: int | None) -> list[ChatGenerationChunk]:
     """Takes the chunks that end before `start` off the list: all of them where no call may begin."""
     count = end = 0
-    while count < len(held) and (start is None or end + len(held[count].text) <= start):
-        end += len(held[count].text)
+    while count < len(buffer) and (start is None or end + len(buffer[count].text) <= start):
+        end += len(buffer[count].text)
         count += 1
-    settled = held[:count]
-    del held[:count]
-    return settled
+    ready = buffer[:count]
+    del buffer[:count]
+    return ready
 
 
 def _text(chunks: Sequence[ChatGenerationChunk]) -> str:
@@ -232,14 +234,14 @@ def _by_text(result: ChatResult, tools: Sequence[Any] | None) -> ChatResult:
     if not tools or message.tool_calls or not isinstance(cast("Any", message).content, str) or "{" not in message.text:
         return result
     text, calls = take_calls(message.text, _names(tools))
-    return _replaced(result, text, calls) if calls else result
+    return _replace(result, text, calls) if calls else result
 
 
 def _by_schema(result: ChatResult, names: Collection[str]) -> ChatResult:
-    return _replaced(result, *read_answer(_message(result).text, names)) if names else result
+    return _replace(result, *read_answer(_message(result).text, names)) if names else result
 
 
-def _replaced(result: ChatResult, text: str, calls: list[ToolCall]) -> ChatResult:
+def _replace(result: ChatResult, text: str, calls: list[ToolCall]) -> ChatResult:
     message = _message(result)
     fresh = AIMessage(
         content=text,

@@ -30,15 +30,15 @@ class Chained(AsyncModel):
 
     async def astream(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> AsyncIterator[Any]:
         messages, previous = chain(input)
-        said = False
+        has_output = False
         if previous is not None:
             try:
                 async for chunk in self.inner.astream(messages, config, previous_response_id=previous, **kwargs):
-                    said = True
+                    has_output = True
                     yield chunk
                 return
             except Exception as error:
-                if said or not forgotten(error):
+                if has_output or not forgotten(error):
                     raise
         async for chunk in self.inner.astream(input, config, **kwargs):
             yield chunk
@@ -49,16 +49,16 @@ def chain(messages: Sequence[BaseMessage]) -> tuple[Sequence[BaseMessage], str |
 
     Only an answer from before the request counts: within a turn every message is sent, so that no call depends on another.
     """
-    asked = max((at for at, message in enumerate(messages) if isinstance(message, HumanMessage)), default=0)
-    before = messages[asked - 1] if asked else None
+    request_at = max((at for at, message in enumerate(messages) if isinstance(message, HumanMessage)), default=0)
+    before = messages[request_at - 1] if request_at else None
     previous = before.response_metadata.get("id") if isinstance(before, AIMessage) else None
     if not previous:
         return messages, None
-    prompt = [message for message in messages[:asked] if isinstance(message, SystemMessage)]
-    return [*prompt, *messages[asked:]], str(previous)
+    prompt = [message for message in messages[:request_at] if isinstance(message, SystemMessage)]
+    return [*prompt, *messages[request_at:]], str(previous)
 
 
 def forgotten(error: BaseException) -> bool:
     """Whether a provider says that it does not know the response any more."""
-    told = f"{getattr(error, 'code', '')} {error}".lower()
-    return "previous_response" in told or ("previous response" in told and "not found" in told)
+    message = f"{getattr(error, 'code', '')} {error}".lower()
+    return "previous_response" in message or ("previous response" in message and "not found" in message)

@@ -53,8 +53,8 @@ class ScriptedModel(AsyncChatModel):
 
     script: list[Any]
     """Lines in order, or one callable for all calls."""
-    _seen: list[list[BaseMessage]] = PrivateAttr(default_factory=list[list[BaseMessage]])
-    _said: int = PrivateAttr(default=0)
+    _requests: list[list[BaseMessage]] = PrivateAttr(default_factory=list[list[BaseMessage]])
+    _next_line: int = PrivateAttr(default=0)
 
     def __init__(self, *script: Script, **fields: Any):
         fields["script"] = list(script)
@@ -66,26 +66,26 @@ class ScriptedModel(AsyncChatModel):
 
     @property
     def seen(self) -> list[list[BaseMessage]]:
-        return self._seen
+        return self._requests
 
     @property
     def leftovers(self) -> list[Any]:
         """Lines never said; a test that scripted them expected them."""
-        return [line for line in self.script[self._said :] if not callable(line)]
+        return [line for line in self.script[self._next_line :] if not callable(line)]
 
     def bind_tools(self, tools: Sequence[Any], **kwargs: Any) -> Runnable[Any, AIMessage]:
         return self.bind(tools=list(tools), **kwargs)
 
     def _next(self, messages: list[BaseMessage]) -> Line:
-        self._seen.append(list(messages))
+        self._requests.append(list(messages))
         if len(self.script) == 1 and callable(self.script[0]):
             line: Any = self.script[0](messages)
-        elif self._said < len(self.script):
-            line = self.script[self._said]
-            self._said += 1
+        elif self._next_line < len(self.script):
+            line = self.script[self._next_line]
+            self._next_line += 1
             line = line(messages) if callable(line) else line
         else:
-            raise AssertionError(f"the script of {self.name or 'this model'} is over after {self._said} lines")
+            raise AssertionError(f"the script of {self.name or 'this model'} is over after {self._next_line} lines")
         return Line(line) if isinstance(line, str) else line
 
     def _usage(self, messages: list[BaseMessage], line: Line) -> UsageMetadata:

@@ -38,7 +38,7 @@ PREAMBLE = "Simulated: let me look into that."
 REFUSAL = "Simulated: I can't help with that."
 GARBLED = "simulated: unreadable"
 """Arguments that no reader can make sense of."""
-_MADE = re.compile(r'ask_([\w-]+) with "')
+_CALL_MADE = re.compile(r'ask_([\w-]+) with "')
 _truth: ContextVar[Truth | None] = ContextVar("truth", default=None)
 
 
@@ -59,7 +59,7 @@ def case_at_hand() -> str:
 
 
 @dataclass(slots=True)
-class Said:
+class _Reply:
     """A reply before it is put into a message."""
 
     text: str = ""
@@ -115,7 +115,7 @@ class Simulated(AsyncModel):
         self._tools: list[Tool] = [tool_of(spec) for spec in tools]
         self._asks = {tool.name.removeprefix("ask_"): tool.name for tool in self._tools if tool.routes}
         self._own = frozenset(tool.name for tool in self._tools if not tool.routes)
-        self._forced = next((tool for tool in self._tools if tool.name == choice), None)
+        self._choice_tool = next((tool for tool in self._tools if tool.name == choice), None)
         self._weight = len(json.dumps(list(tools))) if tools else 0
 
     async def astream(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> AsyncIterator[Any]:
@@ -123,124 +123,124 @@ class Simulated(AsyncModel):
         messages = cast("list[BaseMessage]", input if isinstance(input, list) else [HumanMessage(str(input))])
         talk, truth, law = Conversation(messages), _truth.get(), self._model.law
         place = str(kwargs.get("place") or messages[-1].text)
-        drawn = draws(self._model.seed, talk.request if truth is None else truth.case, place)
-        said = self._said(talk, truth, place, drawn)
-        seconds = round(law.latency.quantile(drawn.latency), 6)
+        draw = draws(self._model.seed, talk.request if truth is None else truth.case, place)
+        reply = self._reply(talk, truth, place, draw)
+        seconds = round(law.latency.quantile(draw.latency), 6)
         await asyncio.sleep(seconds * law.first)
-        head = said.text.find(" ") + 1
+        head = reply.text.find(" ") + 1
         if head:
-            yield AIMessageChunk(content=said.text[:head])
+            yield AIMessageChunk(content=reply.text[:head])
         await asyncio.sleep(seconds * (1 - law.first))
-        yield self._rest(messages, said, said.text[head:], drawn)
+        yield self._rest(messages, reply, reply.text[head:], draw)
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> AIMessage:
         chunks = [chunk async for chunk in self.astream(input, config, **kwargs)]
         whole = add_ai_message_chunks(chunks[0], *chunks[1:])
         return AIMessage(whole.text, tool_calls=whole.tool_calls, usage_metadata=whole.usage_metadata)
 
-    def _rest(self, messages: Sequence[BaseMessage], said: Said, text: str, drawn: Draws) -> AIMessageChunk:
+    def _rest(self, messages: Sequence[BaseMessage], reply: _Reply, text: str, draw: Draws) -> AIMessageChunk:
         read = (sum(len(m.content if isinstance(m.content, str) else m.text) for m in messages) + self._weight) // 4
-        wrote = round(self._model.law.tokens.quantile(drawn.tokens))
-        written = [(name, json.dumps(args)) for name, args in said.calls] + [(name, GARBLED) for name in said.lost]
+        wrote = round(self._model.law.tokens.quantile(draw.tokens))
+        arguments = [(name, json.dumps(args)) for name, args in reply.calls] + [(name, GARBLED) for name in reply.lost]
         return AIMessageChunk(
             content=text,
             tool_call_chunks=[
-                tool_call_chunk(name=name, args=args, id=f"sim-{drawn.mark:08x}-{n}", index=n)
-                for n, (name, args) in enumerate(written)
+                tool_call_chunk(name=name, args=args, id=f"sim-{draw.mark:08x}-{n}", index=n)
+                for n, (name, args) in enumerate(arguments)
             ],
-            additional_kwargs={"refusal": REFUSAL} if said.refused else {},
+            additional_kwargs={"refusal": REFUSAL} if reply.refused else {},
             usage_metadata=UsageMetadata(input_tokens=read, output_tokens=wrote, total_tokens=read + wrote),
             response_metadata={"model_name": str(self._model.name)},
             chunk_position="last",
         )
 
-    def _said(self, talk: Conversation, truth: Truth | None, place: str, drawn: Draws) -> Said:
+    def _reply(self, talk: Conversation, truth: Truth | None, place: str, draw: Draws) -> _Reply:
         if truth is None:
             answer = stand_in(talk, self._tools, self._choice)
-            said = Said(answer.text, [(call.name, call.args) for call in answer.calls])
-        elif self._forced is not None:
-            return self._job(self._forced, talk, truth, drawn)
+            reply = _Reply(answer.text, [(call.name, call.args) for call in answer.calls])
+        elif self._choice_tool is not None:
+            return self._job(self._choice_tool, talk, truth, draw)
         elif talk.role is not None:
-            said = self._held(talk, truth, _agent(place), drawn)
+            reply = self._answer_in_swarm(talk, truth, _agent(place), draw)
         elif self._asks:
-            said = self._routed(talk, truth, drawn)
+            reply = self._orchestrate(talk, truth, draw)
         else:
-            said = self._worked(talk, truth, _agent(place))
-        if not said.calls:
-            said.refused = not self._asks and drawn.refuse < self._model.law.refusal
-            return Said(refused=True) if said.refused else said
-        return _erring(said, talk, self._asks, self._model.law, drawn)
+            reply = self._answer_with_tools(talk, truth, _agent(place))
+        if not reply.calls:
+            reply.refused = not self._asks and draw.refuse < self._model.law.refusal
+            return _Reply(refused=True) if reply.refused else reply
+        return _add_mistakes(reply, talk, self._asks, self._model.law, draw)
 
-    def _routed(self, talk: Conversation, truth: Truth, drawn: Draws) -> Said:
+    def _orchestrate(self, talk: Conversation, truth: Truth, draw: Draws) -> _Reply:
         """An orchestrator calls for every part, one at a time where it is told to, and then puts the results together."""
         calls = [(self._asks[part.agent], {"query": part.query}) for part in truth.parts if part.agent in self._asks]
         if talk.in_turns:
-            left = [call for call in calls if call[0] not in talk.called.values()]
-            forgets = bool(talk.called) and drawn.drop < self._model.law.drop
-            calls = [] if forgets else left[:1]
+            open_calls = [call for call in calls if call[0] not in talk.called.values()]
+            forgets = bool(talk.called) and draw.drop < self._model.law.drop
+            calls = [] if forgets else open_calls[:1]
         if talk.answered and not (talk.in_turns and calls):
-            return Said(compose(talk.request, talk.gathered))
+            return _Reply(compose(talk.request, talk.gathered))
         preamble = "" if talk.answered else PREAMBLE
-        return Said(preamble if calls else "Simulated answer: there is nothing to look up.", calls)
+        return _Reply(preamble if calls else "Simulated answer: there is nothing to look up.", calls)
 
-    def _held(self, talk: Conversation, truth: Truth, agent: str, drawn: Draws) -> Said:
+    def _answer_in_swarm(self, talk: Conversation, truth: Truth, agent: str, draw: Draws) -> _Reply:
         """A member of a swarm answers its part and hands the conversation to the next one whose part is open."""
-        left = [part for part in truth.parts if part.agent in self._asks and self._asks[part.agent] not in talk.done]
-        over = [(self._asks[part.agent], {"query": part.query}) for part in left][:1]
+        open_parts = [part for part in truth.parts if part.agent in self._asks and self._asks[part.agent] not in talk.done]
+        over = [(self._asks[part.agent], {"query": part.query}) for part in open_parts][:1]
         if not any(part.agent == agent for part in truth.parts):
-            return Said("" if over else "Simulated answer: there is nothing to look up.", over)
-        said = self._worked(talk, truth, agent)
-        return said if said.calls or drawn.drop < self._model.law.drop else Said(said.text, over)
+            return _Reply("" if over else "Simulated answer: there is nothing to look up.", over)
+        reply = self._answer_with_tools(talk, truth, agent)
+        return reply if reply.calls or draw.drop < self._model.law.drop else _Reply(reply.text, over)
 
-    def _worked(self, talk: Conversation, truth: Truth, agent: str) -> Said:
+    def _answer_with_tools(self, talk: Conversation, truth: Truth, agent: str) -> _Reply:
         """A specialist calls the tool its part needs and says what that told it; one agent for all calls those of every part."""
         mine = [part for part in truth.parts if part.agent == agent] or list(truth.parts)
         calls = {part.tool: {"query": part.query} for part in mine if part.tool in self._own}
         if calls and not talk.answered:
-            return Said(calls=[(str(tool), args) for tool, args in calls.items()])
+            return _Reply(calls=[(str(tool), args) for tool, args in calls.items()])
         good = {result.tool: result.text for result in talk.results if not result.failed} if talk.answered else {}
         known_by_heart = dict.fromkeys(part.agent for part in mine if part.tool not in calls)
-        told = [f"Simulated answer of {spoken(name)}: {planted(truth.case, name)}." for name in known_by_heart]
-        told += good.values()
+        facts = [f"Simulated answer of {spoken(name)}: {planted(truth.case, name)}." for name in known_by_heart]
+        facts += good.values()
         schema = json_answer.requested_schema(talk.system)
         if schema is not None:
-            return Said(json_answer.build(schema, talk.request, talk.system, told))
-        return Said(" ".join(told) or "Simulated answer: that is not available right now.")
+            return _Reply(json_answer.build(schema, talk.request, talk.system, facts))
+        return _Reply(" ".join(facts) or "Simulated answer: that is not available right now.")
 
-    def _job(self, tool: Tool, talk: Conversation, truth: Truth, drawn: Draws) -> Said:
+    def _job(self, tool: Tool, talk: Conversation, truth: Truth, draw: Draws) -> _Reply:
         """A structured job: labels from the truth, everything else a word that says what it is."""
         properties = cast("Mapping[str, Mapping[str, Any]]", tool.schema.get("properties") or {})
         args: dict[str, Any] = {}
         for name, spec in properties.items():
             if name == "labels":
                 labels = [part.agent for part in truth.parts]
-                args[name] = _without(labels, drawn) if len(labels) > 1 and drawn.drop < self._model.law.drop else labels
+                args[name] = _without(labels, draw) if len(labels) > 1 and draw.drop < self._model.law.drop else labels
             elif spec.get("type") == "string":
                 args[name] = _own_words(talk, truth) if name == "query" else f"Simulated {name.replace('_', ' ')}."
-        return Said(calls=[(tool.name, args)])
+        return _Reply(calls=[(tool.name, args)])
 
 
-def _erring(said: Said, talk: Conversation, asks: Mapping[str, str], law: Law, drawn: Draws) -> Said:
+def _add_mistakes(reply: _Reply, talk: Conversation, asks: Mapping[str, str], law: Law, draw: Draws) -> _Reply:
     """The calls of a reply with the law's mistakes in them, each with the count the model reports (SAT-2)."""
-    again = set(_MADE.findall(talk.system)) if "<missing_calls>" in talk.system else set[str]()
-    calls, count = said.calls, len(said.calls)
+    again = set(_CALL_MADE.findall(talk.system)) if "<missing_calls>" in talk.system else set[str]()
+    calls, count = reply.calls, len(reply.calls)
     if again:
         calls = [call for call in calls if call[0].removeprefix("ask_") not in again]
     chance = law.retry_drop if again and law.retry_drop is not None else law.drop
-    if count > 1 and calls and drawn.drop < chance:
-        calls = _without(calls, drawn)
-        count -= drawn.report < law.under_report
-    others = [name for name in asks.values() if name not in dict(said.calls)]
-    if others and drawn.stray < law.stray:
-        calls = [*calls, (others[int(drawn.which * len(others))], {"query": talk.request})]
-    if not again and drawn.over < law.over_trigger:
+    if count > 1 and calls and draw.drop < chance:
+        calls = _without(calls, draw)
+        count -= draw.report < law.under_report
+    others = [name for name in asks.values() if name not in dict(reply.calls)]
+    if others and draw.stray < law.stray:
+        calls = [*calls, (others[int(draw.which * len(others))], {"query": talk.request})]
+    if not again and draw.over < law.over_trigger:
         count += 1
     count = max(count, len(calls))
-    made = [(name, {**args, "intent_count": count} if name in asks.values() else args) for name, args in calls]
-    if not made or drawn.garble >= law.malformed:
-        return Said(said.text, made)
-    kept = _without(made, drawn)
-    return Said(said.text, kept, tuple(name for name, args in made if (name, args) not in kept))
+    counted_calls = [(name, {**args, "intent_count": count} if name in asks.values() else args) for name, args in calls]
+    if not counted_calls or draw.garble >= law.malformed:
+        return _Reply(reply.text, counted_calls)
+    readable = _without(counted_calls, draw)
+    return _Reply(reply.text, readable, tuple(name for name, args in counted_calls if (name, args) not in readable))
 
 
 def _agent(place: str) -> str:
@@ -250,11 +250,11 @@ def _agent(place: str) -> str:
 
 def _own_words(talk: Conversation, truth: Truth) -> str:
     """What the user said for the agent the job names, else for the first."""
-    named = (part.query for part in truth.parts if f"specialist {part.agent};" in talk.request)
-    return next(named, truth.parts[0].query if truth.parts else talk.request)
+    queries = (part.query for part in truth.parts if f"specialist {part.agent};" in talk.request)
+    return next(queries, truth.parts[0].query if truth.parts else talk.request)
 
 
-def _without(items: Sequence[Any], drawn: Draws) -> list[Any]:
+def _without(items: Sequence[Any], draw: Draws) -> list[Any]:
     """All but one of the items, the one the draw names."""
-    gone = int(drawn.which * len(items))
-    return [item for place, item in enumerate(items) if place != gone]
+    left_out = int(draw.which * len(items))
+    return [item for place, item in enumerate(items) if place != left_out]

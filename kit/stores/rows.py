@@ -35,7 +35,7 @@ def log_of(events: Sequence[Event]) -> str:
     try:
         return _log.dump_json(list(events), fallback=str).decode()
     except PydanticSerializationError:  # half of a surrogate pair, or raw bytes
-        return _worded(_log.dump_python(list(events)))
+        return _dump_leniently(_log.dump_python(list(events)))
 
 
 def record_of(row: Sequence[Any]) -> TurnRecord:
@@ -53,9 +53,9 @@ def _measures_of(measures: Measures) -> str:
     try:
         return measures.model_dump_json()
     except PydanticSerializationError:
-        return _worded(measures.model_dump())
+        return _dump_leniently(measures.model_dump())
 
 
-def _worded(value: Any) -> str:
+def _dump_leniently(value: Any) -> str:
     text = json.dumps(value, default=str, skipkeys=True, ensure_ascii=False, separators=(",", ":"))
     return text.encode("utf-8", "replace").decode()

@@ -38,7 +38,7 @@ _LAST = (
 )
 _RECALL = f"""SELECT s.*, ({_LAST.format("")}), ({_LAST.format("AND invoked <> '[]'")}),
 (SELECT json_group_object(name, json_array(value, at)) FROM notes WHERE session_id = s.id) FROM sessions s WHERE s.id = ?"""
-_SHOWN = """SELECT t.id, c.value ->> '$.body.agent', c.value ->> '$.body.type',
+_COMPONENTS = """SELECT t.id, c.value ->> '$.body.agent', c.value ->> '$.body.type',
 coalesce(c.value ->> '$.body.payload.id', ''),
 coalesce(c.value ->> '$.body.payload.title', c.value ->> '$.body.payload.name', ''),
 coalesce(s.value ->> '$.body.tool', '')
@@ -171,11 +171,14 @@ class SqliteStore:
 
     def recall(self, session_id: str) -> Recalled | None:
         """The session, who was called last, and its notes, in one query; None when it was never opened."""
-        for key, tenant, user, locale, location, last, routed, notes in self._read(_RECALL, session_id):
+        for key, tenant, user, locale, location, last, last_routed, notes in self._read(_RECALL, session_id):
             session = Session(id=key, principal=Principal(tenant_id=tenant, user_id=user), locale=locale, location=location)
-            kept = {name: Note(value=value, at=at) for name, (value, at) in json.loads(notes).items()}
+            notes_by_name = {name: Note(value=value, at=at) for name, (value, at) in json.loads(notes).items()}
             return Recalled(
-                session=session, in_play=tuple(json.loads(last or "[]")), routed=tuple(json.loads(routed or "[]")), notes=kept
+                session=session,
+                in_play=tuple(json.loads(last or "[]")),
+                routed=tuple(json.loads(last_routed or "[]")),
+                notes=notes_by_name,
             )
         return None
 
@@ -195,11 +198,11 @@ class SqliteStore:
         """
         row = [*row_of(turn), self._owner.id, log_of(events)]
         lines = [(turn.id, place, turn.session_id, m.agent, m.role, m.text) for place, m in enumerate(messages)]
-        kept = [(turn.session_id, name, note.value, note.at) for name, note in notes.items()] if notes else []
+        note_rows = [(turn.session_id, name, note.value, note.at) for name, note in notes.items()] if notes else []
         try:
-            self._end(row, lines, kept)
+            self._end(row, lines, note_rows)
         except UnicodeEncodeError:  # half of a surrogate pair, as a broken client may send it
-            self._end(plain(row), [plain(line) for line in lines], [plain(note) for note in kept])
+            self._end(plain(row), [plain(line) for line in lines], [plain(note) for note in note_rows])
 
     def _end(self, row: Sequence[Any], lines: Sequence[Sequence[Any]], notes: Sequence[Sequence[Any]]) -> None:
         with self._commit() as db:
@@ -231,30 +234,30 @@ class SqliteStore:
 
         Where an agent chose what to show by render_* calls, its other components are left out.
         """
-        rows = self._read(_SHOWN, session_id)
+        rows = self._read(_COMPONENTS, session_id)
         choosy = {agent for _, agent, _, _, _, tool in rows if tool.startswith("render_")}
-        found: list[Shown] = []
+        components: list[Shown] = []
         places: Counter[str] = Counter()
         for turn_id, agent, kind, key, title, tool in rows:
             if tool.startswith("render_") or agent not in choosy:
                 places[kind] += 1
-                found.append(Shown(turn_id=turn_id, agent=agent, type=kind, id=key, title=title, position=places[kind]))
-        return found
+                components.append(Shown(turn_id=turn_id, agent=agent, type=kind, id=key, title=title, position=places[kind]))
+        return components
 
     def turn(self, turn_id: str) -> TurnRecord | None:
         """The rollup of one turn, or None when it was never accepted."""
-        found = self._read(f"SELECT {', '.join(COLUMNS)} FROM turns WHERE id = ?", turn_id)
-        return record_of(found[0]) if found else None
+        rows = self._read(f"SELECT {', '.join(COLUMNS)} FROM turns WHERE id = ?", turn_id)
+        return record_of(rows[0]) if rows else None
 
     def turns(
         self, session_id: str | None = None, tenant_id: str | None = None, user_id: str | None = None, limit: int = 50
     ) -> list[TurnRecord]:
         """The newest turns that match, newest first."""
-        asked = {"session_id": session_id, "tenant_id": tenant_id, "user_id": user_id}
-        wanted = {name: value for name, value in asked.items() if value is not None}
-        where = "WHERE " + " AND ".join(f"{name} = ?" for name in wanted) if wanted else ""
+        filters = {"session_id": session_id, "tenant_id": tenant_id, "user_id": user_id}
+        conditions = {name: value for name, value in filters.items() if value is not None}
+        where = "WHERE " + " AND ".join(f"{name} = ?" for name in conditions) if conditions else ""
         sql = f"SELECT {', '.join(COLUMNS)} FROM turns {where} ORDER BY started_at DESC, rowid DESC LIMIT ?"
-        return [record_of(row) for row in self._read(sql, *wanted.values(), limit)]
+        return [record_of(row) for row in self._read(sql, *conditions.values(), limit)]
 
     def events(self, turn_id: str) -> list[Event]:
         """Every event of a turn in order; empty while it runs."""
@@ -265,8 +268,8 @@ class SqliteStore:
         """One thumb a turn; a later one replaces it. Raises StoreError when the turn is not stored."""
         sql = "INSERT OR REPLACE INTO feedback SELECT id, ?, ? FROM turns WHERE id = ?"
         with self._commit() as db:
-            kept = db.execute(sql, (feedback.score, feedback.note, feedback.turn_id)).rowcount
-        if not kept:
+            count = db.execute(sql, (feedback.score, feedback.note, feedback.turn_id)).rowcount
+        if not count:
             raise StoreError(f"no feedback was kept: the store holds no turn {feedback.turn_id!r}; give it for a stored turn.")
 
     def feedback(self, turn_id: str) -> Feedback | None:

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from kit.core.words import STOP
 from kit.models.offline.composition import cut, subject
-from kit.models.offline.extraction import date, identifiers, noun_phrase, numbers, quoted, said_for, unquoted
+from kit.models.offline.extraction import date, identifiers, noun_phrase, numbers, quoted, text_for, unquoted
 from kit.models.offline.routing import clauses
 from kit.models.offline.similarity import closeness, spoken, words
 
@@ -65,10 +65,10 @@ def resolve(schema: Schema, root: Schema) -> Schema:
                 target = target.get(step, {})
             schema = {**target, **{key: value for key, value in schema.items() if key != "$ref"}}
         elif schema.get("allOf"):
-            merged: dict[str, Any] = {}
+            union: dict[str, Any] = {}
             for part in schema["allOf"]:
-                merged |= resolve(part, root)
-            schema = {**merged, **{key: value for key, value in schema.items() if key != "allOf"}}
+                union |= resolve(part, root)
+            schema = {**union, **{key: value for key, value in schema.items() if key != "allOf"}}
         elif choice := schema.get("anyOf") or schema.get("oneOf"):
             first = next((branch for branch in choice if branch.get("type") != "null"), choice[0])
             schema = {**{key: value for key, value in schema.items() if key not in ("anyOf", "oneOf")}, **first}
@@ -122,15 +122,15 @@ def _enum(name: str, spec: Schema, source: Source, required: bool) -> Any:
 def rank_options(options: Sequence[str], source: Source) -> list[float]:
     """How well each option fits the request: 1 and more when it is named, else closeness in meaning."""
     text = f" {' '.join(words(source.request))} "
-    told = [_told_of(option, source.material) for option in options]
-    ranks = closeness(source.request, told)
+    descriptions = [_describe_option(option, source.material) for option in options]
+    ranks = closeness(source.request, descriptions)
     return [
         rank + (1.0 if f" {' '.join(words(spoken(option)))} " in text else 0.0)
         for rank, option in zip(ranks, options, strict=True)
     ]
 
 
-def _told_of(option: str, material: str) -> str:
+def _describe_option(option: str, material: str) -> str:
     """An option and the line of the material that explains it, if one does."""
     line = re.search(rf"^\W*{re.escape(option)}\W*\s*[:=–-]\s*(.+)$", material[:20_000], re.M | re.I)
     return f"{spoken(option)} {line[1][:300]}" if line else spoken(option)
@@ -143,7 +143,7 @@ def _string(name: str, spec: Schema, source: Source, required: bool) -> Any:
     elif required and _VERBATIM.search(str(spec.get("description") or "")):
         text = source.request.strip()[:2000]
     else:
-        text = said_for(name, source.request, source.material, required=required, job=source.lenient, about=source.about)
+        text = text_for(name, source.request, source.material, required=required, job=source.lenient, about=source.about)
     if text is None:
         if "default" in spec and isinstance(spec["default"], str) and required:
             return spec["default"]
@@ -165,21 +165,21 @@ def _within(text: str, spec: Schema, source: Source) -> str:
 def _matching(pattern: str, text: str, source: Source) -> str:
     for candidate in (text, source.request, source.material[:4000]):
         try:
-            found = re.search(pattern.removeprefix("^").removesuffix("$"), candidate)
+            match = re.search(pattern.removeprefix("^").removesuffix("$"), candidate)
         except re.error:
             return text
-        if found and re.search(pattern, found[0]):
-            return found[0]
+        if match and re.search(pattern, match[0]):
+            return match[0]
     return text
 
 
 def _number(name: str, spec: Schema, source: Source, required: bool, *, whole: bool) -> Any:
     low, high = _bounds(spec, whole)
     loose = unquoted(source.request[:4000])
-    said = [value for value in numbers(loose) if low <= value <= high and (not whole or value == int(value))]
+    values = [value for value in numbers(loose) if low <= value <= high and (not whole or value == int(value))]
     fits = bool(set(spoken(name).split()) & _COUNT) or _near(name, source.request)
-    if said and (required or fits):
-        value = said[0]
+    if values and (required or fits):
+        value = values[0]
     elif "default" in spec and isinstance(spec["default"], int | float):
         return spec["default"] if required else _NONE
     elif not required:
@@ -217,8 +217,8 @@ def _on_grid(value: float, low: float, high: float, spec: Schema, whole: bool) -
 
 
 def _near(name: str, request: str) -> bool:
-    wanted = [word for word in spoken(name).split() if word not in STOP]
-    return any(word.rstrip("s") in {w.rstrip("s") for w in words(request)} for word in wanted)
+    name_words = [word for word in spoken(name).split() if word not in STOP]
+    return any(word.rstrip("s") in {w.rstrip("s") for w in words(request)} for word in name_words)
 
 
 def _boolean(name: str, spec: Schema, source: Source, required: bool) -> Any:
@@ -235,7 +235,7 @@ def _array(name: str, spec: Schema, source: Source, required: bool) -> Any:
     values = _candidates(name, items, source, max(1, most))
     if not values and not required and not least:
         return _NONE
-    return _sized(values, items, least, most, name, source)
+    return _fit_length(values, items, least, most, name, source)
 
 
 def _candidates(name: str, items: Schema, source: Source, most: int) -> list[Any]:
@@ -258,22 +258,22 @@ def _candidates(name: str, items: Schema, source: Source, most: int) -> list[Any
             return [_within(text, items, source) for text in dict.fromkeys(texts) if text][:most]
         case "integer" | "number" as kind:
             low, high = _bounds(items, kind == "integer")
-            said = [v for v in numbers(source.request) if low <= v <= high and (kind == "number" or v == int(v))]
-            return [_on_grid(v, low, high, items, kind == "integer") for v in said][:most]
+            values = [v for v in numbers(source.request) if low <= v <= high and (kind == "number" or v == int(v))]
+            return [_on_grid(v, low, high, items, kind == "integer") for v in values][:most]
         case _:
             return []
 
 
-def _sized(values: list[Any], items: Schema, least: int, most: int, name: str, source: Source) -> list[Any]:
-    kept: list[Any] = []
+def _fit_length(values: list[Any], items: Schema, least: int, most: int, name: str, source: Source) -> list[Any]:
+    unique: list[Any] = []
     for value in values:
-        if value not in kept:
-            kept.append(value)
+        if value not in unique:
+            unique.append(value)
     spare = list(items.get("enum") or ())
-    while len(kept) < least:
-        extra = next((option for option in spare if option not in kept), _NONE)
-        kept.append(extra if extra is not _NONE else _another(items, len(kept), name, source))
-    return kept[:most]
+    while len(unique) < least:
+        extra = next((option for option in spare if option not in unique), _NONE)
+        unique.append(extra if extra is not _NONE else _another(items, len(unique), name, source))
+    return unique[:most]
 
 
 def _another(items: Schema, n: int, name: str, source: Source) -> Any:

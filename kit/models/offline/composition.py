@@ -51,22 +51,22 @@ def sentences(text: str) -> list[str]:
 def compose(request: str, results: Sequence[Result]) -> str:
     """One answer from the results of sub-agents, in order, each fact once; what failed is named at the end."""
     parts: list[str] = []
-    owed: list[str] = []
-    seen: set[str] = set()
+    failures: list[str] = []
+    earlier: set[str] = set()
     several = sum(not own_up(result) for result in results) > 1
     for result in results:
         failure = own_up(result)
         if failure:
-            owed.append(failure)
+            failures.append(failure)
             continue
-        said, note = _apart(result.text)
-        kept = _fresh(extract(request, prose(said)), seen)
-        if kept:
-            kept = itemised(kept)
-            parts.append(f"**{result.label.capitalize()}:** {kept}" if several else kept)
-        if note and note.rstrip(".").lower() not in kept.lower():
+        text, note = _split_note(result.text)
+        body = _drop_repeats(extract(request, prose(text)), earlier)
+        if body:
+            body = itemised(body)
+            parts.append(f"**{result.label.capitalize()}:** {body}" if several else body)
+        if note and note.rstrip(".").lower() not in body.lower():
             parts.append(f"One reservation about {result.label}: {note.rstrip('.')}.")
-    unique = list(dict.fromkeys(owed))
+    unique = list(dict.fromkeys(failures))
     return "\n\n".join([*parts, *([" ".join(unique)] if unique else [])]) or "I have nothing to report on that yet."
 
 
@@ -87,8 +87,8 @@ def itemised(text: str) -> str:
 
 def own_up(result: Result) -> str:
     """The plain sentence owed for a part that was not answered; empty when it was."""
-    if left := _NOT_ASKED.match(result.text):
-        return f"I left out {left['part']} for now; ask me again and I'll take it next."
+    if skip := _NOT_ASKED.match(result.text):
+        return f"I left out {skip['part']} for now; ask me again and I'll take it next."
     if missing := _NO_ANSWER.match(result.text):
         because = f": {missing['why']}" if missing["why"] else " right now"
         return f"I wasn't able to get an answer about {missing['part']}{because}."
@@ -100,15 +100,15 @@ def answer(request: str, results: Sequence[Result]) -> str:
     good = [result for result in results if not result.failed and result.text.strip()]
     bad = [result for result in results if result.failed or not result.text.strip()]
     ranks = closeness(request, [result.text[:MOST] for result in good])
-    ordered = [result for _, result in sorted(zip(ranks, good, strict=True), key=lambda pair: -pair[0])]
-    seen: set[str] = set()
-    kept: list[str] = []
+    by_closeness = [result for _, result in sorted(zip(ranks, good, strict=True), key=lambda pair: -pair[0])]
+    earlier: set[str] = set()
+    texts: list[str] = []
     notes: list[str] = []
-    for result in ordered:
-        said, note = _apart(result.text)
-        kept.append(_fresh(extract(request, said), seen))
+    for result in by_closeness:
+        text, note = _split_note(result.text)
+        texts.append(_drop_repeats(extract(request, text), earlier))
         notes.extend([f"(Note: {note})"] if note else [])
-    lines = [text for text in kept if text]
+    lines = [text for text in texts if text]
     lines += [f"I could not {result.label}: it is not available right now." for result in bad[:3]]
     return "\n\n".join([*dict.fromkeys(lines), *dict.fromkeys(notes)]) or "There is nothing to report on that."
 
@@ -120,12 +120,12 @@ def extract(request: str, text: str, limit: int = MOST) -> str:
         return text
     pieces = sentences(text[: 12 * limit])[:300]
     ranks = closeness(request, pieces)
-    room, kept = limit, set[int]()
+    room, positions = limit, set[int]()
     for i in sorted(range(len(pieces)), key=lambda i: -(ranks[i] + (0.1 if i == 0 else 0.0))):
         if len(pieces[i]) <= room:
-            kept.add(i)
+            positions.add(i)
             room -= len(pieces[i]) + 1
-    return " ".join(pieces[i] for i in sorted(kept)) or cut(text, limit)
+    return " ".join(pieces[i] for i in sorted(positions)) or cut(text, limit)
 
 
 def cut(text: str, limit: int) -> str:
@@ -136,38 +136,38 @@ def cut(text: str, limit: int) -> str:
     return text[: max(0, limit - 1)].rsplit(" ", 1)[0].rstrip(" ,;:")[: max(0, limit - 1)] + ("…" if limit > 0 else "")
 
 
-def _apart(text: str) -> tuple[str, str]:
+def _split_note(text: str) -> tuple[str, str]:
     note = _NOTE.search(text)
     return (text[: note.start()].strip(), note["note"].strip()) if note else (text.strip(), "")
 
 
-def _fresh(text: str, seen: set[str]) -> str:
+def _drop_repeats(text: str, earlier: set[str]) -> str:
     """The text without sentences said before, its line breaks kept."""
     lines: list[str] = []
     for line in text.splitlines():
-        fresh = [piece for piece in sentences(line) if _new(piece, seen)]
+        fresh = [piece for piece in sentences(line) if _is_new(piece, earlier)]
         if fresh or not line.strip():
             lines.append(" ".join(fresh))
     return "\n".join(lines).strip()
 
 
-def _new(piece: str, seen: set[str]) -> bool:
+def _is_new(piece: str, earlier: set[str]) -> bool:
     key = " ".join(words(piece))
     if not key:
         return True
     if _INSTRUCTION.match(piece) and "part" in key:
         return False
-    if key in seen:
+    if key in earlier:
         return False
-    seen.add(key)
+    earlier.add(key)
     return True
 
 
 def preamble(parts: Sequence[Part], names: Sequence[str], *, unsure: bool = False) -> str:
     """One short sentence naming what is about to be looked into; by the tools' names alone when `unsure`."""
     steps = list(dict.fromkeys(_step("" if unsure else part.text, names[part.tool]) for part in parts))
-    joined = steps[0] if len(steps) == 1 else ", ".join(steps[:-1]) + " and " + steps[-1]
-    return f"Let me {joined}."
+    enumeration = steps[0] if len(steps) == 1 else ", ".join(steps[:-1]) + " and " + steps[-1]
+    return f"Let me {enumeration}."
 
 
 def _step(text: str, name: str) -> str:
@@ -179,25 +179,25 @@ def _step(text: str, name: str) -> str:
         return f"compare {thing}"
     if _SEEKS.match(text):
         return f"look for {thing}"
-    owned = re.search(rf"\b(?:my|our)\s+(?:\w+\s+)?{re.escape(thing.split()[0])}", text, re.I) or re.search(
+    possession = re.search(rf"\b(?:my|our)\s+(?:\w+\s+)?{re.escape(thing.split()[0])}", text, re.I) or re.search(
         r"\b(?:do|can|have|did) (?:i|we) (?:have|got|get|earn|own|owe)\b|\b(?:i|we) have\b", text, re.I
     )
-    return f"check {'your ' if mine and owned else ''}{thing}"
+    return f"check {'your ' if mine and possession else ''}{thing}"
 
 
 def subject(text: str, most: int = 5) -> str:
     """The noun phrase a clause is about: what stands after its lead-in, up to the next function word; empty when unclear."""
     rest = english.LEAD_IN.sub("", text.strip(), count=1)
-    kept: list[str] = []
+    phrase: list[str] = []
     for raw in rest.split()[: most + 1]:
         bare = raw.strip(".,;:!?\"'()").lower().replace("’", "'")
-        inner = bare == "of" and kept
-        if not bare or len(kept) == most or (not inner and (bare in _BREAKS or bare.endswith("n't"))):
+        inner = bare == "of" and phrase
+        if not bare or len(phrase) == most or (not inner and (bare in _BREAKS or bare.endswith("n't"))):
             break
-        kept.append(raw.strip('.,;:!?"()'))
+        phrase.append(raw.strip('.,;:!?"()'))
         if raw[-1] in ".,;:!?":
             break
-    return " ".join(kept).removesuffix(" of")
+    return " ".join(phrase).removesuffix(" of")
 
 
 def chat(request: str) -> str:
@@ -217,17 +217,19 @@ def outside(names: Sequence[str]) -> str:
     """Says plainly that nothing here answers the request."""
     if not names:
         return "I'm sorry, that is outside what I can help with here."
-    shown = ", ".join(names[:5]) + (" and more" if len(names) > 5 else "")
-    return f"I'm sorry, that is outside what I can help with. I can help with {shown}."
+    listing = ", ".join(names[:5]) + (" and more" if len(names) > 5 else "")
+    return f"I'm sorry, that is outside what I can help with. I can help with {listing}."
 
 
 def from_context(request: str, context: str) -> str:
     """An answer found in given text, or a plain statement that there is none."""
     pieces = [piece for piece in sentences(context[:20_000]) if len(words(piece)) > 3][:200]
     ranks = closeness(request, pieces)
-    asked = {word for word in content(request) if word not in STOP}
+    query_words = {word for word in content(request) if word not in STOP}
     best = [
-        i for i in sorted(range(len(pieces)), key=lambda i: -ranks[i])[:2] if ranks[i] >= 0.45 and asked & set(words(pieces[i]))
+        i
+        for i in sorted(range(len(pieces)), key=lambda i: -ranks[i])[:2]
+        if ranks[i] >= 0.45 and query_words & set(words(pieces[i]))
     ]
     if best:
         return " ".join(pieces[i] for i in sorted(best))

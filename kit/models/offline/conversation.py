@@ -20,9 +20,9 @@ READ = 16_000
 """Characters of one message that are read."""
 _IN_PLAY = re.compile(r"^\W*Called in the previous turn:[ \t]*(.*)$", re.M)
 _NO_FIT = re.compile(r"When no tool fits:\s*([\w-]+)")
-_SHOWN = "Shown to the user last, by position:"
+_COMPONENTS_HEADER = "Shown to the user last, by position:"
 _LINE = re.compile(r"^(\d+)\. (\S+) (\S*): (.*)$", re.M)
-_MEANT = re.compile(r"The user means (.*) \((\S+) (\S+)\)\.")
+_REFERENT = re.compile(r"The user means (.*) \((\S+) (\S+)\)\.")
 _PICTURED = re.compile(r"\b(?:photo|picture|image) of ([\w\s,]+?) goes to (ask_\w+)")
 _HOLDS = re.compile(r"hand the rest over[^\n]*\nYour part: (.+)")
 _ALREADY = re.compile(r"Answered already by ([\w-]+):")
@@ -70,7 +70,7 @@ def text_of(message: BaseMessage) -> str:
     return "\n".join(piece for piece in pieces if piece)[:READ].strip()
 
 
-def _shown(kind: str, key: str, title: str, position: int = 1) -> Shown:
+def _component(kind: str, key: str, title: str, position: int = 1) -> Shown:
     return Shown(turn_id="", agent="", type=kind, id=key, title=title, position=position)
 
 
@@ -113,12 +113,12 @@ class Conversation:
     @cached_property
     def meant(self) -> Shown | None:
         """What the request means by a place: among the prompt's lines of what was shown, else what the caller says of it."""
-        _, header, lines = self.system.rpartition(_SHOWN)
-        shown = [_shown(kind, key, title, int(n)) for n, kind, key, title in _LINE.findall(lines)] if header else []
-        if (one := meant(self.request, shown)) is not None:
+        _, header, lines = self.system.rpartition(_COMPONENTS_HEADER)
+        components = [_component(kind, key, title, int(n)) for n, kind, key, title in _LINE.findall(lines)] if header else []
+        if (one := meant(self.request, components)) is not None:
             return one
-        told = _MEANT.search(self.system)
-        return _shown(told[2], told[3], told[1]) if told and place(self.request) else None
+        match = _REFERENT.search(self.system)
+        return _component(match[2], match[3], match[1]) if match and place(self.request) else None
 
     @property
     def ruled(self) -> str | None:
@@ -153,14 +153,14 @@ class Conversation:
             if isinstance(message, AIMessage) and message.tool_calls:
                 last_call = i
                 calls = {str(call["id"]): (n, call["name"]) for n, call in enumerate(message.tool_calls)}
-        found: list[tuple[int, Result]] = []
+        pairs: list[tuple[int, Result]] = []
         for at in places:
             message = cast(ToolMessage, self.messages[at])
             text = text_of(message)
             if at > last_call and text != SET_ASIDE:
                 order, name = calls.get(message.tool_call_id, (len(calls), message.name or "that"))
-                found.append((order, Result(name, "" if text == NO_TEXT else text, message.status == "error")))
-        return tuple(result for _, result in sorted(found, key=lambda pair: pair[0]))
+                pairs.append((order, Result(name, "" if text == NO_TEXT else text, message.status == "error")))
+        return tuple(result for _, result in sorted(pairs, key=lambda pair: pair[0]))
 
     @cached_property
     def called(self) -> dict[str, str]:
@@ -182,8 +182,8 @@ class Conversation:
     @cached_property
     def in_play(self) -> tuple[str, ...] | None:
         """Tools called in the previous turn; None when nothing says so."""
-        if told := _IN_PLAY.findall(self.system):
-            return tuple(name for name in re.findall(r"[\w-]+", told[-1]) if name.lower() != "none")
+        if lines := _IN_PLAY.findall(self.system):
+            return tuple(name for name in re.findall(r"[\w-]+", lines[-1]) if name.lower() != "none")
         for message in reversed(self.before):
             if isinstance(message, AIMessage) and message.tool_calls:
                 return tuple(call["name"] for call in message.tool_calls)
@@ -192,8 +192,8 @@ class Conversation:
     @property
     def role(self) -> str | None:
         """What this agent's own part is, where it holds the conversation and hands on what is not its part."""
-        told = _HOLDS.search(self.system)
-        return told[1] if told else None
+        match = _HOLDS.search(self.system)
+        return match[1] if match else None
 
     @property
     def in_turns(self) -> bool:
@@ -203,8 +203,8 @@ class Conversation:
     @property
     def no_fit(self) -> str | None:
         """The tool to call when none fits; None when none should be called."""
-        told = _NO_FIT.findall(self.system)
-        return told[-1] if told and told[-1].lower() != "none" else None
+        names = _NO_FIT.findall(self.system)
+        return names[-1] if names and names[-1].lower() != "none" else None
 
     @property
     def done(self) -> frozenset[str]:
@@ -214,5 +214,5 @@ class Conversation:
     @property
     def most(self) -> int:
         """How many tools may be called."""
-        told = _AT_MOST.findall(self.system)
-        return max(1, int(told[-1])) if told else 8
+        limits = _AT_MOST.findall(self.system)
+        return max(1, int(limits[-1])) if limits else 8

@@ -65,8 +65,8 @@ REFERENCE = re.compile(
 )
 """Words that point back at something already said."""
 
-_COUNTED = "zero one two three four five six seven eight nine ten eleven twelve"
-NUMBERS = {word: n for n, word in enumerate(_COUNTED.split())} | {
+_NUMBER_WORDS = "zero one two three four five six seven eight nine ten eleven twelve"
+NUMBERS = {word: n for n, word in enumerate(_NUMBER_WORDS.split())} | {
     "dozen": 12,
     "fifteen": 15,
     "twenty": 20,

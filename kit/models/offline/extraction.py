@@ -28,7 +28,7 @@ _SEARCHING = _set("query q search term terms keyword keywords item product topic
 _IDENTIFYING = _set("id ids number code")
 
 
-def said_for(
+def text_for(
     name: str, request: str, material: str, *, required: bool, job: bool, about: frozenset[str] = frozenset()
 ) -> str | None:
     """The piece of the request (or of the material beside it) that a field of this name asks for; None when there is none."""
@@ -39,16 +39,16 @@ def said_for(
     if parts & _IDENTIFYING:
         return next(iter(identifiers(request)), None)
     if parts & _SHORT_TEXT:
-        given = material if job and material else request
-        return cut(extract(request, given, 280), 280) if required else None
+        source_text = material if job and material else request
+        return cut(extract(request, source_text, 280), 280) if required else None
     if parts & _WHOLE_TEXT:
         return request[:2000]
     if parts & _BRANDISH:
-        found = _QUOTED.search(request) or _PROPER.search(request)
-        return found[0].strip("\"'“”") if found else None
+        match = _QUOTED.search(request) or _PROPER.search(request)
+        return match[0].strip("\"'“”") if match else None
     if parts & _PLACEISH:
-        found = _PLACE.search(request)
-        return found[1] if found and found[1].lower() not in STOP else None
+        match = _PLACE.search(request)
+        return match[1] if match and match[1].lower() not in STOP else None
     if job and required and "query" in parts:
         return request
     return _sought(parts, request, required, about)
@@ -65,8 +65,8 @@ def _sought(parts: set[str], request: str, required: bool, about: frozenset[str]
 
 def date(text: str) -> str | None:
     """The first ISO date of a text."""
-    found = _DATE.search(text)
-    return found[0] if found else None
+    match = _DATE.search(text)
+    return match[0] if match else None
 
 
 def identifiers(text: str) -> list[str]:
@@ -102,16 +102,16 @@ def noun_phrase(request: str, about: frozenset[str] = frozenset()) -> str:
 
     `about`: what is sought anyway (the words of the tool's own name), which narrows nothing.
     """
-    kept = [word for word in content(_DEGREE.sub(" ", request)) if word not in STOP and not word.endswith("n't")]
+    meaning = [word for word in content(_DEGREE.sub(" ", request)) if word not in STOP and not word.endswith("n't")]
     dull = _GENERIC | english.VERBS | english.FAINT
-    narrow = [word for word in kept if word not in dull and not word.isdigit() and word.rstrip("s") not in about]
+    narrow = [word for word in meaning if word not in dull and not word.isdigit() and word.rstrip("s") not in about]
     return " ".join(narrow[:6])
 
 
 def numbers(text: str) -> list[float]:
     """The numbers of a text in order, digits and small number words."""
-    found = [(match.start(), float(match[0].replace(",", ""))) for match in _NUMBER.finditer(text)]
+    pairs = [(match.start(), float(match[0].replace(",", ""))) for match in _NUMBER.finditer(text)]
     for match in re.finditer(r"[a-z]+", text.lower()):
         if match[0] in english.NUMBERS and match[0] != "one":
-            found.append((match.start(), float(english.NUMBERS[match[0]])))
-    return [value for _, value in sorted(found) if abs(value) < 1e15]
+            pairs.append((match.start(), float(english.NUMBERS[match[0]])))
+    return [value for _, value in sorted(pairs) if abs(value) < 1e15]

@@ -10,7 +10,7 @@ from kit.models.offline.composition import sentences
 from kit.models.offline.similarity import closeness, spoken
 
 Schema = Mapping[str, Any]
-_TOLD = re.compile(r"Answer with JSON of this schema and with nothing else: (\{.*)\Z", re.DOTALL)
+_SCHEMA_REQUEST = re.compile(r"Answer with JSON of this schema and with nothing else: (\{.*)\Z", re.DOTALL)
 _DRAFT = re.compile(r"^draft: (\{.*\})$", re.MULTILINE)
 _ID = re.compile(r"\b[a-z]{2}-\d{3,}\b")
 _NAME = re.compile(r"\s*([^(:,]+)")
@@ -21,16 +21,16 @@ ITEMS = 3
 
 def requested_schema(system: str) -> Schema | None:
     """The schema a prompt asks the answer to have; None when it asks for none."""
-    told = _TOLD.search(system)
-    return cast("Schema", json.loads(told[1])) if told else None
+    match = _SCHEMA_REQUEST.search(system)
+    return cast("Schema", json.loads(match[1])) if match else None
 
 
-def build(schema: Schema, request: str, system: str, found: Sequence[str]) -> str:
+def build(schema: Schema, request: str, system: str, results: Sequence[str]) -> str:
     """JSON of the schema: copied from a draft where there is one, else told from what was found."""
     draft = _DRAFT.search(system)
-    given: Mapping[str, Any] = json.loads(draft[1]) if draft else {}
-    source = _Source(request, _rows(found), [s for text in found for s in sentences(text) if not _ID.match(s)])
-    return json.dumps({name: given.get(name, source.value(name, spec)) for name, spec in _properties(schema).items()})
+    draft_fields: Mapping[str, Any] = json.loads(draft[1]) if draft else {}
+    source = _Source(request, _rows(results), [s for text in results for s in sentences(text) if not _ID.match(s)])
+    return json.dumps({name: draft_fields.get(name, source.value(name, spec)) for name, spec in _properties(schema).items()})
 
 
 @dataclass(frozen=True)
@@ -56,9 +56,9 @@ class _Source:
             case "boolean":
                 return True
             case _:
-                lines = [_bare(line, key) for key, found in self.rows.items() for line in found]
-                told = [sentences(line)[0] for line in lines if line]  # each begins with its name
-                return self._told(name, spec, told or self.beside)
+                lines = [_bare(line, key) for key, row in self.rows.items() for line in row]
+                first_sentences = [sentences(line)[0] for line in lines if line]  # each begins with its name
+                return self._closest_sentences(name, spec, first_sentences or self.beside)
 
     def _item(self, schema: Schema, key: str, lines: list[str]) -> dict[str, Any]:
         bare = [_bare(line, key) for line in lines]
@@ -72,13 +72,13 @@ class _Source:
             elif spec.get("type") == "number":
                 item[name] = self._sure(lines)
             else:
-                item[name] = self._told(name, spec, pieces)
+                item[name] = self._closest_sentences(name, spec, pieces)
                 pieces = [piece for piece in pieces if piece not in item[name]] or pieces
         return item
 
-    def _told(self, name: str, spec: Schema, said: Sequence[str]) -> str:
+    def _closest_sentences(self, name: str, spec: Schema, texts: Sequence[str]) -> str:
         """The sentences that come closest to what the field is for, in their own order."""
-        pieces = list(dict.fromkeys(piece for text in said for piece in sentences(text)))
+        pieces = list(dict.fromkeys(piece for text in texts for piece in sentences(text)))
         if not pieces:
             return "Nothing was found for this."
         aim = f"{spoken(name)} {spec['description']}" if spec.get("description") else self.request
@@ -100,13 +100,13 @@ class _Source:
         return round(min(0.95, max(0.2, 0.5 + float(closest))), 2)
 
 
-def _rows(found: Sequence[str]) -> dict[str, list[str]]:
+def _rows(results: Sequence[str]) -> dict[str, list[str]]:
     """Identifier -> the lines that begin with it, from every tool, in the order they came."""
     rows: dict[str, list[str]] = {}
-    for line in (line for text in found for line in text.splitlines()):
-        named = _ID.match(line)
-        if named:
-            rows.setdefault(named[0], []).append(line)
+    for line in (line for text in results for line in text.splitlines()):
+        id_match = _ID.match(line)
+        if id_match:
+            rows.setdefault(id_match[0], []).append(line)
     return rows
 
 

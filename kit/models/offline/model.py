@@ -121,19 +121,19 @@ class OfflineModel(BaseChatModel):
     def _chunks(self, messages: list[BaseMessage], kwargs: dict[str, Any]) -> list[ChatGenerationChunk]:
         """Text a word or two at a time, then the calls, then the usage."""
         answer = self._reply(messages, kwargs)
-        made = [AIMessageChunk(content=piece) for piece in _CHUNK.findall(answer.text)]
+        chunks = [AIMessageChunk(content=piece) for piece in _CHUNK.findall(answer.text)]
         for n, call in enumerate(answer.calls):
             args = json.dumps(call.args, ensure_ascii=False)
-            made.append(
+            chunks.append(
                 AIMessageChunk(content="", tool_call_chunks=[tool_call_chunk(name=call.name, args=args, id=call.id, index=n)])
             )
         usage = _with_output(_usage(messages, kwargs), answer)
-        made.append(
+        chunks.append(
             AIMessageChunk(
                 content="", usage_metadata=usage, response_metadata=_ending(answer, str(self.name)), chunk_position="last"
             )
         )
-        return [ChatGenerationChunk(message=chunk) for chunk in made]
+        return [ChatGenerationChunk(message=chunk) for chunk in chunks]
 
 
 def _spec(tool: dict[str, Any] | type | Callable[..., Any] | BaseTool) -> dict[str, Any]:
@@ -159,9 +159,9 @@ def _choice(choice: Any) -> str | None:
 
 def _usage(messages: Sequence[BaseMessage], kwargs: dict[str, Any]) -> int:
     """Input tokens, at four characters a token."""
-    said = sum(len(m.content) if isinstance(m.content, str) else len(text_of(m)) for m in messages)
+    characters = sum(len(m.content) if isinstance(m.content, str) else len(text_of(m)) for m in messages)
     tools = (tool_of(spec) for spec in cast(Sequence[dict[str, Any]], kwargs.get("tools") or ()))
-    return max(1, (said + sum(len(tool.name) + len(tool.description) + 60 * len(tool.schema) for tool in tools)) // 4)
+    return max(1, (characters + sum(len(tool.name) + len(tool.description) + 60 * len(tool.schema) for tool in tools)) // 4)
 
 
 def _with_output(input_tokens: int, answer: Reply) -> UsageMetadata:

@@ -24,21 +24,21 @@ def seen(message: BaseMessage) -> str:
         return ""
     blocks = [cast("Mapping[str, Any]", block) for block in cast("Sequence[Any]", content) if isinstance(block, Mapping)]
     pictures = [_bytes(block) for block in blocks if "image" in str(block.get("type"))]
-    said = [text for picture in pictures if (text := described(picture))]
-    return "; ".join(said) or ("; ".join(_named(str(message.text))) if pictures else "")
+    descriptions = [text for picture in pictures if (text := described(picture))]
+    return "; ".join(descriptions) or ("; ".join(_file_name_words(str(message.text))) if pictures else "")
 
 
 def described(data: bytes) -> str:
     """The description a PNG carries in its text chunks (tEXt, iTXt); empty for any other file."""
-    told: dict[str, str] = {}
+    texts: dict[str, str] = {}
     for kind, chunk in _chunks(data):
         keyword, _, rest = chunk.partition(b"\0")
         name = keyword.decode("latin-1").lower()
         if kind == b"tEXt":
-            told[name] = rest.decode("latin-1")
+            texts[name] = rest.decode("latin-1")
         elif kind == b"iTXt":
-            told[name] = _international(rest)
-    text = next((told[name] for name in _SAYS if told.get(name, "").strip()), "")
+            texts[name] = _international(rest)
+    text = next((texts[name] for name in _SAYS if texts.get(name, "").strip()), "")
     return " ".join(text.split())[:_LONGEST]
 
 
@@ -69,9 +69,9 @@ def _bytes(block: Mapping[str, Any]) -> bytes:
         return b""
 
 
-def _named(text: str) -> Iterator[str]:
+def _file_name_words(text: str) -> Iterator[str]:
     """What file names say: `till-receipt_2.jpg` is a till receipt, `IMG_0042.jpg` is nothing."""
     for name in _MARK.findall(text):
         words = re.sub(r"[\W\d_]+", " ", re.sub(r"\.\w{3,4}$", "", name))
-        if kept := _NAMELESS.sub(" ", words).split():
-            yield " ".join(kept)
+        if name_words := _NAMELESS.sub(" ", words).split():
+            yield " ".join(name_words)

@@ -18,7 +18,7 @@ from kit.models.offline.conversation import Conversation, Tool, text_of
 from kit.models.offline.routing import Decision, Part, Routes, Situation, SmallTalk, Unfit, decide, points_back
 from kit.models.offline.similarity import index
 
-_NAMED = re.compile(
+_ENTITY = re.compile(
     r"""(?<![.!?]\s)(?<!^)\b[A-Z][\w'&-]*(?:\s+[A-Z][\w'&-]*)*
         |["“][^"”]{2,60}["”]|\b(?=[\w-]*\d)[A-Za-z]+-?[\w-]*\d[\w-]*\b""",
     re.X,
@@ -46,34 +46,34 @@ class Reply:
 
 def reply(talk: Conversation, tools: Sequence[Tool], choice: str | None) -> Reply:
     """Answers a conversation. `choice` is a tool's name, "any" (some tool must be called), "none" or None (free)."""
-    named = next((tool for tool in tools if tool.name == choice), None)
+    choice_tool = next((tool for tool in tools if tool.name == choice), None)
     if choice == "any" and len(tools) == 1:
-        named = tools[0]
-    if named is not None and not named.routes:
-        return _called(talk, "", [(named, _job(talk, named))])
+        choice_tool = tools[0]
+    if choice_tool is not None and not choice_tool.routes:
+        return _make_calls(talk, "", [(choice_tool, _job(talk, choice_tool))])
     routers = [tool for tool in tools if tool.routes]
     if routers and talk.role is not None:
-        return _held(talk, [tool for tool in tools if not tool.routes], routers, talk.role)
+        return _answer_in_swarm(talk, [tool for tool in tools if not tool.routes], routers, talk.role)
     if routers and talk.in_turns:
         return _next(talk, routers)
     if talk.results and (talk.answered or not tools):
-        return Reply(_composed(talk, bool(routers)))
+        return Reply(_compose(talk, bool(routers)))
     if choice == "none" or not tools:
         return Reply(_unaided(talk))
     if routers:
-        return _routed(talk, [named] if named else routers, must=choice == "any" or named is not None)
-    return _worked(talk, tools, must=choice == "any")
+        return _route(talk, [choice_tool] if choice_tool else routers, must=choice == "any" or choice_tool is not None)
+    return _use_tools(talk, tools, must=choice == "any")
 
 
 def _job(talk: Conversation, tool: Tool) -> dict[str, Any]:
-    given = [text_of(message) for message in talk.before] + [result.text for result in talk.results]
+    texts = [text_of(message) for message in talk.before] + [result.text for result in talk.results]
     properties = cast(Mapping[str, Mapping[str, Any]], tool.schema.get("properties") or {})
-    if list(properties) == ["prior_context"] and (carried := _carried(talk, len(talk.before))):
-        return {"prior_context": carried}
-    return fill(tool.schema, Source(talk.request, "\n".join([talk.system, *given])[-20_000:], True, tool.schema))
+    if list(properties) == ["prior_context"] and (context := _name_entities(talk, len(talk.before))):
+        return {"prior_context": context}
+    return fill(tool.schema, Source(talk.request, "\n".join([talk.system, *texts])[-20_000:], True, tool.schema))
 
 
-def _composed(talk: Conversation, routing: bool) -> str:
+def _compose(talk: Conversation, routing: bool) -> str:
     schema = json_answer.requested_schema(talk.system)
     if schema is not None:
         return json_answer.build(schema, talk.request, talk.system, [result.text for result in talk.results if not result.failed])
@@ -92,18 +92,18 @@ def _unaided(talk: Conversation) -> str:
     if not talk.request:
         return _puzzled(talk)
     if _CONDENSE.match(talk.request):
-        given = talk.request.partition("\n")[2] or "\n".join(text_of(message) for message in talk.before)
-        return composition.extract("", given, 600) or "There is nothing to condense."
+        text = talk.request.partition("\n")[2] or "\n".join(text_of(message) for message in talk.before)
+        return composition.extract("", text, 600) or "There is nothing to condense."
     facts = [line for line in composition.sentences(talk.system) if not _ORDER.search(line)]
     return composition.from_context(talk.request, "\n".join([*facts, *(text_of(message) for message in talk.before)]))
 
 
-def _routed(talk: Conversation, tools: Sequence[Tool], *, must: bool) -> Reply:
+def _route(talk: Conversation, tools: Sequence[Tool], *, must: bool) -> Reply:
     if not talk.request and not must:
         return Reply(_puzzled(talk))
     documents = tuple((tool.label, tool.description) for tool in tools)
     in_play = _in_play(talk, tools, documents)
-    decision = _decided(talk, Situation(talk.request, documents, in_play, talk.said), tools)
+    decision = _decide(talk, Situation(talk.request, documents, in_play, talk.said), tools)
     if isinstance(decision, SmallTalk) and not must:
         return Reply(composition.chat(talk.request))
     if not isinstance(decision, Routes):
@@ -117,17 +117,17 @@ def _routed(talk: Conversation, tools: Sequence[Tool], *, must: bool) -> Reply:
         (tools[part.tool], _routing_args(talk, tools[part.tool], part, decision.intents, in_play)) for part in decision.parts
     ]
     unsure = all(part.score == 0.0 for part in decision.parts)
-    return _called(talk, composition.preamble(decision.parts, [tool.label for tool in tools], unsure=unsure), calls)
+    return _make_calls(talk, composition.preamble(decision.parts, [tool.label for tool in tools], unsure=unsure), calls)
 
 
-def _decided(talk: Conversation, situation: Situation, tools: Sequence[Tool]) -> Decision:
+def _decide(talk: Conversation, situation: Situation, tools: Sequence[Tool]) -> Decision:
     """The words decide. A picture counts where they say nothing or fit nothing: by the prompt's rule for it, else by likeness."""
     decision = decide(situation, talk.most)
     if not talk.seen or (content_words(talk.typed) and isinstance(decision, Routes)):
         return decision
-    ruled = next((i for i, tool in enumerate(tools) if tool.name == talk.ruled), None)
-    if ruled is not None:
-        return Routes((Part(ruled, talk.request, 1.0),), 1)
+    by_rule = next((i for i, tool in enumerate(tools) if tool.name == talk.ruled), None)
+    if by_rule is not None:
+        return Routes((Part(by_rule, talk.request, 1.0),), 1)
     both = decide(replace(situation, request=f"{talk.typed} {talk.picture}"), talk.most)
     if not isinstance(both, Routes):
         return decision
@@ -143,14 +143,14 @@ def _puzzled(talk: Conversation) -> str:
 
 def _next(talk: Conversation, tools: Sequence[Tool]) -> Reply:
     """The first tool not called yet, one at a time; the answer when none is left."""
-    routed = _routed(talk, tools, must=False)
-    left = [call for call in routed.calls if call.name not in talk.called.values()]
-    if left:
-        return Reply("" if talk.called else routed.text, (left[0],))
-    return Reply(composition.compose(talk.request, talk.gathered)) if talk.called else routed
+    whole = _route(talk, tools, must=False)
+    open_calls = [call for call in whole.calls if call.name not in talk.called.values()]
+    if open_calls:
+        return Reply("" if talk.called else whole.text, (open_calls[0],))
+    return Reply(composition.compose(talk.request, talk.gathered)) if talk.called else whole
 
 
-def _held(talk: Conversation, own: Sequence[Tool], peers: Sequence[Tool], role: str) -> Reply:
+def _answer_in_swarm(talk: Conversation, own: Sequence[Tool], peers: Sequence[Tool], role: str) -> Reply:
     """A member of a swarm: its own part by its own tools, and then whoever else the request is for takes over."""
     decision = decide(Situation(talk.request, (("this", role), *((tool.label, tool.description) for tool in peers))), talk.most)
     parts = decision.parts if isinstance(decision, Routes) else (Part(0, talk.request, 0.0),)
@@ -158,27 +158,27 @@ def _held(talk: Conversation, own: Sequence[Tool], peers: Sequence[Tool], role: 
     over = [(tool, {"query": text, "intent_count": 1}) for tool, text in others if tool.name not in talk.done][:1]
     mine = next((part.text for part in parts if part.tool == 0), None)
     if talk.answered:
-        return _called(talk, composition.answer(mine or talk.request, talk.results), over)
+        return _make_calls(talk, composition.answer(mine or talk.request, talk.results), over)
     if mine is None:
-        return _called(talk, "", over)
+        return _make_calls(talk, "", over)
     part = Conversation([*talk.messages[: talk.asked_at], HumanMessage(mine)])
-    worked = _worked(part, own, must=False) if own else Reply(_unaided(part))
-    return worked if worked.calls else _called(talk, worked.text, over)
+    own_reply = _use_tools(part, own, must=False) if own else Reply(_unaided(part))
+    return own_reply if own_reply.calls else _make_calls(talk, own_reply.text, over)
 
 
 def _in_play(talk: Conversation, tools: Sequence[Tool], documents: tuple[tuple[str, str], ...]) -> frozenset[int]:
     """Positions of the tools in play: as told, else as the last few requests would have been routed."""
     if talk.in_play is not None:
         return frozenset(i for i, tool in enumerate(tools) if tool.name in talk.in_play)
-    found: frozenset[int] = frozenset()
-    said = ""
+    in_play: frozenset[int] = frozenset()
+    last_reply = ""
     for message in talk.before[-8:]:
         if isinstance(message, HumanMessage):
-            decision = decide(Situation(text_of(message), documents, found, said), talk.most)
-            found = frozenset(part.tool for part in decision.parts) if isinstance(decision, Routes) else found
+            decision = decide(Situation(text_of(message), documents, in_play, last_reply), talk.most)
+            in_play = frozenset(part.tool for part in decision.parts) if isinstance(decision, Routes) else in_play
         elif isinstance(message, AIMessage):
-            said = text_of(message)
-    return found
+            last_reply = text_of(message)
+    return in_play
 
 
 def _routing_args(talk: Conversation, tool: Tool, part: Part, intents: int, in_play: frozenset[int]) -> dict[str, Any]:
@@ -186,26 +186,26 @@ def _routing_args(talk: Conversation, tool: Tool, part: Part, intents: int, in_p
     properties = cast(Mapping[str, Mapping[str, Any]], tool.schema.get("properties") or {})
     if "prior_context" in properties and in_play and part.tool not in in_play:
         one = talk.meant
-        said = f"The user means {one.title or one.id} ({one.type} {one.id})." if one is not None else None
-        if carried := " ".join(filter(None, [said, _carried(talk)])):
-            args["prior_context"] = carried
+        referent = f"The user means {one.title or one.id} ({one.type} {one.id})." if one is not None else None
+        if context := " ".join(filter(None, [referent, _name_entities(talk)])):
+            args["prior_context"] = context
     extra = {name: spec for name, spec in properties.items() if name not in ("query", "intent_count", "prior_context")}
     if extra:
-        wanted = {name for name, spec in extra.items() if resolve(spec, tool.schema).get("enum") or "summary" in name}
-        required = [name for name in extra if name in wanted or name in (tool.schema.get("required") or ())]
+        always = {name for name, spec in extra.items() if resolve(spec, tool.schema).get("enum") or "summary" in name}
+        required = [name for name in extra if name in always or name in (tool.schema.get("required") or ())]
         args |= fill({"properties": extra, "required": required}, Source(part.text, talk.system, root=tool.schema))
     return args
 
 
-def _carried(talk: Conversation, last: int = 4) -> str | None:
+def _name_entities(talk: Conversation, last: int = 4) -> str | None:
     """One sentence of what the last messages named; None when they named nothing."""
     lines = [text_of(message)[:1000] for message in reversed(talk.before[-last:])]
-    named = [found.strip(" \"“”'") for line in lines for found in _NAMED.findall(line)]
-    unique = [name for name in dict.fromkeys(named) if len(name) > 2][:8]
+    entities = [match.strip(" \"“”'") for line in lines for match in _ENTITY.findall(line)]
+    unique = [name for name in dict.fromkeys(entities) if len(name) > 2][:8]
     return f"Earlier turns named {', '.join(unique)}." if unique else None
 
 
-def _worked(talk: Conversation, tools: Sequence[Tool], *, must: bool) -> Reply:
+def _use_tools(talk: Conversation, tools: Sequence[Tool], *, must: bool) -> Reply:
     if not must and (not talk.request or small_talk(talk.request, talk.said)):
         return Reply(composition.chat(talk.request) if talk.request else _puzzled(talk))
     request = _with_antecedent(talk)
@@ -216,8 +216,8 @@ def _worked(talk: Conversation, tools: Sequence[Tool], *, must: bool) -> Reply:
     decision = decide(Situation(request, documents), 2)
     if isinstance(decision, SmallTalk | Unfit):
         decision = Routes((Part(int(index(documents).score(request).argmax()), request, 0.0),), 1)
-    chosen = [(able[part.tool], part.text) for part in decision.parts]
-    return _called(talk, "", [(tool, fill(tool.schema, _source(tool, text))) for tool, text in chosen])
+    selection = [(able[part.tool], part.text) for part in decision.parts]
+    return _make_calls(talk, "", [(tool, fill(tool.schema, _source(tool, text))) for tool, text in selection])
 
 
 def _source(tool: Tool, text: str) -> Source:
@@ -236,11 +236,11 @@ def _with_antecedent(talk: Conversation) -> str:
     return f"{earlier[-1]}. {talk.request}" if earlier else talk.request
 
 
-def _called(talk: Conversation, text: str, calls: Sequence[tuple[Tool, dict[str, Any]]]) -> Reply:
+def _make_calls(talk: Conversation, text: str, calls: Sequence[tuple[Tool, dict[str, Any]]]) -> Reply:
     seed = blake2s(f"{len(talk.messages)}\n{talk.system[:2000]}\n{talk.request}".encode(errors="replace"))
-    made: list[Call] = []
+    result: list[Call] = []
     for n, (tool, args) in enumerate(calls):
         own = seed.copy()
         own.update(f"{n}{tool.name}{json.dumps(args, sort_keys=True, default=str)}".encode(errors="replace"))
-        made.append(Call(f"call_{own.hexdigest()[:16]}", tool.name, args))
-    return Reply(text, tuple(made))
+        result.append(Call(f"call_{own.hexdigest()[:16]}", tool.name, args))
+    return Reply(text, tuple(result))

@@ -14,7 +14,7 @@ FITS = 0.15
 """The score below which nothing fits."""
 OWN = 0.05
 """The score below which a request that stands on its own has nothing to do with a tool, in play or not."""
-HEARD = 0.08
+RELEVANT = 0.08
 """The score below which a clause says nothing about any tool."""
 CLEAR = 0.065
 """What a further tool must gain over those chosen, on a clause of its own, before a request is split."""
@@ -22,11 +22,11 @@ MIDWAY = 0.1
 """What it must gain beside that while another tool is in play: most long replies go on with one matter."""
 SENTENCE = 0.08
 """What it must gain beside that on a sentence of its own: the next sentence mostly explains the one before it."""
-LISTED = 2
+LIST_COMMAS = 2
 """Commas from which on they part the items of a list."""
 MANY = 3
 """Clauses from which on no tool is asked for the message as a whole: each must be some clause's own."""
-STAY, ASKED, BACK, FRESH = 0.1, 0.12, 0.08, 0.05
+STAY, QUESTION, BACK, FRESH = 0.1, 0.12, 0.08, 0.05
 """Head start of the tools in play: always; when the assistant asked; when the request points back; off when it opens a matter."""
 
 
@@ -74,10 +74,10 @@ class Routes:
 Decision = Routes | SmallTalk | Unfit
 
 
-def points_back(request: str, said: str = "") -> bool:
+def points_back(request: str, last_reply: str = "") -> bool:
     """True when a request cannot be understood without what was said before it."""
     meaning = [word for word in words(request) if word not in STOP]
-    if len(meaning) <= 2 or (len(meaning) <= 4 and asks(said)):
+    if len(meaning) <= 2 or (len(meaning) <= 4 and asks(last_reply)):
         return True
     return len(meaning) <= 6 and english.REFERENCE.search(request) is not None
 
@@ -101,20 +101,20 @@ def clauses(text: str, *, opening: bool = False) -> list[Clause]:
     cuts = [match.span() for match in english.JOINER.finditer(text)]
     soft = [match.span() for match in english.SOFT_JOINER.finditer(text)]
     soft = [span for span in soft if not any(a <= span[0] < b for a, b in cuts)]
-    items = opening and sum("," in text[a:b] for a, b in soft) >= LISTED
+    items = opening and sum("," in text[a:b] for a, b in soft) >= LIST_COMMAS
     for place, (start, end) in enumerate(soft):
         upto = soft[place + 1][0] if soft[place + 1 :] else len(text)
         if _opens(words(text[end : end + 30])) or (items and _item(text[end:upto])):
             cuts.append((start, end))
-    found: list[Clause] = []
+    result: list[Clause] = []
     at = 0
     for start, end in [*sorted(cuts), (len(text), len(text))]:
         piece = text[at:start].strip(" ,;.!-")
         if any(word not in STOP for word in words(piece)) and not SMALL_TALK.fullmatch(piece[:200]):
-            joined = any(english.TIE.search(text[a:b]) for a, b in cuts if at in (a, b) or start == a)
-            found.append(Clause(at, start, piece, joined))
+            has_joiner = any(english.TIE.search(text[a:b]) for a, b in cuts if at in (a, b) or start == a)
+            result.append(Clause(at, start, piece, has_joiner))
         at = max(at, end)
-    return found[:12]
+    return result[:12]
 
 
 def _opens(following: Sequence[str]) -> bool:
@@ -123,8 +123,8 @@ def _opens(following: Sequence[str]) -> bool:
 
 def _item(text: str) -> bool:
     """Whether a stretch between commas may be an item of its own: two words or more, not a phrase of the item before."""
-    said = words(text)
-    return bool(said[1:]) and said[0] not in english.PREPOSITIONS and text[:1] not in "\"“'"
+    item_words = words(text)
+    return bool(item_words[1:]) and item_words[0] not in english.PREPOSITIONS and text[:1] not in "\"“'"
 
 
 def decide(situation: Situation, most: int) -> Decision:
@@ -141,8 +141,8 @@ def decide(situation: Situation, most: int) -> Decision:
     parts = _split(situation.request, pieces, np.stack([table.score(p.text) for p in pieces]), lift, first) if pieces[1:] else ()
     if len(parts) < 2:
         return _single(situation, whole, lift, first)
-    kept = sorted(parts, key=lambda part: -part.score)[:most]
-    return Routes(tuple(part for part in parts if part in kept), len(parts))
+    best = sorted(parts, key=lambda part: -part.score)[:most]
+    return Routes(tuple(part for part in parts if part in best), len(parts))
 
 
 def _head_start(situation: Situation) -> Floats:
@@ -150,7 +150,7 @@ def _head_start(situation: Situation) -> Floats:
     lift = np.zeros(len(situation.tools), np.float32)
     if situation.in_play:
         start = STAY
-        start += ASKED if asks(situation.said) else 0.0
+        start += QUESTION if asks(situation.said) else 0.0
         start += BACK if points_back(situation.request, situation.said) else 0.0
         start -= FRESH if english.FRESH.search(situation.request) else 0.0
         lift[list(situation.in_play)] = start
@@ -169,26 +169,26 @@ def _single(situation: Situation, scores: Floats, lift: Floats, best: int) -> De
 def _split(request: str, pieces: Sequence[Clause], scores: Floats, lift: Floats, first: int) -> tuple[Part, ...]:
     """Adds tools while each gains enough on a clause of its own; every clause goes to the tool it prefers among those."""
     weight = np.array([min(1.0, 0.4 * len(content(piece.text))) for piece in pieces], np.float32)
-    weight *= scores.max(axis=1) >= HEARD
+    weight *= scores.max(axis=1) >= RELEVANT
     scores = scores + lift
-    tied = sum(piece.joined and w > 0 for piece, w in zip(pieces, weight, strict=True))
-    many = tied >= MANY and not lift.any()
+    joiner_count = sum(piece.joined and w > 0 for piece, w in zip(pieces, weight, strict=True))
+    many = joiner_count >= MANY and not lift.any()
     bar = CLEAR + (MIDWAY if lift.any() else 0.0)
     apart = np.array([0.0 if piece.joined else SENTENCE for piece in pieces], np.float32)[:, None]
     if many:
         first = int((weight[:, None] * scores).max(axis=0).argmax())
-    chosen = [first]
-    while len(chosen) < len(pieces):
-        best_so_far = scores[:, chosen].max(axis=1, keepdims=True)
+    tools = [first]
+    while len(tools) < len(pieces):
+        best_so_far = scores[:, tools].max(axis=1, keepdims=True)
         gain = (weight[:, None] * (scores - best_so_far) - apart).max(axis=0)
         best = int(gain.argmax())
         if gain[best] < bar:
             break
-        chosen.append(best)
+        tools.append(best)
     groups: dict[int, list[int]] = {}
     for i, row in enumerate(scores):
         if weight[i] > 0:
-            groups.setdefault(max(chosen, key=lambda tool: row[tool]), []).append(i)
+            groups.setdefault(max(tools, key=lambda tool: row[tool]), []).append(i)
     return tuple(
         Part(tool, _text(request, [pieces[i] for i in mine]), float(max(scores[i][tool] for i in mine)))
         for tool, mine in groups.items()

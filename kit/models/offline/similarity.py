@@ -53,10 +53,10 @@ def _words_of_the_wheel() -> tuple[Any, Floats]:
     from safetensors.numpy import load_file  # pyright: ignore[reportUnknownVariableType]
     from tokenizers import Tokenizer
 
-    found = find_spec("wordllama")
-    if found is None or not found.submodule_search_locations:
+    spec = find_spec("wordllama")
+    if spec is None or not spec.submodule_search_locations:
         raise DataError("the word vectors are missing: install wordllama from requirements.txt")
-    wheel = Path(next(iter(found.submodule_search_locations)))
+    wheel = Path(next(iter(spec.submodule_search_locations)))
     weights: Any = load_file(wheel / "weights" / "l2_supercat_256.safetensors")
     tokenizer = Tokenizer.from_file(str(wheel / "tokenizers" / "l2_supercat_tokenizer_config.json"))
     return tokenizer, weights["embedding.weight"].astype(np.float32)
@@ -96,15 +96,15 @@ def _grams(tokens: Sequence[str]) -> Counter[str]:
 
 def units(text: str) -> list[str]:
     """Sentences of a description and the items of its lists; what it says it is not for is left out."""
-    found: list[str] = []
+    result: list[str] = []
     for sentence in _SENTENCE.split(text[:LONGEST]):
         sentence = sentence.strip()
         if not sentence or NEGATED.search(sentence):
             continue
-        found.append(sentence)
+        result.append(sentence)
         items = [item.strip() for item in sentence.split(",") if item.strip()]
-        found.extend(items if len(items) > 2 else ())
-    return found
+        result.extend(items if len(items) > 2 else ())
+    return result
 
 
 class Index:
@@ -159,20 +159,20 @@ class Index:
 
     def _by_word(self, token: str) -> Floats:
         """How close the closest word of each document is, squared so that near matches count for little."""
-        known = self._near.get(token)
-        if known is None:
+        scores = self._near.get(token)
+        if scores is None:
             if len(self._near) >= REMEMBERED:
                 self._near.clear()
             closest = np.maximum.reduceat(self._words @ _unit(_vector(token)), self._word_starts)
-            known = self._near[token] = np.square(np.maximum(closest, 0))
-        return known
+            scores = self._near[token] = np.square(np.maximum(closest, 0))
+        return scores
 
     def _by_character(self, tokens: Sequence[str]) -> Floats:
-        known = [(self._gram[gram], n) for gram, n in _grams(tokens).items() if gram in self._gram]
-        if not known:
+        grams = [(self._gram[gram], n) for gram, n in _grams(tokens).items() if gram in self._gram]
+        if not grams:
             return np.zeros(len(self._characters), np.float32)
-        where = np.array([i for i, _ in known])
-        values = (1 + np.log(np.array([n for _, n in known], np.float32))) * self._rarity[where]
+        where = np.array([i for i, _ in grams])
+        values = (1 + np.log(np.array([n for _, n in grams], np.float32))) * self._rarity[where]
         return self._characters[:, where] @ _unit(values.astype(np.float32))
 
 
