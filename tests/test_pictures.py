@@ -19,7 +19,7 @@ from kit.core.outcome import AgentCall, Outcome
 from kit.core.picture import LARGEST, Picture, told, typed
 from kit.core.record import TurnRecord
 from kit.core.trace import Trace
-from kit.models.offline.picture_text import described
+from kit.models.offline.picture_text import png_description
 from kit.models.openai import chat_model
 from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.context import RunContext
@@ -250,9 +250,9 @@ async def test_in_the_consumer_deck_a_receipt_goes_to_support_and_a_product_to_s
 
 
 def test_the_stand_in_reads_what_a_png_says_of_itself_and_survives_what_it_does_not() -> None:
-    assert described(RECEIPT.data) == SHOWS["receipt"]
-    assert described(BLIND.data) == "" and described(RECEIPT.data[:50]) == ""
-    assert described(b"\x89PNG\r\n\x1a\n" + b"\xff" * 60) == ""
+    assert png_description(RECEIPT.data) == SHOWS["receipt"]
+    assert png_description(BLIND.data) == "" and png_description(RECEIPT.data[:50]) == ""
+    assert png_description(b"\x89PNG\r\n\x1a\n" + b"\xff" * 60) == ""
 
 
 def test_one_picture_by_command_line(tmp_path: Path) -> None:

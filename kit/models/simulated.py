@@ -64,9 +64,9 @@ class _Reply:
 
     text: str = ""
     calls: list[tuple[str, dict[str, Any]]] = field(default_factory=list[tuple[str, dict[str, Any]]])
-    lost: tuple[str, ...] = ()
+    unreadable: tuple[str, ...] = ()
     """Tools of calls whose arguments cannot be read."""
-    refused: bool = False
+    refusal: bool = False
 
 
 class SimulatedModel(AsyncChatModel):
@@ -141,14 +141,14 @@ class Simulated(AsyncModel):
     def _rest(self, messages: Sequence[BaseMessage], reply: _Reply, text: str, draw: Draws) -> AIMessageChunk:
         read = (sum(len(m.content if isinstance(m.content, str) else m.text) for m in messages) + self._weight) // 4
         wrote = round(self._model.law.tokens.quantile(draw.tokens))
-        arguments = [(name, json.dumps(args)) for name, args in reply.calls] + [(name, GARBLED) for name in reply.lost]
+        arguments = [(name, json.dumps(args)) for name, args in reply.calls] + [(name, GARBLED) for name in reply.unreadable]
         return AIMessageChunk(
             content=text,
             tool_call_chunks=[
                 tool_call_chunk(name=name, args=args, id=f"sim-{draw.mark:08x}-{n}", index=n)
                 for n, (name, args) in enumerate(arguments)
             ],
-            additional_kwargs={"refusal": REFUSAL} if reply.refused else {},
+            additional_kwargs={"refusal": REFUSAL} if reply.refusal else {},
             usage_metadata=UsageMetadata(input_tokens=read, output_tokens=wrote, total_tokens=read + wrote),
             response_metadata={"model_name": str(self._model.name)},
             chunk_position="last",
@@ -167,25 +167,27 @@ class Simulated(AsyncModel):
         else:
             reply = self._answer_with_tools(talk, truth, _agent(place))
         if not reply.calls:
-            reply.refused = not self._asks and draw.refuse < self._model.law.refusal
-            return _Reply(refused=True) if reply.refused else reply
+            reply.refusal = not self._asks and draw.refuse < self._model.law.refusal
+            return _Reply(refusal=True) if reply.refusal else reply
         return _add_mistakes(reply, talk, self._asks, self._model.law, draw)
 
     def _orchestrate(self, talk: Conversation, truth: Truth, draw: Draws) -> _Reply:
         """An orchestrator calls for every part, one at a time where it is told to, and then puts the results together."""
         calls = [(self._asks[part.agent], {"query": part.query}) for part in truth.parts if part.agent in self._asks]
         if talk.in_turns:
-            open_calls = [call for call in calls if call[0] not in talk.called.values()]
-            forgets = bool(talk.called) and draw.drop < self._model.law.drop
+            open_calls = [call for call in calls if call[0] not in talk.calls.values()]
+            forgets = bool(talk.calls) and draw.drop < self._model.law.drop
             calls = [] if forgets else open_calls[:1]
-        if talk.answered and not (talk.in_turns and calls):
-            return _Reply(compose(talk.request, talk.gathered))
-        preamble = "" if talk.answered else PREAMBLE
+        if talk.has_results and not (talk.in_turns and calls):
+            return _Reply(compose(talk.request, talk.all_results))
+        preamble = "" if talk.has_results else PREAMBLE
         return _Reply(preamble if calls else "Simulated answer: there is nothing to look up.", calls)
 
     def _answer_in_swarm(self, talk: Conversation, truth: Truth, agent: str, draw: Draws) -> _Reply:
         """A member of a swarm answers its part and hands the conversation to the next one whose part is open."""
-        open_parts = [part for part in truth.parts if part.agent in self._asks and self._asks[part.agent] not in talk.done]
+        open_parts = [
+            part for part in truth.parts if part.agent in self._asks and self._asks[part.agent] not in talk.previous_speakers
+        ]
         over = [(self._asks[part.agent], {"query": part.query}) for part in open_parts][:1]
         if not any(part.agent == agent for part in truth.parts):
             return _Reply("" if over else "Simulated answer: there is nothing to look up.", over)
@@ -196,9 +198,9 @@ class Simulated(AsyncModel):
         """A specialist calls the tool its part needs and says what that told it; one agent for all calls those of every part."""
         mine = [part for part in truth.parts if part.agent == agent] or list(truth.parts)
         calls = {part.tool: {"query": part.query} for part in mine if part.tool in self._own}
-        if calls and not talk.answered:
+        if calls and not talk.has_results:
             return _Reply(calls=[(str(tool), args) for tool, args in calls.items()])
-        good = {result.tool: result.text for result in talk.results if not result.failed} if talk.answered else {}
+        good = {result.tool: result.text for result in talk.results if not result.failed} if talk.has_results else {}
         known_by_heart = dict.fromkeys(part.agent for part in mine if part.tool not in calls)
         facts = [f"Simulated answer of {spoken(name)}: {planted(truth.case, name)}." for name in known_by_heart]
         facts += good.values()

@@ -13,7 +13,7 @@ from kit.core.outcome import NO_TEXT, SET_ASIDE
 from kit.core.picture import typed
 from kit.core.record import Shown
 from kit.models.offline.composition import Result
-from kit.models.offline.picture_text import seen
+from kit.models.offline.picture_text import describe_pictures
 from kit.models.offline.similarity import content, spoken
 
 READ = 16_000
@@ -97,21 +97,21 @@ class Conversation:
         return self.typed or self.picture
 
     @cached_property
-    def seen(self) -> str:
+    def picture_text(self) -> str:
         """What the pictures of the request show."""
-        return seen(self.messages[self.asked_at]) if self.asked_at >= 0 else ""
+        return describe_pictures(self.messages[self.asked_at]) if self.asked_at >= 0 else ""
 
     @property
     def picture(self) -> str:
-        return f"A picture of {self.seen}" if self.seen else ""
+        return f"A picture of {self.picture_text}" if self.picture_text else ""
 
     @property
-    def pictured(self) -> bool:
+    def has_picture(self) -> bool:
         """A picture came with the request, whether or not anything is known of it."""
         return self.asked_at >= 0 and not isinstance(cast(Any, self.messages[self.asked_at].content), str)
 
     @cached_property
-    def meant(self) -> Shown | None:
+    def referent(self) -> Shown | None:
         """What the request means by a place: among the prompt's lines of what was shown, else what the caller says of it."""
         _, header, lines = self.system.rpartition(_COMPONENTS_HEADER)
         components = [_component(kind, key, title, int(n)) for n, kind, key, title in _LINE.findall(lines)] if header else []
@@ -121,9 +121,9 @@ class Conversation:
         return _component(match[2], match[3], match[1]) if match and place(self.request) else None
 
     @property
-    def ruled(self) -> str | None:
+    def picture_tool(self) -> str | None:
         """The tool the prompt names for such a picture."""
-        shows = set(content(self.seen))
+        shows = set(content(self.picture_text))
         return next((tool for what, tool in _PICTURED.findall(self.system) if shows.intersection(content(what))), None)
 
     @cached_property
@@ -136,7 +136,7 @@ class Conversation:
         return tuple(m for m in self.messages[: max(0, self.asked_at)] if not isinstance(m, SystemMessage))
 
     @cached_property
-    def said(self) -> str:
+    def last_reply(self) -> str:
         """The assistant's last words before the request."""
         spoken_lines = (text_of(message) for message in reversed(self.before) if isinstance(message, AIMessage))
         return next((line for line in spoken_lines if line), "")
@@ -163,19 +163,19 @@ class Conversation:
         return tuple(result for _, result in sorted(pairs, key=lambda pair: pair[0]))
 
     @cached_property
-    def called(self) -> dict[str, str]:
+    def calls(self) -> dict[str, str]:
         """Tool call id -> name of the tool, for every call since the request."""
         since = (message for message in self.messages[self.asked_at + 1 :] if isinstance(message, AIMessage))
         return {str(call["id"]): call["name"] for message in since for call in message.tool_calls}
 
     @cached_property
-    def gathered(self) -> tuple[Result, ...]:
+    def all_results(self) -> tuple[Result, ...]:
         """Every result since the request, whatever the round."""
         since = (message for message in self.messages[self.asked_at + 1 :] if isinstance(message, ToolMessage))
-        return tuple(Result(self.called.get(m.tool_call_id, m.name or "that"), text_of(m), m.status == "error") for m in since)
+        return tuple(Result(self.calls.get(m.tool_call_id, m.name or "that"), text_of(m), m.status == "error") for m in since)
 
     @cached_property
-    def answered(self) -> bool:
+    def has_results(self) -> bool:
         """True when results have arrived since the request."""
         return any(isinstance(message, ToolMessage) for message in self.messages[self.asked_at + 1 :])
 
@@ -207,7 +207,7 @@ class Conversation:
         return names[-1] if names and names[-1].lower() != "none" else None
 
     @property
-    def done(self) -> frozenset[str]:
+    def previous_speakers(self) -> frozenset[str]:
         """Tools of the agents that have had the conversation in this turn."""
         return frozenset(f"ask_{agent}" for agent in _ALREADY.findall(self.system))
 

@@ -17,18 +17,18 @@ _MARK = re.compile(r"\[picture: ([^\[\]\n]+)\]")
 _NAMELESS = re.compile(r"\b(?:img|image|photo|picture|pic|screenshot|scan|dsc|pxl|unnamed|untitled|download|upload)\b", re.I)
 
 
-def seen(message: BaseMessage) -> str:
+def describe_pictures(message: BaseMessage) -> str:
     """What the pictures of a message show, as far as their files say so; empty where nothing does."""
     content: Any = message.content
     if isinstance(content, str):
         return ""
     blocks = [cast("Mapping[str, Any]", block) for block in cast("Sequence[Any]", content) if isinstance(block, Mapping)]
     pictures = [_bytes(block) for block in blocks if "image" in str(block.get("type"))]
-    descriptions = [text for picture in pictures if (text := described(picture))]
+    descriptions = [text for picture in pictures if (text := png_description(picture))]
     return "; ".join(descriptions) or ("; ".join(_file_name_words(str(message.text))) if pictures else "")
 
 
-def described(data: bytes) -> str:
+def png_description(data: bytes) -> str:
     """The description a PNG carries in its text chunks (tEXt, iTXt); empty for any other file."""
     texts: dict[str, str] = {}
     for kind, chunk in _chunks(data):

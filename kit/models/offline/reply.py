@@ -56,7 +56,7 @@ def reply(talk: Conversation, tools: Sequence[Tool], choice: str | None) -> Repl
         return _answer_in_swarm(talk, [tool for tool in tools if not tool.routes], routers, talk.role)
     if routers and talk.in_turns:
         return _next(talk, routers)
-    if talk.results and (talk.answered or not tools):
+    if talk.results and (talk.has_results or not tools):
         return Reply(_compose(talk, bool(routers)))
     if choice == "none" or not tools:
         return Reply(_unaided(talk))
@@ -87,7 +87,7 @@ def _unaided(talk: Conversation) -> str:
     schema = json_answer.requested_schema(talk.system)
     if schema is not None:
         return json_answer.build(schema, talk.request, talk.system, ())
-    if small_talk(talk.request, talk.said):
+    if small_talk(talk.request, talk.last_reply):
         return composition.chat(talk.request)
     if not talk.request:
         return _puzzled(talk)
@@ -103,7 +103,7 @@ def _route(talk: Conversation, tools: Sequence[Tool], *, must: bool) -> Reply:
         return Reply(_puzzled(talk))
     documents = tuple((tool.label, tool.description) for tool in tools)
     in_play = _in_play(talk, tools, documents)
-    decision = _decide(talk, Situation(talk.request, documents, in_play, talk.said), tools)
+    decision = _decide(talk, Situation(talk.request, documents, in_play, talk.last_reply), tools)
     if isinstance(decision, SmallTalk) and not must:
         return Reply(composition.chat(talk.request))
     if not isinstance(decision, Routes):
@@ -123,9 +123,9 @@ def _route(talk: Conversation, tools: Sequence[Tool], *, must: bool) -> Reply:
 def _decide(talk: Conversation, situation: Situation, tools: Sequence[Tool]) -> Decision:
     """The words decide. A picture counts where they say nothing or fit nothing: by the prompt's rule for it, else by likeness."""
     decision = decide(situation, talk.most)
-    if not talk.seen or (content_words(talk.typed) and isinstance(decision, Routes)):
+    if not talk.picture_text or (content_words(talk.typed) and isinstance(decision, Routes)):
         return decision
-    by_rule = next((i for i, tool in enumerate(tools) if tool.name == talk.ruled), None)
+    by_rule = next((i for i, tool in enumerate(tools) if tool.name == talk.picture_tool), None)
     if by_rule is not None:
         return Routes((Part(by_rule, talk.request, 1.0),), 1)
     both = decide(replace(situation, request=f"{talk.typed} {talk.picture}"), talk.most)
@@ -136,7 +136,7 @@ def _decide(talk: Conversation, situation: Situation, tools: Sequence[Tool]) -> 
 
 
 def _puzzled(talk: Conversation) -> str:
-    if talk.pictured:
+    if talk.has_picture:
         return "I can't look at pictures. What does it show, and what would you like to know?"
     return "I received no text. What can I help you with?"
 
@@ -144,10 +144,10 @@ def _puzzled(talk: Conversation) -> str:
 def _next(talk: Conversation, tools: Sequence[Tool]) -> Reply:
     """The first tool not called yet, one at a time; the answer when none is left."""
     whole = _route(talk, tools, must=False)
-    open_calls = [call for call in whole.calls if call.name not in talk.called.values()]
+    open_calls = [call for call in whole.calls if call.name not in talk.calls.values()]
     if open_calls:
-        return Reply("" if talk.called else whole.text, (open_calls[0],))
-    return Reply(composition.compose(talk.request, talk.gathered)) if talk.called else whole
+        return Reply("" if talk.calls else whole.text, (open_calls[0],))
+    return Reply(composition.compose(talk.request, talk.all_results)) if talk.calls else whole
 
 
 def _answer_in_swarm(talk: Conversation, own: Sequence[Tool], peers: Sequence[Tool], role: str) -> Reply:
@@ -155,9 +155,9 @@ def _answer_in_swarm(talk: Conversation, own: Sequence[Tool], peers: Sequence[To
     decision = decide(Situation(talk.request, (("this", role), *((tool.label, tool.description) for tool in peers))), talk.most)
     parts = decision.parts if isinstance(decision, Routes) else (Part(0, talk.request, 0.0),)
     others = [(peers[part.tool - 1], part.text) for part in parts if part.tool]
-    over = [(tool, {"query": text, "intent_count": 1}) for tool, text in others if tool.name not in talk.done][:1]
+    over = [(tool, {"query": text, "intent_count": 1}) for tool, text in others if tool.name not in talk.previous_speakers][:1]
     mine = next((part.text for part in parts if part.tool == 0), None)
-    if talk.answered:
+    if talk.has_results:
         return _make_calls(talk, composition.answer(mine or talk.request, talk.results), over)
     if mine is None:
         return _make_calls(talk, "", over)
@@ -185,7 +185,7 @@ def _routing_args(talk: Conversation, tool: Tool, part: Part, intents: int, in_p
     args: dict[str, Any] = {"query": part.text, "intent_count": intents}
     properties = cast(Mapping[str, Mapping[str, Any]], tool.schema.get("properties") or {})
     if "prior_context" in properties and in_play and part.tool not in in_play:
-        one = talk.meant
+        one = talk.referent
         referent = f"The user means {one.title or one.id} ({one.type} {one.id})." if one is not None else None
         if context := " ".join(filter(None, [referent, _name_entities(talk)])):
             args["prior_context"] = context
@@ -206,7 +206,7 @@ def _name_entities(talk: Conversation, last: int = 4) -> str | None:
 
 
 def _use_tools(talk: Conversation, tools: Sequence[Tool], *, must: bool) -> Reply:
-    if not must and (not talk.request or small_talk(talk.request, talk.said)):
+    if not must and (not talk.request or small_talk(talk.request, talk.last_reply)):
         return Reply(composition.chat(talk.request) if talk.request else _puzzled(talk))
     request = _with_antecedent(talk)
     able = [tool for tool in tools if fillable(tool.schema)] or (list(tools) if must else [])
@@ -226,12 +226,12 @@ def _source(tool: Tool, text: str) -> Source:
 
 def _with_antecedent(talk: Conversation) -> str:
     """The request, with what it points at in front when it cannot stand alone: its picture, or the request before."""
-    if (one := talk.meant) is not None:
+    if (one := talk.referent) is not None:
         return spelled(talk.request, one.model_copy(update={"title": f'"{one.title or one.id}"'}))
-    if not points_back(talk.request, talk.said):
+    if not points_back(talk.request, talk.last_reply):
         return talk.request
-    if talk.seen:
-        return f"{talk.seen}. {talk.request}"
+    if talk.picture_text:
+        return f"{talk.picture_text}. {talk.request}"
     earlier = [text_of(message) for message in talk.before if isinstance(message, HumanMessage)]
     return f"{earlier[-1]}. {talk.request}" if earlier else talk.request
 

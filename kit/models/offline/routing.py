@@ -39,7 +39,7 @@ class Situation:
     """Name in plain words and description, in the order they are bound."""
     in_play: frozenset[int] = frozenset()
     """Positions of the tools called in the previous turn."""
-    said: str = ""
+    last_reply: str = ""
     """The assistant's last words."""
 
 
@@ -89,7 +89,7 @@ class Clause:
     start: int
     end: int
     text: str
-    joined: bool
+    has_joiner: bool
     """Tied to a neighbour by a joining word or a comma, not merely the next sentence."""
 
 
@@ -129,7 +129,7 @@ def _item(text: str) -> bool:
 
 def decide(situation: Situation, most: int) -> Decision:
     """Parts in the order asked, at most one a tool and at most `most` of them (the closest stay)."""
-    if small_talk(situation.request, situation.said):
+    if small_talk(situation.request, situation.last_reply):
         return SmallTalk()
     if not situation.tools:
         return Unfit()
@@ -150,15 +150,15 @@ def _head_start(situation: Situation) -> Floats:
     lift = np.zeros(len(situation.tools), np.float32)
     if situation.in_play:
         start = STAY
-        start += QUESTION if asks(situation.said) else 0.0
-        start += BACK if points_back(situation.request, situation.said) else 0.0
+        start += QUESTION if asks(situation.last_reply) else 0.0
+        start += BACK if points_back(situation.request, situation.last_reply) else 0.0
         start -= FRESH if english.FRESH.search(situation.request) else 0.0
         lift[list(situation.in_play)] = start
     return lift
 
 
 def _single(situation: Situation, scores: Floats, lift: Floats, best: int) -> Decision:
-    answering = bool(situation.in_play) and (points_back(situation.request, situation.said) or asks(situation.said))
+    answering = bool(situation.in_play) and (points_back(situation.request, situation.last_reply) or asks(situation.last_reply))
     if not answering and (scores[best] < OWN or scores[best] + lift[best] < FITS):
         return Unfit()
     if scores[best] + lift[best] < FITS:
@@ -171,10 +171,10 @@ def _split(request: str, pieces: Sequence[Clause], scores: Floats, lift: Floats,
     weight = np.array([min(1.0, 0.4 * len(content(piece.text))) for piece in pieces], np.float32)
     weight *= scores.max(axis=1) >= RELEVANT
     scores = scores + lift
-    joiner_count = sum(piece.joined and w > 0 for piece, w in zip(pieces, weight, strict=True))
+    joiner_count = sum(piece.has_joiner and w > 0 for piece, w in zip(pieces, weight, strict=True))
     many = joiner_count >= MANY and not lift.any()
     bar = CLEAR + (MIDWAY if lift.any() else 0.0)
-    apart = np.array([0.0 if piece.joined else SENTENCE for piece in pieces], np.float32)[:, None]
+    apart = np.array([0.0 if piece.has_joiner else SENTENCE for piece in pieces], np.float32)[:, None]
     if many:
         first = int((weight[:, None] * scores).max(axis=0).argmax())
     tools = [first]
