@@ -20,10 +20,10 @@ from studies.racing import Traffic, cost_points, monthly_figures, play_races
 
 async def _fan_out() -> dict[str, Figure]:
     runs = [
-        *await fan_out_time.exact(),
-        *await fan_out_time.exact(pattern=fan_out_time.ONE_BY_ONE),
-        *await fan_out_time.measured(),
-        *await fan_out_time.measured(pattern=fan_out_time.ONE_BY_ONE, sizes=(1, 2, 4, 8), runs=1),
+        *await fan_out_time.play_exact(),
+        *await fan_out_time.play_exact(pattern=fan_out_time.ONE_BY_ONE),
+        *await fan_out_time.play_measured(),
+        *await fan_out_time.play_measured(pattern=fan_out_time.ONE_BY_ONE, sizes=(1, 2, 4, 8), runs=1),
     ]
     trace = await fan_out_time.trace_one(fan_out_time.MIXED, think=0.1)
     return {"fan_out": time_against_n(pd.DataFrame(runs)), "waterfall": waterfall(trace)}

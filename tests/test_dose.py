@@ -6,7 +6,7 @@ from collections import Counter
 import pandas as pd
 import pytest
 
-from studies.dose_response import DOSES, KINDS, PARTS, TRUSTING, Axis, Response, struck, sweep
+from studies.dose_response import DOSES, KINDS, PARTS, TRUSTING, Axis, Response, draw_faults, sweep
 from studies.lying_composer import CLAIM, LIES
 
 
@@ -19,9 +19,9 @@ async def test_no_dose_costs_nothing_and_every_answer_is_sound():
 async def test_a_trusted_liar_gets_away_with_each_of_its_lies():
     rows = [row for row in await sweep("data", (0.5,), 40, pattern=TRUSTING) if row.failed]
     assert {row.lie for row in rows} == set(LIES)
-    assert not any(row.sound for row in rows) and sum(row.owned for row in rows) == 0
+    assert not any(row.sound for row in rows) and sum(row.admissions for row in rows) == 0
     assert {row.lie for row in rows if row.made_up} == {"claims"}
-    assert {row.lie for row in rows if row.kept < row.healthy} == {"omits"}
+    assert {row.lie for row in rows if row.present < row.healthy} == {"omits"}
 
 
 @pytest.mark.parametrize("axis", KINDS)
@@ -54,7 +54,7 @@ async def test_a_part_that_hangs_takes_its_whole_budget_and_no_more():
 @pytest.mark.parametrize("axis", KINDS)
 def test_a_dose_is_the_share_of_parts_that_fail(axis: Axis):
     rng = random.Random(1)
-    drawn = [struck(axis, 0.3, rng) for _ in range(3000)]
+    drawn = [draw_faults(axis, 0.3, rng) for _ in range(3000)]
     assert sum(map(len, drawn)) / (3000 * len(PARTS)) == pytest.approx(0.3, abs=0.02)
     kinds = Counter(fault.kind for faults in drawn for fault in faults)
     assert set(kinds) == set(KINDS[axis])

@@ -8,16 +8,14 @@ import asyncio
 import random
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from langchain_core.language_models.chat_models import BaseChatModel
 from langchain_core.messages import BaseMessage, ToolMessage
 from langchain_core.tools import BaseTool
 
 from kit.bench.routing import RoutingKit
-from kit.compose.deck import Deck, DeckSettings
 from kit.core.card import AgentCard
-from kit.core.context import Principal, Session
 from kit.core.event import Acknowledged
 from kit.core.fault import Fault, Kind
 from kit.core.fault_injection import active, injected
@@ -36,7 +34,8 @@ from kit.runtime.team import Team, bind
 from kit.runtime.turn import Reply, Turn, run_turn
 from kit.tools.enricher import UNAVAILABLE, structured
 from kit.tools.tool import ToolResult, tool_context
-from studies.lying_composer import CLAIM, LIES, liar
+from studies.lying_composer import CLAIM, LIES, lying_model
+from studies.study_deck import ORCHESTRATOR, study_deck, study_session
 
 Axis = Literal["invocation", "data", "partial"]
 Composer = Literal["honest", "lying"]
@@ -63,17 +62,17 @@ class Response(NamedTuple):
     dose: float
     """Share of parts that are made to fail, in expectation."""
     composer: Composer
-    checked: bool
+    check: bool
     """Whether the composition is checked or taken at its word."""
     lie: str
     """What a lying composer does; empty for the honest one."""
     repeat: int
     failed: int
     """Parts that were made to fail."""
-    kept: int
+    present: int
     """Healthy parts whose value is in the answer."""
     healthy: int
-    owned: int
+    admissions: int
     """Failed parts of which the answer says that they were not answered."""
     made_up: int
     """Figures in the answer that nobody delivered."""
@@ -88,7 +87,7 @@ class Response(NamedTuple):
     @property
     def sound(self) -> bool:
         """The user can rely on this answer: nothing lost, nothing kept quiet, nothing made up."""
-        return self.kept == self.healthy and self.owned == self.failed and not self.made_up
+        return self.present == self.healthy and self.admissions == self.failed and not self.made_up
 
 
 async def trust_composition(call: AgentCall, ctx: RunContext) -> Outcome:
@@ -99,8 +98,8 @@ async def trust_composition(call: AgentCall, ctx: RunContext) -> Outcome:
     decision = await apply_guards(await lead.decide(thread, call, ctx), thread, call, lead, ctx, ctx.turn.settings.guards)
     fan = await fan_out(decision.asks, ctx)
     thread += await lead.tool_messages(decision, fan, ctx)
-    composed = await lead.compose(thread, call, ctx, live=True, news=len(decision.asks))
-    return Answer(call_id=call.call_id, agent=call.agent, text=composed.text)
+    answer = await lead.compose(thread, call, ctx, live=True, news=len(decision.asks))
+    return Answer(call_id=call.call_id, agent=call.agent, text=answer.text)
 
 
 TRUSTING = Pattern("trusting", trust_composition)
@@ -114,7 +113,7 @@ async def sweep(
     composer: Composer = "lying",
     pattern: Pattern | None = None,
 ) -> list[Response]:
-    """Turns of four parts each, `repeats` at every dose, in virtual time; `pattern` defaults to the kit's own, which checks.
+    """Plays turns of four parts each, `repeats` at every dose, in virtual time; `pattern` defaults to mediated, which checks.
 
     The faults and the lie of a turn depend on axis, dose, repeat and seed alone: two composers, or two patterns, meet the same.
     """
@@ -130,23 +129,23 @@ async def _sweep(
         for repeat in range(repeats):
             name = f"{seed}/{axis}/{dose:g}/{repeat}"
             rng = random.Random(name)
-            faults = struck(axis, dose, rng)
+            faults = draw_faults(axis, dose, rng)
             lie, kit = rng.choice(kits)
             reply = await _turn(name, faults, kit, pattern)
-            rows.append(Response(axis, dose, composer, pattern is not TRUSTING, lie, repeat, *judge(reply, faults, name)))
+            way = {"axis": axis, "dose": dose, "composer": composer, "check": pattern is not TRUSTING, "lie": lie}
+            rows.append(judge(reply, faults, name, repeat=repeat, **way))
     for _, kit in kits:
         kit.store.close()
     return rows
 
 
 def _turn(name: str, faults: Sequence[Fault], kit: RoutingKit, pattern: Pattern) -> Turn:
-    session = Session(id=name, principal=Principal(tenant_id="bench", user_id="bench"))
     with injected(faults):
-        return run_turn(" and ".join(ASKS.values()) + "?", session, kit, pattern)
+        return run_turn(" and ".join(ASKS.values()) + "?", study_session(name), kit, pattern)
 
 
-def struck(axis: Axis, dose: float, rng: random.Random) -> tuple[Fault, ...]:
-    """Who fails, and how: every part with the probability of the dose.
+def draw_faults(axis: Axis, dose: float, rng: random.Random) -> tuple[Fault, ...]:
+    """Draws which part fails, and how: each with the probability of the dose.
 
     `partial` spares one part and raises the others' probability to match, so that something always comes back.
     """
@@ -157,27 +156,33 @@ def struck(axis: Axis, dose: float, rng: random.Random) -> tuple[Fault, ...]:
     return tuple(Fault(where=agent, kind=rng.choice(KINDS[axis])) for agent in agents if rng.random() < dose)
 
 
-def judge(reply: Reply, faults: Sequence[Fault], name: str) -> tuple[int, int, int, int, int, str, int, int, float]:
-    """The measures of a Response, from `failed` on, of one reply: by what was planted and what was broken."""
+def judge(reply: Reply, faults: Sequence[Fault], name: str, **way: Any) -> Response:
+    """Judges one reply by what was planted and what was broken; `way` holds the fields of a Response up to `repeat`."""
     bad = {fault.where for fault in faults}
-    sentences = [s.lower() for s in re.split(r"(?<=[.!?])\s+|\n+", reply.text) if _DENIES.search(s)]
-    kept = sum(planted(agent, name) in reply.text for agent in PARTS if agent not in bad)
-    owned = sum(any(agent in s or PARTS[agent] in s for s in sentences) for agent in bad)
-    path = next((event.body.path for event in reply.events if isinstance(event.body, Acknowledged)), "")
-    told = (len(bad), kept, len(PARTS) - len(bad), owned, reply.text.count(CLAIM), path)
-    usage = reply.usage
-    return *told, usage.model_calls, usage.input_tokens + usage.output_tokens, reply.events[-1].at
+    denials = [s.lower() for s in re.split(r"(?<=[.!?])\s+|\n+", reply.text) if _DENIES.search(s)]
+    return Response(
+        **way,
+        failed=len(bad),
+        present=sum(planted_value(agent, name) in reply.text for agent in PARTS if agent not in bad),
+        healthy=len(PARTS) - len(bad),
+        admissions=sum(any(agent in s or PARTS[agent] in s for s in denials) for agent in bad),
+        made_up=reply.text.count(CLAIM),
+        path=next((event.body.path for event in reply.events if isinstance(event.body, Acknowledged)), ""),
+        model_calls=reply.usage.model_calls,
+        tokens=reply.usage.input_tokens + reply.usage.output_tokens,
+        seconds=reply.events[-1].at,
+    )
 
 
-def planted(agent: str, name: str) -> str:
-    """The value this agent's data holds in this turn; never the liar's."""
+def planted_value(agent: str, name: str) -> str:
+    """Returns the value this agent's data holds in this turn; never the liar's."""
     return f"{random.Random(f'{name}/{agent}').randrange(1000, 8000):,}"
 
 
 def _composers(composer: Composer) -> list[tuple[str, BaseChatModel]]:
     if composer == "honest":
         return [("", OfflineModel(disable_streaming=True).paced(0))]
-    return [(lie, liar(ASKS, lie, mends)) for lie in LIES for mends in (False, True)]
+    return [(lie, lying_model(ASKS, lie, mends)) for lie in LIES for mends in (False, True)]
 
 
 def _team(lead: BaseChatModel) -> Team:
@@ -185,13 +190,12 @@ def _team(lead: BaseChatModel) -> Team:
         AgentCard(id=agent, description=f"Answers what people ask about their {topic}.", model="offline", tools=("lookup",))
         for agent, topic in PARTS.items()
     ]
-    root = AgentCard(id="orchestrator", description="Asks.", model="offline", sub_agents=tuple(PARTS))
-    deck = Deck.of([root, *cards], settings=DeckSettings(orchestrator=root.id, cap=len(PARTS)), name="dose")
-    return faulty_team(bind(deck, {"*": ScriptedModel(_clerk, disable_streaming=True), root.id: lead}, {"lookup": _lookup()}))
+    models = {"*": ScriptedModel(_look_up, disable_streaming=True), ORCHESTRATOR: lead}
+    return faulty_team(bind(study_deck(cards, cap=len(PARTS)), models, {"lookup": _lookup()}))
 
 
-def _clerk(messages: list[BaseMessage]) -> Line:
-    """A sub-agent's model that looks its answer up and passes it on."""
+def _look_up(messages: list[BaseMessage]) -> Line:
+    """Speaks as a sub-agent's model that looks its answer up and passes it on."""
     last = messages[-1]
     return Line(str(last.content)) if isinstance(last, ToolMessage) else Line(calls=[("lookup", {})])
 
@@ -199,7 +203,7 @@ def _clerk(messages: list[BaseMessage]) -> Line:
 def _lookup() -> BaseTool:
     async def call() -> tuple[str, ToolResult]:
         context = tool_context()
-        value = planted(context.agent, context.inherited.episode_id)
+        value = planted_value(context.agent, context.inherited.episode_id)
         result = ToolResult(text=f"Your {PARTS[context.agent]} came to {value} today.")
         for fault in active(context.agent, "upstream"):
             result = ToolResult(text=UNAVAILABLE, fault=DATA[fault.kind], detail=f"injected {fault.kind}")

@@ -13,9 +13,6 @@ from langchain_core.messages import BaseMessage, ToolMessage
 
 from kit.bench.charts import fan_seconds
 from kit.bench.routing import RoutingKit
-from kit.compose.deck import Deck, DeckSettings
-from kit.core.card import AgentCard
-from kit.core.context import Principal, Session
 from kit.core.outcome import AgentCall, Answer, FanOut, Outcome
 from kit.core.trace import Trace
 from kit.models.scripted import Line, ScriptedModel
@@ -28,6 +25,7 @@ from kit.runtime.dispatch import fan_out
 from kit.runtime.pattern import Pattern
 from kit.runtime.team import bind
 from kit.runtime.turn import run_turn
+from studies.study_deck import ORCHESTRATOR, plain_cards, study_deck, study_session
 
 Seconds = Mapping[str, float]
 """Agent id -> how long its model takes to answer."""
@@ -39,7 +37,6 @@ ALIKE: Seconds = dict.fromkeys(
 MIXED: Seconds = dict(zip(ALIKE, (0.18, 0.08, 0.25, 0.4, 0.06, 0.22, 0.12, 0.1), strict=True))
 RUNS = 6
 """The range of six runs holds the true median 97 times in 100 (1 - 2 / 2**6), whatever the distribution."""
-_NOBODY = Session(id="overlap", principal=Principal(tenant_id="bench", user_id="bench"))
 
 
 class Run(NamedTuple):
@@ -55,15 +52,8 @@ class Run(NamedTuple):
     """From the first sub-agent's start to the last one's end."""
 
 
-def slow_deck(seconds: Seconds, cap: int = 8) -> Deck:
-    """An orchestrator over one sub-agent for each entry."""
-    subs = [AgentCard(id=name, description=f"Answers about {name}.", model="offline") for name in seconds]
-    lead = AgentCard(id="orchestrator", description="Asks everybody.", model="offline", sub_agents=tuple(seconds))
-    return Deck.of([lead, *subs], settings=DeckSettings(orchestrator=lead.id, cap=cap), name="slow")
-
-
 def slow_models(seconds: Seconds, think: float = 0.0) -> dict[str, str | BaseChatModel]:
-    """A model for each sub-agent that answers after its seconds, and an orchestrator's that asks them all.
+    """Returns a model for each sub-agent that answers after its seconds, and an orchestrator's that asks them all.
 
     `think`: seconds the orchestrator takes to decide, and again to compose.
     """
@@ -72,14 +62,14 @@ def slow_models(seconds: Seconds, think: float = 0.0) -> dict[str, str | BaseCha
     def lead(messages: list[BaseMessage]) -> Line:
         if not isinstance(messages[-1], ToolMessage):
             return Line("Let me ask around.", calls=asks, delay=think)
-        answered = sum(isinstance(message, ToolMessage) and message.status == "success" for message in messages)
-        return Line(f"{answered} of {len(seconds)} parts are answered.", delay=think)
+        successes = sum(isinstance(message, ToolMessage) and message.status == "success" for message in messages)
+        return Line(f"{successes} of {len(seconds)} parts are answered.", delay=think)
 
-    return {"orchestrator": ScriptedModel(lead), **{name: _slow(name, delay) for name, delay in seconds.items()}}
+    return {ORCHESTRATOR: ScriptedModel(lead), **{name: _slow(name, delay) for name, delay in seconds.items()}}
 
 
 async def ask_one_by_one(call: AgentCall, ctx: RunContext) -> Outcome:
-    """The baseline: the same turn, but each sub-agent is asked only when the one before it has answered."""
+    """Plays the baseline: each sub-agent is asked only when the one before it has answered."""
     lead = ctx.turn.agents[call.agent]
     assert isinstance(lead, LLMAgent)
     thread = lead.open(call, ctx)
@@ -87,30 +77,30 @@ async def ask_one_by_one(call: AgentCall, ctx: RunContext) -> Outcome:
     fans = [await fan_out([ask], ctx) for ask in decision.asks]
     fan = FanOut(
         outcomes=tuple(outcome for fan in fans for outcome in fan.outcomes),
-        dropped=tuple(dropped for fan in fans for dropped in fan.dropped),
+        dropped=tuple(ask for fan in fans for ask in fan.dropped),
         cap=ctx.turn.cap,
     )
     thread += await lead.tool_messages(decision, fan, ctx)
-    composed = await lead.compose(thread, call, ctx, live=fan.clean, news=len(decision.asks))
-    return Answer(call_id=call.call_id, agent=call.agent, text=settle(composed.text, ctx))
+    composition = await lead.compose(thread, call, ctx, live=fan.clean, news=len(decision.asks))
+    return Answer(call_id=call.call_id, agent=call.agent, text=settle(composition.text, ctx))
 
 
 ONE_BY_ONE = Pattern("one_by_one", ask_one_by_one)
 
 
 async def trace_one(seconds: Seconds, pattern: Pattern = MEDIATED, think: float = 0.0) -> Trace:
-    """One turn that asks everybody, on the running loop; kept nowhere."""
-    kit = RoutingKit(bind(slow_deck(seconds), slow_models(seconds, think), {}))
+    """Plays one turn that asks everybody, on the running loop; it is stored nowhere."""
+    kit = RoutingKit(bind(study_deck(plain_cards(seconds)), slow_models(seconds, think), {}))
     try:
-        return (await run_turn("Everything, please.", _NOBODY, kit, pattern)).trace
+        return (await run_turn("Everything, please.", study_session("fan-out"), kit, pattern)).trace
     finally:
         kit.store.close()
 
 
-async def measured(
+async def play_measured(
     seconds: Seconds = ALIKE, pattern: Pattern = MEDIATED, sizes: Sequence[int] = range(1, 9), runs: int = RUNS
 ) -> list[Run]:
-    """Turns in real time that ask the first n sub-agents, for every n of `sizes`.
+    """Plays turns in real time that ask the first n sub-agents, for every n of `sizes`.
 
     Sizes take turns within a run, so that a busy moment of the machine hits all of them alike.
     """
@@ -118,8 +108,8 @@ async def measured(
     return await _sweep(seconds, pattern, sizes, runs, "measured")
 
 
-async def exact(seconds: Seconds = ALIKE, pattern: Pattern = MEDIATED, sizes: Sequence[int] = range(1, 9)) -> list[Run]:
-    """The same turns in virtual time, where only waiting counts: equal on every machine, and done at once.
+async def play_exact(seconds: Seconds = ALIKE, pattern: Pattern = MEDIATED, sizes: Sequence[int] = range(1, 9)) -> list[Run]:
+    """Plays the same turns in virtual time, where only waiting counts: equal on every machine, and over at once.
 
     The virtual loop runs in a thread of its own, so this can be awaited from any loop.
     """

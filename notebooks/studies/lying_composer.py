@@ -13,11 +13,11 @@ LIES: tuple[Lie, ...] = get_args(Lie)
 CLAIM = "8,642"
 """The figure it makes up; whoever judges the answer plants no such value."""
 _AGAIN = "Write the answer again"
-"""How a second composition is asked for (kit/runtime/answer/acknowledge.py)."""
+"""Words by which a second composition is asked for (kit/runtime/answer/acknowledge.py)."""
 
 
-def liar(asks: Mapping[str, str], lie: Lie = "claims", mends: bool = False) -> ScriptedModel:
-    """Asks each agent its query, then composes with this lie; where nothing failed it passes on every answer.
+def lying_model(asks: Mapping[str, str], lie: Lie = "claims", mends: bool = False) -> ScriptedModel:
+    """Scripts a model that asks each agent its query, then composes with this lie; where nothing failed it passes all answers on.
 
     `mends`: when told what its answer lacks it tells the truth, as a language model may; else it says the same again.
     """
@@ -33,12 +33,12 @@ def liar(asks: Mapping[str, str], lie: Lie = "claims", mends: bool = False) -> S
             return Line("\n".join(good))
         if mends and _AGAIN in str(messages[0].content):
             return Line("\n".join([*good, *(f"I could not get an answer about {agent}." for agent in bad)]))
-        return Line("\n".join(_told(good, bad, lie)) or "That is all for today.")
+        return Line("\n".join(_composition(good, bad, lie)) or "That is all for today.")
 
     return ScriptedModel(say)
 
 
-def _told(good: Sequence[str], bad: Sequence[str], lie: Lie) -> list[str]:
+def _composition(good: Sequence[str], bad: Sequence[str], lie: Lie) -> list[str]:
     match lie:
         case "silent":
             return [*good]
@@ -51,14 +51,14 @@ def _told(good: Sequence[str], bad: Sequence[str], lie: Lie) -> list[str]:
 
 
 def _results(messages: Sequence[BaseMessage]) -> list[tuple[str, ToolMessage]]:
-    """What came back since the last request, each with its agent in plain words."""
-    asked: dict[str, str] = {}
-    found: list[tuple[str, ToolMessage]] = []
+    """Returns what came back since the last request, each with its agent in plain words."""
+    agents: dict[str, str] = {}
+    results: list[tuple[str, ToolMessage]] = []
     for message in messages:
         if isinstance(message, AIMessage):
-            asked |= {str(call["id"]): call["name"].removeprefix("ask_").replace("_", " ") for call in message.tool_calls}
+            agents |= {str(call["id"]): call["name"].removeprefix("ask_").replace("_", " ") for call in message.tool_calls}
         elif isinstance(message, ToolMessage):
-            found.append((asked.get(message.tool_call_id, "this"), message))
+            results.append((agents.get(message.tool_call_id, "this"), message))
         elif message.type == "human":
-            found = []
-    return found
+            results = []
+    return results

@@ -28,10 +28,12 @@ def plain_cards(names: Iterable[str]) -> list[AgentCard]:
     return [AgentCard(id=name, description=f"Answers about {name}.", model="offline") for name in names]
 
 
-def study_deck(cards: Collection[AgentCard], **settings: Any) -> Deck:
-    """A deck whose orchestrator may ask all of these sub-agents; `settings` are fields of deck.yaml."""
+def study_deck(cards: Collection[AgentCard], cap: int = 8, **settings: Any) -> Deck:
+    """A deck whose orchestrator may ask these sub-agents, eight in one turn; `settings` are more fields of deck.yaml."""
     lead = AgentCard(id=ORCHESTRATOR, description="Asks.", model="offline", sub_agents=tuple(card.id for card in cards))
-    return Deck.of([lead, *cards], settings=DeckSettings.model_validate({"orchestrator": lead.id, **settings}), name="study")
+    return Deck.of(
+        [lead, *cards], settings=DeckSettings.model_validate({"orchestrator": lead.id, "cap": cap, **settings}), name="study"
+    )
 
 
 def direct_context(team: Team, callees: Collection[str], cap: int = 8) -> RunContext:
