@@ -4,7 +4,7 @@ import pytest
 
 from kit.compose.parts import Guards
 from kit.settings import HOME
-from studies.guard_ablation import GUARDS, Trial, erring_team, settings, trials
+from studies.guard_ablation import GUARDS, Trial, erring_team, play_trials, settings
 from studies.routing_parity import Scenario, read_scenarios
 
 CASES = HOME / "data" / "cases"
@@ -38,7 +38,7 @@ def test_the_settings_are_all_none_each_without_and_each_alone():
 @pytest.mark.parametrize(("guard", "scenario"), SAVES.items())
 async def test_each_guard_saves_a_scenario_and_says_why(guard: str, scenario: str):
     chosen = {name: value for name, value in settings().items() if name in ("all on", f"without {guard}")}
-    rows = await trials([PARITY[scenario]], chosen, AGENTS)
+    rows = await play_trials([PARITY[scenario]], chosen, AGENTS)
     assert right(rows) == {"all on": True, f"without {guard}": False}
     acted = {row.setting: {name for name, _, _ in row.acted} for row in rows}
     assert guard in acted["all on"] and guard not in acted[f"without {guard}"]
@@ -49,19 +49,19 @@ async def test_each_guard_saves_a_scenario_and_says_why(guard: str, scenario: st
 async def test_a_guard_can_cost_a_decision_that_was_right(guard: str):
     mine = [scenario for scenario in COSTS if scenario.id.startswith(guard)]
     chosen = {name: value for name, value in settings().items() if name in ("all on", f"without {guard}")}
-    rows = await trials(mine, chosen, AGENTS)
+    rows = await play_trials(mine, chosen, AGENTS)
     assert all(row.agents for row in rows if row.setting == f"without {guard}")
     assert not all(row.agents for row in rows if row.setting == "all on")
 
 
 async def test_the_failsafe_costs_one_call_where_the_count_was_wrong():
     overcount = next(scenario for scenario in COSTS if scenario.id == "failsafe-overcount")
-    rows = await trials([overcount], {"on": Guards(), "off": Guards(failsafe=False)}, AGENTS)
+    rows = await play_trials([overcount], {"on": Guards(), "off": Guards(failsafe=False)}, AGENTS)
     assert [(row.model_calls, row.agents) for row in rows] == [(3, True), (2, True)]
 
 
 async def test_a_team_of_its_own_routes_in_place_of_the_script():
     asked = Scenario.model_validate({"id": "x", "category": "support", "user": "help", "expect": [{"agent": "support"}]})
     team = erring_team(asked, AGENTS)
-    [row] = await trials([PARITY["out-of-range-1"]], {"on": Guards()}, AGENTS, team)
+    [row] = await play_trials([PARITY["out-of-range-1"]], {"on": Guards()}, AGENTS, team)
     assert not row.agents and row.category == "out_of_range"

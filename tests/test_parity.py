@@ -11,7 +11,7 @@ from kit.compose.parts import Guards
 from kit.core.errors import DataError
 from kit.settings import HOME, Settings
 from kit.wire import open_kit
-from studies.guard_ablation import erring
+from studies.guard_ablation import erring_model
 from studies.routing_parity import Scenario, Verdict, read_scenarios, report, run_scenario
 from tests.kits import answering, small_kit
 
@@ -53,7 +53,7 @@ def test_every_fault_of_a_file_is_told_with_its_line(tmp_path: Path):
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.id)
 async def test_a_model_that_errs_still_ends_in_the_expected_calls(scenario: Scenario):
     kit = small_kit(
-        erring(scenario),
+        erring_model(scenario),
         {agent: answering(f"From {agent}.") for agent in AGENTS},
         default_sub_agent="shop",
         support_agent="support",

@@ -31,12 +31,12 @@ from kit.settings import Settings
 from kit.sinks.recorder import Recorder
 from kit.stores.sqlite import SqliteStore
 from kit.wire import open_kit
-from studies.scenario_pictures import SHOWS, drawn
+from studies.scenario_pictures import SHOWS, draw_picture
 from tests.kits import ALICE, SmallKit, answering, asks, small_kit, stitched
 from tests.loopback_openai import Call, Loopback, Say, loopback
 from tests.test_cli import refused, run
 
-RECEIPT, PRODUCT = drawn("receipt"), drawn("product")
+RECEIPT, PRODUCT = draw_picture("receipt"), draw_picture("product")
 BLIND = Picture.of(b"GIF89a" + bytes(40), "IMG_0042.gif")
 """A picture that says nothing of itself."""
 

@@ -1,4 +1,4 @@
-"""The routing parity set: short scenarios with the calls they must end in, run on any model (SAT-13)."""
+"""The routing parity set: short scenarios with the calls they must end in, run on any model."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
@@ -7,7 +7,6 @@ from typing import Literal
 
 from pydantic import ValidationError
 
-from kit.core.context import Principal, Session
 from kit.core.errors import DataError, nearest
 from kit.core.event import AgentStarted
 from kit.core.picture import Picture, told
@@ -16,22 +15,23 @@ from kit.core.value import Value
 from kit.core.words import words
 from kit.runtime.host import Host
 from kit.runtime.turn import Reply, run_turn
-from studies.scenario_pictures import Kind, drawn
+from studies.scenario_pictures import Kind, draw_picture
+from studies.study_deck import study_session
 
 Category = Literal[
     "support", "greeting", "image", "echo", "mixed", "no_carry_forward", "no_reformulation", "follow_up", "out_of_range"
 ]
 
 
-class Asked(Value):
-    """A call to a sub-agent."""
+class ExpectedCall(Value):
+    """A call of a sub-agent, with its words."""
 
     agent: str
     query: str | None = None
     """None: the user's exact text."""
 
 
-class Before(Value):
+class EarlierTurn(Value):
     """An earlier turn of the same conversation."""
 
     user: str
@@ -39,12 +39,12 @@ class Before(Value):
     called: tuple[str, ...] = ()
 
 
-class Emission(Value):
-    """One routing reply of a model that errs as models do; what the guards are given to work on."""
+class ScriptedReply(Value):
+    """One routing reply of a model that errs as models do; the guards are given it to work on."""
 
     text: str = ""
     intents: int
-    calls: tuple[Asked, ...] = ()
+    calls: tuple[ExpectedCall, ...] = ()
 
 
 class Scenario(Value):
@@ -52,33 +52,33 @@ class Scenario(Value):
 
     id: str
     category: Category
-    before: tuple[Before, ...] = ()
+    before: tuple[EarlierTurn, ...] = ()
     user: str
     """What is typed; empty where a picture comes alone."""
     image: Kind | None = None
     """What the picture sent with it shows (notebooks/studies/scenario_pictures.py)."""
-    expect: tuple[Asked, ...]
+    expect: tuple[ExpectedCall, ...]
     """Empty: the orchestrator answers itself."""
-    model: tuple[Emission, ...] = ()
+    model: tuple[ScriptedReply, ...] = ()
     """Replies for a scripted model, the retry's included; empty: it calls whom it should, single requests in words of its own."""
 
     @property
     def pictures(self) -> tuple[Picture, ...]:
-        """What is sent with the words."""
-        return (drawn(self.image),) if self.image else ()
+        """The picture sent with the words, if any."""
+        return (draw_picture(self.image),) if self.image else ()
 
     @property
     def calls(self) -> tuple[tuple[str, str], ...]:
-        """Agents and queries expected, in order of agent."""
-        return tuple(sorted((asked.agent, asked.query or told(self.user, self.pictures)) for asked in self.expect))
+        """The sub-agents and queries expected, in order of sub-agent."""
+        return tuple(sorted((call.agent, call.query or told(self.user, self.pictures)) for call in self.expect))
 
 
 class Verdict(Value):
-    """What a scenario came to."""
+    """The calls a scenario came to."""
 
     scenario: Scenario
     calls: tuple[tuple[str, str], ...]
-    """Agents asked and with which words, in order of agent."""
+    """The sub-agents that were asked and with which words, in order of sub-agent."""
 
     @property
     def agents_right(self) -> bool:
@@ -86,13 +86,13 @@ class Verdict(Value):
 
     @property
     def right(self) -> bool:
-        """Agents and their words; the punctuation a message is cut at may stay on either side."""
-        asked, expected = ([(agent, words(query)) for agent, query in calls] for calls in (self.calls, self.scenario.calls))
-        return asked == expected
+        """The right sub-agents in the right words; the punctuation a message is cut at may stay on either side."""
+        actual, expected = ([(agent, words(query)) for agent, query in calls] for calls in (self.calls, self.scenario.calls))
+        return actual == expected
 
 
 def read_scenarios(path: Path, agents: Collection[str]) -> tuple[Scenario, ...]:
-    """Scenarios of a JSONL file, one a line; `agents` are the sub-agents there are.
+    """Reads the scenarios of a JSONL file, one a line; `agents` are the sub-agents there are.
 
     Raises DataError with every fault, each with file and line: a line that is no scenario, an id used twice, an unknown agent.
     """
@@ -100,7 +100,7 @@ def read_scenarios(path: Path, agents: Collection[str]) -> tuple[Scenario, ...]:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise DataError(f"cannot read {path}: {error}") from error
-    found: dict[str, Scenario] = {}
+    scenarios: dict[str, Scenario] = {}
     faults: list[str] = []
     for number, line in enumerate(lines, 1):
         if not line.strip():
@@ -110,22 +110,22 @@ def read_scenarios(path: Path, agents: Collection[str]) -> tuple[Scenario, ...]:
         except ValidationError as error:
             faults += [f"{path}:{number}: {'.'.join(map(str, e['loc'])) or 'line'}: {e['msg']}" for e in error.errors()]
             continue
-        faults += [f"{path}:{number}: {sentence}" for sentence in _faults(scenario, found, agents)]
-        found[scenario.id] = scenario
+        faults += [f"{path}:{number}: {sentence}" for sentence in _faults(scenario, scenarios, agents)]
+        scenarios[scenario.id] = scenario
     if faults:
         raise DataError("\n".join(faults))
-    return tuple(found.values())
+    return tuple(scenarios.values())
 
 
 async def run_scenario(scenario: Scenario, kit: Host) -> tuple[Verdict, Reply]:
-    """One real turn, with the conversation the scenario tells of in place of the store's."""
-    session = Session(id=scenario.id, principal=Principal(tenant_id="bench", user_id="bench"))
+    """Plays one real turn, with the scenario's earlier turns in place of the store's."""
     history: list[Message] = []
     for number, before in enumerate(scenario.before):
         turn_id = f"{scenario.id}-{number}"
         history.append(Message(turn_id=turn_id, role="user", text=before.user))
         history.append(Message(turn_id=turn_id, role="assistant", text=before.assistant))
     in_play = scenario.before[-1].called if scenario.before else ()
+    session = study_session(scenario.id)
     reply = await run_turn(scenario.user, session, kit, history=history, in_play=in_play, images=scenario.pictures)
     bodies = [event.body for event in reply.events]
     calls = tuple(sorted((body.agent, body.query) for body in bodies if isinstance(body, AgentStarted)))
@@ -133,7 +133,7 @@ async def run_scenario(scenario: Scenario, kit: Host) -> tuple[Verdict, Reply]:
 
 
 def report(verdicts: Sequence[Verdict], title: str) -> str:
-    """A line per category, agents right and agents with words right, then every miss."""
+    """Returns a line for each category, agents right and agents with words right, then every miss."""
     total = Counter(verdict.scenario.category for verdict in verdicts)
     agents = Counter(verdict.scenario.category for verdict in verdicts if verdict.agents_right)
     whole = Counter(verdict.scenario.category for verdict in verdicts if verdict.right)
@@ -152,5 +152,5 @@ def _misses(verdicts: Iterable[Verdict]) -> list[str]:
 
 def _faults(scenario: Scenario, earlier: Collection[str], agents: Collection[str]) -> list[str]:
     faults = [f"id {scenario.id!r} is given twice; choose another"] if scenario.id in earlier else []
-    named = [asked.agent for asked in scenario.expect] + [agent for before in scenario.before for agent in before.called]
-    return faults + [f"unknown agent {name!r}: {nearest(name, agents)}" for name in named if name not in agents]
+    names = [call.agent for call in scenario.expect] + [agent for before in scenario.before for agent in before.called]
+    return faults + [f"unknown agent {name!r}: {nearest(name, agents)}" for name in names if name not in agents]

@@ -39,21 +39,21 @@ _LINES = {"receipt": ("RECEIPT", "", "TEA    2.40", "MILK   1.20", "", "TOTAL  3
 Color = tuple[int, int, int]
 
 
-def drawn(kind: Kind) -> Picture:
-    """The picture of a kind; the same bytes on every run."""
+def draw_picture(kind: Kind) -> Picture:
+    """Draws the picture of a kind; the same bytes on every run."""
     dots = _page(_LINES[kind])
     back, paper = (_PAPER, _PAPER) if kind == "receipt" else (_SHELF, _BOX)
     rows = [_row(dots, y, back, paper) for y in range(len(dots))]
     pixels = b"".join((b"\0" + b"".join(bytes(color) * _SCALE for color in row)) * _SCALE for row in rows)
     width, height = len(rows[0]) * _SCALE, len(rows) * _SCALE
     size = width.to_bytes(4) + height.to_bytes(4) + bytes((8, 2, 0, 0, 0))
-    said = b"Description\0" + SHOWS[kind].encode("latin-1")
-    chunks = ((b"IHDR", size), (b"tEXt", said), (b"IDAT", zlib.compress(pixels)), (b"IEND", b""))
+    description = b"Description\0" + SHOWS[kind].encode("latin-1")
+    chunks = ((b"IHDR", size), (b"tEXt", description), (b"IDAT", zlib.compress(pixels)), (b"IEND", b""))
     return Picture.of(b"\x89PNG\r\n\x1a\n" + b"".join(_chunk(*chunk) for chunk in chunks), f"{kind}.png")
 
 
 def _page(lines: Sequence[str]) -> list[list[bool]]:
-    """Characters as dots, with room around them."""
+    """Returns characters as dots, with room around them."""
     rows: list[list[bool]] = []
     for line in lines:
         cells = [_GLYPHS.get(character, "000000") for character in line.ljust(11)]
@@ -65,7 +65,7 @@ def _page(lines: Sequence[str]) -> list[list[bool]]:
 
 
 def _row(dots: Sequence[Sequence[bool]], y: int, back: Color, paper: Color) -> list[Color]:
-    """Colors of one row: ink on paper, the paper in the middle of what is behind it."""
+    """Returns the colors of one row: ink on paper, the paper in the middle of what is behind it."""
     inside = 4 <= y < len(dots) - 4
     return [_INK if on else paper if inside and 5 <= x < 44 else back for x, on in enumerate(dots[y])]
 

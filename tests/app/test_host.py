@@ -17,7 +17,7 @@ from kit.ui.shared.host import Host
 from kit.ui.shared.pictures import Album
 from kit.ui.shared.turn_fold import advance
 from kit.ui.shared.turn_view import TurnView
-from studies.scenario_pictures import drawn
+from studies.scenario_pictures import draw_picture
 
 MIXED = "My receipt didn't scan, how many points do I have, and find coffee deals"
 
@@ -146,7 +146,7 @@ def test_a_kit_that_cannot_open_raises_here_and_not_in_the_thread(tmp_path: Path
 
 @pytest.mark.req("SAT-14")
 def test_pictures_go_with_the_turn_and_stay_at_hand_for_a_while(host: Host) -> None:
-    receipt = drawn("receipt")
+    receipt = draw_picture("receipt")
     turn_id = host.start("why was this refused?", own(host), images=[receipt])
     begun = next(event.body for event in ended(host, turn_id) if isinstance(event.body, TurnStarted))
     assert begun.pictures == (receipt.ref,) and begun.message == "[picture: receipt.png] why was this refused?"
@@ -159,4 +159,4 @@ def test_pictures_go_with_the_turn_and_stay_at_hand_for_a_while(host: Host) -> N
 
 def test_more_pictures_than_a_message_takes_are_refused(host: Host) -> None:
     with pytest.raises(PictureError, match="at most 4 pictures"):
-        host.start("look", own(host), images=[drawn("receipt")] * 5)
+        host.start("look", own(host), images=[draw_picture("receipt")] * 5)

@@ -17,7 +17,7 @@ from kit.core.trace import trace_of
 from kit.settings import Settings
 from kit.stores.sqlite import SqliteStore
 from kit.wire import open_kit
-from studies.scenario_pictures import drawn
+from studies.scenario_pictures import draw_picture
 from tests.browser.raw import raw_visitor, resident
 from tests.browser.stage import MIXED, Served, Visitor, told, visit, within
 
@@ -199,7 +199,7 @@ def test_every_span_of_the_stored_trace_has_its_labelled_bar(visitor: Visitor, s
 
 @pytest.mark.req("SAT-14")
 def test_a_picture_is_shown_and_answered_and_another_file_is_refused_in_a_sentence(visitor: Visitor, served: Served) -> None:
-    receipt = drawn("receipt").data
+    receipt = draw_picture("receipt").data
     visitor.open()
     visitor.ready()
     visitor.attach("receipt.png", receipt)
