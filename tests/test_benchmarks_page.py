@@ -25,7 +25,7 @@ from kit.settings import HOME
 from kit.ui.benchmarks import grid_process as errand
 from kit.ui.benchmarks import launch
 from kit.ui.benchmarks import page as benchmarks
-from kit.ui.benchmarks.draft import CASE_SETS, EXAMPLE, MOST, Draft, order, shipped
+from kit.ui.benchmarks.draft import CASE_SETS, EXAMPLE, MOST, Draft, order, shipped_grids
 from kit.ui.benchmarks.grid_runner import Grids, Job
 from kit.ui.benchmarks.tables import csv_of
 from kit.ui.benchmarks.verdict import headline, lines
@@ -93,7 +93,7 @@ def test_ways_that_are_all_alike_promise_nothing_from_more_cases() -> None:
 def test_every_way_has_a_line_with_its_interval_and_the_baseline_says_so() -> None:
     told = rows(base=[0.0, 1.0] * 30, good=[1.0] * 60)
     base, good = lines(summarise(told), compare(told, {"pattern": "base"}), ["pattern"])
-    assert (base.way, base.found, base.difference, base.verdict) == ("base", "50.0 %", "", "baseline")
+    assert (base.way, base.value, base.difference, base.verdict) == ("base", "50.0 %", "", "baseline")
     assert (good.way, good.interval, good.verdict, good.more) == ("good", "94.0 to 100.0 %", "better", "settled")
 
 
@@ -102,7 +102,7 @@ def test_every_way_has_a_line_with_its_interval_and_the_baseline_says_so() -> No
 
 def test_the_example_holds_every_pattern_on_the_same_cases_and_is_simulated() -> None:
     run = read_archived(EXAMPLE)
-    spec = read_grid(shipped()["patterns_example"])
+    spec = read_grid(shipped_grids()["patterns_example"])
     assert run.complete and run.cells == len(list(cells(spec))) and run.kinds == ("simulated",)
     assert (run.baseline, list(run.verdicts)) == (spec.grid.baseline, list(spec.grid.verdicts))
     frame = pd.read_csv(StringIO(csv_of(EXAMPLE).decode()))
@@ -205,7 +205,7 @@ def test_however_a_process_ends_it_is_told_in_a_sentence(text: str, state: str, 
     grids = script(text)
     grids.start(tmp_path / "g.yaml", tmp_path / "out")
     job = ended(grids)
-    assert job.state == state and sentence in job.said and "\n" not in job.said and "Traceback" not in job.said
+    assert job.state == state and sentence in job.message and "\n" not in job.message and "Traceback" not in job.message
 
 
 def test_a_bad_grid_is_one_sentence_of_the_errand(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -269,7 +269,7 @@ def test_a_run_is_a_verdict_a_table_figures_and_an_origin_and_says_what_its_figu
     told = shown(page.run())
     sentences = [one.value for one in page.markdown if one.value.startswith("By messages routed exactly right")]
     assert len(sentences) == 1 and "(simulated)" in sentences[0] and "more cases like these would settle it" in sentences[0]
-    ways = read_grid(shipped()["patterns_example"]).grid.patterns
+    ways = read_grid(shipped_grids()["patterns_example"]).grid.patterns
     assert all(f'data-way="{way}"' in told for way in ways) and "All figures are simulated" in told and "Holm" in told
     assert told.count("<img alt=") == 3 and told.count("simulated") > 10 and "Versions" in told and "scipy" in told
     assert "Medians: classifier_gateway" in told and "no price is known" in told

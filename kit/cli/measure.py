@@ -46,8 +46,8 @@ def add(commands: Any) -> None:
 def _route(arguments: Arguments) -> int:
     from kit.bench.routing import route_file
 
-    done = asyncio.run(route_file(arguments.cases, arguments.catalog, arguments.out))
-    print(f"{done} turns routed by the offline stand-in -> {arguments.out}")
+    count = asyncio.run(route_file(arguments.cases, arguments.catalog, arguments.out))
+    print(f"{count} turns routed by the offline stand-in -> {arguments.out}")
     return 0
 
 

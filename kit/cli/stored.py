@@ -47,9 +47,9 @@ def _metrics(arguments: Arguments) -> int:
     labels, since = list(read_labels(arguments.labels) if arguments.labels else ()), _since(arguments)
     with _store() as store:
         if arguments.judge:
-            given = {label.turn_id for label in labels}
-            made = labels_of(store, RuleLabeller.read(), since, arguments.tenant)
-            labels += [label for label in made if label.turn_id not in given]
+            ids = {label.turn_id for label in labels}
+            judgements = labels_of(store, RuleLabeller.read(), since, arguments.tenant)
+            labels += [label for label in judgements if label.turn_id not in ids]
         return print_metrics(store, since, arguments.tenant, labels, as_json=arguments.json)
 
 

@@ -24,7 +24,7 @@ class Story:
     def __init__(self, out: TextIO, model: str):
         self._out, self._model = out, model
         self._speaking: str | None = None
-        self._said = ""
+        self._text = ""
         self._spans: set[str] = set()
 
     def tell(self, event: Event) -> None:
@@ -33,7 +33,7 @@ class Story:
                 self._speak(channel, text)
             case TextReplaced(channel="answer", text=text):
                 self._line("(corrected answer)")
-                self._said = ""
+                self._text = ""
                 self._speak("answer", text)
             case AgentStarted(agent=agent):
                 self._line(f"{self._margin(event)}· {_plain(agent)}: asked")
@@ -41,8 +41,8 @@ class Story:
             case StatusLine(agent=agent, text=text):
                 self._line(f"  · {_plain(agent)}: {text}" if agent else f"  · {text}")
             case AgentEnded(agent=agent, outcome=outcome):
-                stopped = isinstance(outcome, Failure) and outcome.reason == "cancelled"
-                word = "stopped" if stopped else "could not answer" if isinstance(outcome, Failure) else "done"
+                is_cancelled = isinstance(outcome, Failure) and outcome.reason == "cancelled"
+                word = "stopped" if is_cancelled else "could not answer" if isinstance(outcome, Failure) else "done"
                 self._line(f"{self._margin(event)}· {_plain(agent)}: {word} ({event.at:.1f} s)")
             case Chosen(agent=agent, policy=policy, winner=winner, because=because):
                 self._line(f"  · {_plain(agent)}: {policy}, {_plain(winner or 'nobody')}, {because}")
@@ -65,7 +65,7 @@ class Story:
             self._out.write("\n" if channel == "answer" else "")
             self._speaking = channel
         self._out.write(text)
-        self._said = text
+        self._text = text
         self._out.flush()
 
     def _line(self, text: str) -> None:
@@ -75,7 +75,7 @@ class Story:
 
     def _break(self) -> None:
         if self._speaking is not None:
-            self._out.write("" if self._said.endswith("\n") else "\n")
+            self._out.write("" if self._text.endswith("\n") else "\n")
             self._out.write("\n" if self._speaking == "answer" else "")
             self._speaking = None
 
@@ -88,8 +88,8 @@ def reply_line(reply: Reply) -> dict[str, object]:
     """A reply as the last line of `ask --json`."""
     outcomes: list[dict[str, object]] = []
     for outcome in reply.outcomes:
-        told = {"ok": True} if outcome.kind == "answer" else {"ok": False, "reason": outcome.reason}
-        outcomes.append({"agent": outcome.agent, **told})
+        result = {"ok": True} if outcome.kind == "answer" else {"ok": False, "reason": outcome.reason}
+        outcomes.append({"agent": outcome.agent, **result})
     return {
         "kind": "reply",
         "turn_id": reply.turn_id,

@@ -12,7 +12,7 @@ from kit.bench.grid.grid_file import GridSpec, read_grid
 from kit.core.value import Value
 from kit.settings import HOME
 
-SHIPPED = HOME / "data" / "grids"
+GRIDS = HOME / "data" / "grids"
 EXAMPLE = HOME / "data" / "results" / "reference" / "patterns_example"
 """The run whose turns tell what a turn takes."""
 MOST = 3_000
@@ -48,19 +48,18 @@ class Draft(Value):
     @property
     def name(self) -> str:
         """The same choice has the same name, so that it goes on where it was."""
-        chosen = self.model_dump_json(exclude={"dollars"})
-        return f"{self.cases}-{self.take}-{hashlib.sha256(chosen.encode()).hexdigest()[:6]}"
+        choice = self.model_dump_json(exclude={"dollars"})
+        return f"{self.cases}-{self.take}-{hashlib.sha256(choice.encode()).hexdigest()[:6]}"
 
     def text(self) -> str:
         """The grid as a file says it."""
+        every = max(1, count_cases(self.cases) // self.take)
         grid: dict[str, Any] = {
             "name": self.name,
             "models": list(self.models),
             "patterns": list(self.patterns),
             "settings": {"wide": {"cap": 8}},
-            "cases": [
-                {"file": f"data/cases/{self.cases}.jsonl", "take": self.take, "every": max(1, held(self.cases) // self.take)}
-            ],
+            "cases": [{"file": f"data/cases/{self.cases}.jsonl", "take": self.take, "every": every}],
             "baseline": self._baseline(),
             "verdicts": ["exact", *(["mixed_exact"] if self.cases == "mixed" else []), "seconds", "input_tokens"],
         }
@@ -104,7 +103,7 @@ class Order(Value):
         return path
 
 
-def held(cases: str) -> int:
+def count_cases(cases: str) -> int:
     """How many cases a set has."""
     text = (HOME / "data" / "cases" / f"{cases}.jsonl").read_text(encoding="utf-8")
     return sum(1 for line in text.splitlines() if line.strip())
@@ -120,9 +119,9 @@ def order(text: str) -> Order:
     return Order(name=spec.grid.name, text=text, asks=forecast(spec, pace(EXAMPLE)), kinds=kinds, limit=spec.grid.limits.dollars)
 
 
-def shipped() -> dict[str, Path]:
+def shipped_grids() -> dict[str, Path]:
     """Stem -> file of data/grids."""
-    return {path.stem: path for path in sorted(SHIPPED.glob("*.yaml"))}
+    return {path.stem: path for path in sorted(GRIDS.glob("*.yaml"))}
 
 
 def about(path: Path) -> str:

@@ -16,7 +16,7 @@ import pandas as pd
 
 from kit.bench.charts import BLUE, GREY, ORANGE, RED, RUST, dots, ecdf, tradeoff
 from kit.bench.grid.comparison import Summary
-from kit.ui.benchmarks.verdict import named, value, words
+from kit.ui.benchmarks.verdict import value, way_name, words
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -41,88 +41,88 @@ class Plate(NamedTuple):
         return f'<div class="plate" tabindex="0" role="group" aria-label="Figure">{picture}</div>'
 
 
-def plates(ways: Sequence[Summary], rows: Sequence[Mapping[str, Any]], varied: Sequence[str], kinds: str) -> list[Plate]:
+def plates(ways: Sequence[Summary], rows: Sequence[Mapping[str, Any]], axes: Sequence[str], kinds: str) -> list[Plate]:
     """Accuracy with intervals, latency, and cost against accuracy, as far as the rows hold them."""
-    told = [{**row, "way": named(row, varied)} for row in rows]
+    turns = [{**row, "way": way_name(row, axes)} for row in rows]
     shares = [way for way in ways if way.estimate.is_share]
     with _DRAWING:
-        found = [_accuracy(shares, varied, kinds), _latency(told, kinds), _tradeoff(shares, told, varied, kinds)]
-    return [plate for plate in found if plate is not None]
+        figures = [_accuracy(shares, axes, kinds), _latency(turns, kinds), _tradeoff(shares, turns, axes, kinds)]
+    return [plate for plate in figures if plate is not None]
 
 
-def _accuracy(shares: Sequence[Summary], varied: Sequence[str], kinds: str) -> Plate | None:
+def _accuracy(shares: Sequence[Summary], axes: Sequence[str], kinds: str) -> Plate | None:
     measures = list(dict.fromkeys(words(way.scorer) for way in shares))[:2]
-    rows = [dot for dot in (_dot(way, varied) for way in shares) if dot["line"] in measures]
+    rows = [dot for dot in (_dot(way, axes) for way in shares) if dot["line"] in measures]
     if not rows:
         return None
     title = f"Shares with 95 % intervals, {kinds}"
     low = int(10 * min(row["low"] for row in rows)) / 10
     colours = dict(zip(measures, (BLUE, ORANGE), strict=False))
     figure = dots(pd.DataFrame(rows), colours, title, f"{kinds}: {measures[0]}" if len(measures) == 1 else kinds, low=low)
-    said = "; ".join(f"{row['row']}, {row['line']}: {row['y']:.1%} [{row['low']:.1%}, {row['high']:.1%}]" for row in rows)
-    return Plate(_png(figure), f"{title}. {said}.")
+    figures = "; ".join(f"{row['row']}, {row['line']}: {row['y']:.1%} [{row['low']:.1%}, {row['high']:.1%}]" for row in rows)
+    return Plate(_png(figure), f"{title}. {figures}.")
 
 
-def _dot(way: Summary, varied: Sequence[str]) -> dict[str, Any]:
+def _dot(way: Summary, axes: Sequence[str]) -> dict[str, Any]:
     of = way.estimate
-    return {"row": named(way.way, varied), "line": words(way.scorer), "y": of.value, "low": of.low, "high": of.high}
+    return {"row": way_name(way.way, axes), "line": words(way.scorer), "y": of.value, "low": of.low, "high": of.high}
 
 
-def _latency(told: Sequence[Mapping[str, Any]], kinds: str) -> Plate | None:
-    told = _joined([row for row in told if row.get("seconds") is not None])
+def _latency(turns: Sequence[Mapping[str, Any]], kinds: str) -> Plate | None:
+    timings = _join_alike([row for row in turns if row.get("seconds") is not None])
     times: dict[str, list[float]] = {}
-    for row in told:
+    for row in timings:
         times.setdefault(row["way"], []).append(row["seconds"])
     if not times:
         return None
     order = sorted(times, key=lambda way: -median(times[way]))
     half = len(COLOURS) // 2
-    shown = order if len(order) <= len(COLOURS) else [*order[:half], *order[-half:]]
+    visible = order if len(order) <= len(COLOURS) else [*order[:half], *order[-half:]]
     slow, fast = median(times[order[0]]), median(times[order[-1]])
-    left = f"; the {half} slowest and {half} fastest of {len(order)}" if len(shown) < len(order) else ""
-    title = f"Half of all turns are done after {fast:.1f} to {slow:.1f} s, {kinds}{left}"
-    colours = dict(zip(shown, COLOURS[-len(shown) :], strict=True))
+    extract = f"; the {half} slowest and {half} fastest of {len(order)}" if len(visible) < len(order) else ""
+    title = f"Half of all turns are done after {fast:.1f} to {slow:.1f} s, {kinds}{extract}"
+    colours = dict(zip(visible, COLOURS[-len(visible) :], strict=True))
     columns = {"ttft": "to the first text", "seconds": "to the last"}
-    columns = {name: said for name, said in columns.items() if all(any(_has(told, way, name)) for way in shown)}
-    figure = ecdf(pd.DataFrame(told), columns, "way", colours, title, f"seconds, {kinds}")
-    said = "; ".join(f"{' '.join(way.split())}: {median(times[way]):.2f} s" for way in shown)
-    return Plate(_png(figure), f"{title}. Medians: {said}.")
+    columns = {name: caption for name, caption in columns.items() if all(any(_has(timings, way, name)) for way in visible)}
+    figure = ecdf(pd.DataFrame(timings), columns, "way", colours, title, f"seconds, {kinds}")
+    medians = "; ".join(f"{' '.join(way.split())}: {median(times[way]):.2f} s" for way in visible)
+    return Plate(_png(figure), f"{title}. Medians: {medians}.")
 
 
-def _joined(told: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+def _join_alike(turns: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """Ways that took the same time turn by turn would lie on one another: they become one line with all their names."""
-    taken: dict[str, list[float | None]] = {}
-    for row in told:
-        taken.setdefault(row["way"], []).extend((row["seconds"], row["ttft"]))
+    times: dict[str, list[float | None]] = {}
+    for row in turns:
+        times.setdefault(row["way"], []).extend((row["seconds"], row["ttft"]))
     alike: dict[tuple[float | None, ...], list[str]] = {}
-    for way, figures in taken.items():
+    for way, figures in times.items():
         alike.setdefault(tuple(figures), []).append(way)
     names = {way: ",\n".join(ways) for ways in alike.values() for way in ways}
-    return [{**row, "way": names[row["way"]]} for row in told]
+    return [{**row, "way": names[row["way"]]} for row in turns]
 
 
-def _has(told: Sequence[Mapping[str, Any]], way: str, name: str) -> list[bool]:
-    return [row[name] is not None for row in told if row["way"] == way]
+def _has(turns: Sequence[Mapping[str, Any]], way: str, name: str) -> list[bool]:
+    return [row[name] is not None for row in turns if row["way"] == way]
 
 
-def _tradeoff(shares: Sequence[Summary], told: Sequence[Mapping[str, Any]], varied: Sequence[str], kinds: str) -> Plate | None:
+def _tradeoff(shares: Sequence[Summary], turns: Sequence[Mapping[str, Any]], axes: Sequence[str], kinds: str) -> Plate | None:
     if not shares:
         return None
     measure = shares[0].scorer
-    priced = all(row["cost"] is not None for row in told)
-    spent: dict[str, list[float]] = {}
-    for row in told:
-        each = 1000 * row["cost"] if priced else (row["input_tokens"] or 0) + (row["output_tokens"] or 0)
-        spent.setdefault(row["way"], []).append(each)
+    has_prices = all(row["cost"] is not None for row in turns)
+    costs: dict[str, list[float]] = {}
+    for row in turns:
+        each = 1000 * row["cost"] if has_prices else (row["input_tokens"] or 0) + (row["output_tokens"] or 0)
+        costs.setdefault(row["way"], []).append(each)
     dotted = [
-        {"way": dot["row"], **dot, "x": sum(spent[dot["row"]]) / len(spent[dot["row"]])}
-        for dot in (_dot(way, varied) for way in shares if way.scorer == measure)
+        {"way": dot["row"], **dot, "x": sum(costs[dot["row"]]) / len(costs[dot["row"]])}
+        for dot in (_dot(way, axes) for way in shares if way.scorer == measure)
     ]
-    axis = "dollars for 1,000 turns" if priced else "tokens of a turn, read and written; no price is known"
+    axis = "dollars for 1,000 turns" if has_prices else "tokens of a turn, read and written; no price is known"
     title = f"Cost against accuracy with its 95 % interval, {kinds}"
     figure = tradeoff(pd.DataFrame(dotted), title, f"{axis} ({kinds})", words(measure))
-    said = "; ".join(f"{dot['way']}: {value(dot['y'], measure, share=True)} at {dot['x']:,.2f}" for dot in dotted)
-    return Plate(_png(figure), f"{title}. {words(measure)} at {axis}: {said}.")
+    figures = "; ".join(f"{dot['way']}: {value(dot['y'], measure, share=True)} at {dot['x']:,.2f}" for dot in dotted)
+    return Plate(_png(figure), f"{title}. {words(measure)} at {axis}: {figures}.")
 
 
 def _png(figure: "Figure") -> bytes:

@@ -27,14 +27,14 @@ OFTEN = 0.2
 
 def main(file: str, folder: str) -> int:
     """Plays the grid in this process; 0 also when it was stopped."""
-    wanted = threading.Event()
-    wanted.set()
-    threading.Thread(target=_listen, args=(wanted,), daemon=True).start()
+    going = threading.Event()
+    going.set()
+    threading.Thread(target=_listen, args=(going,), daemon=True).start()
     try:
         spec = read_grid(Path(file))
         spec, tape = taped(spec, None, None, Path(folder), Path(file))
         kits = ExperimentKits.of(Settings.read(), virtual=spec.virtual, cassette=tape)
-        run = run_grid(spec, Path(folder), kits, 1, _Steps(), wanted.is_set)
+        run = run_grid(spec, Path(folder), kits, 1, _Steps(), going.is_set)
         report(spec, run)
         _say(done=run.before + run.done, total=run.total, complete=run.complete, dollars=run.dollars)
     except KitError as error:
@@ -47,19 +47,19 @@ class _Steps:
     """Tells how far it is, not too often."""
 
     def __init__(self) -> None:
-        self._said = 0.0
+        self._reported_at = 0.0
 
     def __call__(self, done: int, total: int) -> None:
         now = time.monotonic()
-        if now - self._said >= OFTEN or done == total:
-            self._said = now
+        if now - self._reported_at >= OFTEN or done == total:
+            self._reported_at = now
             _say(done=done, total=total)
 
 
-def _listen(wanted: threading.Event) -> None:
+def _listen(going: threading.Event) -> None:
     while os.read(0, 4096):  # not sys.stdin, whose lock the interpreter wants when it ends
         pass
-    wanted.clear()
+    going.clear()
 
 
 def _say(**step: Any) -> None:

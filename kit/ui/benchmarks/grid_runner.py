@@ -36,7 +36,7 @@ class Job:
     before: int = 0
     """Cells that were there already."""
     dollars: float | None = None
-    said: str = ""
+    message: str = ""
     """What went wrong, or why it stopped by itself, in a sentence."""
     began: float = field(default_factory=time.monotonic)
 
@@ -45,10 +45,10 @@ class Job:
         return self.state not in ("running", "stopping")
 
     @property
-    def left(self) -> float | None:
+    def seconds_to_go(self) -> float | None:
         """Seconds that the rest will take at the pace so far; None before there is a pace."""
-        played = self.done - self.before
-        return (self.total - self.done) * (time.monotonic() - self.began) / played if played else None
+        progress = self.done - self.before
+        return (self.total - self.done) * (time.monotonic() - self.began) / progress if progress else None
 
 
 class Grids:
@@ -111,10 +111,10 @@ def _follow(job: Job) -> None:
     _hang_up(job.process)
     if "complete" in last:
         job.dollars = last["dollars"]
-        job.said = "" if last["complete"] or job.state == "stopping" else "It reached its limit of dollars."
+        job.message = "" if last["complete"] or job.state == "stopping" else "It reached its limit of dollars."
         job.state = "complete" if last["complete"] else "stopped"
     else:
-        job.said = (
+        job.message = (
             last.get("error") or f"the process of the grid ended ({code}): {noise}; start it again, finished cells are kept"
         )
         job.state = "failed"

@@ -10,9 +10,9 @@ from kit.bench.grid.archive import Archived
 from kit.core.errors import DataError
 from kit.patterns import PATTERNS
 from kit.settings import HOME
-from kit.ui.benchmarks.draft import CASE_SETS, MOST, Draft, Order, about, held, order, shipped
+from kit.ui.benchmarks.draft import CASE_SETS, MOST, Draft, Order, about, count_cases, order, shipped_grids
 from kit.ui.benchmarks.grid_runner import Grids, Job
-from kit.ui.shared.frame import told
+from kit.ui.shared.frame import report_errors
 from kit.ui.shared.model_choice import draw_missing, missing_variable
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def draw_progress(see: Callable[[str], None]) -> None:
     if job is None or st.session_state.get("bench-seen") == id(job):
         return
     if job.over:
-        _ended(grids, job, see)
+        _draw_end(grids, job, see)
     else:
         _running(grids)
 
@@ -56,28 +56,29 @@ def _running(grids: Grids) -> None:
 def _far(job: Job) -> str:
     if not job.total:
         return "reading the grid"
-    left = f", about {max(1, round(job.left)):,} s left" if job.left is not None and job.state == "running" else ""
-    return f"{job.done:,} of {job.total:,} cells{left}"
+    seconds = job.seconds_to_go if job.state == "running" else None
+    estimate = f", about {max(1, round(seconds)):,} s left" if seconds is not None else ""
+    return f"{job.done:,} of {job.total:,} cells{estimate}"
 
 
-def _ended(grids: Grids, job: Job, see: Callable[[str], None]) -> None:
-    def seen() -> None:
+def _draw_end(grids: Grids, job: Job, see: Callable[[str], None]) -> None:
+    def show_results() -> None:
         st.session_state["bench-seen"] = id(job)
         see(job.folder.name)
 
-    spent = f", ${job.dollars:,.4f} spent" if job.dollars else ""
-    cells = f"{job.done:,} of {job.total:,} cells are played{spent}"
+    cost = f", ${job.dollars:,.4f} spent" if job.dollars else ""
+    cells = f"{job.done:,} of {job.total:,} cells are played{cost}"
     with st.container(border=True, key="bench-job"):
         if job.state == "complete":
             st.success(f"**{job.name}** is done: {cells}.".replace("$", r"\$"), icon=":material/check_circle:")
         elif job.state == "stopped":
-            said = f"**{job.name}** was stopped: {cells} and kept. {job.said or 'It goes on from there.'}"
-            st.warning(said.replace("$", r"\$"), icon=":material/stop_circle:")
+            sentence = f"**{job.name}** was stopped: {cells} and kept. {job.message or 'It goes on from there.'}"
+            st.warning(sentence.replace("$", r"\$"), icon=":material/stop_circle:")
         else:
-            st.error(job.said.replace("$", r"\$"), icon=":material/error:")
+            st.error(job.message.replace("$", r"\$"), icon=":material/error:")
         with st.container(horizontal=True):
             if job.state != "failed":
-                st.button("See its results", icon=":material/insights:", key="bench-see", on_click=seen)
+                st.button("See its results", icon=":material/insights:", key="bench-see", on_click=show_results)
             if job.state != "complete":
                 st.button("Go on", icon=":material/play_arrow:", key="bench-again", on_click=_again, args=(grids, job))
 
@@ -96,21 +97,21 @@ def draw_form(host: "Host", runs: dict[str, Archived]) -> None:
     st.session_state.setdefault("bench-way", WAYS[0])
     way = st.segmented_control("What to play", WAYS, key="bench-way", required=True)
     trouble = st.empty()
-    with told(trouble):
+    with report_errors(trouble):
         text = _file() if way == WAYS[0] else _own(host)
         if text is None:
             st.info("Choose at least one model and one pattern.", icon=":material/tune:")
             return
-        chosen = _order(text)
-        _asks(chosen, runs)
+        plan = _order(text)
+        _asks(plan, runs)
         grids = open_grids()
         busy = grids.job is not None and not grids.job.over
         if busy:
             st.caption("One grid is played at a time. This one can start when the running one has ended.")
-        label = f"Play {chosen.asks.cells:,} cells"
-        if st.button(label, icon=":material/play_arrow:", key="bench-start", disabled=busy or chosen.too_large):
-            folder = host.kit.settings.grids / chosen.name
-            grids.start(chosen.file(folder), folder)
+        label = f"Play {plan.asks.cells:,} cells"
+        if st.button(label, icon=":material/play_arrow:", key="bench-start", disabled=busy or plan.too_large):
+            folder = host.kit.settings.grids / plan.name
+            grids.start(plan.file(folder), folder)
             st.rerun()
 
 
@@ -120,7 +121,7 @@ def _order(text: str) -> Order:
 
 
 def _file() -> str:
-    files = shipped()
+    files = shipped_grids()
     names = list(files)
     first = names.index("patterns_example") if "patterns_example" in names else 0
     name = st.selectbox("Grid", names, index=first, key="bench-file", width=340)
@@ -139,7 +140,7 @@ def _own(host: "Host") -> str | None:
         cases = st.selectbox(
             "Cases", list(CASE_SETS), key="bench-cases", format_func=lambda key: f"{key}: {CASE_SETS[key]}", width=420
         )
-        whole = held(cases)
+        whole = count_cases(cases)
         take = st.number_input("How many of them", 1, whole, min(CASES, whole), key=f"bench-take-{cases}", width=160)
     dollars = None
     if any(host.kit.deck.models[key].provider == "openai" for key in models):
@@ -150,21 +151,21 @@ def _own(host: "Host") -> str | None:
     return Draft(models=tuple(models), patterns=tuple(patterns), cases=cases, take=int(take), dollars=dollars, deck=deck).text()
 
 
-def _asks(chosen: Order, runs: dict[str, Archived]) -> None:
+def _asks(plan: Order, runs: dict[str, Archived]) -> None:
     """The limits: cells, time, dollars."""
-    asks = chosen.asks
+    asks = plan.asks
     time = f"about {_duration(asks.seconds)}" if asks.seconds is not None else "time not known before the first cells"
-    if not chosen.paid:
-        money = f"$0: its models are {' and '.join(chosen.kinds)}, and no figure of theirs speaks for a language model"
+    if not plan.paid:
+        money = f"$0: its models are {' and '.join(plan.kinds)}, and no figure of theirs speaks for a language model"
     elif asks.dollars is None:
         money = "dollars not known: models.yaml has no price, so no limit can hold"
     else:
         money = f"about ${asks.dollars:,.2f}"
-        money += f", and no cell is begun past ${chosen.limit:,.2f}" if chosen.limit is not None else ", without a limit"
-    there = runs.get(chosen.name)
-    kept = f" {there.played:,} of them may be there already: only what is missing is played." if there else ""
-    st.markdown(f"**{asks.cells:,} cells**, {asks.turns:,} turns; {time}; {money}.{kept}".replace("$", r"\$"))
-    if chosen.too_large:
+        money += f", and no cell is begun past ${plan.limit:,.2f}" if plan.limit is not None else ", without a limit"
+    there = runs.get(plan.name)
+    note = f" {there.played:,} of them may be there already: only what is missing is played." if there else ""
+    st.markdown(f"**{asks.cells:,} cells**, {asks.turns:,} turns; {time}; {money}.{note}".replace("$", r"\$"))
+    if plan.too_large:
         st.warning(
             f"That is more than the page starts ({MOST:,} cells, fewer where the price is not known). Take fewer cases, or play "
             "it in a terminal: `python -m kit grid FILE.yaml`.",

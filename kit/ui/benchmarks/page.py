@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import streamlit as st
 
 from kit.settings import HOME, Settings
-from kit.ui.shared.frame import STYLE, open_host, told
+from kit.ui.shared.frame import STYLE, open_host, report_errors
 
 if TYPE_CHECKING:
     from kit.bench.grid.archive import Archived
@@ -25,7 +25,7 @@ def page() -> None:
     st.html(STYLE)
     st.html(LOOK)
     top = st.empty()
-    with told(top):
+    with report_errors(top):
         host = open_host(Settings.read())
         from kit.bench.grid.archive import archived  # brings the bench: no other page waits for it
         from kit.ui.benchmarks.launch import draw_form, draw_progress
@@ -55,37 +55,37 @@ def _see(run: str) -> None:
     st.query_params["run"] = run
 
 
-def _pick(key: str, shown: str) -> None:
+def _pick(key: str, current: str) -> None:
     """Streamlit also calls this for a list that a click interrupted while it was drawn: then nothing was chosen."""
-    if st.session_state[key] != shown:
+    if st.session_state[key] != current:
         _see(st.session_state[key])
 
 
 def _results(runs: "dict[str, Archived]") -> None:
-    asked = st.query_params.get("run", "")
-    if asked and asked not in runs:
+    name = st.query_params.get("run", "")
+    if name and name not in runs:
         st.warning("There is no such run here. Choose one below.", icon=":material/search_off:")
-    chosen = asked if asked in runs else next(iter(runs))
-    key = f"bench-run-{chosen}"  # a new key for each choice: the list always shows what the address says
+    current = name if name in runs else next(iter(runs))
+    key = f"bench-run-{current}"  # a new key for each choice: the list always shows what the address says
     with st.container(horizontal=True, vertical_alignment="bottom"):
         names = list(runs)
         st.selectbox(
             "Run",
             names,
-            index=names.index(chosen),
+            index=names.index(current),
             format_func=lambda one: f"{one} ({runs[one]})",  # a choice is known by its words: no two may be alike
             key=key,
             on_change=_pick,
-            args=(key, chosen),
+            args=(key, current),
             width=340,
         )
         choices = st.container(horizontal=True, vertical_alignment="bottom")
     trouble = st.empty()
-    with told(trouble):
-        _one(runs[chosen], choices)
+    with report_errors(trouble):
+        _one(runs[current], choices)
 
 
-class _Found(NamedTuple):
+class _Comparisons(NamedTuple):
     """What a run's rows come to, beside one baseline."""
 
     rows: int
@@ -112,34 +112,34 @@ def _one(run: "Archived", choices: Any) -> None:
                 "Beside", range(len(bases)), format_func=names.__getitem__, key=f"bench-base-{run.folder.name}", width=220
             )
         ]
-    found = _found(str(run.folder), _stamp(run), tuple(measures), base)
-    _verdict(run, found, measure, ", ".join(base.values()))
+    result = _compare(str(run.folder), _stamp(run), tuple(measures), base)
+    _verdict(run, result, measure, ", ".join(base.values()))
     st.markdown("#### Figures")
     dark = st.context.theme.type == "dark"
-    for plate in _plates(str(run.folder), _stamp(run), run.kinds, found.ways, found.axes):
+    for plate in _plates(str(run.folder), _stamp(run), run.kinds, result.ways, result.axes):
         st.html(plate.html(dark=dark))
     st.markdown("#### Where these figures come from")
     _origin(run)
 
 
-def _verdict(run: "Archived", found: _Found, measure: str, base: str) -> None:
+def _verdict(run: "Archived", result: _Comparisons, measure: str, base: str) -> None:
     from kit.ui.benchmarks.tables import verdicts_html
     from kit.ui.benchmarks.verdict import headline, lines, words
 
     kinds = " and ".join(run.kinds)
-    beside = [one for one in found.verdicts if one.scorer == measure]
-    ways = [way for way in found.ways if way.scorer == measure]
+    beside = [one for one in result.verdicts if one.scorer == measure]
+    ways = [way for way in result.ways if way.scorer == measure]
     with st.container(border=True, key="verdict"):
-        st.markdown(headline(beside, base, kinds, found.axes, ways).replace("$", r"\$"))
+        st.markdown(headline(beside, base, kinds, result.axes, ways).replace("$", r"\$"))
     if not run.complete:
-        said = f"Stopped early: {run.played:,} of {run.cells:,} cells. Only cases that both ways have met are compared."
-        st.warning(said, icon=":material/stop_circle:")
-    rows = lines(ways, beside, found.axes)
+        sentence = f"Stopped early: {run.played:,} of {run.cells:,} cells. Only cases that both ways have met are compared."
+        st.warning(sentence, icon=":material/stop_circle:")
+    rows = lines(ways, beside, result.axes)
     st.html(verdicts_html(rows, words(measure), kinds, base))
-    st.caption(f"{found.cases:,} cases, {found.rows:,} turns. Intervals are at 95 %.{_method(len(found.verdicts))}")
-    if found.verdicts:
+    st.caption(f"{result.cases:,} cases, {result.rows:,} turns. Intervals are at 95 %.{_method(len(result.verdicts))}")
+    if result.verdicts:
         with st.expander("Every verdict as a sentence", icon=":material/list:"):
-            told_all = "\n".join(f"- {kinds}: {one}" for one in found.verdicts)
+            told_all = "\n".join(f"- {kinds}: {one}" for one in result.verdicts)
             st.markdown(told_all.replace("$", r"\$").replace("_", r"\_").replace("[", r"\["))
 
 
@@ -155,8 +155,8 @@ def _method(comparisons: int) -> str:
 def _origin(run: "Archived") -> None:
     from kit.ui.benchmarks.tables import csv_of, origin_html
 
-    for number, made in enumerate(run.runs, 1):
-        st.html(origin_html(made, number, len(run.runs)))
+    for number, provenance in enumerate(run.runs, 1):
+        st.html(origin_html(provenance, number, len(run.runs)))
     results, name = run.folder / "results.jsonl", run.name
     with st.container(horizontal=True):
         download = partial(st.download_button, icon=":material/download:", on_click="ignore")
@@ -184,24 +184,24 @@ def _bases(folder: str, stamp: int, own: dict[str, str]) -> list[dict[str, str]]
     rows = _rows(folder, stamp)
     if not rows:
         return []
-    varied = [axis for axis in axes(rows) if len({row[axis] for row in rows}) > 1]
-    every = [{axis: name} for axis in varied for name in sorted({row[axis] for row in rows})]
-    kept = {axis: name for axis, name in own.items() if axis in varied and any(row[axis] == name for row in rows)}
-    return ([kept] if kept else []) + [base for base in every if base != kept] or [{"model": rows[0]["model"]}]
+    differing = [axis for axis in axes(rows) if len({row[axis] for row in rows}) > 1]
+    every = [{axis: name} for axis in differing for name in sorted({row[axis] for row in rows})]
+    own_base = {axis: name for axis, name in own.items() if axis in differing and any(row[axis] == name for row in rows)}
+    return ([own_base] if own_base else []) + [base for base in every if base != own_base] or [{"model": rows[0]["model"]}]
 
 
 @st.cache_data(show_spinner="Comparing", max_entries=16)
-def _found(folder: str, stamp: int, measures: tuple[str, ...], base: dict[str, str]) -> _Found:
+def _compare(folder: str, stamp: int, measures: tuple[str, ...], base: dict[str, str]) -> _Comparisons:
     from kit.bench.grid.comparison import compare, summarise
     from kit.bench.grid.report import axes
     from kit.bench.grid.results import tidy
 
     rows = _rows(folder, stamp)
-    told_rows, named = tidy(rows, measures), axes(rows)
-    varied = tuple(axis for axis in named if len({row[axis] for row in rows}) > 1)
-    ways = summarise(told_rows, named)
-    verdicts = compare(told_rows, base, named) if varied else []
-    return _Found(len(rows), len({row["case"] for row in rows}), varied, ways, verdicts)
+    told_rows, every = tidy(rows, measures), axes(rows)
+    differing = tuple(axis for axis in every if len({row[axis] for row in rows}) > 1)
+    ways = summarise(told_rows, every)
+    verdicts = compare(told_rows, base, every) if differing else []
+    return _Comparisons(len(rows), len({row["case"] for row in rows}), differing, ways, verdicts)
 
 
 @st.cache_data(show_spinner="Drawing", max_entries=8)

@@ -23,7 +23,7 @@ def verdicts_html(lines: Sequence[Line], measure: str, kinds: str, base: str) ->
 
 def _row(line: Line) -> str:
     tone = f'<i class="tag {_TONES[line.verdict]}">{escape(line.verdict)}</i>'
-    cells = [escape(line.found), escape(line.interval), escape(line.difference) or "–", tone, escape(line.more) or "–"]
+    cells = [escape(line.value), escape(line.interval), escape(line.difference) or "–", tone, escape(line.more) or "–"]
     tds = "".join(f"<td{_word(place)}>{cell}</td>" for place, cell in enumerate(cells, 1))
     kind = ' class="base"' if line.verdict == "baseline" else ""
     return f'<tr{kind} data-way="{escape(line.way)}"><th scope="row">{escape(line.way)}</th>{tds}</tr>'
@@ -33,24 +33,26 @@ def _word(place: int) -> str:
     return ' class="word"' if place == 4 else ""
 
 
-def origin_html(made: Mapping[str, Any], number: int, count: int) -> str:
+def origin_html(provenance: Mapping[str, Any], number: int, count: int) -> str:
     """What a run was made of: revision, versions, seeds, inputs, models."""
-    revision = str(made.get("revision", "unknown"))
-    changed = " (files differed from it)" if revision.endswith("+") else ""
-    laws = {key: spec.get("law") for key, spec in made.get("models", {}).items() if spec.get("law")}
-    told = {
+    revision = str(provenance.get("revision", "unknown"))
+    difference = " (files differed from it)" if revision.endswith("+") else ""
+    laws = {key: spec.get("law") for key, spec in provenance.get("models", {}).items() if spec.get("law")}
+    facts = {
         "Run": f"{number} of {count}" if count > 1 else "",
-        "Revision": revision.rstrip("+") + changed,
-        "Clock": f"{made.get('clock', '?')} time",
-        "Seed": str(made.get("seed", "?")),
-        "Models": ", ".join(f"{key}: {kind}" for key, kind in made.get("kinds", {}).items()),
+        "Revision": revision.rstrip("+") + difference,
+        "Clock": f"{provenance.get('clock', '?')} time",
+        "Seed": str(provenance.get("seed", "?")),
+        "Models": ", ".join(f"{key}: {kind}" for key, kind in provenance.get("kinds", {}).items()),
         "Laws": "; ".join(f"{key} {_law(law)}" for key, law in laws.items()),
-        "Inputs": ", ".join(f"{key} {digest}" for key, digest in made.get("inputs", {}).items()),
-        "Versions": ", ".join([f"python {made.get('python', '?')}", *(f"{k} {v}" for k, v in made.get("versions", {}).items())]),
+        "Inputs": ", ".join(f"{key} {digest}" for key, digest in provenance.get("inputs", {}).items()),
+        "Versions": ", ".join(
+            [f"python {provenance.get('python', '?')}", *(f"{k} {v}" for k, v in provenance.get("versions", {}).items())]
+        ),
     }
     return (
         '<dl class="made">'
-        + "".join(f"<div><dt>{key}</dt><dd>{escape(value)}</dd></div>" for key, value in told.items() if value)
+        + "".join(f"<div><dt>{key}</dt><dd>{escape(value)}</dd></div>" for key, value in facts.items() if value)
         + "</dl>"
     )
 

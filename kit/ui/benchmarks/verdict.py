@@ -27,7 +27,7 @@ class Line(NamedTuple):
     """A row of the table: one way by one measure."""
 
     way: str
-    found: str
+    value: str
     interval: str
     difference: str
     """Beside the baseline; empty for the baseline itself."""
@@ -36,9 +36,9 @@ class Line(NamedTuple):
     """How many more cases would settle it."""
 
 
-def named(way: Mapping[str, str], varied: Sequence[str]) -> str:
+def way_name(way: Mapping[str, str], axes: Sequence[str]) -> str:
     """A way by what tells it from the others."""
-    return " / ".join(way[axis] for axis in varied) or " / ".join(way.values())
+    return " / ".join(way[axis] for axis in axes) or " / ".join(way.values())
 
 
 def words(measure: str) -> str:
@@ -46,41 +46,43 @@ def words(measure: str) -> str:
     return WORDS.get(measure, measure.replace("_", " "))
 
 
-def headline(found: Sequence[Comparison], baseline: str, kinds: str, varied: Sequence[str], ways: Sequence[Summary] = ()) -> str:
+def headline(
+    comparisons: Sequence[Comparison], baseline: str, kinds: str, axes: Sequence[str], ways: Sequence[Summary] = ()
+) -> str:
     """The verdict on one measure, in one sentence of markdown. `found`: every way beside the baseline by that
     measure; `ways`: each by itself."""
-    if not found and len(ways) == 1:
-        line = lines(ways, (), varied)[0]
-        said = f"By {words(ways[0].scorer)}, **{line.way}** is the only way here ({kinds})"
-        return f"{said}: {line.found}, 95 % interval {line.interval}; there is nothing to compare it with."
-    if not found:
+    if not comparisons and len(ways) == 1:
+        line = lines(ways, (), axes)[0]
+        sentence = f"By {words(ways[0].scorer)}, **{line.way}** is the only way here ({kinds})"
+        return f"{sentence}: {line.value}, 95 % interval {line.interval}; there is nothing to compare it with."
+    if not comparisons:
         return f"There is nothing to compare with **{baseline}** here: choose another baseline, or a run with several ways."
-    better = [one for one in found if one.verdict == "better"]
-    worse = [one for one in found if one.verdict == "worse"]
-    open_ = sorted((one for one in found if one.more), key=lambda one: one.more or 0)
-    by, of = f"By {words(found[0].scorer)}", f"{len(found)} way{'s' if len(found) > 1 else ''}"
+    better = [one for one in comparisons if one.verdict == "better"]
+    worse = [one for one in comparisons if one.verdict == "worse"]
+    open_ = sorted((one for one in comparisons if one.more), key=lambda one: one.more or 0)
+    by, of = f"By {words(comparisons[0].scorer)}", f"{len(comparisons)} way{'s' if len(comparisons) > 1 else ''}"
     if better:
         lead = max(better, key=_gain)
-        said = f"{by}, **{named(lead.way, varied)}** is better than **{baseline}** ({kinds}): {_sides(lead)}"
-        return f"{said}; settled, no more cases are needed{_others(len(better), of, 'better')}."
+        sentence = f"{by}, **{way_name(lead.way, axes)}** is better than **{baseline}** ({kinds}): {_sides(lead)}"
+        return f"{sentence}; settled, no more cases are needed{_others(len(better), of, 'better')}."
     if worse:
         near = max(worse, key=_gain)
-        said = (
-            f"{by}, no way is better than **{baseline}** ({kinds}): **{named(near.way, varied)}** is worse, with {_sides(near)}"
+        sentence = (
+            f"{by}, no way is better than **{baseline}** ({kinds}): **{way_name(near.way, axes)}** is worse, with {_sides(near)}"
         )
-        return f"{said}; {_settling(open_, varied)}{_others(len(worse), of, 'worse')}."
+        return f"{sentence}; {_settling(open_, axes)}{_others(len(worse), of, 'worse')}."
     if open_:
         near = open_[0]
-        said = f"{by}, no way can be told apart from **{baseline}** yet ({kinds}): nearest to a verdict is"
+        sentence = f"{by}, no way can be told apart from **{baseline}** yet ({kinds}): nearest to a verdict is"
         end = f"about {near.more:,} more cases like these would settle it"
-        return f"{said} **{named(near.way, varied)}**, with {_sides(near)}; {end}."
-    return f"{by}, no way differs from **{baseline}** ({kinds}): {_sides(found[0])}; no number of cases would show more."
+        return f"{sentence} **{way_name(near.way, axes)}**, with {_sides(near)}; {end}."
+    return f"{by}, no way differs from **{baseline}** ({kinds}): {_sides(comparisons[0])}; no number of cases would show more."
 
 
-def lines(ways: Sequence[Summary], found: Sequence[Comparison], varied: Sequence[str]) -> list[Line]:
+def lines(ways: Sequence[Summary], comparisons: Sequence[Comparison], axes: Sequence[str]) -> list[Line]:
     """Every way by one measure with its interval, and beside the baseline where it is compared."""
-    beside = {tuple(sorted(one.way.items())): one for one in found}
-    return [_line(way, beside.get(tuple(sorted(way.way.items()))), varied) for way in ways]
+    beside = {tuple(sorted(one.way.items())): one for one in comparisons}
+    return [_line(way, beside.get(tuple(sorted(way.way.items()))), axes) for way in ways]
 
 
 def value(figure: float, measure: str, *, share: bool) -> str:
@@ -105,14 +107,14 @@ def _unit(measure: str, *, share: bool) -> str:
     return " %" if share else _UNITS.get(measure, "")
 
 
-def _line(way: Summary, one: Comparison | None, varied: Sequence[str]) -> Line:
+def _line(way: Summary, one: Comparison | None, axes: Sequence[str]) -> Line:
     share, measure = way.estimate.is_share, way.scorer
-    found, ends = value(way.estimate.value, measure, share=share), interval(way.estimate, measure, share=share)
-    name = named(way.way, varied)
+    figure, ends = value(way.estimate.value, measure, share=share), interval(way.estimate, measure, share=share)
+    name = way_name(way.way, axes)
     if one is None:
-        return Line(name, found, ends, "", "baseline", "")
+        return Line(name, figure, ends, "", "baseline", "")
     more = "settled" if one.more == 0 else f"about {one.more:,}" if one.more else "no number"
-    return Line(name, found, ends, _difference(one), one.verdict, more)
+    return Line(name, figure, ends, _difference(one), one.verdict, more)
 
 
 def _sides(one: Comparison) -> str:
@@ -135,10 +137,10 @@ def _gain(one: Comparison) -> float:
     return one.difference.value * (-1 if one.scorer in LOWER else 1)
 
 
-def _settling(open_: Sequence[Comparison], varied: Sequence[str]) -> str:
+def _settling(open_: Sequence[Comparison], axes: Sequence[str]) -> str:
     if not open_:
         return "settled, no more cases are needed"
-    return f"about {open_[0].more:,} more cases like these would settle {named(open_[0].way, varied)}"
+    return f"about {open_[0].more:,} more cases like these would settle {way_name(open_[0].way, axes)}"
 
 
 def _others(count: int, of: str, word: str) -> str:

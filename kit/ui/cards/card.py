@@ -23,7 +23,7 @@ _LIMITS = {
 def card_html(card: AgentCard, deck: Deck, running: str | None) -> str:
     """A card as HTML, everything from files escaped; `running` is the key of the model it is bound to, None when unbound."""
     lines = "".join(
-        f'<div data-part="{name}"><dt>{title}</dt><dd>{said}</dd></div>' for name, title, said in _parts(card, deck, running)
+        f'<div data-part="{name}"><dt>{title}</dt><dd>{html}</dd></div>' for name, title, html in _parts(card, deck, running)
     )
     size = f'<p class="size">{_size(card, deck)}</p>'
     return (
@@ -60,20 +60,20 @@ def _parts(card: AgentCard, deck: Deck, running: str | None) -> Iterator[tuple[s
     yield "limits", "Limits", _limits(deck.policy(card), card.policy)
     yield "handoff", "Hand-off", "".join(f"<p>{line}</p>" for line in _handoff(card))
     if card.eval:
-        judged = f"{card.eval.judge} by {card.eval.rubric}, at least {card.eval.threshold:.0%}"
-        yield "eval", "Eval", escape(judged)
+        rubric = f"{card.eval.judge} by {card.eval.rubric}, at least {card.eval.threshold:.0%}"
+        yield "eval", "Eval", escape(rubric)
     else:
         yield "eval", "Eval", "no judge named"
 
 
 def _model(card: AgentCard, running: str | None) -> str:
     tuned = [f"{name.replace('_', ' ')} {value}" for name, value in card.tuning if value is not None]
-    said = tag_html(card.model) + escape(", ".join(tuned))
+    html = tag_html(card.model) + escape(", ".join(tuned))
     if card.fallback_model:
-        said += f" then {tag_html(card.fallback_model)}"
+        html += f" then {tag_html(card.fallback_model)}"
     if running is None:
-        return said + "<p>Not bound here: draft, or its flag is off.</p>"
-    return said if running == card.model else said + f"<p>Here it runs on {tag_html(running, 'busy')}</p>"
+        return html + "<p>Not bound here: draft, or its flag is off.</p>"
+    return html if running == card.model else html + f"<p>Here it runs on {tag_html(running, 'busy')}</p>"
 
 
 def _tools(card: AgentCard, deck: Deck) -> str:
@@ -91,7 +91,7 @@ def _blocks(card: AgentCard, deck: Deck) -> str:
 
 
 def _limits(policy: Policy, own: Policy) -> str:
-    said = [
+    own_limits = [
         f"<b>{_amount(name, value)}</b> {_LIMITS[name]}"
         for name, value in policy
         if value is not None and getattr(own, name) is not None
@@ -100,7 +100,7 @@ def _limits(policy: Policy, own: Policy) -> str:
         f"{_amount(name, value)} {_LIMITS[name]}" for name, value in policy if value is not None and getattr(own, name) is None
     ]
     inherited = f"<p>From the deck: {', '.join(rest)}</p>" if rest else ""
-    return f"<span>{', '.join(said)}</span>{inherited}" if said else inherited
+    return f"<span>{', '.join(own_limits)}</span>{inherited}" if own_limits else inherited
 
 
 def _amount(name: str, value: float) -> str:

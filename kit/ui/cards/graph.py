@@ -9,8 +9,8 @@ from kit.ui.shared.waterfall import COLOURS
 from kit.ui.shared.wording import label
 
 _ROW = 23
-_LEFT = {"orchestrator": 0.0, "agent": 0.3, "tool": 0.63}
-_RIGHT = {"orchestrator": 0.235, "agent": 0.575, "tool": 1.0}
+_START = {"orchestrator": 0.0, "agent": 0.3, "tool": 0.63}
+_END = {"orchestrator": 0.235, "agent": 0.575, "tool": 1.0}
 """Where each column begins and ends, as shares of the width: names fit down to a phone's."""
 _KINDS = {"orchestrator": COLOURS["turn"], "agent": COLOURS["agent"], "tool": COLOURS["tool"]}
 _LIGHT = {"ink": "#17202B", "soft": "#7B8794", "chosen": "#0F62C9", "paper": "#FFFFFF"}
@@ -69,7 +69,7 @@ def graph_of(deck: Deck) -> Graph:
     return Graph(nodes=tuple(nodes), edges=tuple(edges))
 
 
-def graph_spec(graph: Graph, chosen: str, *, dark: bool = False) -> dict[str, Any]:
+def graph_spec(graph: Graph, selection: str, *, dark: bool = False) -> dict[str, Any]:
     """A Vega-Lite specification, as wide as its place. A click sets the parameter `picked` to the card's id; the `chosen`
     card and what it may ask or call stand out."""
     ink = _DARK if dark else _LIGHT
@@ -77,7 +77,7 @@ def graph_spec(graph: Graph, chosen: str, *, dark: bool = False) -> dict[str, An
     y = {"field": "y", "type": "quantitative", "axis": None, "scale": {"domain": [graph.rows - 0.4, -0.6], "nice": False}}
     lit = {"test": "datum.lit", "value": ink["chosen"]}
     lines = {
-        "data": {"values": list(_curves(graph, chosen))},
+        "data": {"values": list(_curves(graph, selection))},
         "mark": {"type": "line", "interpolate": "basis", "clip": True},
         "encoding": {
             "x": x,
@@ -89,9 +89,9 @@ def graph_spec(graph: Graph, chosen: str, *, dark: bool = False) -> dict[str, An
             "strokeWidth": {"condition": {"test": "datum.lit", "value": 2}, "value": 1},
         },
     }
-    drawn = {"data": {"values": [_drawn(node, graph, chosen) for node in graph.nodes]}, "encoding": {"y": y}}
+    nodes = {"data": {"values": [_node_row(node, graph, selection) for node in graph.nodes]}, "encoding": {"y": y}}
     return {
-        "layer": [lines, {**drawn, "layer": [_boxes(x, ink), _names(x, ink)]}],
+        "layer": [lines, {**nodes, "layer": [_boxes(x, ink), _names(x, ink)]}],
         "params": [{"name": "picked", "select": {"type": "point", "fields": ["card"]}, "views": ["nodes"]}],
         "height": _ROW * graph.rows,
         "autosize": {"type": "fit-x", "contains": "padding"},
@@ -135,30 +135,34 @@ def _names(x: dict[str, Any], ink: dict[str, str]) -> dict[str, Any]:
     }
 
 
-def _drawn(node: Node, graph: Graph, chosen: str) -> dict[str, Any]:
+def _node_row(node: Node, graph: Graph, selection: str) -> dict[str, Any]:
     below = sum(edge.source == node.id for edge in graph.edges)
-    said = {"orchestrator": f"{node.name}, may ask or call {below}", "agent": f"{node.name}, {below} tools", "tool": node.name}
+    description = {
+        "orchestrator": f"{node.name}, may ask or call {below}",
+        "agent": f"{node.name}, {below} tools",
+        "tool": node.name,
+    }
     return {
         "id": node.id,
         "kind": node.kind,
         "name": node.name,
         "card": node.card,
-        "x": _LEFT[node.kind],
-        "x2": _RIGHT[node.kind],
+        "x": _START[node.kind],
+        "x2": _END[node.kind],
         "y": node.row,
         "bound": node.bound,
-        "chosen": node.id == chosen,
-        "said": said[node.kind] + ("" if node.bound else ", not bound here"),
+        "chosen": node.id == selection,
+        "said": description[node.kind] + ("" if node.bound else ", not bound here"),
     }
 
 
-def _curves(graph: Graph, chosen: str) -> Iterator[dict[str, Any]]:
+def _curves(graph: Graph, selection: str) -> Iterator[dict[str, Any]]:
     nodes = {node.id: node for node in graph.nodes}
     for number, edge in enumerate(graph.edges):
         start, end = nodes[edge.source], nodes[edge.target]
-        left, right = _RIGHT[start.kind], _LEFT[end.kind]
-        middle = left + 0.038 if start.kind == "orchestrator" else right - 0.035
-        points = ((left, start.row), (middle, start.row), (middle, end.row), (middle + 0.02, end.row), (right, end.row))
+        begin, finish = _END[start.kind], _START[end.kind]
+        middle = begin + 0.038 if start.kind == "orchestrator" else finish - 0.035
+        points = ((begin, start.row), (middle, start.row), (middle, end.row), (middle + 0.02, end.row), (finish, end.row))
         for step, (x, y) in enumerate(points):
-            lit = chosen in (edge.source, edge.target)
+            lit = selection in (edge.source, edge.target)
             yield {"edge": number, "step": step, "x": round(x, 4), "y": y, "lit": lit}

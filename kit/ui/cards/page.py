@@ -13,7 +13,7 @@ from kit.ui.cards.graph import graph_of, graph_spec
 from kit.ui.cards.prompt import assembled, prompt_html
 from kit.ui.cards.routing_heatmap import routes_html
 from kit.ui.shared import address
-from kit.ui.shared.frame import STYLE, open_host, told, visitor
+from kit.ui.shared.frame import STYLE, open_host, report_errors, visitor
 from kit.ui.shared.wording import label, many
 
 if TYPE_CHECKING:
@@ -30,18 +30,18 @@ def page() -> None:
     """Draws the page; the address names the card."""
     st.html(STYLE)
     top = st.empty()
-    with told(top):
+    with report_errors(top):
         host = open_host(Settings.read())
         deck = host.kit.deck
-        chosen = address.read("card")
-        if chosen not in deck.cards:
-            if chosen:
+        card_id = address.read("card")
+        if card_id not in deck.cards:
+            if card_id:
                 top.warning("There is no such card in this deck. Choose one below.", icon=":material/search_off:")
-            chosen = deck.settings.orchestrator
+            card_id = deck.settings.orchestrator
         _heading(deck)
-        _one(host, deck, chosen)
+        _one(host, deck, card_id)
         st.markdown("#### What it is told")
-        _prompt(host, visitor(host), chosen)
+        _prompt(host, visitor(host), card_id)
         st.markdown("#### Which description loses which questions")
         _routing(deck)
 
@@ -66,15 +66,15 @@ def _plain(warning: str) -> str:
     return warning.replace(f"{HOME}/", "").replace("$", r"\$").replace("_", r"\_").replace("<", r"\<")
 
 
-def _one(host: "Host", deck: Deck, chosen: str) -> None:
-    left, right = st.columns([6, 5], gap="medium")
-    with left:
+def _one(host: "Host", deck: Deck, card_id: str) -> None:
+    graph_column, card_column = st.columns([6, 5], gap="medium")
+    with graph_column:
         ids = [deck.settings.orchestrator, *(name for name in deck.cards if name != deck.settings.orchestrator)]
-        key = f"card-{chosen}"  # a new key for each choice: the list always shows what the address says
+        key = f"card-{card_id}"  # a new key for each choice: the list always shows what the address says
         st.selectbox(
             "Card",
             ids,
-            index=ids.index(chosen),
+            index=ids.index(card_id),
             format_func=label,
             key=key,
             on_change=lambda: _choose(st.session_state[key]),
@@ -82,34 +82,34 @@ def _one(host: "Host", deck: Deck, chosen: str) -> None:
         )
         graph = graph_of(deck)
         st.vega_lite_chart(
-            graph_spec(graph, chosen, dark=st.context.theme.type == "dark"),
+            graph_spec(graph, card_id, dark=st.context.theme.type == "dark"),
             width="stretch",
             key="deck-graph",
             on_select=_clicked,
             selection_mode="picked",
             alt=f"The deck as a graph of {len(graph.nodes)} cards and tools; the list above chooses the same cards by keyboard",
         )
-    agent = host.kit.team.agents.get(chosen)
+    agent = host.kit.team.agents.get(card_id)
     running = host.kit.model if agent else None
-    right.html(card_html(deck.cards[chosen], deck, running))
+    card_column.html(card_html(deck.cards[card_id], deck, running))
 
 
 def _clicked() -> None:
-    picked = st.session_state["deck-graph"].selection.get("picked") or []
-    if picked:
-        _choose(picked[0]["card"])
+    rows = st.session_state["deck-graph"].selection.get("picked") or []
+    if rows:
+        _choose(rows[0]["card"])
 
 
 def _choose(card: str) -> None:
     st.query_params["card"] = card
 
 
-def _prompt(host: "Host", who: Principal, chosen: str) -> None:
+def _prompt(host: "Host", who: Principal, card_id: str) -> None:
     deck = host.kit.deck
     session = host.kit.session("", who.tenant_id, who.user_id)
     location = host.people[who].location if who in host.people else session.location
     dynamic = DynamicContext(date=host.kit.today, user_id=who.user_id, locale=session.locale, location=location)
-    prompt, pieces = assembled(deck.cards[chosen], deck, dynamic)
+    prompt, pieces = assembled(deck.cards[card_id], deck, dynamic)
     st.caption(
         f"As it would go out for {who} today, before a word of the conversation. Above the border it is the same for everyone."
     )
@@ -129,33 +129,33 @@ def _routing(deck: Deck) -> None:
     if not routes.questions:
         st.info(f"None of the dialogues in {CASES.name} is about cards of this deck.", icon=":material/info:")
         return
-    kept = _shelf(routes.key)
-    if not kept:
-        _offer(routes, kept)
-    if kept:
-        right = sum(share.right or 0 for share in kept[0].accuracy.values())
-        total = sum(share.n for share in kept[0].accuracy.values())
+    reports = _shelf(routes.key)
+    if not reports:
+        _offer(routes, reports)
+    if reports:
+        right = sum(share.right or 0 for share in reports[0].accuracy.values())
+        total = sum(share.n for share in reports[0].accuracy.values())
         st.markdown(
             f"**{right} of {total}** questions reached their card. Routed by the {OFFLINE.key} stand-in, which is no language "
             "model: this compares descriptions, it vouches for no model."
         )
-        st.html(routes_html(kept[0]))
+        st.html(routes_html(reports[0]))
 
 
-def _offer(routes: "DeckRoutes", kept: "list[RoutingReport]") -> None:
+def _offer(routes: "DeckRoutes", reports: "list[RoutingReport]") -> None:
     seconds = max(1, round(routes.questions / A_SECOND))
     place = st.empty()
     with place.container():
-        left = f" {routes.left_out} dialogues about other cards are left out." if routes.left_out else ""
+        remainder = f" {routes.left_out} dialogues about other cards are left out." if routes.left_out else ""
         st.markdown(
             "Dialogues that switch from every card to every other are routed by the descriptions alone, with sub-agents that "
-            f"only note that they were asked. Nothing is stored and no paid model is called.{left}"
+            f"only note that they were asked. Nothing is stored and no paid model is called.{remainder}"
         )
-        asked = st.button(f"Route {routes.questions} questions offline, about {seconds} s", icon=":material/play_arrow:")
-    if asked:
+        clicked = st.button(f"Route {routes.questions} questions offline, about {seconds} s", icon=":material/play_arrow:")
+    if clicked:
         bar = place.progress(0.0, "Routing")
         for step in routes.run():
             bar.progress(step.done / step.of, f"Dialogue {step.done} of {step.of}")
             if step.report is not None:
-                kept.append(step.report)
+                reports.append(step.report)
         place.empty()

@@ -30,9 +30,9 @@ def assembled(card: AgentCard, deck: Deck, dynamic: DynamicContext) -> tuple[Pro
 
 
 def _pieces(plan: PromptPlan) -> list[Piece]:
-    found = [Piece(name=b.id, note=f"{b.owner}, version {b.version}", text=b.text.strip()) for b in plan.blocks]
-    rest = plan.prefix[sum(len(piece.text) + 2 for piece in found) :]
-    return found + ([Piece(name="routing lines", note="made from the deck's settings", text=rest)] if rest else [])
+    pieces = [Piece(name=b.id, note=f"{b.owner}, version {b.version}", text=b.text.strip()) for b in plan.blocks]
+    rest = plan.prefix[sum(len(piece.text) + 2 for piece in pieces) :]
+    return pieces + ([Piece(name="routing lines", note="made from the deck's settings", text=rest)] if rest else [])
 
 
 def prefix_share(prompt: Prompt) -> float:
@@ -44,15 +44,15 @@ def prompt_html(prompt: Prompt, pieces: tuple[Piece, ...]) -> str:
     """The pieces as HTML with the border drawn between what is shared and what is personal."""
     whole = sum(piece.tokens for piece in pieces)
     bar = "".join(_slice(piece, whole) for piece in pieces)
-    shared = [piece for piece in pieces if not piece.personal]
-    size = sum(piece.tokens for piece in shared)
-    known = f"about {size:,} tokens, {prefix_share(prompt):.0%} of the prompt, cohort <code>{escape(prompt.cohort)}</code>"
-    border = f'<p class="border"><b>Stable prefix ends here</b> <span>{known}</span></p>'
-    held = "".join(map(_text, shared))
+    prefix = [piece for piece in pieces if not piece.personal]
+    size = sum(piece.tokens for piece in prefix)
+    summary = f"about {size:,} tokens, {prefix_share(prompt):.0%} of the prompt, cohort <code>{escape(prompt.cohort)}</code>"
+    border = f'<p class="border"><b>Stable prefix ends here</b> <span>{summary}</span></p>'
+    prefix_html = "".join(map(_text, prefix))
     own = "".join(_text(piece) for piece in pieces if piece.personal)
     return (
         f'<section class="prompt" aria-label="The prompt"><div class="bar" aria-hidden="true">{bar}</div>'
-        f'<div class="held" tabindex="0" role="group" aria-label="Stable prefix">{held}</div>{border}{own}</section>'
+        f'<div class="held" tabindex="0" role="group" aria-label="Stable prefix">{prefix_html}</div>{border}{own}</section>'
     )
 
 

@@ -8,24 +8,24 @@ from kit.ui.shared.wording import label
 _EXAMPLES = 5
 
 
-def matrix(found: RoutingReport) -> dict[tuple[str, str], int]:
+def matrix(report: RoutingReport) -> dict[tuple[str, str], int]:
     """(whom a question was for, who was asked) -> questions; on the diagonal those that were routed right."""
-    right = {(card, card): share.right or 0 for card, share in found.accuracy.items()}
-    return right | {(loss.card, loss.to): len(loss.queries) for loss in found.lost}
+    right = {(card, card): share.right or 0 for card, share in report.accuracy.items()}
+    return right | {(loss.card, loss.to): len(loss.queries) for loss in report.lost}
 
 
-def routes_html(found: RoutingReport) -> str:
+def routes_html(report: RoutingReport) -> str:
     """The whole report as HTML."""
-    return f'<div class="routes">{heat_html(found)}<div>{lost_html(found)}</div></div>'
+    return f'<div class="routes">{heat_html(report)}<div>{lost_html(report)}</div></div>'
 
 
-def heat_html(found: RoutingReport) -> str:
+def heat_html(report: RoutingReport) -> str:
     """The matrix as an HTML table whose cells are tinted by their share of the row."""
-    cells = matrix(found)
-    rows = [*found.accuracy, *([NOBODY] if any(card == NOBODY for card, _ in cells) else [])]
-    columns = [*found.accuracy, *sorted({to for _, to in cells} - set(found.accuracy))]
+    cells = matrix(report)
+    rows = [*report.accuracy, *([NOBODY] if any(card == NOBODY for card, _ in cells) else [])]
+    columns = [*report.accuracy, *sorted({to for _, to in cells} - set(report.accuracy))]
     head = "".join(f'<th scope="col"><span>{escape(_name(to))}</span></th>' for to in columns)
-    body = "".join(_row(card, columns, cells, found) for card in rows)
+    body = "".join(_row(card, columns, cells, report) for card in rows)
     return (
         '<div class="heat" tabindex="0" role="group" aria-label="Whom questions were for, against who was asked"><table>'
         "<caption>A row for each card: where its questions went. On the diagonal they were routed right; "
@@ -35,12 +35,12 @@ def heat_html(found: RoutingReport) -> str:
     )
 
 
-def _row(card: str, columns: list[str], cells: dict[tuple[str, str], int], found: RoutingReport) -> str:
-    share = found.accuracy.get(card)
+def _row(card: str, columns: list[str], cells: dict[tuple[str, str], int], report: RoutingReport) -> str:
+    share = report.accuracy.get(card)
     total = share.n if share else sum(cells.get((card, to), 0) for to in columns)
-    made = "".join(_cell(cells.get((card, to), 0), total, right=card == to) for to in columns)
+    tds = "".join(_cell(cells.get((card, to), 0), total, right=card == to) for to in columns)
     rate = f"<b>{share.value:.0%}</b> <span>≥ {share.low:.0%}</span>" if share else "–"
-    return f'<tr><th scope="row">{escape(_name(card))}</th>{made}<td class="sum">{rate}</td></tr>'
+    return f'<tr><th scope="row">{escape(_name(card))}</th>{tds}<td class="sum">{rate}</td></tr>'
 
 
 def _cell(count: int, total: int, *, right: bool) -> str:
@@ -50,19 +50,19 @@ def _cell(count: int, total: int, *, right: bool) -> str:
     return f'<td class="{"right" if right else "wrong"}" style="--strength:{strength}%">{count}</td>'
 
 
-def lost_html(found: RoutingReport) -> str:
+def lost_html(report: RoutingReport) -> str:
     """What each description loses to whom, the greatest loss first."""
-    if not found.lost:
+    if not report.lost:
         return '<p class="lost">Every question went where it belongs.</p>'
-    return '<ul class="lost">' + "".join(map(_loss, found.lost)) + "</ul>"
+    return '<ul class="lost">' + "".join(map(_loss, report.lost)) + "</ul>"
 
 
 def _loss(loss: Lost) -> str:
     texts = list(dict.fromkeys(loss.queries))
-    said = "".join(f"<li>{escape(text)}</li>" for text in texts[:_EXAMPLES])
+    examples = "".join(f"<li>{escape(text)}</li>" for text in texts[:_EXAMPLES])
     more = f"<li>and {len(texts) - _EXAMPLES} more</li>" if len(texts) > _EXAMPLES else ""
     head = f"<b>{escape(_name(loss.card))}</b> loses {len(loss.queries)} to <b>{escape(_name(loss.to))}</b>"
-    return f"<li>{head}<ul>{said}{more}</ul></li>"
+    return f"<li>{head}<ul>{examples}{more}</ul></li>"
 
 
 def _name(card: str) -> str:

@@ -22,9 +22,9 @@ def components_of(view: TurnView) -> list[tuple[str, list[Payload]]]:
 
     Where one chose what to show by render_* calls, only that is returned.
     """
-    answered = {step.span_id for step in view.steps if step.state == "ok"}
+    steps = {step.span_id for step in view.steps if step.state == "ok"}
     rendering = {e.span_id for e in view.events if isinstance(e.body, ToolStarted) and e.body.tool.startswith("render_")}
-    components = [(e, e.body) for e in view.events if isinstance(e.body, Component) and _is_under(e, answered)]
+    components = [(e, e.body) for e in view.events if isinstance(e.body, Component) and _is_under(e, steps)]
     choosy = {body.agent for event, body in components if event.span_id in rendering}
     types: dict[str, dict[str, Payload]] = {}
     for number, (event, body) in enumerate(components):

@@ -14,7 +14,7 @@ from kit.ui.chat.scenario import Scenario
 from kit.ui.chat.turn_canvas import Canvas, Setting
 from kit.ui.chat.turn_panel import Panel
 from kit.ui.shared import address
-from kit.ui.shared.frame import open_host, told, visitor
+from kit.ui.shared.frame import open_host, report_errors, visitor
 from kit.ui.shared.host import Host
 from kit.ui.shared.turn_fold import advance, interrupt
 from kit.ui.shared.turn_view import TurnView
@@ -30,12 +30,12 @@ LOOK = 4.0
 def converse(place: Places, *, fresh: bool) -> None:
     """Begins what was asked, and draws the session of the address; `fresh` when nothing was asked in it yet."""
     host = open_host(Settings.read())
-    chosen = scenario.panel(host)
-    place.header.badge(host.on(chosen.model).model, icon=":material/memory:", color="gray")
+    choices = scenario.panel(host)
+    place.header.badge(host.on(choices.model).model, icon=":material/memory:", color="gray")
     session = _session(host)
     if place.question:
-        with told(place.stop):  # what is asked may be no picture: the conversation goes on without it
-            _start(host, session, place.question.with_pictures(), chosen)
+        with report_errors(place.stop):  # what is asked may be no picture: the conversation goes on without it
+            _start(host, session, place.question.with_pictures(), choices)
     window, newest = st.session_state.get("window", WINDOW), host.newest(session)
     views = host.views(session, limit=window)
     if views:
@@ -45,13 +45,13 @@ def converse(place: Places, *, fresh: bool) -> None:
         place.first_screen()
     if len(views) == window:
         place.top.button("Show earlier", icon=":material/history:", on_click=_widen, type="tertiary")
-    panel = Panel(place.desk, place.phone, full=chosen.detail == "full")
+    panel = Panel(place.desk, place.phone, full=choices.detail == "full")
     if views:
         panel.draw(views[-1])
     else:
         panel.explain(agent for agent in host.kit.team.agents if agent != host.kit.team.root)
     budgets = {agent_id: agent.time_budget for agent_id, agent in host.kit.team.agents.items()}
-    setting = Setting(host.kit.store, chosen.detail == "full", budgets, host.album.of, host.renderers)
+    setting = Setting(host.kit.store, choices.detail == "full", budgets, host.album.of, host.renderers)
     with place.turns:
         _turns(host, views, setting, panel, place.stop)
     _look(host, session, newest)
@@ -64,11 +64,11 @@ def _look(host: Host, session: Session, newest: str) -> None:
         st.rerun()
 
 
-def _start(host: Host, session: Session, question: Question, chosen: Scenario) -> None:
+def _start(host: Host, session: Session, question: Question, choices: Scenario) -> None:
     """The one place where a turn begins."""
-    faults = tuple(dict.fromkeys((*chosen.faults, *question.faults)))
+    faults = tuple(dict.fromkeys((*choices.faults, *question.faults)))
     host.start(
-        question.text, session, faults, pattern=chosen.pattern, cap=chosen.cap, model=chosen.model, images=question.pictures
+        question.text, session, faults, pattern=choices.pattern, cap=choices.cap, model=choices.model, images=question.pictures
     )
     st.session_state.pop("fresh", None)
 

@@ -11,38 +11,38 @@ from kit.stores.protocol import Store
 
 def thumbs(store: Store, turn_id: str) -> Feedback | None:
     """Draws the thumbs of a stored turn as they were given; returns what was given."""
-    given = store.feedback(turn_id)
+    feedback = store.feedback(turn_id)
     key = f"thumb-{turn_id}"
-    st.feedback("thumbs", key=key, default=given.score if given else None, on_change=partial(_rate, store, turn_id, key))
-    return given
+    st.feedback("thumbs", key=key, default=feedback.score if feedback else None, on_change=partial(_rate, store, turn_id, key))
+    return feedback
 
 
-def remark(store: Store, given: Feedback) -> None:
+def remark(store: Store, feedback: Feedback) -> None:
     """Room for a word beside a thumb."""
-    key = f"note-{given.turn_id}"
-    asked = "What was good about it?" if given.score else "What was wrong?"
+    key = f"note-{feedback.turn_id}"
+    question = "What was good about it?" if feedback.score else "What was wrong?"
     st.text_input(
         "A word about this answer",
-        given.note,
+        feedback.note,
         max_chars=500,
         key=key,
-        placeholder=f"{asked} (optional, Enter keeps it)",
+        placeholder=f"{question} (optional, Enter keeps it)",
         label_visibility="collapsed",
-        on_change=partial(_remark, store, given, key),
+        on_change=partial(_remark, store, feedback, key),
     )
 
 
 def _rate(store: Store, turn_id: str, key: str) -> None:
-    given = store.feedback(turn_id)
+    feedback = store.feedback(turn_id)
     score = st.session_state[key]
     if score is None:  # a thumb can be turned, not taken back
-        st.session_state[key] = given.score if given else None
+        st.session_state[key] = feedback.score if feedback else None
     else:
-        _keep(store, Feedback(turn_id=turn_id, score=score, note=given.note if given else ""))
+        _keep(store, Feedback(turn_id=turn_id, score=score, note=feedback.note if feedback else ""))
 
 
-def _remark(store: Store, given: Feedback, key: str) -> None:
-    if _keep(store, given.model_copy(update={"note": st.session_state[key].strip()})):
+def _remark(store: Store, feedback: Feedback, key: str) -> None:
+    if _keep(store, feedback.model_copy(update={"note": st.session_state[key].strip()})):
         st.toast("Thank you, it is kept with the answer.", icon=":material/check:")
 
 

@@ -7,14 +7,14 @@ from kit.core.errors import SettingsError
 from kit.settings import Settings
 from kit.ui.chat.layout import Places
 from kit.ui.shared import address
-from kit.ui.shared.frame import STYLE, told
+from kit.ui.shared.frame import STYLE, report_errors
 
 
 def page() -> None:
     """Draws the page; turns go on in the host whatever becomes of this run."""
     st.html(STYLE)
     place = Places.lay_out(_page_settings())
-    with told(place.top):
+    with report_errors(place.top):
         fresh = st.session_state.get("fresh") == address.read("session")
         if fresh and not place.question:
             place.first_screen()

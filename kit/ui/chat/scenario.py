@@ -50,13 +50,13 @@ class Scenario(Value):
 
 def faults(host: "Host") -> list[Fault | KitError]:
     """Each `?fault=` of the address, read; what cannot be read says why."""
-    found: list[Fault | KitError] = []
+    results: list[Fault | KitError] = []
     for text in address.read_all("fault"):
         try:
-            found.append(parse(text, host.kit.team.agents, host.kit.team.root))
+            results.append(parse(text, host.kit.team.agents, host.kit.team.root))
         except KitError as error:
-            found.append(error)
-    return found
+            results.append(error)
+    return results
 
 
 def panel(host: "Host") -> Scenario:
@@ -87,7 +87,7 @@ def _failures(host: "Host") -> None:
     more = [Fault(where=part, kind=kind) for kind in kinds_of(part, team.root)] if part in team.agents else []
     near = [*common, *(fault for fault in on if fault not in common and fault not in more)]
     for where in dict.fromkeys(fault.where for fault in near):
-        st.markdown(f"**{_named(where, team.root)}**")
+        st.markdown(f"**{_part_label(where, team.root)}**")
         _toggles([fault for fault in near if fault.where == where], on)
     st.selectbox(
         "More ways to fail",
@@ -95,19 +95,19 @@ def _failures(host: "Host") -> None:
         index=None,
         key="part",
         placeholder="Choose a part",
-        format_func=partial(_named, root=team.root),
+        format_func=partial(_part_label, root=team.root),
         persist_state="session",
     )
     _toggles([fault for fault in more if fault not in near], on)
 
 
-def _named(agent: str, root: str) -> str:
+def _part_label(agent: str, root: str) -> str:
     return "Orchestrator" if agent == root else label(agent)
 
 
 # The address says what holds. Each run tells the widgets anew: one that was cut short may not have reached the browser.
-def _toggles(shown: Sequence[Fault], on: Sequence[Fault]) -> None:
-    for fault in shown:
+def _toggles(choices: Sequence[Fault], on: Sequence[Fault]) -> None:
+    for fault in choices:
         key = f"fault-{fault}"
         st.session_state[key] = fault in on
         st.toggle(CATALOGUE[fault.kind].label, key=key, on_change=_flip, args=(str(fault), key))
@@ -120,11 +120,11 @@ def _flip(fault: str, key: str) -> None:
 
 def _choices(host: "Host") -> None:
     deck = host.kit.deck
-    left, right = st.columns(2)
-    with left:
+    cap_column, detail_column = st.columns(2)
+    with cap_column:
         caps, own = [str(cap) for cap in range(1, WIDEST + 1)], str(deck.settings.cap)
         _choice("At once, at most", "cap", caps, own if own in caps else caps[-1])
-    with right:
+    with detail_column:
         _choice("Detail", "detail", ["simple", "full"], "full", str.capitalize)
     if host.people:
         _person(host)
@@ -134,10 +134,10 @@ def _choices(host: "Host") -> None:
 
 def _models(host: "Host") -> None:
     """Those that can be used here; for the others, what is wanting."""
-    opened = host.kit.team.orchestrator.model.spec.key
+    own = host.kit.team.orchestrator.model.spec.key
     models = host.kit.deck.models
-    missing = {key: missing_variable(spec, host.kit.settings) for key, spec in models.items() if key != opened}
-    _choice("Model", "model", [opened, *(key for key, variable in missing.items() if not variable)], opened, model_words)
+    missing = {key: missing_variable(spec, host.kit.settings) for key, spec in models.items() if key != own}
+    _choice("Model", "model", [own, *(key for key, variable in missing.items() if not variable)], own, model_words)
     draw_missing(missing)
 
 
@@ -145,10 +145,10 @@ def _person(host: "Host") -> None:
     who, own = visitor(host), host.kit.session("").principal
     if own not in host.people:
         return
-    left, right = st.columns(2)
-    with left:
+    tenant_column, user_column = st.columns(2)
+    with tenant_column:
         _choice("Tenant", "tenant", sorted({person.tenant_id for person in host.people}), own.tenant_id)
-    with right:
+    with user_column:
         names = {p.user_id: person.name or p.user_id for p, person in host.people.items() if p.tenant_id == who.tenant_id}
         _choice("User", "user", list(names), own.user_id, names.__getitem__)
 
@@ -161,8 +161,8 @@ def _choice(title: str, name: str, options: list[str], own: str, words: Callable
 
 
 def _choose(name: str, key: str, own: str) -> None:
-    chosen = st.session_state[key]
-    address.put(name, *([] if chosen == own else [chosen]))
+    choice = st.session_state[key]
+    address.put(name, *([] if choice == own else [choice]))
 
 
 def _reset() -> None:

@@ -38,7 +38,7 @@ _COLOURS: dict[TurnStatus, str] = {
     "cancelled": "orange",
     "interrupted": "orange",
 }
-_SAID = ("intents", "cap", "time", "tokens", "cost")
+_ROUTING_FACTS = ("intents", "cap", "time", "tokens", "cost")
 
 
 @dataclass(frozen=True)
@@ -72,9 +72,9 @@ class _Box:
     def draw(self, step: Step, label: str) -> None:
         for line in step.lines[self.lines :]:
             self.body.caption(prose(line))
-        changed = (label, step.state) != (self.label, self.step.state)
+        differs = (label, step.state) != (self.label, self.step.state)
         self.step, self.label, self.lines = step, label, len(step.lines)
-        if changed:
+        if differs:
             self._head()  # a box in the place of another one keeps what is in it
 
     def _head(self) -> DeltaGenerator:
@@ -96,30 +96,30 @@ class Canvas:
             self._lead = st.empty()
             self._steps = st.container(gap=None)
             self._answer = st.empty()
-            self._found = st.empty()
+            self._components = st.empty()
             self._foot = st.empty()
         self._boxes: list[_Box] = []
-        self._shown = {"chips": "", "lead": "", "answer": ""}
+        self._current = {"chips": "", "lead": "", "answer": ""}
 
     def draw(self, view: TurnView, *, steps: bool = True, again: bool = False) -> None:
         """Brings the place up to date; `steps` is off for turns long past, `again` offers to ask once more."""
         now = view.seconds if view.seconds is not None else _tick(max(0.0, time.time() - view.started_at))
-        if self._changed("chips", "".join(f"<li>{escape(fault_words(fault))}</li>" for fault in view.faults)):
-            self._chips.html(f'<ul class="faults" aria-label="Made to fail on purpose">{self._shown["chips"]}</ul>')
-        if self._changed("lead", view.lead):
+        if self._update("chips", "".join(f"<li>{escape(fault_words(fault))}</li>" for fault in view.faults)):
+            self._chips.html(f'<ul class="faults" aria-label="Made to fail on purpose">{self._current["chips"]}</ul>')
+        if self._update("lead", view.lead):
             self._lead.markdown(prose(view.lead))
         if steps:
             self._draw_steps(view, now)
         answer = view.answer or view.regret
-        if self._changed("answer", answer):
+        if self._update("answer", answer):
             self._answer.markdown(prose(answer))
         if view.running:
             self._foot.caption(f"{view.headline} · {now:.1f} s")
         else:
             self._end(view, steps=steps, again=again)
 
-    def _changed(self, part: str, text: str) -> bool:
-        was, self._shown[part] = self._shown[part], text
+    def _update(self, part: str, text: str) -> bool:
+        was, self._current[part] = self._current[part], text
         return text != was
 
     def _draw_steps(self, view: TurnView, now: float) -> None:
@@ -141,7 +141,7 @@ class Canvas:
 
     def _end(self, view: TurnView, *, steps: bool, again: bool) -> None:
         if steps and view.status != "cancelled" and components_of(view):
-            with self._found.container():
+            with self._components.container():
                 draw_components(view, self._setting.renderers)
         with self._foot.container():
             _ending(view, self._setting, details=steps, again=again)
@@ -154,21 +154,21 @@ def _tick(now: float) -> float:
 
 def _ending(view: TurnView, setting: Setting, *, details: bool, again: bool) -> None:
     colour = "orange" if view.status == "ok" and view.partial else _COLOURS.get(view.status, "gray")
-    told = [f":{colour}-badge[{view.headline}]"]
+    badges = [f":{colour}-badge[{view.headline}]"]
     if view.routing is not None and view.routing.invoked:
-        told.append(f":gray-badge[{many(len(view.routing.invoked), 'sub-agent')}]")
+        badges.append(f":gray-badge[{many(len(view.routing.invoked), 'sub-agent')}]")
     if view.seconds is not None:
-        told.append(f":gray-badge[{view.seconds:.1f} s]")
+        badges.append(f":gray-badge[{view.seconds:.1f} s]")
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown(" ".join(told), width="content")
-        given = thumbs(setting.store, view.turn_id)
+        st.markdown(" ".join(badges), width="content")
+        feedback = thumbs(setting.store, view.turn_id)
         if not again:  # the newest turn's is in the panel
             open_trace(st.empty(), view.turn_id)
         if again and view.status != "ok":
             question = _question(view, setting.pictures(view.turn_id))
             st.button("Ask again", icon=":material/refresh:", key=f"again-{view.turn_id}", on_click=partial(ask, question))
-    if given is not None and details:
-        remark(setting.store, given)
+    if feedback is not None and details:
+        remark(setting.store, feedback)
     if details and setting.full and view.trace.spans:
         with st.expander("How this was answered", icon=":material/account_tree:"):
             routing, trace = st.tabs(["Routing", "Trace"])
@@ -186,11 +186,11 @@ def _question(view: TurnView, pictures: Sequence[Picture]) -> Question:
 def _thumbnails(pictures: Sequence[Picture]) -> str:
     """Pictures as HTML; the browser alone looks into them, and one that it cannot read shows its name."""
 
-    def shown(picture: Picture) -> str:
+    def figure(picture: Picture) -> str:
         data = base64.b64encode(picture.data).decode()
         return f'<li><img src="data:{picture.media_type};base64,{data}" alt="{escape(picture.caption or "picture")}"></li>'
 
-    return f'<ul class="pictures">{"".join(map(shown, pictures))}</ul>'
+    return f'<ul class="pictures">{"".join(map(figure, pictures))}</ul>'
 
 
 def _routing(view: TurnView) -> None:
@@ -201,13 +201,16 @@ def _routing(view: TurnView) -> None:
         st.markdown("\n".join(lines))
     else:
         st.markdown("Answered without asking a sub-agent.")
-    st.caption(prose(" · ".join(f"{fact.label}: {fact.text}" for fact in facts(view) if fact.name in _SAID)))
+    st.caption(prose(" · ".join(f"{fact.label}: {fact.text}" for fact in facts(view) if fact.name in _ROUTING_FACTS)))
 
 
 def _trace(view: TurnView) -> None:
     spans = view.trace.spans
     failed = [span.name for span in spans if span.status == "error"]
-    told = f"Waterfall of {len(spans)} spans" + (f"; with errors: {', '.join(failed)}" if failed else "")
+    description = f"Waterfall of {len(spans)} spans" + (f"; with errors: {', '.join(failed)}" if failed else "")
     st.vega_lite_chart(
-        waterfall_spec(view.trace, dark=st.context.theme.type == "dark"), width="stretch", key=f"trace-{view.turn_id}", alt=told
+        waterfall_spec(view.trace, dark=st.context.theme.type == "dark"),
+        width="stretch",
+        key=f"trace-{view.turn_id}",
+        alt=description,
     )

@@ -23,7 +23,7 @@ class Panel:
     def __init__(self, desk: DeltaGenerator, phone: DeltaGenerator, *, full: bool):
         self._full = full
         self._places = [_Place.lay(place) for place in (desk, phone)]
-        self._shown = ""
+        self._html = ""
 
     def explain(self, agents: Iterable[str]) -> None:
         """What will stand here, and who can be asked."""
@@ -32,15 +32,15 @@ class Panel:
 
     def draw(self, view: TurnView) -> None:
         """Brings the panel up to date; nothing is sent when nothing changed."""
-        known = [fact for fact in facts(view) if self._full or not fact.full]
-        self._show(f"<h3>This turn {_tag(headline(view))}</h3><dl>{''.join(map(_line, known))}</dl>")
+        visible = [fact for fact in facts(view) if self._full or not fact.full]
+        self._show(f"<h3>This turn {_tag(headline(view))}</h3><dl>{''.join(map(_line, visible))}</dl>")
         if not view.running:
             for place in self._places:
                 place.link_to(view.turn_id)
 
     def _show(self, html: str) -> None:
-        if html != self._shown:
-            self._shown = html
+        if html != self._html:
+            self._html = html
             for place in self._places:
                 place.facts.html(f'<section class="turn" aria-label="This turn">{html}</section>')
 
@@ -61,15 +61,15 @@ def open_trace(place: DeltaGenerator, turn_id: str) -> None:
     """A link to the turn's trace."""
     page = st.session_state.get("pages", {}).get("traces")
     if page is not None:
-        asked = {"turn": turn_id, **address.of_visitor()}
-        place.page_link(page, label="Open trace", icon=":material/account_tree:", query_params=asked)
+        query = {"turn": turn_id, **address.of_visitor()}
+        place.page_link(page, label="Open trace", icon=":material/account_tree:", query_params=query)
 
 
 def _line(fact: Fact) -> str:
-    said = "".join(map(_tag, fact.tags))
-    said += f"<span>{escape(fact.text)}</span>" if fact.text else ""
-    said += "".join(f"<p>{escape(line)}</p>" for line in fact.lines)
-    return f'<div data-fact="{fact.name}" data-value="{escape(fact.value)}"><dt>{escape(fact.label)}</dt><dd>{said}</dd></div>'
+    html = "".join(map(_tag, fact.tags))
+    html += f"<span>{escape(fact.text)}</span>" if fact.text else ""
+    html += "".join(f"<p>{escape(line)}</p>" for line in fact.lines)
+    return f'<div data-fact="{fact.name}" data-value="{escape(fact.value)}"><dt>{escape(fact.label)}</dt><dd>{html}</dd></div>'
 
 
 def _tag(tag: Tag) -> str:

@@ -18,7 +18,7 @@ def bars_spec(values: Mapping[str, float], title: str, *, dark: bool = False, sh
     most = 1.0 if share else max((*values.values(), 1))
     rows = [{"name": name, "value": value, "said": f"{value:.0%}" if share else f"{value:,}"} for name, value in values.items()]
     x: Spec = {"field": "value", "type": "quantitative", "axis": None, "scale": {"domain": [0, most * 1.12], "nice": False}}
-    named: Spec = {"field": "name", "type": "ordinal", "sort": None, "axis": _NAMES}
+    y: Spec = {"field": "name", "type": "ordinal", "sort": None, "axis": _NAMES}
     bar: Spec = {
         "mark": {"type": "bar", "height": 15, "cornerRadiusEnd": 3, "color": ink["bar"]},
         "encoding": {"x": x, "description": {"field": "said", "type": "nominal"}},
@@ -27,7 +27,7 @@ def bars_spec(values: Mapping[str, float], title: str, *, dark: bool = False, sh
         "mark": {"type": "text", "align": "left", "dx": 6, "fontSize": 12, "color": ink["ink"]},
         "encoding": {"x": x, "text": {"field": "said", "type": "nominal"}},
     }
-    return _chart({"data": {"values": rows}, "encoding": {"y": named}, "layer": [bar, beside]}, len(rows), title)
+    return _chart({"data": {"values": rows}, "encoding": {"y": y}, "layer": [bar, beside]}, len(rows), title)
 
 
 def latency_spec(values: Sequence[tuple[str, float, float]], title: str, *, dark: bool = False) -> Spec:
@@ -35,7 +35,7 @@ def latency_spec(values: Sequence[tuple[str, float, float]], title: str, *, dark
     ink = _DARK if dark else _LIGHT
     rows = [{"name": name, "p50": p50, "p95": p95, "said": f"{p95:.2f} s"} for name, p50, p95 in values]
     most = max((p95 for _, _, p95 in values), default=1.0)
-    named: Spec = {"field": "name", "type": "ordinal", "sort": None, "axis": _NAMES}
+    y: Spec = {"field": "name", "type": "ordinal", "sort": None, "axis": _NAMES}
     scale: Spec = {"domain": [0, most * 1.15], "nice": False}
 
     def x(field: str) -> Spec:
@@ -57,7 +57,7 @@ def latency_spec(values: Sequence[tuple[str, float, float]], title: str, *, dark
         "mark": {"type": "text", "align": "left", "dx": 9, "fontSize": 12, "color": ink["ink"]},
         "encoding": {"x": x("p95"), "text": {"field": "said", "type": "nominal"}},
     }
-    layers = {"data": {"values": rows}, "encoding": {"y": named}, "layer": [line, *dots, beside]}
+    layers = {"data": {"values": rows}, "encoding": {"y": y}, "layer": [line, *dots, beside]}
     return _chart(layers, len(rows), title)
 
 

@@ -23,8 +23,8 @@ class Figure(Value):
     means: str
 
 
-def _figures(group: Group, *told: tuple[str, str, Unit, str]) -> tuple[Figure, ...]:
-    return tuple(Figure(metric=metric, group=group, label=name, unit=unit, means=means) for metric, name, unit, means in told)
+def _figures(group: Group, *rows: tuple[str, str, Unit, str]) -> tuple[Figure, ...]:
+    return tuple(Figure(metric=metric, group=group, label=name, unit=unit, means=means) for metric, name, unit, means in rows)
 
 
 FIGURES: tuple[Figure, ...] = (
@@ -203,10 +203,10 @@ class Line(Value):
     values: tuple[tuple[str, str], ...]
 
 
-def lines(found: Metrics) -> tuple[Line, ...]:
+def lines(summary: Metrics) -> tuple[Line, ...]:
     """Every metric with what it is; one without a value has none, and is there."""
     values: dict[str, list[tuple[str, Any]]] = {}
-    for row in found.rows():
+    for row in summary.rows():
         values.setdefault(row["metric"], []).append((row["of"], row["value"]))
     return tuple(
         Line(figure=f, values=tuple((of, read(value, f.unit)) for of, value in values.get(f.metric, ()) if value is not None))
@@ -229,13 +229,13 @@ def read(value: Any, unit: Unit) -> str:
             return f"${value:,.4f}" if value else "$0"
 
 
-def agents_table(found: Metrics) -> tuple[list[str], list[list[str]]]:
+def agents_table(summary: Metrics) -> tuple[list[str], list[list[str]]]:
     """Head and rows of the metrics that each sub-agent has, the slowest first."""
     figures = [figure for figure in FIGURES if figure.group == "Sub-agents"]
-    told = {(row["metric"], row["of"]): row["value"] for row in found.rows()}
+    values = {(row["metric"], row["of"]): row["value"] for row in summary.rows()}
     rows: list[list[str]] = []
-    for agent in sorted(found.agents, key=lambda one: -one.latency.p95):
-        given = [told.get((figure.metric, agent.agent)) for figure in figures]
-        said = ["–" if value is None else read(value, figure.unit) for value, figure in zip(given, figures, strict=True)]
-        rows.append([label(agent.agent), *said])
+    for agent in sorted(summary.agents, key=lambda one: -one.latency.p95):
+        figure_values = [values.get((figure.metric, agent.agent)) for figure in figures]
+        cells = ["–" if value is None else read(value, figure.unit) for value, figure in zip(figure_values, figures, strict=True)]
+        rows.append([label(agent.agent), *cells])
     return ["Sub-agent", *(figure.label for figure in figures)], rows

@@ -16,7 +16,7 @@ from kit.settings import Settings
 from kit.ui.metrics.bars import bars_spec, latency_spec
 from kit.ui.metrics.figures import FIGURES, GROUPS, Figure, Group, Line, Unit, agents_table, lines
 from kit.ui.shared import address
-from kit.ui.shared.frame import STYLE, open_host, told, visitor
+from kit.ui.shared.frame import STYLE, open_host, report_errors, visitor
 from kit.ui.shared.wording import label, many
 
 WINDOWS = {"Last hour": 3_600.0, "Last day": 86_400.0, "Last week": 604_800.0, "All time": None}
@@ -28,7 +28,7 @@ def page() -> None:
     """Draws the page."""
     st.html(STYLE)
     top = st.empty()
-    with told(top):
+    with report_errors(top):
         host = open_host(Settings.read())
         store, who = host.kit.store, visitor(host)
         st.markdown("## Metrics")
@@ -41,9 +41,9 @@ def page() -> None:
             _nothing(who, ever=back is None)
             return
         _alert(turns, now, who)
-        found = metrics(store, since, who.tenant_id, _labels())
-        st.caption(f"{many(found.turns, 'ended turn')} of {who.tenant_id}, all of its people. Percentiles are by nearest rank.")
-        _groups(found)
+        summary = metrics(store, since, who.tenant_id, _labels())
+        st.caption(f"{many(summary.turns, 'ended turn')} of {who.tenant_id}, all of its people. Percentiles are by nearest rank.")
+        _groups(summary)
 
 
 def _nothing(who: Principal, *, ever: bool) -> None:
@@ -57,36 +57,37 @@ def _nothing(who: Principal, *, ever: bool) -> None:
 
 
 def _alert(turns: Sequence[TurnRecord], now: float, who: Principal) -> None:
-    firing, raised = alerts(turns, now=now), alerts(turns)
-    if not raised:
+    firing, every = alerts(turns, now=now), alerts(turns)
+    if not every:
         st.success("No alert. No reply for another principal came in.", icon=":material/verified_user:")
         return
-    count = sum(alert.count for alert in raised)
-    said = f"{_replies(count)} for another principal, blocked before any model saw {'it' if count == 1 else 'them'}."
+    count = sum(alert.count for alert in every)
+    sentence = f"{_replies(count)} for another principal, blocked before any model saw {'it' if count == 1 else 'them'}."
     if firing:
         st.error(
-            f"**Alert now.** In the last five minutes: {_replies(firing[-1].count)}. In all: {said}", icon=":material/gpp_maybe:"
+            f"**Alert now.** In the last five minutes: {_replies(firing[-1].count)}. In all: {sentence}",
+            icon=":material/gpp_maybe:",
         )
     else:
-        st.warning(f"**No alert now.** Before: {said}", icon=":material/gpp_maybe:")
-    with st.expander(many(len(raised), "alert"), icon=":material/list:"):
+        st.warning(f"**No alert now.** Before: {sentence}", icon=":material/gpp_maybe:")
+    with st.expander(many(len(every), "alert"), icon=":material/list:"):
         own = {turn.id for turn in turns if turn.user_id == who.user_id}
-        for alert in reversed(raised):
-            _raised(alert, own)
+        for alert in reversed(every):
+            _draw_alert(alert, own)
 
 
 def _replies(count: int) -> str:
     return f"{count} repl{'y' if count == 1 else 'ies'}"
 
 
-def _raised(alert: Alert, own: set[str]) -> None:
+def _draw_alert(alert: Alert, own: set[str]) -> None:
     when = datetime.fromtimestamp(alert.since).strftime("%d %b %Y, %H:%M:%S")
     st.markdown(f"From {when} on, within five minutes: {_replies(alert.count)} in {many(len(alert.turn_ids), 'turn')}")
     traces = st.session_state.get("pages", {}).get("traces")
     for turn_id in alert.turn_ids:
         if turn_id in own and traces is not None:
-            asked = {"turn": turn_id, **address.of_visitor()}
-            st.page_link(traces, label=f"Trace {turn_id}", icon=":material/account_tree:", query_params=asked)
+            query = {"turn": turn_id, **address.of_visitor()}
+            st.page_link(traces, label=f"Trace {turn_id}", icon=":material/account_tree:", query_params=query)
 
 
 def _labels() -> Sequence[Label]:
@@ -102,38 +103,38 @@ def _labels() -> Sequence[Label]:
         return ()
 
 
-def _groups(found: Metrics) -> None:
-    known: dict[Group, list[Line]] = {group: [line for line in lines(found) if line.figure.group == group] for group in GROUPS}
-    _pictured(found, "Routing", known)
+def _groups(summary: Metrics) -> None:
+    groups: dict[Group, list[Line]] = {group: [line for line in lines(summary) if line.figure.group == group] for group in GROUPS}
+    _draw_group(summary, "Routing", groups)
     st.markdown("#### Sub-agents")
-    _agents(found)
-    _pictured(found, "Failures", known)
+    _agents(summary)
+    _draw_group(summary, "Failures", groups)
     for place, group in zip(st.columns(2, gap="large"), ("Whose data", "Progress"), strict=True):
         place.markdown(f"#### {group}")
-        place.html(_lines_html(known[group]))
+        place.html(_lines_html(groups[group]))
     st.markdown("#### Spending")
-    st.html(_lines_html(known["Spending"]))
+    st.html(_lines_html(groups["Spending"]))
     st.markdown("#### Judged by labels")
-    st.html(_lines_html(known["Judged by labels"], empty="needs labels"))
+    st.html(_lines_html(groups["Judged by labels"], empty="needs labels"))
     st.file_uploader("Labels, a line of JSON for each turn (docs/metrics.md says which fields)", type=["jsonl"], key="m-labels")
 
 
-def _pictured(found: Metrics, group: Group, known: Mapping[Group, list[Line]]) -> None:
+def _draw_group(summary: Metrics, group: Group, groups: Mapping[Group, list[Line]]) -> None:
     st.markdown(f"#### {group}")
-    left, right = st.columns([6, 5], gap="large")
-    left.html(_lines_html(known[group]))
-    with right:
-        _pictures(found, group)
+    words_column, chart_column = st.columns([6, 5], gap="large")
+    words_column.html(_lines_html(groups[group]))
+    with chart_column:
+        _pictures(summary, group)
 
 
-def _pictures(found: Metrics, group: Group) -> None:
+def _pictures(summary: Metrics, group: Group) -> None:
     if group == "Routing":
-        _bars({_many(name, "call"): count for name, count in found.intents.items()}, "Turns by calls in them")
-        _bars({_many(str(size), "sub-agent"): count for size, count in found.fan_outs.items()}, "Turns by sub-agents that ran")
+        _bars({_many(name, "call"): count for name, count in summary.intents.items()}, "Turns by calls in them")
+        _bars({_many(str(size), "sub-agent"): count for size, count in summary.fan_outs.items()}, "Turns by sub-agents that ran")
         return
-    _bars({_AXES[axis]: count for axis, count in found.axes.items()}, "Failures by axis")
-    if found.acknowledgements:
-        paths = {path: rate.value or 0.0 for path, rate in found.acknowledgements.items()}
+    _bars({_AXES[axis]: count for axis, count in summary.axes.items()}, "Failures by axis")
+    if summary.acknowledgements:
+        paths = {path: rate.value or 0.0 for path, rate in summary.acknowledgements.items()}
         _bars(paths, "How failures were owned up to", share=True)
 
 
@@ -142,22 +143,22 @@ def _many(count: str, noun: str) -> str:
 
 
 def _bars(values: dict[str, int] | dict[str, float], title: str, *, share: bool = False) -> None:
-    said = ", ".join(f"{name}: {value:.0%}" if share else f"{name}: {value}" for name, value in values.items())
+    description = ", ".join(f"{name}: {value:.0%}" if share else f"{name}: {value}" for name, value in values.items())
     spec = bars_spec(values, title, dark=st.context.theme.type == "dark", share=share)
-    st.vega_lite_chart(spec, width="stretch", alt=f"{title}. {said}")
+    st.vega_lite_chart(spec, width="stretch", alt=f"{title}. {description}")
 
 
-def _agents(found: Metrics) -> None:
-    if not found.agents:
+def _agents(summary: Metrics) -> None:
+    if not summary.agents:
         st.markdown("No sub-agent was asked in this window.")
     else:
-        slowest = sorted(found.agents, key=lambda one: -one.latency.p95)
+        slowest = sorted(summary.agents, key=lambda one: -one.latency.p95)
         spans = [(label(agent.agent), agent.latency.p50, agent.latency.p95) for agent in slowest]
         title = "One invocation, p50 to p95"
         spec = latency_spec(spans, title, dark=st.context.theme.type == "dark")
-        said = ", ".join(f"{name}: {p50:.2f} to {p95:.2f} s" for name, p50, p95 in spans)
-        st.vega_lite_chart(spec, width="stretch", alt=f"{title}. {said}")
-    head, rows = agents_table(found)
+        description = ", ".join(f"{name}: {p50:.2f} to {p95:.2f} s" for name, p50, p95 in spans)
+        st.vega_lite_chart(spec, width="stretch", alt=f"{title}. {description}")
+    head, rows = agents_table(summary)
     columns = [figure for figure in FIGURES if figure.group == "Sub-agents"]
     titles = "".join(f'<th scope="col">{escape(name)}</th>' for name in head)
     body = "".join(_row(row) for row in rows)
@@ -176,20 +177,20 @@ def _row(row: list[str]) -> str:
     return f'<tr><th scope="row">{escape(row[0])}</th>' + "".join(f"<td>{escape(cell)}</td>" for cell in row[1:]) + "</tr>"
 
 
-def _lines_html(told: Sequence[Line], empty: str = "none yet") -> str:
-    return '<dl class="metrics">' + "".join(_line_html(line, empty) for line in told) + "</dl>"
+def _lines_html(group: Sequence[Line], empty: str = "none yet") -> str:
+    return '<dl class="metrics">' + "".join(_line_html(line, empty) for line in group) + "</dl>"
 
 
 def _line_html(line: Line, empty: str) -> str:
     figure = line.figure
-    value = "".join(_value(of, said, figure.unit) for of, said in line.values) or f"<i>{empty}</i>"
+    value = "".join(_value(of, text, figure.unit) for of, text in line.values) or f"<i>{empty}</i>"
     return (
         f'<div data-metric="{escape(figure.metric)}"><dt>{escape(figure.label)}</dt><dd class="value">{value}</dd>'
         f"<dd>{escape(figure.means)} <code>{escape(figure.metric)}</code></dd></div>"
     )
 
 
-def _value(of: str, said: str, unit: Unit) -> str:
+def _value(of: str, text: str, unit: Unit) -> str:
     if of[:1].isdigit() and unit == "share":
-        return f"<span><b>{escape(said)}</b> of {escape(of)}</span>"
-    return f"<span>{escape(of)} <b>{escape(said)}</b></span>"
+        return f"<span><b>{escape(text)}</b> of {escape(of)}</span>"
+    return f"<span>{escape(of)} <b>{escape(text)}</b></span>"

@@ -4,18 +4,18 @@ import uuid
 
 import streamlit as st
 
-KEPT = ("session", "tenant", "user", "fault", "cap", "pattern", "model", "detail")
+PARTS = ("session", "tenant", "user", "fault", "cap", "pattern", "model", "detail")
 """Parts of the address that belong to all pages."""
 
 
 def keep() -> None:
     """Puts back what a change of page took out of the address, and gives a new visitor a session."""
-    kept: dict[str, list[str]] = st.session_state.setdefault("address", {})
-    for name in KEPT:
+    parts: dict[str, list[str]] = st.session_state.setdefault("address", {})
+    for name in PARTS:
         if name in st.query_params:
-            kept[name] = st.query_params.get_all(name)
-        elif name in kept:
-            st.query_params[name] = kept[name]
+            parts[name] = st.query_params.get_all(name)
+        elif name in parts:
+            st.query_params[name] = parts[name]
     if not read("session"):
         new_session()
 
@@ -32,12 +32,12 @@ def read_all(name: str) -> list[str]:
 
 def put(name: str, *values: str) -> None:
     """Makes a part of the address these values; none takes it out."""
-    kept: dict[str, list[str]] = st.session_state.setdefault("address", {})
+    parts: dict[str, list[str]] = st.session_state.setdefault("address", {})
     if values:
-        kept[name] = list(values)
+        parts[name] = list(values)
         st.query_params[name] = list(values)
     else:
-        kept.pop(name, None)
+        parts.pop(name, None)
         st.query_params.pop(name, None)
 
 

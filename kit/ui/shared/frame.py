@@ -49,12 +49,12 @@ def visitor(host: "Host") -> Principal:
     The address may name anybody of the embedded world; else it is the settings' own.
     """
     own = host.kit.session("").principal
-    asked = Principal(tenant_id=address.read("tenant") or own.tenant_id, user_id=address.read("user") or own.user_id)
-    return asked if asked in host.people else own
+    person = Principal(tenant_id=address.read("tenant") or own.tenant_id, user_id=address.read("user") or own.user_id)
+    return person if person in host.people else own
 
 
 @contextmanager
-def told(place: DeltaGenerator) -> Generator[None]:
+def report_errors(place: DeltaGenerator) -> Generator[None]:
     """Says in `place` what went wrong and what to do, in a sentence instead of a traceback."""
     try:
         yield

@@ -24,7 +24,7 @@ from kit.ui.shared.turn_view import TurnView
 from kit.wire import Kit, open_kit
 
 log = logging.getLogger("kit.host")
-KEPT = 64
+MOST_FINISHED = 64
 """Finished turns held in memory; older ones are read from the store."""
 GATHER = 0.02
 """Seconds a follower waits for company after the first event: a page repaints once for a burst."""
@@ -48,13 +48,13 @@ class Live:
     asked_at: float
     events: list[Event] = field(default_factory=list[Event])
     done: threading.Event = field(default_factory=threading.Event)
-    changed: threading.Condition = field(default_factory=threading.Condition)
+    change: threading.Condition = field(default_factory=threading.Condition)
 
     def view(self) -> TurnView:
-        done = self.done.is_set()
+        over = self.done.is_set()
         begun = TurnView(turn_id=self.turn.id, question=self.message, started_at=self.asked_at)
         view = advance(begun, tuple(self.events))
-        return interrupt(view) if done and view.running else view
+        return interrupt(view) if over and view.running else view
 
 
 class Host:
@@ -69,15 +69,15 @@ class Host:
         self.renderers: Mapping[str, Renderer] = {}
         """Component type -> what draws it, by the deck."""
         self._live: dict[str, Live] = {}
-        self._stored: dict[str, TurnView] = {}
+        self._restored_views: dict[str, TurnView] = {}
         self._lock = threading.Lock()
         self._pumps: set[asyncio.Task[None]] = set()
         self._loop = asyncio.new_event_loop()
         self._closing = asyncio.Event()
-        opened: Future[Kit] = Future()
-        self._thread = threading.Thread(target=self._run, args=(settings, opened), name="kit loop", daemon=True)
+        opening: Future[Kit] = Future()
+        self._thread = threading.Thread(target=self._run, args=(settings, opening), name="kit loop", daemon=True)
         self._thread.start()
-        self.kit = opened.result()
+        self.kit = opening.result()
         self._kits: dict[str, Kit] = {}
         self.album = Album()
 
@@ -101,8 +101,8 @@ class Host:
         own = self.kit.session(session_id, who and who.tenant_id, who and who.user_id)
         if own.principal in self.people and own.principal != self.kit.session("").principal:
             own = own.model_copy(update={"location": self.people[own.principal].location})
-        known = self.kit.store.session(session_id)
-        return own if known is None or known.principal == own.principal else None
+        stored_session = self.kit.store.session(session_id)
+        return own if stored_session is None or stored_session.principal == own.principal else None
 
     def start(
         self,
@@ -130,11 +130,11 @@ class Host:
         """
         live = self._live.get(turn_id)
         if live is None:
-            told = [event for event in self.kit.store.events(turn_id) if event.kind not in INTERNAL]
-            return Batch(tuple(told[from_seq:]), done=True)
-        with live.changed:
-            if live.changed.wait_for(lambda: live.done.is_set() or len(live.events) > from_seq, timeout):
-                live.changed.wait_for(live.done.is_set, GATHER)
+            visible = [event for event in self.kit.store.events(turn_id) if event.kind not in INTERNAL]
+            return Batch(tuple(visible[from_seq:]), done=True)
+        with live.change:
+            if live.change.wait_for(lambda: live.done.is_set() or len(live.events) > from_seq, timeout):
+                live.change.wait_for(live.done.is_set, GATHER)
             return Batch(tuple(live.events[from_seq:]), live.done.is_set())
 
     def cancel(self, turn_id: str) -> None:
@@ -149,10 +149,10 @@ class Host:
         A turn that nobody finished and this process does not run is `interrupted`.
         """
         who = session.principal
-        stored = self.kit.store.turns(session_id=session.id, tenant_id=who.tenant_id, user_id=who.user_id, limit=limit)
+        turns = self.kit.store.turns(session_id=session.id, tenant_id=who.tenant_id, user_id=who.user_id, limit=limit)
         with self._lock:
             own = {turn_id: live for turn_id, live in self._live.items() if live.session_id == session.id}
-        views = [live.view() for live in own.values()] + [self._restored(turn) for turn in stored if turn.id not in own]
+        views = [live.view() for live in own.values()] + [self._restored(turn) for turn in turns if turn.id not in own]
         return sorted(views, key=lambda view: view.started_at)[-limit:]
 
     def newest(self, session: Session) -> str:
@@ -160,42 +160,42 @@ class Host:
         with self._lock:
             own = [live for live in self._live.values() if live.session_id == session.id]
         who = session.principal
-        stored = self.kit.store.turns(session_id=session.id, tenant_id=who.tenant_id, user_id=who.user_id, limit=1)
-        known = [(turn.started_at, turn.id) for turn in stored] + [(live.asked_at, live.turn.id) for live in own]
-        return max(known, default=(0.0, ""))[1]
+        turns = self.kit.store.turns(session_id=session.id, tenant_id=who.tenant_id, user_id=who.user_id, limit=1)
+        times = [(turn.started_at, turn.id) for turn in turns] + [(live.asked_at, live.turn.id) for live in own]
+        return max(times, default=(0.0, ""))[1]
 
     def _restored(self, turn: TurnRecord) -> TurnView:
         with self._lock:
-            known = self._stored.get(turn.id)
-        if known is not None:
-            return known
+            view = self._restored_views.get(turn.id)
+        if view is not None:
+            return view
         view = stored_view(turn, self.kit.store.events(turn.id))
         if view.running:
             return interrupt(view)
         with self._lock:
-            self._stored[turn.id] = view
-            for oldest in list(self._stored)[:-KEPT]:
-                del self._stored[oldest]
+            self._restored_views[turn.id] = view
+            for oldest in list(self._restored_views)[:-MOST_FINISHED]:
+                del self._restored_views[oldest]
         return view
 
-    def _run(self, settings: Settings | None, opened: "Future[Kit]") -> None:
+    def _run(self, settings: Settings | None, opening: "Future[Kit]") -> None:
         asyncio.set_event_loop(self._loop)
-        serving = self._loop.create_task(self._serve(settings, opened))
+        serving = self._loop.create_task(self._serve(settings, opening))
         self._loop.run_until_complete(asyncio.wait([serving]))
         self._loop.close()
         error = serving.exception()
-        if error is not None and not opened.done():
-            opened.set_exception(error)
+        if error is not None and not opening.done():
+            opening.set_exception(error)
         elif error is not None:
             log.error("the kit did not close: %s", error)
 
-    async def _serve(self, settings: Settings | None, opened: "Future[Kit]") -> None:
+    async def _serve(self, settings: Settings | None, opening: "Future[Kit]") -> None:
         async with open_kit(settings, faults=True) as kit:
             if kit.team.orchestrator.model.spec.key == "offline":
                 OfflineModel.warm()
             page = kit.deck.settings.page
             self.people, self.renderers = load_people(page, kit.settings), load_renderers(page, kit.settings.deck)
-            opened.set_result(kit)
+            opening.set_result(kit)
             await self._closing.wait()
             for live in self._live.values():
                 live.turn.cancel()
@@ -218,7 +218,7 @@ class Host:
         with self._lock:
             self._live[live.turn.id] = live
             finished = [turn_id for turn_id, other in self._live.items() if other.done.is_set()]
-            for oldest in finished[:-KEPT]:
+            for oldest in finished[:-MOST_FINISHED]:
                 del self._live[oldest]
         pump = self._loop.create_task(self._pump(live))
         self._pumps.add(pump)
@@ -229,11 +229,11 @@ class Host:
         """Carries events to the threads that follow, until the turn is stored."""
         try:
             async for event in live.turn:
-                with live.changed:
+                with live.change:
                     live.events.append(event)
-                    live.changed.notify_all()
+                    live.change.notify_all()
             await live.turn
         finally:
-            with live.changed:
+            with live.change:
                 live.done.set()
-                live.changed.notify_all()
+                live.change.notify_all()

@@ -27,7 +27,7 @@ _BY: dict[tuple[str, GuardAction], str] = {
     ("preamble", "mended"): "Took back an opening line that nobody could know yet",
 }
 """Guard and what it did -> its words, where the action alone does not say enough."""
-_OWNED = {
+_ACKNOWLEDGEMENTS = {
     "composed": "in the answer's own words",
     "recomposed": "after the answer was written again",
     "appended": "by a fixed sentence put under it",
@@ -83,36 +83,36 @@ def headline(view: TurnView) -> Tag:
 
 
 def _facts(view: TurnView) -> Iterator[Fact]:
-    asked = tuple(_asked(step) for step in view.steps)
+    agents = tuple(_agent_tag(step) for step in view.steps)
     left_out = tuple(Tag(text=name, why="left out: over the limit") for name in view.left_out_labels)
-    if asked or left_out:
+    if agents or left_out:
         ids = ",".join(dict.fromkeys(step.agent for step in view.steps))
-        yield Fact(name="agents", label="Asked", tags=asked + left_out, lines=view.shortfalls, value=ids)
+        yield Fact(name="agents", label="Asked", tags=agents + left_out, lines=view.shortfalls, value=ids)
     elif not view.running:
         yield Fact(name="agents", label="Asked", text="nobody: answered directly")
-    yield from _routed(view)
-    yield from _data(view)
-    yield from _guarded(view)
-    yield from _taken(view)
+    yield from _routing_facts(view)
+    yield from _data_facts(view)
+    yield from _guard_facts(view)
+    yield from _cost_facts(view)
     if view.faults:
         yield Fact(name="faults", label="Made to fail", lines=tuple(fault_words(fault) for fault in view.faults))
 
 
-def _asked(step: Step) -> Tag:
+def _agent_tag(step: Step) -> Tag:
     return Tag(text=step.label, tone=_TONES[step.state], why=step.verdict)
 
 
-def _routed(view: TurnView) -> Iterator[Fact]:
+def _routing_facts(view: TurnView) -> Iterator[Fact]:
     routing = view.routing
     if routing is None or not routing.intent_count:
         return
-    seen, calls = routing.reported_intents, routing.intent_count
-    text = f"{seen} seen, {many(calls, 'call')} made"
-    yield Fact(name="intents", label="Intents", text=text, value=f"{seen}/{calls}")
+    intents, calls = routing.reported_intents, routing.intent_count
+    text = f"{intents} seen, {many(calls, 'call')} made"
+    yield Fact(name="intents", label="Intents", text=text, value=f"{intents}/{calls}")
     yield Fact(name="cap", label="Limit", text=view.cap_words, value=f"{routing.cap_behavior} {routing.cap}")
 
 
-def _data(view: TurnView) -> Iterator[Fact]:
+def _data_facts(view: TurnView) -> Iterator[Fact]:
     replies = [event.body for event in view.events if isinstance(event.body, Envelope)]
     who = str(view.principal) if view.principal else ""
     if not replies:
@@ -125,7 +125,7 @@ def _data(view: TurnView) -> Iterator[Fact]:
     yield Fact(name="principal", label="Data of", text=who, tags=tuple(tags))
 
 
-def _guarded(view: TurnView) -> Iterator[Fact]:
+def _guard_facts(view: TurnView) -> Iterator[Fact]:
     acts = [event.body for event in view.events if isinstance(event.body, Guarded)]
     if acts:
         yield Fact(name="guards", label="Guards", lines=tuple(dict.fromkeys(_act(act) for act in acts)))
@@ -133,7 +133,7 @@ def _guarded(view: TurnView) -> Iterator[Fact]:
         yield Fact(name="guards", label="Guards", text="none had to act", full=True)
     path = next((event.body.path for event in reversed(view.events) if isinstance(event.body, Acknowledged)), None)
     if path:
-        yield Fact(name="acknowledged", label="Owned up", text=_OWNED[path])
+        yield Fact(name="acknowledged", label="Owned up", text=_ACKNOWLEDGEMENTS[path])
     elif not view.running:
         yield Fact(name="acknowledged", label="Owned up", text="nothing was owed", full=True)
 
@@ -143,15 +143,15 @@ def _act(act: Guarded) -> str:
     return words.format(agent=label(act.agent).lower())
 
 
-def _taken(view: TurnView) -> Iterator[Fact]:
+def _cost_facts(view: TurnView) -> Iterator[Fact]:
     if view.seconds is not None:
         first = f", first words after {view.ttft:.2f} s" if view.ttft is not None else ""
         yield Fact(name="time", label="Time", text=f"{view.seconds:.2f} s{first}")
     if view.usage is not None:
         count = view.usage
         yield Fact(name="tokens", label="Tokens", text=f"{count.input_tokens:,} in, {count.output_tokens:,} out", full=True)
-        known = view.cost_words if count.cost is not None else "price not known"
-        yield Fact(name="cost", label="Cost", text=known)
+        cost = view.cost_words if count.cost is not None else "price not known"
+        yield Fact(name="cost", label="Cost", text=cost)
     if view.pattern:
         yield Fact(name="pattern", label="Pattern", text=f"{view.pattern}, {model_words(view.model)}", full=True)
 

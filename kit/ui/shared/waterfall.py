@@ -55,7 +55,7 @@ def waterfall_spec(trace: Trace, *, dark: bool = False, chosen: str = "") -> dic
                 },
             },
             "stroke": {"condition": failed, "value": "transparent"},
-            "tooltip": [{"field": name, "type": "nominal"} for name in _TOLD],
+            "tooltip": [{"field": name, "type": "nominal"} for name in _TOOLTIP],
             "description": {"field": "said", "type": "nominal"},
         },
     }
@@ -101,7 +101,7 @@ def took(seconds: float) -> str:
     return f"{seconds:.2f} s" if seconds >= 0.1 else f"{seconds * 1000:.0f} ms"
 
 
-_TOLD = ("span", "agent", "kind", "status", "took", "tokens", "cost", "error")
+_TOOLTIP = ("span", "agent", "kind", "status", "took", "tokens", "cost", "error")
 
 
 def _row(place: int, bar: Bar) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from kit.core.record import TurnRecord
 from kit.core.trace import Span, Trace, critical_path, failures, slowest
 from kit.settings import Settings
 from kit.ui.shared import address
-from kit.ui.shared.frame import STYLE, open_host, told, visitor
+from kit.ui.shared.frame import STYLE, open_host, report_errors, visitor
 from kit.ui.shared.turn_facts import headline
 from kit.ui.shared.turn_fold import stored_view
 from kit.ui.shared.turn_view import TurnView
@@ -20,7 +20,7 @@ from kit.ui.shared.wording import label, literal, prose
 from kit.ui.traces.export import export
 from kit.ui.traces.routing_decision import decision_html
 from kit.ui.traces.span import choice, draw_span, log_html, span_name
-from kit.ui.traces.turn_list import AXES, STATES, Wanted, slow, table
+from kit.ui.traces.turn_list import AXES, STATES, TurnFilter, slow, table
 
 if TYPE_CHECKING:
     from kit.ui.shared.host import Host
@@ -37,15 +37,15 @@ def page() -> None:
     """Draws the list, or the turn the address names."""
     st.html(STYLE)
     top = st.empty()
-    with told(top):
+    with report_errors(top):
         host = open_host(Settings.read())
         who = visitor(host)
-        wanted = address.read("turn")
-        turn = host.kit.store.turn(wanted) if wanted else None
+        turn_id = address.read("turn")
+        turn = host.kit.store.turn(turn_id) if turn_id else None
         if turn is not None and Principal(tenant_id=turn.tenant_id, user_id=turn.user_id) == who:
             _one(host, turn)
         else:
-            if wanted:
+            if turn_id:
                 top.warning(
                     "There is no such trace of yours. Choose one below, or ask something in the chat.",
                     icon=":material/search_off:",
@@ -62,26 +62,26 @@ def _list(host: "Host", who: Principal) -> None:
         if chat is not None:
             st.page_link(chat, label="Go to the chat", icon=":material/chat:")
         return
-    wanted = _wanted(turns)
-    found = [turn for turn in turns if wanted.takes(turn)]
-    if not found:
+    turn_filter = _read_filter(turns)
+    matches = [turn for turn in turns if turn_filter.takes(turn)]
+    if not matches:
         st.info("No turn is like that. Take out a filter to see more.", icon=":material/filter_alt_off:")
         return
-    last = -(-len(found) // PAGE)
+    last = -(-len(matches) // PAGE)
     number = min(int(st.session_state.get("traces-page", 1)), last)
-    shown = found[(number - 1) * PAGE : number * PAGE]
+    visible = matches[(number - 1) * PAGE : number * PAGE]
     st.dataframe(
-        table(shown),
+        table(visible),
         hide_index=True,
-        key=f"traces-{number}-{len(found)}",
-        on_select=lambda: _picked(f"traces-{number}-{len(found)}", shown),
+        key=f"traces-{number}-{len(matches)}",
+        on_select=lambda: _open_row(f"traces-{number}-{len(matches)}", visible),
         selection_mode="single-cell",
-        column_config=_columns(max(turn.seconds or 0.0 for turn in found)),
+        column_config=_columns(max(turn.seconds or 0.0 for turn in matches)),
         alt="Turns, newest first; choose one to open its trace",
     )
     with st.container(horizontal=True, vertical_alignment="center"):
         newest = f"your newest {NEWEST}" if len(turns) == NEWEST else str(len(turns))
-        st.caption(f"{len(found)} of {newest} turn{'' if newest == '1' else 's'}. Choose one to open its trace.")
+        st.caption(f"{len(matches)} of {newest} turn{'' if newest == '1' else 's'}. Choose one to open its trace.")
         if last > 1:
             st.space("stretch")
             st.pagination(last, key="traces-page")
@@ -101,32 +101,32 @@ def _columns(longest: float) -> Mapping[str, Any]:
     }
 
 
-def _wanted(turns: list[TurnRecord]) -> Wanted:
+def _read_filter(turns: list[TurnRecord]) -> TurnFilter:
     agents = sorted({agent for turn in turns for agent in turn.invoked})
     with st.container(horizontal=True, vertical_alignment="bottom", key="filters"):
         text = st.text_input("Words in the question", key="f-text", width=220)
         states = st.multiselect("How it ended", STATES, key="f-states", placeholder="Any", width=220)
-        asked = st.multiselect("Sub-agent", agents, key="f-agents", format_func=label, placeholder="Any", width=200)
+        invoked = st.multiselect("Sub-agent", agents, key="f-agents", format_func=label, placeholder="Any", width=200)
         axes = st.multiselect(
             "What went wrong", list(AXES), key="f-axes", format_func=AXES.__getitem__, placeholder="Any", width=220
         )
         edge = slow(turns)
         late = st.toggle(f"Slowest 5 % (≥ {edge:.1f} s)", key="f-slow", disabled=edge <= 0)
     session = address.read("session") if st.session_state.get("f-session") else ""
-    return Wanted(
+    return TurnFilter(
         text=text,
         states=tuple(states),
-        agents=tuple(asked),
+        agents=tuple(invoked),
         axes=tuple(axes),
         session=session,
         at_least=edge if late else 0.0,
     )
 
 
-def _picked(key: str, shown: list[TurnRecord]) -> None:
+def _open_row(key: str, visible: list[TurnRecord]) -> None:
     cells = st.session_state[key].selection.cells
     if cells:
-        st.query_params["turn"] = shown[cells[0][0]].id
+        st.query_params["turn"] = visible[cells[0][0]].id
 
 
 def _back() -> None:
@@ -196,11 +196,11 @@ def _timeline(turn: TurnRecord, trace: Trace, view: TurnView) -> None:
     spans = {span.id: span for _, span in trace.rows()}
     failed = next((span for span in failures(trace) if span.kind != "turn"), None)
     late = slowest([span for span in trace.spans if span.kind in ("model", "tool")])
-    asked = address.read("span")
-    span = spans.get(asked) or failed or late or trace.spans[0]
+    span_id = address.read("span")
+    span = spans.get(span_id) or failed or late or trace.spans[0]
     _jumps(spans, span, late, failed)
-    waited = [f"{span_name(one)} {took(one.seconds)}" for one in critical_path(trace) if one.kind != "turn"]
-    st.caption("What the turn waited for: " + literal(" → ".join(waited)))
+    path = [f"{span_name(one)} {took(one.seconds)}" for one in critical_path(trace) if one.kind != "turn"]
+    st.caption("What the turn waited for: " + literal(" → ".join(path)))
     chart, detail = st.columns([3, 2], gap="medium")
     with chart:
         spec = waterfall_spec(trace, dark=st.context.theme.type == "dark", chosen=span.id)
@@ -239,6 +239,6 @@ def _choose(span_id: str) -> None:
 
 
 def _clicked(key: str) -> None:
-    picked = st.session_state[key].selection.get("picked") or []
-    if picked:
-        _choose(picked[0]["id"])
+    rows = st.session_state[key].selection.get("picked") or []
+    if rows:
+        _choose(rows[0]["id"])

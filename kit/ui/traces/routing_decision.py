@@ -20,19 +20,21 @@ _STATE = {"running": "busy", "ok": "good", "failed": "bad", "stopped": "warn"}
 
 def decision_html(view: TurnView) -> str:
     """The three blocks as HTML; every word of a model, a tool or a person in it is escaped."""
-    blocks = (("Routing", _routing(view)), ("Whose data", _principal(view)), ("Owning up", _owned(view)))
+    blocks = (("Routing", _routing(view)), ("Whose data", _principal(view)), ("Owning up", _acknowledgement(view)))
     return '<div class="decision">' + "".join(f"<section><h3>{name}</h3>{body}</section>" for name, body in blocks) + "</div>"
 
 
 def _routing(view: TurnView) -> str:
-    rows = [_asked(step) for step in view.steps] + [_unasked(view, event.body) for event in view.events if _is_drop(event.body)]
-    told = "".join(f"<li>{words}</li>" for words in _acts(view))
+    rows = [_step_row(step) for step in view.steps] + [
+        _refusal_row(view, event.body) for event in view.events if _is_drop(event.body)
+    ]
+    acts = "".join(f"<li>{words}</li>" for words in _acts(view))
     head = _head(view)
     if not rows:
-        return head + "<p>Answered without asking a sub-agent.</p>" + (f"<ul>{told}</ul>" if told else "")
+        return head + "<p>Answered without asking a sub-agent.</p>" + (f"<ul>{acts}</ul>" if acts else "")
     table = "<thead><tr><th>Asked</th><th>With</th><th>Result</th><th>Time</th></tr></thead>"
     body = f'<div class="rows" tabindex="0"><table>{table}<tbody>{"".join(rows)}</tbody></table></div>'
-    return head + body + (f"<ul>{told}</ul>" if told else "")
+    return head + body + (f"<ul>{acts}</ul>" if acts else "")
 
 
 def _head(view: TurnView) -> str:
@@ -40,14 +42,14 @@ def _head(view: TurnView) -> str:
     if routing is None:
         return ""
     calls = routing.intent_count
-    seen = f"{many(routing.reported_intents, 'intent')} seen"
-    made = f"{many(calls, 'call')} made"
+    intents = f"{many(routing.reported_intents, 'intent')} seen"
+    call_count = f"{many(calls, 'call')} made"
     cap = tag_html(view.cap_words, _CAP[routing.cap_behavior]) if view.cap_words else ""
     rounds = f" in {routing.rounds} rounds" if routing.rounds > 1 else ""
-    return f"<p>{tag_html(seen)}{tag_html(made + rounds)}{cap}{tag_html('pattern: ' + routing.pattern)}</p>"
+    return f"<p>{tag_html(intents)}{tag_html(call_count + rounds)}{cap}{tag_html('pattern: ' + routing.pattern)}</p>"
 
 
-def _asked(step: Step) -> str:
+def _step_row(step: Step) -> str:
     result = tag_html(step.verdict, _STATE[step.state])
     took = f"{step.seconds(step.end or step.start):.2f} s"
     return f"<tr><th>{escape(step.label)}</th><td>{escape(step.query)}</td><td>{result}</td><td>{took}</td></tr>"
@@ -57,7 +59,7 @@ def _is_drop(body: object) -> bool:
     return isinstance(body, CallDropped | Refused)
 
 
-def _unasked(view: TurnView, body: object) -> str:
+def _refusal_row(view: TurnView, body: object) -> str:
     if isinstance(body, CallDropped):
         why = "never ran: over the limit" if body.reason == "over_cap" else f"never ran: {body.guard or 'a'} guard"
         return f"<tr><th>{escape(label(body.agent))}</th><td></td><td>{tag_html(why, 'warn')}</td><td>–</td></tr>"
@@ -94,10 +96,10 @@ def _reply(reply: Envelope) -> str:
     )
 
 
-def _owned(view: TurnView) -> str:
+def _acknowledgement(view: TurnView) -> str:
     last = next((event.body for event in reversed(view.events) if isinstance(event.body, Acknowledged)), None)
     if last is None:
         return "<p>Nothing was owed: every part was answered.</p>" if not view.running else "<p>Not known yet.</p>"
-    tags = "".join(tag_html(label(owed), "warn") for owed in last.owed)
+    tags = "".join(tag_html(label(agent), "warn") for agent in last.owed)
     tone = "good" if last.path in ("composed", "recomposed") else "warn"
     return f"<p>Owed for {tags}</p><p>{tag_html(last.path, tone)} {_PATHS[last.path]}</p>"

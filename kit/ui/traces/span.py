@@ -52,14 +52,14 @@ def draw_span(trace: Trace, span: Span, events: Sequence[Event]) -> None:
 def log_html(events: Sequence[Event]) -> str:
     """Events as a table, a row each, with what they say as compact JSON; everything in it is escaped."""
     rows = "".join(
-        f"<tr><td>{event.at:.3f}</td><th>{escape(event.kind.replace('_', ' '))}</th><td>{escape(_said(event))}</td></tr>"
+        f"<tr><td>{event.at:.3f}</td><th>{escape(event.kind.replace('_', ' '))}</th><td>{escape(_body_json(event))}</td></tr>"
         for event in events
     )
     head = "<thead><tr><th>Seconds</th><th>Event</th><th>What it says</th></tr></thead>"
     return f'<div class="log" tabindex="0"><table>{head}<tbody>{rows}</tbody></table></div>'
 
 
-def _said(event: Event) -> str:
+def _body_json(event: Event) -> str:
     body = event.body.model_dump(mode="json", exclude={"kind"}, exclude_defaults=True)
     text = json.dumps(body, ensure_ascii=False, default=str)
     return text if len(text) <= 400 else text[:399] + "…"
@@ -75,10 +75,10 @@ def _head(span: Span) -> str:
     tone = "bad" if span.status == "error" else "busy" if span.status == "running" else "good"
     word = {"error": "failed", "running": "not finished", "ok": "ok"}[span.status]
     whose = f" of {span.agent}" if span.agent and span.agent != span.name else ""
-    known = "".join(f"<div><dt>{name}</dt><dd>{escape(value)}</dd></div>" for name, value in figures)
+    rows = "".join(f"<div><dt>{name}</dt><dd>{escape(value)}</dd></div>" for name, value in figures)
     return (
         f'<section class="span" data-span="{escape(span.id)}"><h3>{escape(span_name(span))} <i class="tag {tone}">{word}</i></h3>'
-        f"<p>{span.kind}{escape(whose)}</p><dl>{known}</dl></section>"
+        f"<p>{span.kind}{escape(whose)}</p><dl>{rows}</dl></section>"
     )
 
 

@@ -30,7 +30,7 @@ _STATES: dict[str, State] = {
 }
 
 
-class Wanted(Value):
+class TurnFilter(Value):
     """What a list of turns is narrowed to; what is left empty narrows nothing."""
 
     text: str = ""
@@ -63,12 +63,12 @@ def state(turn: TurnRecord) -> State:
 def axes(turn: TurnRecord) -> set[str]:
     """The failure axes a turn touched (PC2-S5.8)."""
     agents = turn.measures.agents
-    found = {one.axis for one in agents if one.axis is not None}
-    found |= {"data"} if any(one.data_faults for one in agents) else set()
+    axes_of_turn = {one.axis for one in agents if one.axis is not None}
+    axes_of_turn |= {"data"} if any(one.data_faults for one in agents) else set()
     failed = sum(not one.ok for one in agents)
-    found |= {"partial"} if len(agents) > 1 and 0 < failed < len(agents) else set()
-    found |= {"cap"} if turn.cap_behavior == "over" else set()
-    return {str(axis) for axis in found}
+    axes_of_turn |= {"partial"} if len(agents) > 1 and 0 < failed < len(agents) else set()
+    axes_of_turn |= {"cap"} if turn.cap_behavior == "over" else set()
+    return {str(axis) for axis in axes_of_turn}
 
 
 def slow(turns: Sequence[TurnRecord]) -> float:
