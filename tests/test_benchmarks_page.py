@@ -343,6 +343,6 @@ def test_nothing_chosen_and_a_grid_that_cannot_be_read_say_what_to_do(
     assert "Choose at least one model and one pattern" in shown(page)
     page.session_state["bench-way"] = "A grid file"
     (tmp_path / "odd.yaml").write_text("models: [nobody]\ncases: [{file: data/cases/mixed.jsonl}]\n")
-    monkeypatch.setattr(launch, "shipped", lambda: {"odd": tmp_path / "odd.yaml"})
+    monkeypatch.setattr(launch, "shipped_grids", lambda: {"odd": tmp_path / "odd.yaml"})
     page.run()
     assert not page.exception and "unknown model 'nobody'" in str(page.error[0].value)
