@@ -9,7 +9,7 @@ from kit.core.context import Principal, Session
 from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.turn import run_turn
 from studies import compaction
-from studies.history_leaks import LeakMeter, overhearing
+from studies.history_leaks import LeakMeter, with_full_history
 from studies.recall import PATH, Recall, measure
 from tests.kits import answering, asks, small_kit, stitched
 
@@ -28,10 +28,10 @@ async def test_everything_knows_all_and_reads_all_and_an_own_history_neither():
     rows = await measure(dialogues=3)
     everything, own, prior = (by(rows, way) for way in ("everything", "own history", "prior_context"))
     assert {row.agent for row in rows} == set(PATH[1:])
-    assert all(row.known and row.foreign == 2 * hop for hop in (1, 2, 3, 4) for row in everything[hop])
-    assert not any(row.known or row.foreign for hop in (1, 2, 3, 4) for row in own[hop])
+    assert all(row.in_view and row.foreign == 2 * hop for hop in (1, 2, 3, 4) for row in everything[hop])
+    assert not any(row.in_view or row.foreign for hop in (1, 2, 3, 4) for row in own[hop])
     assert all(row.foreign == 0 for hop in (1, 2, 3, 4) for row in prior[hop])
-    assert {row.fact for row in prior[1] if row.known} >= {"offer", "id"}
+    assert {row.fact for row in prior[1] if row.in_view} >= {"offer", "id"}
     assert max(row.tokens for row in prior[4]) < min(row.tokens for row in everything[4])
 
 
@@ -41,7 +41,7 @@ async def test_a_helper_that_carries_everything_makes_recall_whole():
         return Line(calls=[("submit_prior_context", {"prior_context": told})])
 
     rows = by(await measure(dialogues=2, helper=ScriptedModel(carry)), "prior_context")
-    assert all(row.known for hop in (1, 2, 3, 4) for row in rows[hop])
+    assert all(row.in_view for hop in (1, 2, 3, 4) for row in rows[hop])
 
 
 async def test_the_same_seed_tells_the_same_dialogues():
@@ -52,7 +52,7 @@ async def test_the_leak_meter_counts_what_an_overhearing_team_is_shown():
     lead = ScriptedModel(lambda messages: stitched(messages) if messages[-1].type == "tool" else asks("ann", "bob"))
     kit = small_kit(lead, {"ann": answering("A"), "bob": answering("B")})
     counts: dict[str, int] = {}
-    for name, team in (("tight", kit.team), ("leaky", overhearing(kit.team))):
+    for name, team in (("tight", kit.team), ("leaky", with_full_history(kit.team))):
         meter = LeakMeter(team)
         session = Session(id=name, principal=WHO)
         meter.plant(kit.store, session)

@@ -1,4 +1,4 @@
-"""The leak meter: plants a mark in each agent's turns, then looks for it in everything each model was shown (PC1-FR-7)."""
+"""The leak meter: plants a mark in each agent's turns, then looks for it in everything each model was shown."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ from kit.runtime.memory import FixedMemory
 from kit.runtime.team import Team
 from kit.stores.protocol import Store
 
-_CARRIED = re.compile(r"^From earlier in the conversation: .*$", re.M)
+_PRIOR_CONTEXT = re.compile(r"^From earlier in the conversation: .*$", re.M)
 
 
 @dataclass(frozen=True)
@@ -28,16 +28,16 @@ class LeakMatrix:
     agents: tuple[str, ...]
     raw: Mapping[tuple[str, str], int]
     """(reader, owner) -> messages that held the owner's mark, the prior_context line aside."""
-    carried: Mapping[tuple[str, str], int]
-    """The same in prior_context alone: what crossed on purpose, because somebody named it."""
+    on_purpose: Mapping[tuple[str, str], int]
+    """The same in prior_context alone, which carries what the next agent needs."""
 
     @property
     def leaks(self) -> int:
-        """Off the diagonal, raw: must be zero."""
+        """Messages off the diagonal, raw: must be zero."""
         return sum(count for (reader, owner), count in self.raw.items() if reader != owner)
 
     def rows(self) -> list[list[int]]:
-        """Raw counts: one row a reader, one column an owner."""
+        """Returns the raw counts: one row a reader, one column an owner."""
         return [[self.raw.get((reader, owner), 0) for owner in self.agents] for reader in self.agents]
 
     def __str__(self) -> str:
@@ -55,11 +55,11 @@ class LeakMeter:
 
     def __init__(self, team: Team):
         self.agents = tuple(card.id for card in team.orchestrator.sub_cards.values())
-        self.seen: dict[str, list[Sequence[BaseMessage]]] = {agent: [] for agent in self.agents}
-        self.team = team.with_agents({name: self._listened(name, team.agents[name]) for name in self.agents})
+        self.threads: dict[str, list[Sequence[BaseMessage]]] = {agent: [] for agent in self.agents}
+        self.team = team.with_agents({name: self._with_listener(name, team.agents[name]) for name in self.agents})
 
     def mark(self, agent: str) -> str:
-        """A word that stands nowhere else."""
+        """Returns a word that stands nowhere else."""
         return f"zq{agent.replace('_', '')}{len(agent)}mark"
 
     def plant(self, store: Store, session: Session, turns: int = 1) -> None:
@@ -82,50 +82,50 @@ class LeakMeter:
                 store.end_turn(turn, [], self._lines(turn.id, agent))
 
     def matrix(self) -> LeakMatrix:
-        """What was seen since this meter was made."""
+        """Counts what was shown since this meter was made."""
         raw: dict[tuple[str, str], int] = {}
-        carried: dict[tuple[str, str], int] = {}
-        for reader, threads in self.seen.items():
+        on_purpose: dict[tuple[str, str], int] = {}
+        for reader, threads in self.threads.items():
             for owner in self.agents:
                 texts = [str(message.content) for thread in threads for message in thread]
                 mark = self.mark(owner)
-                raw[reader, owner] = sum(mark in _CARRIED.sub("", text) for text in texts)
-                carried[reader, owner] = sum(mark in line for text in texts for line in _CARRIED.findall(text))
-        return LeakMatrix(self.agents, raw, carried)
+                raw[reader, owner] = sum(mark in _PRIOR_CONTEXT.sub("", text) for text in texts)
+                on_purpose[reader, owner] = sum(mark in line for text in texts for line in _PRIOR_CONTEXT.findall(text))
+        return LeakMatrix(self.agents, raw, on_purpose)
 
     def _lines(self, turn_id: str, agent: str) -> list[Message]:
         mark = self.mark(agent)
-        said = [("user", f"a question with {mark}"), ("assistant", f"an answer with {mark}")]
+        lines = [("user", f"a question with {mark}"), ("assistant", f"an answer with {mark}")]
         readers = ("", agent)
-        return [Message.model_validate({"turn_id": turn_id, "role": r, "text": t, "agent": a}) for a in readers for r, t in said]
+        return [Message.model_validate({"turn_id": turn_id, "role": r, "text": t, "agent": a}) for a in readers for r, t in lines]
 
-    def _listened(self, name: str, agent: Agent) -> Agent:
+    def _with_listener(self, name: str, agent: Agent) -> Agent:
         if not isinstance(agent, LLMAgent):
             return agent
 
         def listen(messages: Any) -> Any:
-            self.seen[name].append(list(messages))
+            self.threads[name].append(list(messages))
             return messages
 
         runnable: Runnable[Any, Any] = RunnableLambda(listen) | agent.model.runnable
         return replace(agent, model=BoundModel(agent.model.spec, runnable))
 
 
-class Overhearing(LLMAgent):
-    """A sub-agent that is shown the whole conversation; a bench variant, never bound by a deck (decisions 2)."""
+class FullHistoryAgent(LLMAgent):
+    """A sub-agent that is shown the whole conversation; for comparison alone, no deck can bind it (decisions 2)."""
 
     def open(self, call: AgentCall, ctx: RunContext) -> Thread:
-        """The same conversation as ever, with the orchestrator's history in place of the agent's own."""
+        """Opens the conversation with the orchestrator's history in place of the agent's own."""
         turn = ctx.turn
         whole = FixedMemory(lambda _: turn.memory.history(""), turn.memory.suffix)
         return super().open(call, replace(ctx, turn=replace(turn, memory=whole)))
 
 
-def overhearing(team: Team) -> Team:
-    """The same team, its sub-agents shown every turn: the baseline that a leak matrix is held against."""
-    heard: dict[str, Agent] = {}
+def with_full_history(team: Team) -> Team:
+    """Returns the team with sub-agents that are shown every turn: the baseline that a leak matrix is held against."""
+    agents: dict[str, Agent] = {}
     for card in team.orchestrator.sub_cards.values():
         agent = team.agents[card.id]
         if isinstance(agent, LLMAgent):
-            heard[card.id] = Overhearing(**{field.name: getattr(agent, field.name) for field in fields(agent)})
-    return team.with_agents(heard)
+            agents[card.id] = FullHistoryAgent(**{field.name: getattr(agent, field.name) for field in fields(agent)})
+    return team.with_agents(agents)

@@ -1,4 +1,4 @@
-"""What of an earlier turn the agent a conversation has moved on to still knows, hop by hop, and at what price (PC1-FR-8).
+"""What of an earlier turn the agent a conversation has moved on to still knows, hop by hop, and at what price.
 
 The dialogues are simulated: a shopper settles on an offer with the first agent, then takes it to four others in turn. The
 orchestrator and the sub-agents are scripted; the helper model that writes prior_context is whichever is given.
@@ -6,23 +6,21 @@ orchestrator and the sub-agents are scripted; the helper model that writes prior
 
 import asyncio
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Literal, NamedTuple, get_args
 
 from langchain_core.language_models.chat_models import BaseChatModel
 from langchain_core.messages import BaseMessage, HumanMessage, ToolMessage
 
 from kit.bench.routing import RoutingKit
-from kit.compose.deck import Deck, DeckSettings
 from kit.compose.prompts import tokens
-from kit.core.card import AgentCard
-from kit.core.context import Principal, Session
 from kit.models.offline import OfflineModel
 from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.clock import run_virtual
 from kit.runtime.team import Team, bind
 from kit.runtime.turn import run_turn
-from studies.history_leaks import overhearing
+from studies.history_leaks import with_full_history
+from studies.study_deck import ORCHESTRATOR, plain_cards, study_deck, study_session
 
 Way = Literal["own history", "prior_context", "everything"]
 PATH = ("shop", "rewards", "support", "restaurants", "retailer_context")
@@ -48,7 +46,7 @@ class Recall(NamedTuple):
     agent: str
     fact: str
     """What kind: offer, id, store or goal."""
-    known: bool
+    in_view: bool
     """It stands in what this agent's model was shown."""
     tokens: int
     """Of all that it was shown, estimated."""
@@ -57,9 +55,9 @@ class Recall(NamedTuple):
 
 
 async def measure(dialogues: int = 20, seed: int = 7, helper: BaseChatModel | None = None) -> list[Recall]:
-    """The same dialogues in three ways; `helper` defaults to the offline stand-in.
+    """Plays the same dialogues in three ways; `helper` defaults to the offline stand-in.
 
-    own history: no prior_context is written. everything: each sub-agent is shown the whole conversation (bench.leak.overhearing).
+    own history: no prior_context is written. everything: each sub-agent is shown the whole conversation (history_leaks.py).
     """
     return await asyncio.to_thread(run_virtual, _measure(dialogues, seed, helper or OfflineModel().paced(0)))
 
@@ -80,37 +78,33 @@ async def _dialogue(way: Way, number: int, rng: random.Random, helper: BaseChatM
         "goal": rng.choice(_GOALS),
     }
     lines = _lines(facts, rng)
-    models = {agent: ScriptedModel(_says(reply)) for agent, (_, reply) in zip(PATH, lines, strict=True)}
+    models = {agent: _saying(reply) for agent, (_, reply) in zip(PATH, lines, strict=True)}
     kit = RoutingKit(_team(way, models, helper))
-    session = Session(id=f"recall-{number}", principal=Principal(tenant_id="bench", user_id="bench"))
     rows: list[Recall] = []
     for hop, (agent, (question, _)) in enumerate(zip(PATH, lines, strict=True)):
-        await run_turn(f"{agent}: {question}", session, kit)
+        await run_turn(f"{agent}: {question}", study_session(f"recall-{number}"), kit)
         thread = models[agent].seen[-1]
-        shown = "\n".join(str(message.content) for message in thread)
-        size, foreign = (
-            tokens(shown),
-            len(thread) - 2,
-        )  # each is asked once: what stands between prompt and request is not its own
+        prompt = "\n".join(str(message.content) for message in thread)
+        size, foreign = tokens(prompt), len(thread) - 2  # asked once, it owns nothing between the system prompt and the request
         if hop:
-            rows += [Recall(way, number, hop, agent, fact, words in shown, size, foreign) for fact, words in facts.items()]
+            rows += [Recall(way, number, hop, agent, fact, words in prompt, size, foreign) for fact, words in facts.items()]
     kit.store.close()
     return rows
 
 
 def _lines(facts: Mapping[str, str], rng: random.Random) -> list[tuple[str, str]]:
-    """A question and an answer for each agent of the path."""
-    first = f"I need {facts['offer']} {facts['goal']}, any deal?"
-    told = f"There is offer {facts['id']} on {facts['offer']} at {facts['store']}."
-    lines = [(first, told)]
+    """Returns a question and an answer for each agent of the path."""
+    question = f"I need {facts['offer']} {facts['goal']}, any deal?"
+    answer = f"There is offer {facts['id']} on {facts['offer']} at {facts['store']}."
+    lines = [(question, answer)]
     for question, answer in _LATER:
         a, b = rng.sample(_NAMES, 2)
         lines.append((question, answer.format(a=a, b=b, c=f"T-{rng.randrange(100, 999)}")))
     return lines
 
 
-def _says(reply: str) -> Callable[[list[BaseMessage]], Line]:
-    return lambda _: Line(reply)
+def _saying(reply: str) -> ScriptedModel:
+    return ScriptedModel(lambda _: Line(reply))
 
 
 def _lead(messages: list[BaseMessage]) -> Line:
@@ -124,10 +118,7 @@ def _lead(messages: list[BaseMessage]) -> Line:
 
 
 def _team(way: Way, models: Mapping[str, ScriptedModel], helper: BaseChatModel) -> Team:
-    cards = [AgentCard(id=agent, description=f"Answers about {agent}.", model="offline") for agent in models]
-    root = AgentCard(id="orchestrator", description="Asks.", model="offline", sub_agents=tuple(models))
-    deck = Deck.of([root, *cards], settings=DeckSettings(orchestrator=root.id), name="recall")
-    team = bind(deck, {**models, root.id: ScriptedModel(_lead), "helper": helper}, {})
+    team = bind(study_deck(plain_cards(models)), {**models, ORCHESTRATOR: ScriptedModel(_lead), "helper": helper}, {})
     if way != "prior_context":
         team = Team(team.deck, team.agents, team.root)
-    return overhearing(team) if way == "everything" else team
+    return with_full_history(team) if way == "everything" else team
