@@ -16,7 +16,7 @@ from kit.compose.deck import Deck, load_deck
 from kit.core.context import Principal, Session
 from kit.core.errors import FaultError, StoreError, UnknownId
 from kit.core.fault import Fault, parse_all
-from kit.core.fault_injection import injected
+from kit.core.fault_injection import inject_faults
 from kit.core.model import OFFLINE
 from kit.core.picture import Picture
 from kit.models.offline import OfflineModel
@@ -114,7 +114,7 @@ class Kit:
             return run_turn(message, session, host, chosen, cap=cap, images=images)
         if not self.faults:
             raise FaultError("this kit was opened without faults: open it with open_kit(faults=True)")
-        with injected(parse_all(faults, self.team.agents, self.team.root)):
+        with inject_faults(parse_all(faults, self.team.agents, self.team.root)):
             return run_turn(message, session, host, chosen, cap=cap, images=images)
 
     def run_scheduled(self, message: str, target: Principal, *, job: str, location: str | None = None) -> Turn:

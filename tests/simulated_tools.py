@@ -7,7 +7,7 @@ from typing import Any
 from langchain_core.tools import BaseTool
 
 from kit.core.card import AgentCard
-from kit.models.simulated import case_at_hand, planted
+from kit.models.simulated import canary_figure, case_at_hand
 from kit.tools.enricher import structured
 from kit.tools.tool import ToolResult
 
@@ -32,7 +32,7 @@ def simulated_tool(name: str, owner: str, seconds: float = 0.0) -> BaseTool:
     async def call(**_: Any) -> tuple[str, ToolResult]:
         if seconds:
             await asyncio.sleep(seconds)
-        text = f"Simulated data of {owner.replace('_', ' ')}: {planted(case_at_hand(), owner)}."
+        text = f"Simulated data of {owner.replace('_', ' ')}: {canary_figure(case_at_hand(), owner)}."
         return text, ToolResult(text=text)
 
     return structured(name, f"Simulated: looks up what {owner} knows.", QUERY, (), call)

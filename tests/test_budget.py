@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from kit.compose.parts import DeckSettings
 from kit.core.card import AgentCard, Policy
 from kit.core.context import DynamicContext, InheritedContext, Principal
-from kit.core.event import AgentEnded, ModelEnded, Refused, ToolEnded
+from kit.core.event import AccessDenied, AgentEnded, ModelEnded, ToolEnded
 from kit.core.model import ModelSpec
 from kit.core.outcome import AgentCall, Answer, Failure, Outcome, Usage, total
 from kit.models.scripted import Line, ScriptedModel
@@ -193,7 +193,7 @@ async def test_an_agent_may_not_call_itself_or_its_callers_and_the_refusal_is_co
     reply = await run_turn("go", ALICE, kit)
     [outcome] = reply.outcomes
     assert isinstance(outcome, Answer) and outcome.text == "not_allowed, not_allowed"
-    refused = [(e.body.agent, e.body.name, e.body.because) for e in reply.events if isinstance(e.body, Refused)]
+    refused = [(e.body.agent, e.body.name, e.body.because) for e in reply.events if isinstance(e.body, AccessDenied)]
     assert refused == [("loop", "loop", "recursion"), ("loop", "orchestrator", "recursion")]
 
 
@@ -218,6 +218,6 @@ async def test_depth_is_a_budget(depth: int, text: str) -> None:
 async def test_a_tool_outside_the_whitelist_is_refused_and_counted() -> None:
     model = ScriptedModel(Line(calls=[("wipe", {})]), Line("I have no such tool."))
     reply = await run_turn("go", ALICE, bounded(Policy(), model))
-    refused = [(e.body.agent, e.body.what, e.body.name) for e in reply.events if isinstance(e.body, Refused)]
+    refused = [(e.body.agent, e.body.what, e.body.name) for e in reply.events if isinstance(e.body, AccessDenied)]
     assert refused == [("a", "tool", "wipe")]
     assert [e.body.error for e in reply.events if isinstance(e.body, ToolEnded)] == ["not_allowed: 'wipe' is not on the card"]

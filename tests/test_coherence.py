@@ -11,7 +11,7 @@ from kit.bench.scoring.labeller import RuleLabeller, labels_of
 from kit.bench.scoring.sheet import item_of
 from kit.core.card import AgentCard
 from kit.core.context import Session
-from kit.core.ordinal_reference import meant
+from kit.core.ordinal_reference import resolve
 from kit.core.outcome import ComponentPayload
 from kit.metrics.summary import Label, Metrics, metrics
 from kit.models.scripted import Line, ScriptedModel
@@ -189,9 +189,9 @@ async def test_the_judge_reads_the_place_in_what_was_last_shown() -> None:
     kit = await consumer(True)
     turns = {turn.message: item_of(kit.store, turn) for turn in kit.store.turns()}
     item = turns["how many points for the third offer you showed me?"]
-    one = meant(item.message, item.shown)
+    one = resolve(item.message, item.shown)
     assert one is not None and (one.id, one.agent) == ("of-3", "shop")
-    assert meant("how many points do I have?", item.shown) is None and meant("the ninth one", item.shown) is None
+    assert resolve("how many points do I have?", item.shown) is None and resolve("the ninth one", item.shown) is None
 
 
 async def test_the_judge_scores_what_the_consumer_deck_says() -> None:

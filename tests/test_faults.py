@@ -28,11 +28,11 @@ from kit.core.errors import FaultError, KitError, UnknownId
 from kit.core.event import UNKNOWN, AgentError, Envelope, Status, StatusLine
 from kit.core.fault import (
     ALIASES,
+    CANARY,
+    CANARY_NUMBER,
     CATALOGUE,
     HEADER,
     KINDS,
-    PLANTED,
-    PLANTED_NUMBER,
     RAW,
     STRANGE_STATUS,
     Fault,
@@ -40,7 +40,7 @@ from kit.core.fault import (
     kinds_of,
     parse,
 )
-from kit.core.fault_injection import injected
+from kit.core.fault_injection import inject_faults
 from kit.core.outcome import Answer, Failure
 from kit.core.transcript import transcript
 from kit.models.faulty import REFUSAL, FaultyModel
@@ -91,7 +91,7 @@ LOST: dict[Kind, tuple[str, set[str]]] = {
 """Kinds after which an agent has no answer, with what its outcome says."""
 KEPT = ("partial_envelope", "malformed_status", "unknown_tool", "repeats_id")
 """Kinds an agent can answer in spite of."""
-MARKS = (RAW, PLANTED, STRANGE_STATUS, str(PLANTED_NUMBER), f"{PLANTED_NUMBER:,}")
+MARKS = (RAW, CANARY, STRANGE_STATUS, str(CANARY_NUMBER), f"{CANARY_NUMBER:,}")
 RAW_WORDS = re.compile(r"Traceback|Error\b|Exception|Injected|envelope|principal|\b50\d\b|status=|\b\w+_\w+\b|[{}<>]")
 """Words of machines: errors, codes, ids, payloads."""
 
@@ -352,7 +352,7 @@ async def test_an_orchestrator_that_is_no_help_still_ends_in_plain_words(kind: s
 async def test_a_forgotten_call_is_forgotten_once():
     async with asking() as ask:
         model = ask.kit.team.orchestrator.model.runnable
-        with injected([Fault(where="orchestrator", kind="drops_call")]):
+        with inject_faults([Fault(where="orchestrator", kind="drops_call")]):
             first, second = [len((await model.ainvoke([HumanMessage(QUESTION)])).tool_calls) for _ in range(2)]
     assert (first, second) == (2, 3)
 
@@ -412,7 +412,7 @@ def stored(reply: Reply) -> str:
 
 
 def planted(text: str) -> list[str]:
-    return [mark for mark in (PLANTED, str(PLANTED_NUMBER), f"{PLANTED_NUMBER:,}", "stranger") if mark in text]
+    return [mark for mark in (CANARY, str(CANARY_NUMBER), f"{CANARY_NUMBER:,}", "stranger") if mark in text]
 
 
 @pytest.mark.parametrize("kind", ["foreign_principal", "error_envelope", "version_break", "bad_payload"])

@@ -4,7 +4,7 @@ import pytest
 from langchain_core.messages import ToolMessage
 
 from kit.compose.parts import Guards
-from kit.core.event import CallDropped, Guarded
+from kit.core.event import CallDropped, GuardActed
 from kit.core.outcome import SET_ASIDE
 from kit.core.record import Message
 from kit.core.transcript import transcript
@@ -43,7 +43,7 @@ def calls(reply: Reply) -> list[tuple[str, str]]:
 
 def acted(reply: Reply, guard: str) -> list[str]:
     """What a guard did, in order."""
-    found = [e.body for e in reply.events if isinstance(e.body, Guarded) and e.body.guard == guard]
+    found = [e.body for e in reply.events if isinstance(e.body, GuardActed) and e.body.guard == guard]
     assert all(body.reason for body in found)
     return [body.action for body in found]
 
@@ -319,7 +319,7 @@ async def test_a_call_made_from_a_result_runs_in_the_models_words(later: tuple[t
     kit = kit_of(line(("support", "my receipt didn't scan"), ("shop", "find me coffee deals")), line(*later, intents=4))
     reply = await turn(kit, MIXED)
     assert calls(reply)[2:] == list(later)
-    guards = {e.body.guard for e in reply.events if isinstance(e.body, Guarded)}
+    guards = {e.body.guard for e in reply.events if isinstance(e.body, GuardActed)}
     assert guards == set() and reply.routing.rounds == 2 and answered_once(kit)
 
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kit.core.card import Policy
-from kit.core.event import AgentEnded, AgentError, Carried
+from kit.core.event import AgentEnded, AgentError, ContextCarried
 from kit.core.outcome import Answer, Failure
 from kit.core.record import Message
 from kit.models.scripted import Line, ScriptedModel
@@ -84,6 +84,6 @@ async def test_a_call_that_never_began_is_told_as_such() -> None:
     kit = small_kit(ScriptedModel(asks("a"), slow), {"a": answering("A")}, turn_budget_ms=2_000, helper_ms=9_000)
     told = [Message(turn_id="t0", role="user", text="beans"), Message(turn_id="t0", role="assistant", text="Here.")]
     reply = await run_turn("one thing", ALICE, kit, history=told, in_play=("b",))
-    assert reply.status == "deadline" and not any(isinstance(e.body, Carried) for e in reply.events)
+    assert reply.status == "deadline" and not any(isinstance(e.body, ContextCarried) for e in reply.events)
     assert [(o.agent, o.kind, getattr(o, "reason", "")) for o in reply.outcomes] == [("a", "failure", "timeout")]
     assert reply.text == "I wasn't able to get an answer about a right now."

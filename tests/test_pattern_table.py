@@ -19,8 +19,8 @@ from kit.core.card import AgentCard, Policy
 from kit.core.context import Principal, Session
 from kit.core.event import CallDropped, ModelStarted
 from kit.core.record import Message
-from kit.core.simulation import Law, Part, Spread, Truth
-from kit.models.simulated import SimulatedModel, known, planted
+from kit.core.simulation import Law, LogNormal, Part, Truth
+from kit.models.simulated import SimulatedModel, canary_figure, use_truth
 from kit.patterns import PATTERNS
 from kit.runtime.team import bind
 from kit.runtime.turn import Reply, run_turn
@@ -70,14 +70,14 @@ async def turn(
         defaults=Policy(time_budget_ms=5000),
         turn_budget_ms=20_000,
     )
-    mind = model or SimulatedModel(law=law or Law(latency=Spread(median=0.5)))
+    mind = model or SimulatedModel(law=law or Law(latency=LogNormal(median=0.5)))
     broken = {f"look-{i}": _tool(f"look-{i}", work) for i, work in (tools or {}).items()}
     box = simulated_tools(cards, 0.2) | broken
     team = PATTERNS[pattern].team(Deck.of([lead, *cards], settings=settings), lambda deck: bind(deck, mind, box))
     told = Truth(case=pattern, parts=tuple(Part(agent=i, query=WORDS[i], tool=f"look-{i}") for i in parts))
     session = Session(id="s", principal=Principal(tenant_id="acme", user_id="alice"))
     try:
-        with known(told):
+        with use_truth(told):
             running = run_turn(message, session, RoutingKit(team, ForgetfulStore()), PATTERNS[pattern], **more)
         return await running
     finally:
@@ -102,7 +102,7 @@ def _tool(name: str, work: Callable[[], Awaitable[str]]) -> StructuredTool:
 
 
 def answered(reply: Reply, pattern: str, *agents: str) -> bool:
-    return all(str(planted(pattern, agent)) in reply.text for agent in agents)
+    return all(str(canary_figure(pattern, agent)) in reply.text for agent in agents)
 
 
 async def owned_up(pattern: str) -> bool:
@@ -138,11 +138,11 @@ async def side_by_side(pattern: str) -> bool:
 
 
 async def apart(pattern: str) -> bool:
-    model = Watched(law=Law(latency=Spread(median=0.5)))
+    model = Watched(law=Law(latency=LogNormal(median=0.5)))
     model.seen.clear()
     await turn(pattern, model=model)
     shown = [str([m.content for m in messages]) for place, messages in model.seen if re.search(r"\.rewards:\d+$", place)]
-    return bool(shown) and not any("coffee" in text or str(planted(pattern, "shop")) in text for text in shown)
+    return bool(shown) and not any("coffee" in text or str(canary_figure(pattern, "shop")) in text for text in shown)
 
 
 async def announced(pattern: str) -> bool:
@@ -157,7 +157,7 @@ async def chatted(pattern: str) -> bool:
 
 
 async def asked_again(pattern: str) -> bool:
-    law = Law(latency=Spread(median=0.5), drop=1.0, under_report=0.0, retry_drop=0.0)
+    law = Law(latency=LogNormal(median=0.5), drop=1.0, under_report=0.0, retry_drop=0.0)
     return answered(await turn(pattern, law=law), pattern, *WORDS)
 
 

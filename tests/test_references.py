@@ -3,14 +3,16 @@
 import pytest
 
 from kit.core.event import AgentStarted, ToolStarted
-from kit.core.ordinal_reference import LAST, meant, place, spelled
-from kit.core.record import Shown
+from kit.core.ordinal_reference import LAST, parse_ordinal, resolve, spell_out
+from kit.core.record import ShownComponent
 from kit.settings import Settings
 from kit.wire import open_kit
 
 
-def shown(kind: str, *titles: str) -> list[Shown]:
-    return [Shown(turn_id="t", agent="a", type=kind, id=f"{kind}-{n}", title=t, position=n) for n, t in enumerate(titles, 1)]
+def shown(kind: str, *titles: str) -> list[ShownComponent]:
+    return [
+        ShownComponent(turn_id="t", agent="a", type=kind, id=f"{kind}-{n}", title=t, position=n) for n, t in enumerate(titles, 1)
+    ]
 
 
 SHOWN = [*shown("offer", "Ember Hill", "Harbor Roast", "Slow Tide"), *shown("receipt", "", "")]
@@ -32,7 +34,7 @@ SHOWN = [*shown("offer", "Ember Hill", "Harbor Roast", "Slow Tide"), *shown("rec
     ],
 )
 def test_a_place_is_told_from_a_time(text: str, expected: tuple[int, str] | None) -> None:
-    assert place(text) == expected
+    assert parse_ordinal(text) == expected
 
 
 @pytest.mark.parametrize(
@@ -50,9 +52,9 @@ def test_a_place_is_told_from_a_time(text: str, expected: tuple[int, str] | None
     ],
 )
 def test_what_is_meant_is_found_among_its_kind(text: str, expected: str | None) -> None:
-    found = meant(text, SHOWN)
+    found = resolve(text, SHOWN)
     assert (found.id if found else None) == expected
-    assert meant(text, []) is None
+    assert resolve(text, []) is None
 
 
 @pytest.mark.parametrize(
@@ -67,7 +69,7 @@ def test_what_is_meant_is_found_among_its_kind(text: str, expected: str | None) 
     ],
 )
 def test_a_name_takes_the_place_of_the_words_that_point(text: str, expected: str) -> None:
-    assert spelled(text, SHOWN[2]) == expected
+    assert spell_out(text, SHOWN[2]) == expected
 
 
 @pytest.mark.req("PC1-S5.6d")

@@ -10,7 +10,7 @@ import pytest
 from kit.bench.statistics.means import quantile, ratio
 from kit.compose.models import load_models
 from kit.core.errors import DataError
-from kit.core.simulation import Law, Spread
+from kit.core.simulation import Law, LogNormal
 from kit.core.timeout import REMEDIES
 from studies import function_or_agent
 from studies.function_or_agent import Pair, chance_within, cost_ratio, implied_seconds, play_pairs
@@ -148,7 +148,7 @@ def test_the_function_that_would_give_the_sources_ratio_is_found_from_what_was_m
 
 @pytest.mark.req("SO-17")
 def test_the_chance_of_a_call_within_300_ms_is_that_of_its_law() -> None:
-    law = Law(latency=Spread(median=0.3, sigma=0.4))
+    law = Law(latency=LogNormal(median=0.3, sigma=0.4))
     assert chance_within(law, function_or_agent.RULE) == pytest.approx(0.5)
     drawn = [law.latency.quantile((rank + 0.5) / 1000) for rank in range(1000)]
     assert chance_within(law, 0.5) == pytest.approx(sum(one <= 0.5 for one in drawn) / 1000, abs=1e-3)

@@ -10,7 +10,7 @@ from langchain_core.messages import AIMessageChunk, BaseMessage
 from langchain_core.tools import tool
 
 from kit.core.card import AgentCard, Handoff, Policy
-from kit.core.event import Event, ModelEnded, Refused
+from kit.core.event import AccessDenied, Event, ModelEnded
 from kit.core.model import ModelSpec
 from kit.core.outcome import AgentCall, Answer, Failure, Outcome, Usage, total
 from kit.models.scripted import Line, Script, ScriptedModel
@@ -170,7 +170,7 @@ async def test_no_rogue_exceeds_a_budget_by_more_than_the_call_in_flight_and_non
             assert kind == "recursion" or isinstance(outcome, Failure) or kind in ("flood", "drip"), where
             if isinstance(outcome, Failure):
                 ended.add(f"{name} {outcome.reason}")
-        refused = {(e.body.agent, e.body.because) for e in reply.events if isinstance(e.body, Refused)}
+        refused = {(e.body.agent, e.body.because) for e in reply.events if isinstance(e.body, AccessDenied)}
         assert kind != "recursion" or {("time", "recursion"), ("depth", "depth")} <= refused
         assert total(o.usage for o in reply.outcomes).tool_calls == reply.usage.tool_calls
     assert KINDS[kind] <= ended

@@ -7,12 +7,12 @@ import pytest
 
 from kit.bench.statistics.estimate import Estimate
 from kit.bench.statistics.means import quantile, stratified
-from kit.core.simulation import Law, Spread
+from kit.core.simulation import Law, LogNormal
 from studies.cap import compare_caps, play_caps
 from studies.capacity import Level, Load, level, measure_turn, most_served, users_to_fill
 from studies.racing import PricedModel, Traffic, cost_points, monthly_figures, play_races
 
-EXACT = Law(latency=Spread(median=1.0), tokens=Spread(median=50))
+EXACT = Law(latency=LogNormal(median=1.0), tokens=LogNormal(median=50))
 
 
 def test_a_cap_answers_as_many_parts_as_it_lets_through_and_saves_tokens_but_no_time() -> None:
@@ -31,7 +31,7 @@ def test_a_cap_answers_as_many_parts_as_it_lets_through_and_saves_tokens_but_no_
 
 @pytest.mark.req("SO-15")
 def test_race_at_scale_is_the_faster_of_two_laws_for_two_bills() -> None:
-    law = Law(latency=Spread(median=2.0, sigma=0.5), tokens=Spread(median=50))
+    law = Law(latency=LogNormal(median=2.0, sigma=0.5), tokens=LogNormal(median=50))
     priced = {"a": PricedModel(law=law, price_in=1.0, price_out=10.0)}
     traffic = Traffic(users=1_200_000, messages=10, share=0.5, busiest=0.1, reads=1000)
     runs = play_races({"delegate": ("a",), "race": ("a", "a")}, priced, reads=traffic.reads, messages=300)

@@ -16,11 +16,11 @@ from kit.bench.routing import RoutingKit
 from kit.compose.models import build_model, load_models
 from kit.compose.parts import GUARDS
 from kit.core.context import Principal, Session
-from kit.core.event import Guarded, ModelEnded, ModelStarted
+from kit.core.event import GuardActed, ModelEnded, ModelStarted
 from kit.core.model import ModelSpec
 from kit.core.outcome import Failure
-from kit.core.simulation import Law, Part, Spread, Truth
-from kit.models.simulated import SimulatedModel, draws, known, planted
+from kit.core.simulation import Law, LogNormal, Part, Truth
+from kit.models.simulated import SimulatedModel, canary_figure, draws, use_truth
 from kit.runtime.clock import run_virtual
 from kit.runtime.team import bind
 from kit.runtime.turn import Reply, Turn, run_turn
@@ -42,7 +42,7 @@ def sim(law: Law, seed: int = 7) -> RoutingKit:
 
 
 def start(kit: RoutingKit, case: str, agents: Sequence[str] = AGENTS) -> Turn:
-    with known(Truth(case=case, parts=tuple(Part(agent=agent, query=WORDS[agent]) for agent in agents))):
+    with use_truth(Truth(case=case, parts=tuple(Part(agent=agent, query=WORDS[agent]) for agent in agents))):
         return run_turn(MESSAGE, Session(id=case, principal=Principal(tenant_id="a", user_id="b")), kit, turn_id=f"turn-{case}")
 
 
@@ -54,8 +54,8 @@ def replies(law: Law, count: int, agents: Sequence[str] = AGENTS) -> list[Reply]
     return run_virtual(one_after_another())
 
 
-def said(reply: Reply, **wanted: Any) -> list[Guarded]:
-    bodies = (event.body for event in reply.events if isinstance(event.body, Guarded))
+def said(reply: Reply, **wanted: Any) -> list[GuardActed]:
+    bodies = (event.body for event in reply.events if isinstance(event.body, GuardActed))
     return [body for body in bodies if all(getattr(body, name) == value for name, value in wanted.items())]
 
 
@@ -67,14 +67,14 @@ def expected(share: float, count: int) -> Any:
 async def test_without_mistakes_every_part_is_asked_once_and_every_planted_figure_is_in_the_answer() -> None:
     reply = await start(sim(Law()), "c")
     assert reply.routing.invoked == AGENTS and reply.status == "ok"
-    assert [(o.agent, str(planted("c", o.agent)) in o.text) for o in reply.outcomes if o.kind == "answer"] == [
+    assert [(o.agent, str(canary_figure("c", o.agent)) in o.text) for o in reply.outcomes if o.kind == "answer"] == [
         (agent, True) for agent in AGENTS
     ]
-    assert all(str(planted("c", agent)) in reply.text for agent in AGENTS)
+    assert all(str(canary_figure("c", agent)) in reply.text for agent in AGENTS)
 
 
 def test_a_turn_is_the_same_to_the_last_event_in_whatever_order_and_company_it_runs() -> None:
-    law = Law(latency=Spread(median=1, sigma=0.8), drop=0.3, refusal=0.2, malformed=0.2, stray=0.2, over_trigger=0.2)
+    law = Law(latency=LogNormal(median=1, sigma=0.8), drop=0.3, refusal=0.2, malformed=0.2, stray=0.2, over_trigger=0.2)
     names = [f"c{number}" for number in range(12)]
 
     async def alone() -> dict[str, list[str]]:
@@ -99,7 +99,7 @@ def test_another_seed_is_another_run() -> None:
 
 
 def test_a_spread_is_log_normal_and_fitted_to_a_published_mean() -> None:
-    law = Spread.model_validate({"mean": 1.45, "sigma": 0.35})
+    law = LogNormal.model_validate({"mean": 1.45, "sigma": 0.35})
     assert law.mean == pytest.approx(1.45)
     sample = [law.quantile(draws(3, f"case {number}", "lead:1").latency) for number in range(4000)]
     assert statistics.mean(sample) == pytest.approx(1.45, rel=0.03)
@@ -108,7 +108,7 @@ def test_a_spread_is_log_normal_and_fitted_to_a_published_mean() -> None:
 
 
 def test_a_call_takes_its_drawn_latency_exactly_and_its_first_word_comes_earlier() -> None:
-    law = Law(latency=Spread(median=2.0, sigma=0.5), first=0.25)
+    law = Law(latency=LogNormal(median=2.0, sigma=0.5), first=0.25)
     [reply] = replies(law, 1)
     models = [span for span in reply.trace.spans if span.kind == "model"]
     drawn = {place: draws(7, "c0", place).latency for place in ("orchestrator:1", "orchestrator/1.1.shop:1", "orchestrator:2")}
@@ -145,7 +145,7 @@ def test_refusals_and_unreadable_calls_are_what_the_runtime_takes_them_for() -> 
 
 
 def test_usage_is_what_was_read_and_what_the_law_says_was_written() -> None:
-    [reply] = replies(Law(tokens=Spread(median=50)), 1)
+    [reply] = replies(Law(tokens=LogNormal(median=50)), 1)
     ended = [event.body.usage for event in reply.events if isinstance(event.body, ModelEnded)]
     assert {usage.output_tokens for usage in ended} == {50} and all(usage.input_tokens > 0 for usage in ended)
     assert not any(usage.estimated for usage in ended)
@@ -191,7 +191,7 @@ def test_the_published_models_ship_with_their_figures_and_a_simulated_twin_fitte
 
 
 async def test_a_simulated_turn_costs_little() -> None:
-    kit = sim(Law(latency=Spread(median=1.45, sigma=0.35)))
+    kit = sim(Law(latency=LogNormal(median=1.45, sigma=0.35)))
     for number in range(5):
         await start(kit, f"warm {number}", ("shop", "rewards"))
     profile = cProfile.Profile()

@@ -11,7 +11,7 @@ from langchain_core.tools import tool
 
 from kit.compose.parts import Guards
 from kit.core.card import AgentCard
-from kit.core.event import Guarded
+from kit.core.event import GuardActed
 from kit.core.model import ModelSpec
 from kit.core.outcome import SET_ASIDE, AgentCall, Answer, Outcome
 from kit.core.record import Message
@@ -82,7 +82,7 @@ async def test_the_request_after_a_guard_acted_is_taken(server: Loopback, guard:
     decided, text, said, in_play, names = GUARDED[guard]
     server.plays(*(Say(["Let me look."], calls) for calls in decided), Say(["Here is what I found: all is well."]))
     reply = await turn(kit_at(server, api), text, said, in_play)
-    assert guard in {e.body.guard for e in reply.events if isinstance(e.body, Guarded)}
+    assert guard in {e.body.guard for e in reply.events if isinstance(e.body, GuardActed)}
     assert (reply.status, len(server.requests)) == ("ok", len(decided) + 1), reply.events[-1]
     called, results = sent(server.requests[-1])
     assert sorted(called) == sorted(f"ask_{name}" for name in names)

@@ -17,11 +17,11 @@ from kit.compose.topology import Rubric, Topology
 from kit.core.card import AgentCard
 from kit.core.context import Principal, Session
 from kit.core.errors import DeckError
-from kit.core.event import AgentEnded, Chosen
+from kit.core.event import AgentEnded, AnswerChosen
 from kit.core.outcome import Answer, Failure
-from kit.core.simulation import Law, Part, Spread, Truth
+from kit.core.simulation import Law, LogNormal, Part, Truth
 from kit.models.scripted import Line, ScriptedModel
-from kit.models.simulated import SimulatedModel, draws, known
+from kit.models.simulated import SimulatedModel, draws, use_truth
 from kit.patterns.topology import UNCHECKED, UNJUDGED, UNSURE, arranged
 from kit.runtime.clock import run_virtual
 from kit.runtime.team import bind
@@ -60,8 +60,8 @@ def joint(topology: Topology, models: Mapping[str, Any], cards: Mapping[str, Age
     return SmallKit(arranged(bound), SqliteStore(":memory:"))
 
 
-def chosen(reply: Reply) -> Chosen:
-    [body] = [event.body for event in reply.events if isinstance(event.body, Chosen)]
+def chosen(reply: Reply) -> AnswerChosen:
+    [body] = [event.body for event in reply.events if isinstance(event.body, AnswerChosen)]
     return body
 
 
@@ -296,19 +296,19 @@ async def test_the_surface_chooses_by_configuration(surface: str | None, environ
     models = {"lead": ScriptedModel(asks("explainer"), stitched), "explainer": answering("E"), "quick": answering("Q", 1.0)}
     kit = SmallKit(arranged(bind(deck, models), surface), SqliteStore(":memory:"))
     reply = await run_turn("explain this", ALICE, kit)
-    assert any(isinstance(event.body, Chosen) for event in reply.events) == raced
+    assert any(isinstance(event.body, AnswerChosen) for event in reply.events) == raced
     assert reply.text == "E"
 
 
 @pytest.mark.req("SO-7", "SO-21")
 def test_race_of_two_is_as_fast_as_the_faster_of_two_draws_turn_by_turn_and_in_its_95th_percentile() -> None:
-    laws = {"explainer": Law(latency=Spread(median=2.0, sigma=0.6)), "quick": Law(latency=Spread(median=1.6, sigma=0.9))}
+    laws = {"explainer": Law(latency=LogNormal(median=2.0, sigma=0.6)), "quick": Law(latency=LogNormal(median=1.6, sigma=0.9))}
     models = {name: SimulatedModel(name=f"simulated {name}", law=law, seed=11) for name, law in laws.items()}
-    lead = SimulatedModel(name="simulated lead", law=Law(latency=Spread(median=0.5)), seed=11)
+    lead = SimulatedModel(name="simulated lead", law=Law(latency=LogNormal(median=0.5)), seed=11)
     kit = RoutingKit(joint(RACE, {**models, "orchestrator": lead}, {}, defaults={"time_budget_ms": 600_000}).team)
 
     async def raced(case: str) -> tuple[float, float]:
-        with known(Truth(case=case, parts=(Part(agent="explainer", query="explain this"),))):
+        with use_truth(Truth(case=case, parts=(Part(agent="explainer", query="explain this"),))):
             turn = run_turn("explain this", Session(id=case, principal=Principal(tenant_id="a", user_id="b")), kit)
         reply = await turn
         [span] = [s for s in reply.trace.spans if s.name == "explainer"]
@@ -338,7 +338,7 @@ def test_race_of_two_is_as_fast_as_the_faster_of_two_draws_turn_by_turn_and_in_i
     assert p95(sample) == pytest.approx(theory, rel=0.03), "the draws follow the two laws"
 
 
-def _p95_of_the_faster(one: Spread, other: Spread) -> float:
+def _p95_of_the_faster(one: LogNormal, other: LogNormal) -> float:
     """Where both are slower in 5 of 100 cases: (1 - F1(t)) (1 - F2(t)) = 0.05, by bisection."""
     low, high = 0.0, 100.0
     for _ in range(60):
@@ -348,5 +348,5 @@ def _p95_of_the_faster(one: Spread, other: Spread) -> float:
     return low
 
 
-def _share_below(law: Spread, seconds: float) -> float:
+def _share_below(law: LogNormal, seconds: float) -> float:
     return NormalDist().cdf(math.log(seconds / law.median) / law.sigma) if seconds > 0 else 0.0

@@ -5,8 +5,8 @@ from typing import TextIO
 from kit.core.event import (
     AgentEnded,
     AgentStarted,
+    AnswerChosen,
     CallDropped,
-    Chosen,
     Completed,
     Event,
     Routing,
@@ -44,7 +44,7 @@ class Story:
                 is_cancelled = isinstance(outcome, Failure) and outcome.reason == "cancelled"
                 word = "stopped" if is_cancelled else "could not answer" if isinstance(outcome, Failure) else "done"
                 self._line(f"{self._margin(event)}· {_plain(agent)}: {word} ({event.at:.1f} s)")
-            case Chosen(agent=agent, policy=policy, winner=winner, because=because):
+            case AnswerChosen(agent=agent, policy=policy, winner=winner, because=because):
                 self._line(f"  · {_plain(agent)}: {policy}, {_plain(winner or 'nobody')}, {because}")
             case CallDropped(agent=agent, reason="over_cap"):
                 self._line(f"  · {_plain(agent)}: left out, over the cap")

@@ -77,7 +77,7 @@ class CassetteError(KitError):
 _ENCODED = re.compile(r"[A-Za-z0-9+/]{200,}={0,2}")
 
 
-def worded(error: BaseException) -> str:
+def describe_error(error: BaseException) -> str:
     """What an exception says, for a trace; a picture that a provider quotes back is left out."""
     text = _ENCODED.sub("[bytes]", str(error))
     return f"{type(error).__name__}: {text}" if text else type(error).__name__

@@ -192,7 +192,7 @@ class CallDropped(Value):
     guard: str | None = None
 
 
-class Refused(Value):
+class AccessDenied(Value):
     """An agent reached for what its contract does not give it; it never ran (SO-6, SO-11)."""
 
     kind: Literal["refused"] = "refused"
@@ -203,7 +203,7 @@ class Refused(Value):
     because: Literal["not_on_card", "recursion", "depth"]
 
 
-class Guarded(Value):
+class GuardActed(Value):
     """A guard acted on a decision; never told to the user (decisions 7)."""
 
     kind: Literal["guarded"] = "guarded"
@@ -248,7 +248,7 @@ class Acknowledged(Value):
     owed: tuple[str, ...]
 
 
-class Chosen(Value):
+class AnswerChosen(Value):
     """How a call came to its answer where several agents worked on it (SO-7). What they spent is the call's own usage."""
 
     kind: Literal["chosen"] = "chosen"
@@ -263,7 +263,7 @@ class Chosen(Value):
     because: str
 
 
-class Carried(Value):
+class ContextCarried(Value):
     """The helper model was asked for the prior_context of agents the conversation switched to (PC1-FR-8, PC1-NFR-7)."""
 
     kind: Literal["carried"] = "carried"
@@ -298,7 +298,7 @@ class Separator(Value):
     """Whose words end."""
 
 
-class Spent(Value):
+class TurnUsage(Value):
     """Total usage of the turn."""
 
     kind: Literal["usage"] = "usage"
@@ -337,16 +337,16 @@ Body = Annotated[
     | StatusLine
     | Component
     | CallDropped
-    | Refused
-    | Guarded
+    | AccessDenied
+    | GuardActed
     | Envelope
     | AgentError
     | Acknowledged
-    | Chosen
-    | Carried
+    | AnswerChosen
+    | ContextCarried
     | Compacted
     | Separator
-    | Spent
+    | TurnUsage
     | Routing
     | Completed,
     Field(discriminator="kind"),

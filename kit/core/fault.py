@@ -35,9 +35,9 @@ Place = Literal["model", "agent", "upstream", "tool"]
 
 RAW = "zx-raw-9d2e"
 """Stands in every raw reason a fault gives: it may appear in the trace, never in a text."""
-PLANTED = "zx-stranger-41c7"
+CANARY = "zx-stranger-41c7"
 """Stands in every payload of a foreign principal and every payload that breaks its type: it may appear nowhere."""
-PLANTED_NUMBER = 918_273_645
+CANARY_NUMBER = 918_273_645
 """Takes the place of larger numbers in a foreign payload."""
 STRANGE_STATUS = "zx_status_77b1"
 """A progress report outside the vocabulary: no person may read it."""

@@ -20,7 +20,7 @@ _injection: ContextVar[Injection | None] = ContextVar("injection", default=None)
 
 
 @contextmanager
-def injected(faults: Sequence[Fault]) -> Generator[None]:
+def inject_faults(faults: Sequence[Fault]) -> Generator[None]:
     """Tasks started inside have these faults, their children too; nothing else has."""
     token = _injection.set(Injection(tuple(faults)) if faults else None)
     try:
@@ -29,7 +29,7 @@ def injected(faults: Sequence[Fault]) -> Generator[None]:
         _injection.reset(token)
 
 
-def active(where: str, *places: Place) -> tuple[Fault, ...]:
+def active_faults(where: str, *places: Place) -> tuple[Fault, ...]:
     """Faults that hold here and now for an agent, at these places."""
     injection = _injection.get()
     if injection is None:
@@ -37,7 +37,7 @@ def active(where: str, *places: Place) -> tuple[Fault, ...]:
     return tuple(f for f in injection.faults if f.where == where and CATALOGUE[f.kind].place in places)
 
 
-def planned() -> tuple[Fault, ...]:
+def planned_faults() -> tuple[Fault, ...]:
     """All faults that hold here and now, wherever they strike."""
     injection = _injection.get()
     return injection.faults if injection is not None else ()

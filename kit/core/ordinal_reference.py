@@ -3,8 +3,8 @@
 import re
 from collections.abc import Sequence
 
-from kit.core.record import Shown
-from kit.core.words import listed, words
+from kit.core.record import ShownComponent
+from kit.core.words import word_set, words
 
 LAST = 0
 """Stands for the last of however many there were."""
@@ -13,13 +13,13 @@ _ORDINAL = re.compile(
     rf"\b(?:the|that|this|your|my)\s+(?P<name>{'|'.join(_ORDINALS)}|last|\d{{1,2}}(?:st|nd|rd|th))\b(?P<rest>[^.?!,;]*)", re.I
 )
 _NUMBER = re.compile(r"(?:\b(?:number|option|no\.?)\s*|#)(?P<name>\d{1,2})\b(?P<rest>)", re.I)
-_OF_TIME = listed("day days week weeks weekend month months year years time times night visit purchase order")
+_OF_TIME = word_set("day days week weeks weekend month months year years time times night visit purchase order")
 """What "last" and "first" say when, not which, of."""
 _THINGS = ("deal", "item", "result", "option", "thing")
 """Words for whatever was shown."""
 
 
-def place(text: str) -> tuple[int, str] | None:
+def parse_ordinal(text: str) -> tuple[int, str] | None:
     """The place a text speaks of, 1 for the first and LAST for the last, and the noun after it ("" for "one" or nothing).
 
     None where it speaks of none: "last week" is a time, not a place.
@@ -31,9 +31,9 @@ def place(text: str) -> tuple[int, str] | None:
     return _number(match["name"].lower()), "" if noun in ("one", "ones") else noun.rstrip("s")
 
 
-def meant(text: str, components: Sequence[Shown]) -> Shown | None:
+def resolve(text: str, components: Sequence[ShownComponent]) -> ShownComponent | None:
     """Which of the things last shown a text means by its place; None where it names none, or one that was not there."""
-    ordinal = place(text)
+    ordinal = parse_ordinal(text)
     if ordinal is None:
         return None
     number, noun = ordinal
@@ -43,7 +43,7 @@ def meant(text: str, components: Sequence[Shown]) -> Shown | None:
     return next((one for one in among if one.position == number), None)
 
 
-def spelled(text: str, one: Shown) -> str:
+def spell_out(text: str, one: ShownComponent) -> str:
     """The text with what it means in place of the words that point: "when does the third one end" as "when does X end"."""
     match = _match(text)
     if match is None:

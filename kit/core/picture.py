@@ -58,15 +58,15 @@ class Picture(Value):
         if len(self.data) > LARGEST:
             size = f"{len(self.data) / 2**20:.1f} MB"
             raise PictureError(f"{name} has {size}; at most {LARGEST // 2**20} MB are taken: send a smaller copy")
-        if sniffed(self.data) != self.media_type:
-            actual = sniffed(self.data) or "no picture that can be read"
+        if sniff_media_type(self.data) != self.media_type:
+            actual = sniff_media_type(self.data) or "no picture that can be read"
             raise PictureError(f"{name} is said to be {self.media_type} and is {actual}: send {_kinds()}")
         return self
 
     @classmethod
     def of(cls, data: bytes, caption: str = "") -> "Picture":
         """The picture these bytes are. Raises PictureError when they are none."""
-        kind = sniffed(data)
+        kind = sniff_media_type(data)
         if kind is None:
             raise PictureError(f"{caption or 'this'} is no picture that can be read: send {_kinds()}")
         return cls(media_type=kind, data=data, caption=caption)
@@ -84,17 +84,17 @@ class Picture(Value):
         return f"[picture: {name}]" if name else "[picture]"
 
 
-def sniffed(data: bytes) -> MediaType | None:
+def sniff_media_type(data: bytes) -> MediaType | None:
     """What the first bytes say; None for anything that is not taken."""
     return next((kind for kind, begins in _BEGINS.items() if begins.match(data)), None)
 
 
-def told(text: str, pictures: Sequence[Picture]) -> str:
+def mark_pictures(text: str, pictures: Sequence[Picture]) -> str:
     """A message as history, agents and people read it: a mark for each picture, then the words typed."""
-    return " ".join([*(picture.mark for picture in pictures), typed(text)]).strip() if pictures else text
+    return " ".join([*(picture.mark for picture in pictures), strip_marks(text)]).strip() if pictures else text
 
 
-def typed(text: str) -> str:
+def strip_marks(text: str) -> str:
     """The words of such a message without the marks; empty when pictures came alone."""
     return _MARK.sub(" ", text).strip() if "[picture" in text else text
 

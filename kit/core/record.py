@@ -45,7 +45,7 @@ class AgentMeasure(Value):
     """The longest stretch of its work without a status (PC2-R-5)."""
 
 
-class Spent(Value):
+class PurposeUsage(Value):
     """What the model calls of one purpose spent in a turn: decide, work, compose, prior_context, summary."""
 
     purpose: str
@@ -70,7 +70,7 @@ class Measures(Value):
     acknowledged: str | None = None
     """How the answer owned up to what failed: composed, recomposed, appended ...; None when nothing was owed."""
     compactions: int = 0
-    spent: tuple[Spent, ...] = ()
+    spent: tuple[PurposeUsage, ...] = ()
     """What its model calls cost, by what they were for (PC1-NFR-7)."""
 
 
@@ -112,7 +112,7 @@ class Note(Value):
     """Wall clock of its writing, seconds since the epoch."""
 
 
-class Shown(Value):
+class ShownComponent(Value):
     """A compact reference to a component a user was shown: what "the third one" can mean (PC1-S5.6d)."""
 
     turn_id: str
@@ -124,7 +124,7 @@ class Shown(Value):
     """1, 2, 3 ... among those of its type in that turn, in the order they were shown."""
 
 
-class Recalled(Value):
+class SessionRecall(Value):
     """What a turn needs to know of its session before it begins; read at once."""
 
     session: Session

@@ -11,7 +11,7 @@ from kit.core.value import Value
 _NORMAL = NormalDist()
 
 
-class Spread(Value):
+class LogNormal(Value):
     """A log-normal law; given by its median, or fitted to a published `mean`."""
 
     median: float = Field(gt=0)
@@ -39,11 +39,11 @@ class Spread(Value):
 class Law(Value):
     """What a simulated model does, call by call. Every figure is a chance from 0 to 1 unless it says otherwise."""
 
-    latency: Spread = Spread(median=1.0)
+    latency: LogNormal = LogNormal(median=1.0)
     """Seconds for a whole reply."""
     first: float = Field(default=0.3, ge=0, le=1)
     """Share of that time before the first token."""
-    tokens: Spread = Spread(median=60.0)
+    tokens: LogNormal = LogNormal(median=60.0)
     """Output tokens of a reply."""
     drop: float = Field(default=0.0, ge=0, le=1)
     """A routing reply to a mixed request lacks one of its calls."""

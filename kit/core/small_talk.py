@@ -2,7 +2,7 @@
 
 import re
 
-from kit.core.words import listed, words
+from kit.core.words import word_set, words
 
 
 def _either(*alternatives: str) -> str:
@@ -101,7 +101,7 @@ def _whole(*parts: str) -> re.Pattern[str]:
 
 SMALL_TALK = _whole(_GREETING, _WELL, _THANKS, _BYE, _NO_MORE, _AFFIRM, _PRAISE, "and|but|just|for|sir|friend")
 """Matches a whole message made of nothing but pleasantries."""
-CLOSERS = listed(
+CLOSERS = word_set(
     """that that's that'll thats this it it's is was will should would be been do does did all everything anything nothing i
     i'm i'll i've you you've you're your we for now today tonight so ever very much great good nice perfect awesome wonderful
     lovely excellent amazing day night evening weekend one a an the thanks thank bye goodbye help helped helps helping

@@ -38,7 +38,7 @@ VOCABULARY: Mapping[str, Term] = {
 """Identifiers, never prose (PC2-S5.7). To add one is a line here; to retire one is `deprecated`, then `instead`, then no line."""
 
 
-def known(status: str, vocabulary: Mapping[str, Term] = VOCABULARY) -> str | None:
+def current_term(status: str, vocabulary: Mapping[str, Term] = VOCABULARY) -> str | None:
     """The term to word for a status: itself, or what took its place; None for one outside the vocabulary."""
     term = vocabulary.get(status)
     if term is None:

@@ -14,10 +14,10 @@ from kit.core.event import (
     ModelEnded,
     ModelStarted,
     Routing,
-    Spent,
     ToolEnded,
     ToolStarted,
     TurnStarted,
+    TurnUsage,
 )
 from kit.core.outcome import Answer, RoutingDecision, Usage
 from kit.core.value import Value
@@ -157,7 +157,7 @@ def trace_of(events: Iterable[Event]) -> Trace:
                 started_at = when
             case Routing(decision=decision):
                 routing = decision
-            case Spent(usage=turn_usage):
+            case TurnUsage(usage=turn_usage):
                 usage = turn_usage
             case _:
                 pass

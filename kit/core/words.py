@@ -3,12 +3,12 @@
 import re
 
 
-def listed(text: str) -> frozenset[str]:
+def word_set(text: str) -> frozenset[str]:
     """A set written down as words with blanks between them."""
     return frozenset(text.split())
 
 
-STOP = listed(
+STOP = word_set(
     """a an the of for to in on at and or is are be been was were am i me my mine myself we us our you your yours it its
     this that these those with by from as can could would should will shall may might do does did doing done have has had
     having please just so if some any there here them they he she his her him what which who whom whose how when where why

@@ -12,7 +12,7 @@ from langchain_core.messages.tool import ToolCall
 from langchain_core.runnables import Runnable, RunnableConfig
 
 from kit.core.fault import Fault, InjectedFault
-from kit.core.fault_injection import active, once
+from kit.core.fault_injection import active_faults, once
 from kit.models.asynchronous import AsyncModel
 
 REFUSAL = "I'm sorry, but I can't help with that."
@@ -37,7 +37,7 @@ class FaultyModel(AsyncModel):
     def astream(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> AsyncIterator[Any]:
         """The wrapped model's own stream, or a disturbed one."""
         stream = self._inner.astream(input, config, **kwargs)
-        for fault in active(self._agent, "model"):
+        for fault in active_faults(self._agent, "model"):
             if _concerns(fault, input):
                 stream = _DISTURBANCES[fault.kind](fault, cast("Chunks", stream))
         return stream

@@ -31,7 +31,7 @@ from kit.models.offline.composition import compose
 from kit.models.offline.conversation import Conversation, Tool, tool_of
 from kit.models.offline.reply import reply as stand_in
 from kit.models.offline.similarity import spoken
-from kit.models.seeded_draws import Draws, draws, planted
+from kit.models.seeded_draws import Draws, canary_figure, draws
 
 NAME = "simulated"
 PREAMBLE = "Simulated: let me look into that."
@@ -43,7 +43,7 @@ _truth: ContextVar[Truth | None] = ContextVar("truth", default=None)
 
 
 @contextmanager
-def known(truth: Truth) -> Generator[None]:
+def use_truth(truth: Truth) -> Generator[None]:
     """Turns started inside are about this case; their tasks inherit it."""
     token = _truth.set(truth)
     try:
@@ -202,7 +202,7 @@ class Simulated(AsyncModel):
             return _Reply(calls=[(str(tool), args) for tool, args in calls.items()])
         good = {result.tool: result.text for result in talk.results if not result.failed} if talk.has_results else {}
         known_by_heart = dict.fromkeys(part.agent for part in mine if part.tool not in calls)
-        facts = [f"Simulated answer of {spoken(name)}: {planted(truth.case, name)}." for name in known_by_heart]
+        facts = [f"Simulated answer of {spoken(name)}: {canary_figure(truth.case, name)}." for name in known_by_heart]
         facts += good.values()
         schema = json_answer.requested_schema(talk.system)
         if schema is not None:

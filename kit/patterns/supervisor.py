@@ -2,7 +2,7 @@
 
 from langchain_core.messages import SystemMessage
 
-from kit.core.event import Guarded
+from kit.core.event import GuardActed
 from kit.core.outcome import AgentCall, Outcome
 from kit.patterns.agents_as_tools import answered, owned_up
 from kit.runtime.agents.llm_agent import Decision, LLMAgent
@@ -51,5 +51,5 @@ def _first(decision: Decision, ctx: RunContext) -> Decision:
         return decision
     for ask in decision.asks[1:]:
         reason = "one at a time: the supervisor decides again after the first"
-        ctx.emit(Guarded(guard="one_at_a_time", action="dropped", agent=ask.agent, call_id=ask.call_id, reason=reason))
+        ctx.emit(GuardActed(guard="one_at_a_time", action="dropped", agent=ask.agent, call_id=ask.call_id, reason=reason))
     return decision.calling(decision.asks[:1])

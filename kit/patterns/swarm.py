@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from kit.compose.deck import Block, Deck
 from kit.compose.registry import Registry
-from kit.core.event import Guarded
+from kit.core.event import GuardActed
 from kit.core.outcome import AgentCall, Answer, FanOut, Outcome
 from kit.patterns.live_slot import live_slot, spoken
 from kit.runtime.agents.llm_agent import LLMAgent
@@ -64,6 +64,6 @@ def _next(fan: FanOut, ctx: RunContext) -> str | None:
         return None
     if any(outcome.agent == over.agent for outcome in ctx.turn.outcomes):
         reason = "it has held the conversation in this turn already"
-        ctx.emit(Guarded(guard="no_return", action="dropped", agent=over.agent, call_id=over.call_id, reason=reason))
+        ctx.emit(GuardActed(guard="no_return", action="dropped", agent=over.agent, call_id=over.call_id, reason=reason))
         return None
     return over.agent

@@ -12,7 +12,7 @@ from typing import Any, cast
 
 from kit.compose.topology import DRAFT, Topology
 from kit.core.card import AgentCard, Policy
-from kit.core.event import Chosen
+from kit.core.event import AnswerChosen
 from kit.core.outcome import AgentCall, Answer, Failure, Outcome
 from kit.runtime.context import Agent, RunContext
 from kit.runtime.dispatch import dispatch
@@ -46,7 +46,9 @@ class Joint:
         kind = self.topology.kind
         assert kind != "delegate", "a delegate is the agent itself"
         outcome, winner, because = await _KINDS[kind](self, members, call, ctx)
-        ctx.emit(Chosen(agent=call.agent, call_id=call.call_id, policy=kind, members=members, winner=winner, because=because))
+        ctx.emit(
+            AnswerChosen(agent=call.agent, call_id=call.call_id, policy=kind, members=members, winner=winner, because=because)
+        )
         return outcome.model_copy(update={"call_id": call.call_id, "agent": call.agent})
 
 

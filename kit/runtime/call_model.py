@@ -8,7 +8,7 @@ from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from langchain_core.messages.ai import add_ai_message_chunks
 from langchain_core.messages.tool import ToolCall
 
-from kit.core.errors import worded
+from kit.core.errors import describe_error
 from kit.core.event import Component, ModelEnded, ModelStarted, Purpose, ResponseId
 from kit.core.model import ModelSpec
 from kit.core.outcome import ComponentPayload, Usage
@@ -89,7 +89,7 @@ async def call_model(
     except BaseException as error:
         usage = _unfinished(error, size, stream, model.spec)
         ctx.ledger.charge(usage)
-        span.emit(ModelEnded(agent=agent, model=model.spec.key, error=hide(worded(error), private), usage=usage))
+        span.emit(ModelEnded(agent=agent, model=model.spec.key, error=hide(describe_error(error), private), usage=usage))
         raise
     text = _text(message)
     usage = _usage(message, model.spec, size, text)

@@ -9,7 +9,7 @@ from langchain_core.messages import ToolMessage
 from langchain_core.messages.tool import ToolCall
 from langchain_core.tools import BaseTool
 
-from kit.core.event import Body, Component, Refused, ToolEnded, ToolStarted
+from kit.core.event import AccessDenied, Body, Component, ToolEnded, ToolStarted
 from kit.core.outcome import NO_TEXT, ComponentPayload, Usage
 from kit.runtime.agents.handoff import hide
 from kit.runtime.agents.tool_grants import note
@@ -39,7 +39,7 @@ async def call_tool(
     span = ctx.open_span(ToolStarted(agent=agent, tool=call["name"], call_id=call_id, args=args))
     tool = tools.get(call["name"])
     if tool is None:
-        span.emit(Refused(agent=agent, what="tool", name=call["name"], because="not_on_card"))
+        span.emit(AccessDenied(agent=agent, what="tool", name=call["name"], because="not_on_card"))
         result = ToolResult(text="You have no such tool.", fault="not_allowed", detail=f"{call['name']!r} is not on the card")
     else:
         if call["name"] in watched:

@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 
 from kit.core.context import Principal
-from kit.core.errors import worded
-from kit.core.event import AgentEnded, AgentError, AgentStarted, CallDropped, Component, Refused, ResponseId
+from kit.core.errors import describe_error
+from kit.core.event import AccessDenied, AgentEnded, AgentError, AgentStarted, CallDropped, Component, ResponseId
 from kit.core.outcome import AgentCall, Answer, Failure, FanOut, Outcome, Reason, Timing
 from kit.runtime.agents.handoff import Crossing, distill, hide_outcome
 from kit.runtime.budget import Ledger, OverBudget
@@ -94,17 +94,17 @@ async def guarded(work: Work, call: AgentCall, ctx: RunContext, seconds: float |
         async with deadline:
             return await work(call, ctx)
     except TimeoutError as error:
-        detail = f"no answer within {seconds:g} s" if deadline.expired() and seconds is not None else worded(error)
+        detail = f"no answer within {seconds:g} s" if deadline.expired() and seconds is not None else describe_error(error)
         return _failure(call, "timeout", detail)
     except asyncio.CancelledError as error:
         task = asyncio.current_task()
         if task is not None and task.cancelling():
             raise
-        return _failure(call, "cancelled", worded(error))  # a library cancelled itself: nobody asked this turn to stop
+        return _failure(call, "cancelled", describe_error(error))  # a library cancelled itself: nobody asked this turn to stop
     except OverBudget as error:
         return _failure(call, "budget", str(error))
     except Exception as error:  # the one place an agent's exception becomes a value
-        return _failure(call, "exception", worded(error))
+        return _failure(call, "exception", describe_error(error))
 
 
 def _started(crossing: Crossing, principal: Principal) -> AgentStarted:
@@ -135,13 +135,13 @@ def _refused(crossing: Crossing, agent: Agent | None, ctx: RunContext, ledger: L
     if agent is None:
         return _failure(call, "unknown_agent", f"{call.agent!r} is not bound")
     if caller.within(call.agent):
-        ctx.emit(Refused(agent=caller.agent, what="agent", name=call.agent, because="recursion"))
+        ctx.emit(AccessDenied(agent=caller.agent, what="agent", name=call.agent, because="recursion"))
         return _failure(call, "not_allowed", f"{call.agent!r} is at work above: an agent may not call itself or its callers")
     if call.agent not in ctx.callees:
-        ctx.emit(Refused(agent=caller.agent, what="agent", name=call.agent, because="not_on_card"))
+        ctx.emit(AccessDenied(agent=caller.agent, what="agent", name=call.agent, because="not_on_card"))
         return _failure(call, "not_allowed", f"{call.agent!r} is not among the caller's sub_agents")
     if caller.depth == 0:
-        ctx.emit(Refused(agent=caller.agent, what="agent", name=call.agent, because="depth"))
+        ctx.emit(AccessDenied(agent=caller.agent, what="agent", name=call.agent, because="depth"))
         return _failure(call, "budget", f"depth: {caller.agent!r} may have no agent below it")
     if crossing.breach:
         return _failure(call, "contract_violation", crossing.breach)

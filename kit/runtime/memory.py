@@ -15,9 +15,9 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from kit.compose.parts import DeckSettings
 from kit.compose.prompts import tokens
 from kit.core.context import Session
-from kit.core.event import Carried, Compacted, ModelEnded
+from kit.core.event import Compacted, ContextCarried, ModelEnded
 from kit.core.outcome import AgentCall, Answer
-from kit.core.record import Message, Note, Recalled, Shown, TurnRecord
+from kit.core.record import Message, Note, SessionRecall, ShownComponent, TurnRecord
 from kit.runtime.bound_model import BoundModel
 from kit.runtime.context import Agent, RunContext
 from kit.runtime.job import PRIOR_CONTEXT, SUMMARY, run_job
@@ -59,7 +59,7 @@ class Memory:
         self,
         store: Store,
         session: Session,
-        recalled: Recalled | None,
+        recalled: SessionRecall | None,
         settings: DeckSettings,
         jobs: Mapping[str, BoundModel],
         message: str,
@@ -71,7 +71,7 @@ class Memory:
         self._given = () if given is None and recalled is None else given  # a new session has nothing to look up
         self._notes: Mapping[str, Note] = recalled.notes if recalled is not None and given is None else {}
         self._read: dict[str, Sequence[Message]] = {}
-        self._shown: Sequence[Shown] | None = None
+        self._shown: Sequence[ShownComponent] | None = None
         self._tidying: asyncio.Task[None] | None = None
         self._new: dict[str, Note] = {}
         note = self._notes.get("summary")
@@ -119,7 +119,7 @@ class Memory:
             earlier.insert(0, AIMessage(f"Earlier: {self._summary['text']}"))
         about = f" The request is: {bare[0].query}" if len(bare) == 1 else ""  # one part of a message is not another's business
         text = await run_job(PRIOR_CONTEXT, self._jobs, earlier, f"A specialist takes over.{about}", ctx)
-        ctx.emit(Carried(agents=tuple(call.agent for call in bare), text=text))
+        ctx.emit(ContextCarried(agents=tuple(call.agent for call in bare), text=text))
         if text is None:
             return list(calls)
         return [call.model_copy(update={"prior_context": text}) if call in bare else call for call in calls]
@@ -236,6 +236,6 @@ class FixedMemory:
         return list(calls)
 
 
-def _line(item: Shown) -> str:
+def _line(item: ShownComponent) -> str:
     words = " ".join(item.title.split())[:80]
     return f"{item.position}. {item.type} {item.id}: {words}"

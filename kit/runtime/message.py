@@ -9,7 +9,7 @@ from typing import Any
 from langchain_core.messages import HumanMessage
 
 from kit.core.errors import PictureError
-from kit.core.picture import MOST, Picture, told
+from kit.core.picture import MOST, Picture, mark_pictures
 
 LONGEST = 16_000
 """Characters a message may have; longer ones are declined in words, never cut silently."""
@@ -53,7 +53,7 @@ def shown(text: str, pictures: Sequence[Picture]) -> HumanMessage:
     """A message with its pictures as a model gets it: the words, then one content block a picture."""
     if not pictures:
         return HumanMessage(text)
-    blocks: list[Any] = [{"type": "text", "text": told(text, pictures)}]
+    blocks: list[Any] = [{"type": "text", "text": mark_pictures(text, pictures)}]
     for picture in pictures:
         data = base64.b64encode(picture.data).decode()
         blocks.append({"type": "image", "mime_type": picture.media_type, "base64": data})

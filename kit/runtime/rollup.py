@@ -5,7 +5,7 @@ from itertools import pairwise
 
 from kit.core.event import Separator, Text
 from kit.core.outcome import Answer, CapBehavior, Failure, Outcome, RoutedOutcome, RoutingDecision, Usage
-from kit.core.picture import told
+from kit.core.picture import mark_pictures
 from kit.core.record import Message, TurnRecord, TurnStatus
 from kit.core.transcript import transcript
 from kit.metrics.measures import measure
@@ -66,7 +66,7 @@ def dialogue(turn: TurnRecord, state: TurnState) -> list[Message]:
     messages += [Message(turn_id=turn.id, role="assistant", text=text) for text in said]
     asked = {call.call_id: call.query for call in state.calls}
     if state.pictures:
-        asked = {call_id: told(query, state.pictures) for call_id, query in asked.items()}
+        asked = {call_id: mark_pictures(query, state.pictures) for call_id, query in asked.items()}
     for outcome in state.outcomes:
         if isinstance(outcome, Answer) and not outcome.passed:
             messages.append(

@@ -9,11 +9,11 @@ from typing import Any
 
 from kit.core.context import DynamicContext, InheritedContext, Session
 from kit.core.errors import SessionError, StoreError
-from kit.core.event import Completed, Event, Routing, Spent, Text, TextReplaced, Thinking, TurnStarted
-from kit.core.fault_injection import planned
+from kit.core.event import Completed, Event, Routing, Text, TextReplaced, Thinking, TurnStarted, TurnUsage
+from kit.core.fault_injection import planned_faults
 from kit.core.outcome import AgentCall, Answer
-from kit.core.picture import Picture, told
-from kit.core.record import Message, Recalled, TurnRecord
+from kit.core.picture import Picture, mark_pictures
+from kit.core.record import Message, SessionRecall, TurnRecord
 from kit.core.transcript import transcript
 from kit.metrics.alert import sound
 from kit.runtime.answer.acknowledge import rescued
@@ -112,14 +112,14 @@ class _Runner:
         kit: Host,
         pattern: Pattern,
         turn_log: TurnLog,
-        recalled: Recalled | None,
+        recalled: SessionRecall | None,
         cap: int | None,
         history: Sequence[Message] | None,
         in_play: Sequence[str] | None,
     ):
         self.begun = self.stopped = False
         self.unsaved: str | None = None
-        self.message = told(clean(message), pictures)
+        self.message = mark_pictures(clean(message), pictures)
         self.session, self.kit, self.pattern, self.log = session, kit, pattern, turn_log
         self.root = kit.team.orchestrator
         self.settings = kit.team.deck.settings
@@ -182,7 +182,7 @@ class _Runner:
                 cohort=self.root.prompt.cohort,
                 cap=self.state.cap,
                 model=self.root.model.spec.key,
-                faults=tuple(map(str, planned())),
+                faults=tuple(map(str, planned_faults())),
                 pictures=tuple(picture.ref for picture in self.state.pictures),
             )
         )
@@ -243,7 +243,7 @@ class _Runner:
         routing = routing_of(self.state)
         usage = self.ctx.ledger.settle()
         self.ctx.emit(Routing(decision=routing))
-        self.ctx.emit(Spent(usage=usage))
+        self.ctx.emit(TurnUsage(usage=usage))
         self.ctx.emit(Completed(status=status, text=text, error=error or self.unsaved))
         self.log.close()
         done = record_of(record, self.log, routing, usage, status, text)

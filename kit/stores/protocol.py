@@ -5,7 +5,7 @@ from typing import Protocol
 
 from kit.core.context import Session
 from kit.core.event import Event
-from kit.core.record import Feedback, Message, Note, Recalled, Shown, TurnRecord
+from kit.core.record import Feedback, Message, Note, SessionRecall, ShownComponent, TurnRecord
 
 
 class Store(Protocol):
@@ -17,7 +17,7 @@ class Store(Protocol):
 
     def session(self, session_id: str) -> Session | None: ...
 
-    def recall(self, session_id: str) -> Recalled | None:
+    def recall(self, session_id: str) -> SessionRecall | None:
         """The session, who was called last, and its notes; None when it was never opened."""
         ...
 
@@ -47,7 +47,7 @@ class Store(Protocol):
         """Writes a note; a later one of the same name replaces it."""
         ...
 
-    def shown(self, session_id: str) -> list[Shown]:
+    def shown(self, session_id: str) -> list[ShownComponent]:
         """References to the components of the newest ended turn that showed any, in the order they were shown."""
         ...
 

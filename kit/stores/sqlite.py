@@ -14,7 +14,7 @@ from typing import Any
 from kit.core.context import Principal, Session
 from kit.core.errors import SessionError, StoreError
 from kit.core.event import Event
-from kit.core.record import Feedback, Message, Note, Recalled, Shown, TurnRecord
+from kit.core.record import Feedback, Message, Note, SessionRecall, ShownComponent, TurnRecord
 from kit.stores.owner import Owner
 from kit.stores.rows import COLUMNS, events_of, log_of, plain, record_of, row_of
 from kit.stores.tables import APPLICATION, SCHEMA, lay_out
@@ -169,12 +169,12 @@ class SqliteStore:
             return Session(id=key, principal=Principal(tenant_id=tenant, user_id=user), locale=locale, location=location)
         return None
 
-    def recall(self, session_id: str) -> Recalled | None:
+    def recall(self, session_id: str) -> SessionRecall | None:
         """The session, who was called last, and its notes, in one query; None when it was never opened."""
         for key, tenant, user, locale, location, last, last_routed, notes in self._read(_RECALL, session_id):
             session = Session(id=key, principal=Principal(tenant_id=tenant, user_id=user), locale=locale, location=location)
             notes_by_name = {name: Note(value=value, at=at) for name, (value, at) in json.loads(notes).items()}
-            return Recalled(
+            return SessionRecall(
                 session=session,
                 in_play=tuple(json.loads(last or "[]")),
                 routed=tuple(json.loads(last_routed or "[]")),
@@ -229,19 +229,21 @@ class SqliteStore:
         with self._commit() as db:
             db.execute(_NOTE, (session_id, name, note.value, note.at))
 
-    def shown(self, session_id: str) -> list[Shown]:
+    def shown(self, session_id: str) -> list[ShownComponent]:
         """References to the components of the newest ended turn that showed any, in the order they were shown.
 
         Where an agent chose what to show by render_* calls, its other components are left out.
         """
         rows = self._read(_COMPONENTS, session_id)
         choosy = {agent for _, agent, _, _, _, tool in rows if tool.startswith("render_")}
-        components: list[Shown] = []
+        components: list[ShownComponent] = []
         places: Counter[str] = Counter()
         for turn_id, agent, kind, key, title, tool in rows:
             if tool.startswith("render_") or agent not in choosy:
                 places[kind] += 1
-                components.append(Shown(turn_id=turn_id, agent=agent, type=kind, id=key, title=title, position=places[kind]))
+                components.append(
+                    ShownComponent(turn_id=turn_id, agent=agent, type=kind, id=key, title=title, position=places[kind])
+                )
         return components
 
     def turn(self, turn_id: str) -> TurnRecord | None:

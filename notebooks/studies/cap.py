@@ -16,7 +16,7 @@ from kit.bench.statistics.means import stratified
 from kit.compose.deck import load_deck
 from kit.core.context import Principal, Session
 from kit.core.simulation import Law, Part, Truth
-from kit.models.simulated import SimulatedModel, known
+from kit.models.simulated import SimulatedModel, use_truth
 from kit.runtime.clock import run_virtual
 from kit.runtime.team import bind
 from kit.runtime.turn import run_turn
@@ -71,7 +71,7 @@ def play_caps(law: Law, messages: int = 16, sizes: Iterable[int] = range(1, 9), 
 async def _one(kit: RoutingKit, parts: Sequence[Part], cap: int, message: int) -> CappedTurn:
     text = " Also, ".join(part.query for part in parts)
     session = Session(id=f"{len(parts)}-{message}-{cap}", principal=Principal(tenant_id="acme", user_id="u-001"))
-    with known(Truth(case=f"{len(parts)} parts, message {message}", parts=tuple(parts))):
+    with use_truth(Truth(case=f"{len(parts)} parts, message {message}", parts=tuple(parts))):
         turn = run_turn(text, session, kit, cap=cap, history=(), in_play=())
     reply = await turn
     answering = {outcome.agent for outcome in reply.outcomes if outcome.kind == "answer"}

@@ -16,7 +16,7 @@ from kit.bench.routing import RoutingKit
 from kit.bench.statistics.estimate import Estimate
 from kit.bench.statistics.means import quantile
 from kit.core.simulation import Law, Part, Truth
-from kit.models.simulated import SimulatedModel, known
+from kit.models.simulated import SimulatedModel, use_truth
 from kit.runtime.clock import run_virtual
 from kit.runtime.team import bind
 from kit.runtime.turn import run_turn
@@ -45,7 +45,7 @@ def measure_turn(parts: int = 2, turns: int = 40, store: str = ":memory:") -> Tu
         for number in range(turns + 5):
             truth = Truth(case=str(number), parts=tuple(Part(agent=agent, query="this") for agent in list(ALIKE)[:parts]))
             began = time.process_time()
-            with known(truth):
+            with use_truth(truth):
                 turn = run_turn("everything", study_session(f"s{number}"), kit)
             await turn
             seconds.append(time.process_time() - began)

@@ -18,7 +18,7 @@ from kit.bench.routing import RoutingKit
 from kit.core.card import AgentCard
 from kit.core.event import Acknowledged
 from kit.core.fault import Fault, Kind
-from kit.core.fault_injection import active, injected
+from kit.core.fault_injection import active_faults, inject_faults
 from kit.core.outcome import AgentCall, Answer, Outcome, Reason
 from kit.models.offline import OfflineModel
 from kit.models.scripted import Line, ScriptedModel
@@ -140,7 +140,7 @@ async def _sweep(
 
 
 def _turn(name: str, faults: Sequence[Fault], kit: RoutingKit, pattern: Pattern) -> Turn:
-    with injected(faults):
+    with inject_faults(faults):
         return run_turn(" and ".join(ASKS.values()) + "?", study_session(name), kit, pattern)
 
 
@@ -205,7 +205,7 @@ def _lookup() -> BaseTool:
         context = tool_context()
         value = planted_value(context.agent, context.inherited.episode_id)
         result = ToolResult(text=f"Your {PARTS[context.agent]} came to {value} today.")
-        for fault in active(context.agent, "upstream"):
+        for fault in active_faults(context.agent, "upstream"):
             result = ToolResult(text=UNAVAILABLE, fault=DATA[fault.kind], detail=f"injected {fault.kind}")
         return result.text, result
 

@@ -21,7 +21,7 @@ from kit.compose.deck import Deck, load_deck
 from kit.core.card import Policy
 from kit.core.outcome import AgentCall, Usage
 from kit.core.simulation import Law, Part, Truth
-from kit.models.simulated import known
+from kit.models.simulated import use_truth
 from kit.runtime.agents.llm_agent import LLMAgent
 from kit.runtime.call_tool import call_tool
 from kit.runtime.clock import run_virtual
@@ -98,7 +98,7 @@ async def _pair(model: str, case: int, holding: RoutingKit, asking: RoutingKit) 
     explainer, session = asking.team.agents[AGENT], study_session(f"skill-{case}")
     assert isinstance(explainer, LLMAgent)
     ctx = direct_context(asking.team, [AGENT])
-    with known(Truth(case=f"skill/{case}", parts=(Part(agent=AGENT, query=WISH, tool=TOOL),))):
+    with use_truth(Truth(case=f"skill/{case}", parts=(Part(agent=AGENT, query=WISH, tool=TOOL),))):
         began = ctx.turn.log.now()
         await call_tool({"name": TOOL, "args": {}, "id": "f", "type": "tool_call"}, explainer.tools, AGENT, ctx)
         function = ctx.turn.log.now() - began

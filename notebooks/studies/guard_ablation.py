@@ -8,7 +8,7 @@ from langchain_core.messages import BaseMessage, ToolMessage
 
 from kit.bench.routing import Stub, kept_by
 from kit.compose.parts import Guards
-from kit.core.event import Guarded
+from kit.core.event import GuardActed
 from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.host import Host
 from kit.runtime.team import Team, bind
@@ -87,7 +87,7 @@ async def play_trials(
         for name, guards in settings.items():
             kit = replace(first, team=_with_guards(bound, guards))
             verdict, reply = await run_scenario(scenario, kit)
-            bodies = [event.body for event in reply.events if isinstance(event.body, Guarded)]
+            bodies = [event.body for event in reply.events if isinstance(event.body, GuardActed)]
             acted = tuple((body.guard, body.action, body.reason) for body in bodies)
             calls = reply.usage.model_calls
             rows.append(Trial(name, scenario.id, scenario.category, verdict.agents_right, verdict.right, calls, acted))

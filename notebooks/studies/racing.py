@@ -12,9 +12,9 @@ from kit.bench.statistics.means import mean, quantile
 from kit.compose.deck import Deck, DeckSettings
 from kit.compose.topology import Topology
 from kit.core.card import AgentCard
-from kit.core.simulation import Law, Part, Spread, Truth
+from kit.core.simulation import Law, LogNormal, Part, Truth
 from kit.core.value import Value
-from kit.models.simulated import SimulatedModel, known
+from kit.models.simulated import SimulatedModel, use_truth
 from kit.patterns.topology import arranged
 from kit.runtime.clock import run_virtual
 from kit.runtime.team import bind
@@ -49,12 +49,12 @@ class RacingTurn(NamedTuple):
 
 SIMULATED = {
     "gpt-4.1-mini": PricedModel(
-        law=Law(latency=Spread.model_validate({"mean": 3.23, "sigma": 0.5}), tokens=Spread(median=60, sigma=0.4)),
+        law=Law(latency=LogNormal.model_validate({"mean": 3.23, "sigma": 0.5}), tokens=LogNormal(median=60, sigma=0.4)),
         price_in=0.4,
         price_out=1.6,
     ),
     "gpt-5.4-nano": PricedModel(
-        law=Law(latency=Spread.model_validate({"mean": 1.45, "sigma": 0.5}), tokens=Spread(median=60, sigma=0.4)),
+        law=Law(latency=LogNormal.model_validate({"mean": 1.45, "sigma": 0.5}), tokens=LogNormal(median=60, sigma=0.4)),
         price_in=0.2,
         price_out=1.25,
     ),
@@ -134,7 +134,7 @@ def _kit(laws: Sequence[Law], seed: int) -> RoutingKit:
 
 
 async def _one(way: str, message: int, kit: RoutingKit, models: Sequence[PricedModel], reads: int) -> RacingTurn:
-    with known(Truth(case=f"message {message}", parts=(Part(agent=AGENT, query="explain this"),))):
+    with use_truth(Truth(case=f"message {message}", parts=(Part(agent=AGENT, query="explain this"),))):
         turn = run_turn("explain this", study_session(f"{way}-{message}"), kit, history=(), in_play=())
     trace = (await turn).trace
     outer = next(span for span in trace.spans if span.kind == "agent" and span.name == AGENT)

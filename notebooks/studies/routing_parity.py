@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from kit.core.errors import DataError, nearest
 from kit.core.event import AgentStarted
-from kit.core.picture import Picture, told
+from kit.core.picture import Picture, mark_pictures
 from kit.core.record import Message
 from kit.core.value import Value
 from kit.core.words import words
@@ -70,7 +70,7 @@ class Scenario(Value):
     @property
     def calls(self) -> tuple[tuple[str, str], ...]:
         """The sub-agents and queries expected, in order of sub-agent."""
-        return tuple(sorted((call.agent, call.query or told(self.user, self.pictures)) for call in self.expect))
+        return tuple(sorted((call.agent, call.query or mark_pictures(self.user, self.pictures)) for call in self.expect))
 
 
 class Verdict(Value):

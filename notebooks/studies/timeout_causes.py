@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from langchain_core.language_models.chat_models import BaseChatModel
 
-from kit.core.simulation import Law, Spread
+from kit.core.simulation import Law, LogNormal
 from kit.core.timeout import Cause, Diagnosis, diagnoses
 from kit.models.scripted import Line, ScriptedModel
 from kit.models.simulated import SimulatedModel
@@ -59,7 +59,7 @@ async def _play_faults() -> list[FaultyCall]:
 
 
 def _team(cause: Cause, way: str) -> Team:
-    model: BaseChatModel = SimulatedModel(name=FIRST, law=Law(latency=Spread(median=FOREVER if cause == "model" else 1.0)))
+    model: BaseChatModel = SimulatedModel(name=FIRST, law=Law(latency=LogNormal(median=FOREVER if cause == "model" else 1.0)))
     if cause == "reasoning":
         model = ScriptedModel(lambda _: Line(calls=[("catalog", {})], delay=1.2), name=FIRST)
     tool = catalog(FOREVER) if cause == "tool" else catalog()

@@ -23,7 +23,7 @@ from kit.core.outcome import AgentCall, Answer, Outcome
 from kit.core.simulation import Part, Truth
 from kit.core.trace import Trace, trace_of
 from kit.models.seeded_draws import draws
-from kit.models.simulated import case_at_hand, known
+from kit.models.simulated import case_at_hand, use_truth
 from kit.patterns.topology import arranged
 from kit.runtime.clock import run_virtual
 from kit.runtime.dispatch import dispatch
@@ -140,7 +140,7 @@ async def _play_calls(ways: Iterable[str], count: int) -> list[Call]:
 async def call(team: Team, case: int) -> tuple[Outcome, Trace]:
     """Calls the sub-agent once, on the running loop; returns the outcome and its spans."""
     ctx = direct_context(team, ["explainer"])
-    with known(Truth(case=f"{SEED}/{case}", parts=(Part(agent="explainer", query=REQUEST, tool="catalog"),))):
+    with use_truth(Truth(case=f"{SEED}/{case}", parts=(Part(agent="explainer", query=REQUEST, tool="catalog"),))):
         outcome = await dispatch(AgentCall(call_id="1", agent="explainer", query=REQUEST), ctx)
     return outcome, trace_of(ctx.turn.log.events)
 

@@ -12,7 +12,7 @@ import pytest
 from kit.compose.deck import Deck, load_deck
 from kit.core.card import HandoffField
 from kit.core.context import Principal
-from kit.core.event import AgentStarted, Chosen
+from kit.core.event import AgentStarted, AnswerChosen
 from kit.core.outcome import Answer
 from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.turn import Reply
@@ -125,7 +125,7 @@ async def test_the_topologies_run_end_to_end_on_the_offline_stand_in(
     message: str, agent: str, policy: str, members: tuple[str, ...]
 ) -> None:
     reply = await asked(message)
-    [chosen] = [event.body for event in reply.events if isinstance(event.body, Chosen)]
+    [chosen] = [event.body for event in reply.events if isinstance(event.body, AnswerChosen)]
     assert (chosen.agent, chosen.policy, chosen.members) == (agent, policy, members) and chosen.winner is not None
     assert reply.status == "ok" and reply.routing.invoked == (agent,)
     assert [type(outcome) for outcome in reply.outcomes] == [Answer]
@@ -136,7 +136,7 @@ async def test_the_topologies_run_end_to_end_on_the_offline_stand_in(
 async def test_in_a_batch_the_same_question_is_delegated_and_costs_one_agent() -> None:
     message = "recommend me a dark fantasy that is new"
     chat, batch = await asked(message), await asked(message, surface="batch")
-    assert not any(isinstance(event.body, Chosen) for event in batch.events)
+    assert not any(isinstance(event.body, AnswerChosen) for event in batch.events)
     assert batch.usage.model_calls < chat.usage.model_calls
     assert [o.agent for o in batch.outcomes] == ["explainer"]
 

@@ -14,7 +14,7 @@ from langchain_core.messages import BaseMessage, HumanMessage
 from kit.core.card import AgentCard
 from kit.core.context import Principal, Session
 from kit.core.errors import SessionError, UnknownId
-from kit.core.event import AgentStarted, Carried, Compacted, Component, ModelStarted, Text
+from kit.core.event import AgentStarted, Compacted, Component, ContextCarried, ModelStarted, Text
 from kit.core.outcome import ComponentPayload, Usage
 from kit.core.transcript import transcript
 from kit.models.scripted import Line, ScriptedModel
@@ -325,9 +325,9 @@ async def test_the_helper_is_asked_on_a_switch_only_and_at_most_once_a_turn() ->
     _, replies = await hops(
         jobs, "@shop a", "@shop b", "thanks", "@shop c", "@rewards @support d", "@rewards e", "@rewards @shop f"
     )
-    assert [sum(isinstance(e.body, Carried) for e in reply.events) for reply in replies] == [0, 0, 0, 0, 1, 0, 1]
+    assert [sum(isinstance(e.body, ContextCarried) for e in reply.events) for reply in replies] == [0, 0, 0, 0, 1, 0, 1]
     assert len(jobs.seen) == 2
-    assert [e.body.agents for e in replies[6].events if isinstance(e.body, Carried)] == [("shop",)]
+    assert [e.body.agents for e in replies[6].events if isinstance(e.body, ContextCarried)] == [("shop",)]
     started = {e.body.agent: e.body.prior_context for e in replies[6].events if isinstance(e.body, AgentStarted)}
     assert started["rewards"] is None and started["shop"] is not None
     spent = [e.body for e in replies[4].events if isinstance(e.body, ModelStarted) and e.body.purpose == "job"]
@@ -352,7 +352,7 @@ async def test_what_the_orchestrator_wrote_stands_and_costs_no_call() -> None:
 async def test_a_helper_that_fails_hangs_or_says_nothing_costs_only_the_prior_context(fault: dict[str, Any]) -> None:
     kit, replies = await hops(helper(**{"text": " ", **fault}), "@shop a", "@rewards b", helper_ms=500)
     assert replies[1].status == "ok" and replies[1].text.startswith("<rewards>")
-    assert [e.body.text for e in replies[1].events if isinstance(e.body, Carried)] == [None]
+    assert [e.body.text for e in replies[1].events if isinstance(e.body, ContextCarried)] == [None]
     assert "From earlier" not in str(model_of(kit, "rewards").seen[0][0].content)
     assert replies[1].events[-1].at <= 0.6
 

@@ -12,7 +12,7 @@ from langchain_core.tools import StructuredTool
 from kit.compose.deck import Block, Deck, DeckSettings
 from kit.compose.parts import GUARDS
 from kit.core.card import AgentCard
-from kit.core.event import Guarded, Separator, Text, TextReplaced
+from kit.core.event import GuardActed, Separator, Text, TextReplaced
 from kit.core.outcome import Answer, Failure
 from kit.core.transcript import transcript
 from kit.models.scripted import Line, ScriptedModel
@@ -308,7 +308,7 @@ async def test_supervisor_asks_one_at_a_time_and_decides_again_after_each() -> N
     assert "one tool at a time" in str(lead.seen[0][0].content)
     shown = [m for m in lead.seen[1] if m.type == "ai"]
     assert [call["name"] for m in shown for call in m.tool_calls] == ["ask_shop"], "what was not asked was not called"  # type: ignore[attr-defined]
-    assert [e.body.agent for e in reply.events if isinstance(e.body, Guarded)] == ["rewards"]
+    assert [e.body.agent for e in reply.events if isinstance(e.body, GuardActed)] == ["rewards"]
 
 
 async def test_supervisor_may_change_its_mind_after_a_result() -> None:
@@ -384,7 +384,7 @@ async def test_swarm_nobody_gets_the_conversation_back_and_the_cap_counts_hands(
     kit = swarming({"a": ScriptedModel(over("b", "A is 111.")), "b": ScriptedModel(over("a", "B is 222."))})
     reply = await ask(kit, "swarm")
     assert reply.text == "A is 111.\n\nB is 222."
-    assert [e.body.guard for e in reply.events if isinstance(e.body, Guarded)] == ["no_return"]
+    assert [e.body.guard for e in reply.events if isinstance(e.body, GuardActed)] == ["no_return"]
     kit = swarming({"a": ScriptedModel(over("b", "A is 111.")), "b": ScriptedModel()}, cap=1)
     reply = await ask(kit, "swarm")
     assert reply.text.startswith("A is 111.") and "left out b" in reply.text and reply.routing.cap_behavior == "over"

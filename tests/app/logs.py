@@ -12,13 +12,13 @@ from kit.core.event import (
     ModelEnded,
     ModelStarted,
     Routing,
-    Spent,
     StatusLine,
     Text,
     Thinking,
     ToolEnded,
     ToolStarted,
     TurnStarted,
+    TurnUsage,
 )
 from kit.core.outcome import Answer, CapBehavior, Failure, Outcome, Reason, RoutingDecision, Usage
 
@@ -66,7 +66,7 @@ def decision(*agents: str, cap: int = 4, behavior: CapBehavior = "within", dropp
 def end(text: str, *agents: str, usage: Usage | None = None, status: str = "ok", at: float = 2.0) -> list[Stamped]:
     spent = usage or Usage(input_tokens=1200, output_tokens=80, model_calls=4)
     done = Completed(status=status, text=text)  # type: ignore[arg-type]
-    return [(at, "s1", None, decision(*agents)), (at, "s1", None, Spent(usage=spent)), (at, "s1", None, done)]
+    return [(at, "s1", None, decision(*agents)), (at, "s1", None, TurnUsage(usage=spent)), (at, "s1", None, done)]
 
 
 def mixed(outcome: Outcome | None = None) -> list[Event]:

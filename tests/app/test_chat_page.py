@@ -11,7 +11,7 @@ from streamlit.testing.v1 import AppTest
 
 from kit.compose.page import read_page
 from kit.core.context import Principal, Session
-from kit.core.fault import PLANTED, PLANTED_NUMBER
+from kit.core.fault import CANARY, CANARY_NUMBER
 from kit.core.record import TurnRecord
 from kit.settings import HOME
 from kit.stores.sqlite import SqliteStore
@@ -304,7 +304,7 @@ def test_somebody_elses_data_is_blocked_and_stands_nowhere_on_the_page(store: Pa
     assert not page.exception and steps(page)["Rewards"][0] == "error"
     shown = "\n".join(str(element.proto) for element in [*page.main, *page.sidebar])
     assert "1 blocked" in shown and "sent somebody else" in htmls(page, "faults")
-    assert PLANTED not in shown and str(PLANTED_NUMBER) not in shown and f"{PLANTED_NUMBER:,}" not in shown
+    assert CANARY not in shown and str(CANARY_NUMBER) not in shown and f"{CANARY_NUMBER:,}" not in shown
     assert not page.toggle(key="fault-rewards=foreign_principal").value, "it was for that one question"
 
 

@@ -4,7 +4,7 @@ from typing import get_args
 
 import pytest
 
-from kit.core.event import Acknowledged, Body, Envelope, GuardAction, Guarded, TurnStarted
+from kit.core.event import Acknowledged, Body, Envelope, GuardActed, GuardAction, TurnStarted
 from kit.core.fault import CATALOGUE, RAW, Fault
 from kit.core.outcome import Failure, Usage
 from kit.ui.shared.turn_facts import Fact, facts, fault_words, headline
@@ -52,7 +52,7 @@ def test_foreign_replies_are_counted_apart_from_verified_ones() -> None:
 @pytest.mark.parametrize("action", get_args(GuardAction))
 def test_every_act_of_a_guard_is_worded_without_its_raw_reason(action: GuardAction) -> None:
     for guard in ("failsafe", "duplicate", "echo", "overlap", "verbatim", "fastpath", "acknowledge", "rescue", "preamble"):
-        (line,) = known(Guarded(guard=guard, agent="offer_details", action=action, reason=RAW))["guards"].lines
+        (line,) = known(GuardActed(guard=guard, agent="offer_details", action=action, reason=RAW))["guards"].lines
         assert RAW not in line and "_" not in line and "{" not in line and line[0].isupper()
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from kit.core.fault import PLANTED, PLANTED_NUMBER, RAW
+from kit.core.fault import CANARY, CANARY_NUMBER, RAW
 from kit.core.picture import LARGEST
 from kit.core.record import TurnRecord
 from kit.core.trace import trace_of
@@ -139,7 +139,7 @@ def test_what_failed_is_said_plainly_and_the_raw_reason_is_for_the_trace(
         assert step.locator(".stMarkdownColoredText").count() == 1, "its step is not red"
         assert str(span.error) not in visitor.text()
     everything = visitor.page.content()
-    assert RAW not in everything and PLANTED not in everything and str(PLANTED_NUMBER) not in everything
+    assert RAW not in everything and CANARY not in everything and str(CANARY_NUMBER) not in everything
     visitor.page.get_by_role("link", name="Open trace").first.click()
     for agent, span in broken.items():
         visitor.page.locator(f"path[aria-roledescription=bar][aria-label*='{agent}']").first.click()
@@ -164,7 +164,7 @@ def test_a_pill_runs_its_scenario_and_nothing_of_somebody_else_gets_out(visitor:
     file = Path(download.value.path()).read_text()
     assert json.loads(file)["turn"]["message"].startswith("How many points")
     for told_to_somebody in (*pages, visitor.page.content(), file):
-        assert PLANTED not in told_to_somebody and str(PLANTED_NUMBER) not in told_to_somebody
+        assert CANARY not in told_to_somebody and str(CANARY_NUMBER) not in told_to_somebody
 
 
 def test_later_turns_add_two_messages_each(visitor: Visitor) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from kit.core.context import Session
 from kit.core.event import Event
-from kit.core.record import Feedback, Message, Note, Recalled, Shown, TurnRecord
+from kit.core.record import Feedback, Message, Note, SessionRecall, ShownComponent, TurnRecord
 
 
 class ForgetfulStore:
@@ -31,7 +31,7 @@ class ForgetfulStore:
     def session(self, session_id: str) -> Session | None:
         return None
 
-    def recall(self, session_id: str) -> Recalled | None:
+    def recall(self, session_id: str) -> SessionRecall | None:
         return None
 
     def history(self, session_id: str, agent: str = "", limit: int = 40, since: str | None = None) -> list[Message]:
@@ -40,7 +40,7 @@ class ForgetfulStore:
     def note(self, session_id: str, name: str) -> Note | None:
         return None
 
-    def shown(self, session_id: str) -> list[Shown]:
+    def shown(self, session_id: str) -> list[ShownComponent]:
         return []
 
     def turn(self, turn_id: str) -> TurnRecord | None:

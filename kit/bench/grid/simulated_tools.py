@@ -9,7 +9,7 @@ from langchain_core.tools import BaseTool, StructuredTool
 
 from kit.compose.deck import Deck
 from kit.core.fault import Kind
-from kit.core.fault_injection import active
+from kit.core.fault_injection import active_faults
 from kit.core.outcome import Reason
 from kit.tools.enricher import CAVEAT, UNAVAILABLE
 from kit.tools.tool import Toolbox, ToolFactory, ToolResult
@@ -45,7 +45,7 @@ def _without_service(entry: BaseTool | ToolFactory, owner: str) -> ToolFactory:
 
         async def call(**_: Any) -> tuple[str, ToolResult]:
             await asyncio.sleep(SECONDS)
-            struck = active(owner, "upstream")
+            struck = active_faults(owner, "upstream")
             result = _reserved(said) if struck else said
             for fault in struck:
                 reason = FAULTS[fault.kind]

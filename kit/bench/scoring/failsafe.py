@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable
 from typing import Literal
 
-from kit.core.event import Event, Guarded, ModelEnded, ModelStarted
+from kit.core.event import Event, GuardActed, ModelEnded, ModelStarted
 from kit.runtime.reply import Reply
 
 Fate = Literal["whole", "caught", "retry failed", "unseen", "over-triggered"]
@@ -44,7 +44,7 @@ def _first(events: Iterable[Event]) -> tuple[set[str], bool] | None:
                 deciding.add(event.span_id)
             case ModelEnded(calls=calls) if made is None and event.span_id in deciding:
                 made = {call.partition("(")[0].removeprefix("ask_") for call in calls}
-            case Guarded(guard="failsafe", action="asked_again"):
+            case GuardActed(guard="failsafe", action="asked_again"):
                 asked = True
             case _:
                 pass

@@ -12,8 +12,8 @@ from kit.bench.home import HOME
 from kit.bench.scoring.sheet import Item, item_of, items, write_sheet
 from kit.compose.yaml_loader import load_yaml
 from kit.core.errors import DataError
-from kit.core.ordinal_reference import meant
-from kit.core.record import Shown
+from kit.core.ordinal_reference import resolve
+from kit.core.record import ShownComponent
 from kit.core.small_talk import asks, bare_answer, small_talk
 from kit.core.value import Value
 from kit.core.words import content_words
@@ -68,7 +68,7 @@ class RuleLabeller:
 
     def label(self, item: Item) -> Label:
         """Whom the message is for, what had to be carried over, and scores of each answer; agents None where no rule says."""
-        one = meant(item.message, item.shown)
+        one = resolve(item.message, item.shown)
         foreign = one is not None and one.agent not in item.called
         return Label(
             turn_id=item.turn_id,
@@ -141,7 +141,7 @@ def scores(item: Item, agent: str) -> dict[str, float]:
     }
 
 
-def _resolved(item: Item, one: Shown) -> bool:
+def _resolved(item: Item, one: ShownComponent) -> bool:
     """Whether what was meant reached those who were called, or the reply."""
     told = " ".join([*item.prior_context.values(), *item.answers.values(), item.reply]).casefold()
     return any(name and name.casefold() in told for name in (one.id, one.title))

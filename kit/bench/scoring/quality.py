@@ -6,7 +6,7 @@ from statistics import fmean
 from kit.bench.case import Case, plain
 from kit.bench.scoring.acknowledgement import acknowledgement, needless, reservation
 from kit.bench.scoring.observed import Observed
-from kit.core.fault import PLANTED, PLANTED_NUMBER, RAW, STRANGE_STATUS
+from kit.core.fault import CANARY, CANARY_NUMBER, RAW, STRANGE_STATUS
 from kit.core.words import content_words, words
 
 _NAMES = re.compile(r"(?<![\w@./-])[A-Za-z]+_[\w]*[A-Za-z0-9]")
@@ -42,7 +42,7 @@ def facts(case: Case, seen: Observed) -> float | None:
 def leak(case: Case, seen: Observed) -> float | None:
     """Something raw could be read at some moment: an internal name, an error, what a fault had planted."""
     everything = "\n".join([*seen.shown, seen.text, seen.preamble])
-    marks = any(mark in everything for mark in (RAW, PLANTED, str(PLANTED_NUMBER), f"{PLANTED_NUMBER:,}", STRANGE_STATUS))
+    marks = any(mark in everything for mark in (RAW, CANARY, str(CANARY_NUMBER), f"{CANARY_NUMBER:,}", STRANGE_STATUS))
     asked = case.turns[seen.turn].user
     return float(marks or any(hit not in asked for hit in raw_in(everything)))
 

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from kit.core.errors import DataError
 from kit.core.event import AgentEnded, AgentStarted, Component, Event
 from kit.core.outcome import Answer
-from kit.core.record import Shown, TurnRecord
+from kit.core.record import ShownComponent, TurnRecord
 from kit.core.value import Value
 from kit.metrics.summary import ALL, Label
 from kit.stores.protocol import Store
@@ -32,7 +32,7 @@ class Item(Value):
     """What was said in the turns before, `user: ...` and `assistant: ...`."""
     before: tuple[str, ...] = ()
     """Whom the turn before called."""
-    shown: tuple[Shown, ...] = ()
+    shown: tuple[ShownComponent, ...] = ()
     """What was last shown before, by place."""
     called: tuple[str, ...] = ()
     prior_context: dict[str, str] = {}
@@ -127,19 +127,19 @@ def _before(other: TurnRecord, turn: TurnRecord) -> bool:
     return other.started_at < turn.started_at and other.seconds is not None
 
 
-def _shown(turn_id: str, events: Iterable[Event]) -> tuple[Shown, ...]:
+def _shown(turn_id: str, events: Iterable[Event]) -> tuple[ShownComponent, ...]:
     """Components of a turn by place among their kind; where an agent chose by render_* calls, those it chose."""
     chosen = {e.span_id for e in events if e.body.kind == "tool_started" and e.body.tool.startswith("render_")}
     parts = [(event.span_id, event.body) for event in events if isinstance(event.body, Component)]
     choosy = {body.agent for span, body in parts if span in chosen}
     places: Counter[str] = Counter()
-    found: list[Shown] = []
+    found: list[ShownComponent] = []
     for span, body in parts:
         if span in chosen or body.agent not in choosy:
             places[body.type] += 1
             title = str(body.payload.get("title") or body.payload.get("name") or "")
             key = str(body.payload.get("id") or "")
             found.append(
-                Shown(turn_id=turn_id, agent=body.agent, type=body.type, id=key, title=title, position=places[body.type])
+                ShownComponent(turn_id=turn_id, agent=body.agent, type=body.type, id=key, title=title, position=places[body.type])
             )
     return tuple(found)

@@ -9,10 +9,10 @@ from kit.bench.routing import Stub
 from kit.bench.scoring.observed import Observed, observed
 from kit.core.context import Session
 from kit.core.fault import parse_all
-from kit.core.fault_injection import injected
+from kit.core.fault_injection import inject_faults
 from kit.core.record import Message
 from kit.core.simulation import Part, Truth
-from kit.models.simulated import known
+from kit.models.simulated import use_truth
 from kit.runtime.host import Host
 from kit.runtime.pattern import Pattern
 from kit.runtime.reply import Reply
@@ -53,7 +53,7 @@ async def run_case(
         if ask.skip:
             called = tuple(cards.get(agent, agent) for agent in ask.expected) or called
         else:
-            with injected(faults), known(truth_of(f"{case.id}-{place}#{repeat}", ask, cards, tools or {})):
+            with inject_faults(faults), use_truth(truth_of(f"{case.id}-{place}#{repeat}", ask, cards, tools or {})):
                 before, last = (None, None) if case.live else (tuple(history), called)
                 name = turn_id(session, place) if session else None
                 turn = run(ask.user, owner, host, pattern, cap=cap, history=before, in_play=last, turn_id=name)

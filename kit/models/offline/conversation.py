@@ -8,10 +8,10 @@ from typing import Any, cast
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
-from kit.core.ordinal_reference import meant, place
+from kit.core.ordinal_reference import parse_ordinal, resolve
 from kit.core.outcome import NO_TEXT, SET_ASIDE
-from kit.core.picture import typed
-from kit.core.record import Shown
+from kit.core.picture import strip_marks
+from kit.core.record import ShownComponent
 from kit.models.offline.composition import Result
 from kit.models.offline.picture_text import describe_pictures
 from kit.models.offline.similarity import content, spoken
@@ -70,8 +70,8 @@ def text_of(message: BaseMessage) -> str:
     return "\n".join(piece for piece in pieces if piece)[:READ].strip()
 
 
-def _component(kind: str, key: str, title: str, position: int = 1) -> Shown:
-    return Shown(turn_id="", agent="", type=kind, id=key, title=title, position=position)
+def _component(kind: str, key: str, title: str, position: int = 1) -> ShownComponent:
+    return ShownComponent(turn_id="", agent="", type=kind, id=key, title=title, position=position)
 
 
 @dataclass(frozen=True)
@@ -87,14 +87,14 @@ class Conversation:
         return places[-1] if places else -1
 
     @cached_property
-    def typed(self) -> str:
+    def typed_words(self) -> str:
         """The words of the latest human message."""
-        return typed(text_of(self.messages[self.asked_at])) if self.asked_at >= 0 else ""
+        return strip_marks(text_of(self.messages[self.asked_at])) if self.asked_at >= 0 else ""
 
     @cached_property
     def request(self) -> str:
         """The words; of a picture that came alone, what it shows."""
-        return self.typed or self.picture
+        return self.typed_words or self.picture
 
     @cached_property
     def picture_text(self) -> str:
@@ -111,14 +111,14 @@ class Conversation:
         return self.asked_at >= 0 and not isinstance(cast(Any, self.messages[self.asked_at].content), str)
 
     @cached_property
-    def referent(self) -> Shown | None:
+    def referent(self) -> ShownComponent | None:
         """What the request means by a place: among the prompt's lines of what was shown, else what the caller says of it."""
         _, header, lines = self.system.rpartition(_COMPONENTS_HEADER)
         components = [_component(kind, key, title, int(n)) for n, kind, key, title in _LINE.findall(lines)] if header else []
-        if (one := meant(self.request, components)) is not None:
+        if (one := resolve(self.request, components)) is not None:
             return one
         match = _REFERENT.search(self.system)
-        return _component(match[2], match[3], match[1]) if match and place(self.request) else None
+        return _component(match[2], match[3], match[1]) if match and parse_ordinal(self.request) else None
 
     @property
     def picture_tool(self) -> str | None:

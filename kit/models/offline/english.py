@@ -2,9 +2,9 @@
 
 import re
 
-from kit.core.words import listed
+from kit.core.words import word_set
 
-FAINT = listed(
+FAINT = word_set(
     """today tomorrow yesterday tonight morning afternoon evening day days week weeks weekend month months year years now soon
     later recently monday tuesday wednesday thursday friday saturday sunday last next current currently many much new really
     still ever always two three four five six seven eight nine ten"""
@@ -14,7 +14,7 @@ FAINT = listed(
 NEGATED = re.compile(r"^\W*(?:not (?:for|used|meant|intended)|do not|don't|never|does not|doesn't|no )|\buse \w+ instead\b", re.I)
 """A sentence of a description that says what a tool is not for."""
 
-OPENERS = listed(
+OPENERS = word_set(
     """i i'd i'm i'll i've we what what's whats which who who's how how's when when's where where's why is are am was were
     do does did can could would will should shall may have has had please find show search look looking list get give tell
     check book reserve order buy play add remove put set turn cancel change update track rate remind make let let's need
@@ -24,7 +24,7 @@ OPENERS = listed(
 )
 """Words a new clause tends to begin with."""
 
-VERBS = listed(
+VERBS = word_set(
     """expire expires end ends start starts work works close closes open opens cost costs qualify qualifies mean means happen
     happens happened buy bought spend spent earn earned play played win won lost lose scan scanned use used redeem redeemed
     count counts arrive arrived get got come came go went pay paid eat drink wrote compare link connect"""
@@ -43,7 +43,7 @@ TIE = re.compile(r"[,;/\n–—-]|\d[.)]|\b[a-h]\)|\b(?:and|also|plus|then|but|w
 """A joiner that says there is more to come."""
 SOFT_JOINER = re.compile(r"\s*,\s+|\s+(?:and|but)\s+", re.I)
 """Ends a clause only when the next word is an opener, or a list of several items is being told."""
-PREPOSITIONS = listed(
+PREPOSITIONS = word_set(
     "about after at before between by during for from in into near of on since through till to until with within"
 )
 """Words that go on with a matter: what begins with one is no item of a list."""

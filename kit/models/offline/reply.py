@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from langchain_core.messages import AIMessage, HumanMessage
 
-from kit.core.ordinal_reference import spelled
+from kit.core.ordinal_reference import spell_out
 from kit.core.small_talk import small_talk
 from kit.core.words import content_words
 from kit.models.offline import composition, json_answer
@@ -123,12 +123,12 @@ def _route(talk: Conversation, tools: Sequence[Tool], *, must: bool) -> Reply:
 def _decide(talk: Conversation, situation: Situation, tools: Sequence[Tool]) -> Decision:
     """The words decide. A picture counts where they say nothing or fit nothing: by the prompt's rule for it, else by likeness."""
     decision = decide(situation, talk.most)
-    if not talk.picture_text or (content_words(talk.typed) and isinstance(decision, Routes)):
+    if not talk.picture_text or (content_words(talk.typed_words) and isinstance(decision, Routes)):
         return decision
     by_rule = next((i for i, tool in enumerate(tools) if tool.name == talk.picture_tool), None)
     if by_rule is not None:
         return Routes((Part(by_rule, talk.request, 1.0),), 1)
-    both = decide(replace(situation, request=f"{talk.typed} {talk.picture}"), talk.most)
+    both = decide(replace(situation, request=f"{talk.typed_words} {talk.picture}"), talk.most)
     if not isinstance(both, Routes):
         return decision
     best = max(both.parts, key=lambda part: part.score)
@@ -227,7 +227,7 @@ def _source(tool: Tool, text: str) -> Source:
 def _with_antecedent(talk: Conversation) -> str:
     """The request, with what it points at in front when it cannot stand alone: its picture, or the request before."""
     if (one := talk.referent) is not None:
-        return spelled(talk.request, one.model_copy(update={"title": f'"{one.title or one.id}"'}))
+        return spell_out(talk.request, one.model_copy(update={"title": f'"{one.title or one.id}"'}))
     if not points_back(talk.request, talk.last_reply):
         return talk.request
     if talk.picture_text:

@@ -4,7 +4,7 @@ from dataclasses import fields, replace
 from typing import Any
 
 from kit.core.fault import InjectedFault
-from kit.core.fault_injection import active
+from kit.core.fault_injection import active_faults
 from kit.core.outcome import AgentCall
 from kit.models.faulty import FaultyModel
 from kit.runtime.agents.llm_agent import LLMAgent, Thread
@@ -16,7 +16,7 @@ class FaultyAgent(LLMAgent):
     """Cannot be started in a turn that was told so."""
 
     def open(self, call: AgentCall, ctx: RunContext) -> Thread:
-        for fault in active(self.card.id, "agent"):
+        for fault in active_faults(self.card.id, "agent"):
             raise InjectedFault(fault)
         return super().open(call, ctx)
 

@@ -15,7 +15,7 @@ A clean turn is checked too, for raw text and for answers that nothing of the co
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from kit.core.event import Acknowledged, Acknowledgement, Guarded, Text, TextReplaced
+from kit.core.event import Acknowledged, Acknowledgement, GuardActed, Text, TextReplaced
 from kit.core.outcome import AgentCall, Answer, Outcome
 from kit.core.prose import prose
 from kit.core.transcript import transcript
@@ -109,7 +109,7 @@ async def acknowledge(
     if verdict is FINE or verdict.fine:
         _own(ctx, "composed", owing)
         return text
-    ctx.emit(Guarded(guard="acknowledge", action="asked_again", agent=ctx.path, reason=verdict.reason))
+    ctx.emit(GuardActed(guard="acknowledge", action="asked_again", agent=ctx.path, reason=verdict.reason))
     second = await _once_more(again, ask_again(verdict, owing), ctx, seconds)
     after = judge(second, ctx, owing, sources)
     if after.fine:
@@ -156,7 +156,7 @@ def _repaired(text: str, verdict: Verdict, owing: Debt, ctx: RunContext) -> str:
     if not verdict.broken:
         _own(ctx, "appended", owing)
         return "\n\n".join(filter(None, [text, reservations(verdict.unreserved), apology(owing, verdict.silent)]))
-    ctx.emit(Guarded(guard="rescue", action="mended", agent=ctx.path, reason=verdict.reason))
+    ctx.emit(GuardActed(guard="rescue", action="mended", agent=ctx.path, reason=verdict.reason))
     if verdict.empty and not ctx.turn.outcomes and not owing:
         return ""
     _own(ctx, "rescued", owing)
@@ -183,7 +183,7 @@ def _correct_lead(ctx: RunContext, sources: str, line: str) -> None:
     """A preamble is out before anything failed; one that leaks, or gives figures nobody had, does not stay on the page."""
     said = transcript(ctx.turn.log.events)
     if said.lead and not said.synthetic_lead and (numbers(said.lead) - numbers(sources) or leaks(said.lead, ctx)):
-        ctx.emit(Guarded(guard="preamble", action="mended", agent=ctx.path, reason="made up or raw"))
+        ctx.emit(GuardActed(guard="preamble", action="mended", agent=ctx.path, reason="made up or raw"))
         first = next(e.seq for e in ctx.turn.log.events if isinstance(e.body, Text) and e.body.channel == "lead")
         ctx.emit(TextReplaced(channel="lead", from_seq=first, text=line))
 

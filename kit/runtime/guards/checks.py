@@ -5,9 +5,9 @@ from collections.abc import Iterator, Sequence
 from langchain_core.messages.tool import ToolCall
 
 from kit.compose.parts import Guards
-from kit.core.event import CallDropped, Guarded, TextReplaced
+from kit.core.event import CallDropped, GuardActed, TextReplaced
 from kit.core.outcome import AgentCall, Answer
-from kit.core.picture import typed
+from kit.core.picture import strip_marks
 from kit.core.small_talk import small_talk
 from kit.core.transcript import transcript
 from kit.core.words import content_words, words
@@ -38,7 +38,7 @@ async def apply_guards(
         decision = echo(decision, call, lead, ctx)
     if guards.fastpath and not decision.asks and not decision.own:
         decision = fastpath(decision, call, lead, ctx)
-    if [ask for ask in decision.asks if ask.query != call.query] and typed(call.query):
+    if [ask for ask in decision.asks if ask.query != call.query] and strip_marks(call.query):
         if guards.overlap and len(decision.asks) > 1:
             decision = overlap(decision, call, ctx)
         if guards.verbatim:
@@ -124,7 +124,7 @@ def overlap(decision: Decision, call: AgentCall, ctx: RunContext) -> Decision:
 
     Skipped for a text without content words. One call always stays: when none overlaps, the first, with the user's exact text.
     """
-    meant = content_words(typed(call.query))
+    meant = content_words(strip_marks(call.query))
     if not meant:
         return decision
     kept = tuple(ask for ask in decision.asks if _overlaps(ask.query, call.query, meant))
@@ -146,7 +146,7 @@ def set_aside(decision: Decision, kept: Sequence[AgentCall], guard: str, reason:
     ids = {ask.call_id for ask in kept}
     dropped = tuple(ask for ask in decision.asks if ask.call_id not in ids)
     for ask in dropped:
-        ctx.emit(Guarded(guard=guard, action="dropped", agent=ask.agent, call_id=ask.call_id, reason=reason))
+        ctx.emit(GuardActed(guard=guard, action="dropped", agent=ask.agent, call_id=ask.call_id, reason=reason))
         ctx.emit(CallDropped(agent=ask.agent, call_id=ask.call_id, reason="guard", guard=guard))
     ctx.turn.calls += dropped
     ctx.turn.set_aside += dropped
@@ -160,7 +160,7 @@ def _rerouted(
     call_id = decision.asks[0].call_id if decision.asks else f"{call.call_id}-{guard}"
     counted = decision.asks[0].intent_count if decision.asks else 1
     ask = AgentCall(call_id=call_id, agent=agent, query=call.query, intent_count=counted)
-    ctx.emit(Guarded(guard=guard, action="rerouted", agent=agent, call_id=call_id, reason=reason))
+    ctx.emit(GuardActed(guard=guard, action="rerouted", agent=agent, call_id=call_id, reason=reason))
     said, line = transcript(ctx.turn.log.events), lead.card.preamble or PREAMBLE
     if said.lead and said.lead != line:
         first = next(event.seq for event in ctx.turn.log.events if event.kind == "text")
@@ -200,8 +200,8 @@ def _exact(asks: Sequence[AgentCall], text: str, ctx: RunContext) -> Iterator[Ag
     if len(asks) == 1:
         yield _reworded(asks[0], text, "verbatim", "a single call carries the user's exact text", ctx)
         return
-    short = len(words(typed(text))) <= SHORT
-    meant = content_words(typed(text))
+    short = len(words(strip_marks(text))) <= SHORT
+    meant = content_words(strip_marks(text))
     for ask in asks:
         if short:
             yield _reworded(ask, text, "verbatim", f"a message of at most {SHORT} words is never split", ctx)
@@ -214,7 +214,7 @@ def _exact(asks: Sequence[AgentCall], text: str, ctx: RunContext) -> Iterator[Ag
 def _reworded(ask: AgentCall, text: str, guard: str, reason: str, ctx: RunContext) -> AgentCall:
     if ask.query == text:
         return ask
-    ctx.emit(Guarded(guard=guard, action="reworded", agent=ask.agent, call_id=ask.call_id, reason=reason))
+    ctx.emit(GuardActed(guard=guard, action="reworded", agent=ask.agent, call_id=ask.call_id, reason=reason))
     return ask.model_copy(update={"query": text})
 
 

@@ -1,6 +1,6 @@
 """Whose question a short reply answers (SAT-3, decisions 6)."""
 
-from kit.core.picture import typed
+from kit.core.picture import strip_marks
 from kit.core.small_talk import asks, bare_answer
 from kit.core.words import content_words, words
 from kit.runtime.context import RunContext
@@ -24,7 +24,7 @@ def awaited_by(reply: str, ctx: RunContext) -> str | None:
         return None
     said = said_last(ctx)
     own = said if len(in_play) == 1 else said_last(ctx, agent) or said
-    return agent if asks(own) and echoes(typed(reply), f"{said} {own}") else None
+    return agent if asks(own) and echoes(strip_marks(reply), f"{said} {own}") else None
 
 
 def echoes(reply: str, question: str) -> bool:

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 from langchain_core.messages import SystemMessage
 
-from kit.core.event import GuardAction, Guarded
+from kit.core.event import GuardActed, GuardAction
 from kit.core.outcome import AgentCall, Answer, Failure, Outcome
-from kit.core.picture import typed
+from kit.core.picture import strip_marks
 from kit.core.words import content_words, words
 from kit.runtime.agents.llm_agent import Decision, LLMAgent, Thread
 from kit.runtime.context import RunContext
@@ -27,7 +27,7 @@ async def complete(decision: Decision, thread: Thread, call: AgentCall, lead: LL
 
     A retry that fails or says nothing leaves the decision as it was: the calls in hand are made.
     """
-    cap, said = ctx.turn.cap, typed(call.query)
+    cap, said = ctx.turn.cap, strip_marks(call.query)
     lacking = missing(decision.asks, cap)
     note = _demand(decision.asks, lacking, said)
     _say(ctx, lead, "asked_again", note)
@@ -89,4 +89,4 @@ def _demand(asks: Sequence[AgentCall], lacking: int, text: str) -> str:
 
 
 def _say(ctx: RunContext, lead: LLMAgent, action: GuardAction, reason: str) -> None:
-    ctx.emit(Guarded(guard="failsafe", action=action, agent=lead.card.id, reason=reason))
+    ctx.emit(GuardActed(guard="failsafe", action=action, agent=lead.card.id, reason=reason))

@@ -6,7 +6,7 @@ from typing import Protocol
 
 from kit.compose.parts import DeckSettings
 from kit.core.event import Body, Event, Status, StatusLine
-from kit.core.status import known
+from kit.core.status import current_term
 from kit.runtime.log import TurnLog
 from kit.runtime.speech.status_lines import Narrator, TimedLine, wording
 
@@ -63,7 +63,7 @@ class Progress:
         self._silent.pop(span.path, None)
         if self._narrator is not None:
             self._say(self._narrator.hear(status.agent, status.status, self._log.now()))
-        elif (term := known(status.status)) is not None:
+        elif (term := current_term(status.status)) is not None:
             span.emit(StatusLine(agent=status.agent, text=wording(term, self._phrases)))
 
     def _say(self, lines: Sequence[TimedLine]) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from kit.compose.status import StatusPolicy
-from kit.core.status import VOCABULARY, Term, known
+from kit.core.status import VOCABULARY, Term, current_term
 
 Phrases = Mapping[str, str]
 
@@ -51,12 +51,14 @@ class Narrator:
 
     def hear(self, agent: str, status: str, at: float) -> list[TimedLine]:
         """The lines that a status brings about; one outside the vocabulary brings none (PC2-S5.7)."""
-        term = known(status, self._vocabulary)
+        term = current_term(status, self._vocabulary)
         if term is None:
             return []
         rule = self._policy.rule(status)
         if rule.act != "suppress":
-            text = wording((known(rule.into or "", self._vocabulary) or term) if rule.act == "transform" else term, self._phrases)
+            text = wording(
+                (current_term(rule.into or "", self._vocabulary) or term) if rule.act == "transform" else term, self._phrases
+            )
             due = self._batch_end(agent, at) if rule.act == "batch" else at
             if not any(waiting.agent == agent and waiting.text == text for waiting in self._waiting):
                 self._waiting.append(_Waiting(agent, text, due))

@@ -11,7 +11,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from kit.compose.page import Renderer
-from kit.core.picture import Picture, typed
+from kit.core.picture import Picture, strip_marks
 from kit.core.record import TurnStatus
 from kit.stores.protocol import Store
 from kit.ui.chat.chat_input import Question, ask
@@ -180,7 +180,7 @@ def _ending(view: TurnView, setting: Setting, *, details: bool, again: bool) -> 
 
 def _question(view: TurnView, pictures: Sequence[Picture]) -> Question:
     """A turn's question, to be asked once more; its faults were for that one turn."""
-    return Question(text=typed(view.question), pictures=tuple(pictures)) if pictures else Question(text=view.question)
+    return Question(text=strip_marks(view.question), pictures=tuple(pictures)) if pictures else Question(text=view.question)
 
 
 def _thumbnails(pictures: Sequence[Picture]) -> str:

@@ -12,7 +12,7 @@ from kit.compose.page import Person, Renderer
 from kit.core.context import Principal, Session
 from kit.core.event import INTERNAL, Event
 from kit.core.fault import Fault
-from kit.core.picture import Picture, told
+from kit.core.picture import Picture, mark_pictures
 from kit.core.record import TurnRecord
 from kit.models.offline import OfflineModel
 from kit.runtime.turn import Turn
@@ -214,7 +214,7 @@ class Host:
         asked_at = time.time()
         turn = kit.ask(message, session, pattern, cap, faults, images)
         self.album.keep(turn.id, images)
-        live = Live(turn, session.id, told(message, images), asked_at)
+        live = Live(turn, session.id, mark_pictures(message, images), asked_at)
         with self._lock:
             self._live[live.turn.id] = live
             finished = [turn_id for turn_id, other in self._live.items() if other.done.is_set()]

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from kit.core.event import Acknowledged, Envelope, GuardAction, Guarded
+from kit.core.event import Acknowledged, Envelope, GuardActed, GuardAction
 from kit.core.fault import Fault
 from kit.core.value import Value
 from kit.ui.shared.turn_view import Step, StepState, TurnView
@@ -126,7 +126,7 @@ def _data_facts(view: TurnView) -> Iterator[Fact]:
 
 
 def _guard_facts(view: TurnView) -> Iterator[Fact]:
-    acts = [event.body for event in view.events if isinstance(event.body, Guarded)]
+    acts = [event.body for event in view.events if isinstance(event.body, GuardActed)]
     if acts:
         yield Fact(name="guards", label="Guards", lines=tuple(dict.fromkeys(_act(act) for act in acts)))
     elif not view.running:
@@ -138,7 +138,7 @@ def _guard_facts(view: TurnView) -> Iterator[Fact]:
         yield Fact(name="acknowledged", label="Owned up", text="nothing was owed", full=True)
 
 
-def _act(act: Guarded) -> str:
+def _act(act: GuardActed) -> str:
     words = _BY.get((act.guard, act.action), _GUARDS[act.action])
     return words.format(agent=label(act.agent).lower())
 

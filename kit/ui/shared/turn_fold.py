@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from kit.core.context import Principal
-from kit.core.event import AgentEnded, AgentStarted, CallDropped, Completed, Event, Routing, Spent, StatusLine, TurnStarted
+from kit.core.event import AgentEnded, AgentStarted, CallDropped, Completed, Event, Routing, StatusLine, TurnStarted, TurnUsage
 from kit.core.outcome import Answer, Outcome, Reason
 from kit.core.record import TurnRecord
 from kit.ui.shared.turn_view import Step, StepState, TurnView
@@ -74,7 +74,7 @@ def _apply(view: TurnView, event: Event) -> TurnView:
             fields = {"left_out": (*view.left_out, agent)}
         case Routing(decision=decision):
             fields = {"routing": decision}
-        case Spent(usage=usage):
+        case TurnUsage(usage=usage):
             fields = {"usage": usage}
         case Completed(status=status):
             steps = tuple(_stop_step(step, event.at) for step in view.steps)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from html import escape
 
-from kit.core.event import Acknowledged, CallDropped, Envelope, Guarded, Refused
+from kit.core.event import AccessDenied, Acknowledged, CallDropped, Envelope, GuardActed
 from kit.core.outcome import CapBehavior
 from kit.ui.shared.turn_view import Step, TurnView
 from kit.ui.shared.wording import label, many, tag_html
@@ -56,21 +56,21 @@ def _step_row(step: Step) -> str:
 
 
 def _is_drop(body: object) -> bool:
-    return isinstance(body, CallDropped | Refused)
+    return isinstance(body, CallDropped | AccessDenied)
 
 
 def _refusal_row(view: TurnView, body: object) -> str:
     if isinstance(body, CallDropped):
         why = "never ran: over the limit" if body.reason == "over_cap" else f"never ran: {body.guard or 'a'} guard"
         return f"<tr><th>{escape(label(body.agent))}</th><td></td><td>{tag_html(why, 'warn')}</td><td>–</td></tr>"
-    assert isinstance(body, Refused)
+    assert isinstance(body, AccessDenied)
     why = f"{body.what} {body.name} refused: {body.because.replace('_', ' ')}"
     return f"<tr><th>{escape(label(body.agent))}</th><td></td><td>{tag_html(why, 'bad')}</td><td>–</td></tr>"
 
 
 def _acts(view: TurnView) -> Iterable[str]:
     for event in view.events:
-        if isinstance(event.body, Guarded):
+        if isinstance(event.body, GuardActed):
             act = event.body
             about = f" on {escape(label(act.agent).lower())}" if act.agent else ""
             yield f"<b>{escape(act.guard)} guard</b> {escape(act.action.replace('_', ' '))}{about}: {escape(act.reason)}"

@@ -6,7 +6,7 @@ from typing import Any
 
 from kit.core.context import Principal
 from kit.core.envelope import EnricherRequest, EnricherResponse, FailedSource
-from kit.core.fault import HEADER, PLANTED, PLANTED_NUMBER, RAW
+from kit.core.fault import CANARY, CANARY_NUMBER, HEADER, RAW
 from kit.worlds.consumer.support_service import Lines, line_of
 from kit.worlds.service.context_service import Serve
 
@@ -39,7 +39,7 @@ def _spoiled(kind: str, reply: Reply) -> Reply:
             stranger = Principal(tenant_id=reply.principal.tenant_id, user_id=STRANGER)
             return _with(reply, principal=stranger, payload=planted(reply.payload))
         case "bad_payload":
-            return _with(reply, payload={"unexpected": PLANTED})
+            return _with(reply, payload={"unexpected": CANARY})
         case "version_break":
             return _with(reply, version="2.0.0", payload=planted(reply.payload))
         case _:
@@ -54,9 +54,9 @@ def planted(value: Any) -> Any:
         case list() | tuple():
             return [planted(inner) for inner in value]  # pyright: ignore[reportUnknownVariableType]
         case str() if value[:1].isupper() or " " in value:
-            return f"{PLANTED} {value}"
+            return f"{CANARY} {value}"
         case int() if value > 99:
-            return PLANTED_NUMBER
+            return CANARY_NUMBER
         case _:
             return value
 
@@ -73,14 +73,14 @@ async def lines_by_header(headers: Mapping[str, str], lines: Lines) -> AsyncGene
     kinds = asked_for(headers)
     async with aclosing(lines):
         if "bad_payload" in kinds or "version_break" in kinds:
-            yield line_of(kind="opened-2", said=PLANTED)
+            yield line_of(kind="opened-2", said=CANARY)
             return
         number = 0
         async for line in lines:
             if number == 0 and "foreign_principal" in kinds:
-                line = line_of(kind="opened", conversation_id=f"sc-{PLANTED}", principal=f"acme/{STRANGER}")
+                line = line_of(kind="opened", conversation_id=f"sc-{CANARY}", principal=f"acme/{STRANGER}")
             elif number == 1 and "foreign_principal" in kinds:
-                line = line_of(kind="text", text=f"A stranger's matter, {PLANTED}.")
+                line = line_of(kind="text", text=f"A stranger's matter, {CANARY}.")
             elif number == 1 and "error_envelope" in kinds:
                 line = line_of(kind="closed")
             yield line
