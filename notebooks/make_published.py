@@ -6,8 +6,8 @@ from pathlib import Path
 from kit.bench.home import HOME
 from kit.compose.models import load_models
 from kit.runtime.clock import run_virtual
-from studies.published_figures import measured, read_evidence, settles, stand_in, table
-from studies.shipped_models import beside, ours, reference
+from studies.published_figures import evidence_rows, evidence_table, read_evidence, route_stand_in, stand_in_table
+from studies.shipped_models import measure_figures, model_table, read_reference
 
 _INTRODUCTION = """# What the published figures settle
 
@@ -31,10 +31,11 @@ about any model above."""
 
 def write(path: Path = HOME / "docs" / "published.md") -> None:
     """Writes the document."""
-    evidence, rows = read_evidence(), reference()
-    found = table(settles(evidence, ours(evidence.figures, rows)), evidence.sources)
-    models = beside(load_models(HOME / "cards" / "models.yaml"), rows)
-    parts = (_INTRODUCTION, found, _BESIDE, models, _HERE, measured(run_virtual(stand_in())))
+    evidence, rows = read_evidence(), read_reference()
+    figures = evidence_table(evidence_rows(evidence, measure_figures(evidence.figures, rows)), evidence.sources)
+    models = model_table(load_models(HOME / "cards" / "models.yaml"), rows)
+    stand_in = stand_in_table(run_virtual(route_stand_in()))
+    parts = (_INTRODUCTION, figures, _BESIDE, models, _HERE, stand_in)
     path.write_text("\n\n".join(parts) + "\n", encoding="utf-8", newline="\n")
 
 

@@ -12,8 +12,8 @@ from kit.bench.statistics.power import target
 from kit.compose.models import load_models
 from kit.core.errors import DataError
 from kit.runtime.clock import run_virtual
-from studies.published_figures import measured, read_evidence, settles, stand_in, table
-from studies.shipped_models import beside, ours, reference
+from studies.published_figures import evidence_rows, evidence_table, read_evidence, route_stand_in, stand_in_table
+from studies.shipped_models import measure_figures, model_table, read_reference
 
 DOCUMENT = HOME / "docs" / "published.md"
 
@@ -21,25 +21,27 @@ DOCUMENT = HOME / "docs" / "published.md"
 def test_thirty_of_thirty_vouches_for_88_percent_and_181_of_200_excludes_95() -> None:
     assert int(100 * wilson(30, 30).low) == 88 and target(wilson(30, 30), 0.95).verdict == "open"
     assert wilson(181, 200).excludes(0.95) and target(wilson(181, 200), 0.95).verdict == "below"
-    (thirty, *_), (two_hundred,) = ([r for r in settles(read_evidence()) if said in r.says] for said in ("30 of 30", "90.5 %"))
+    (thirty, *_), (two_hundred,) = (
+        [r for r in evidence_rows(read_evidence()) if said in r.says] for said in ("30 of 30", "90.5 %")
+    )
     assert (thirty.settles, thirty.missing) == ("does not settle 0.95", "43 more, all like these")
     assert (two_hundred.settles, two_hundred.missing) == ("excludes 0.95, it is below", "nothing: it is settled")
 
 
 def test_every_cell_of_a_model_that_was_not_run_is_empty_and_labelled() -> None:
     evidence = read_evidence()
-    assert all(row.ours.startswith("empty: needs gpt-") and row.ours.endswith(" and a key") for row in settles(evidence))
-    filled = settles(evidence, {"nano-30": "118 of 120"})
+    assert all(row.ours.startswith("empty: needs gpt-") and row.ours.endswith(" and a key") for row in evidence_rows(evidence))
+    filled = evidence_rows(evidence, {"nano-30": "118 of 120"})
     assert [row.ours for row in filled if not row.ours.startswith("empty")] == ["118 of 120"]
 
 
 def test_the_document_is_what_the_command_writes() -> None:
     evidence, text = read_evidence(), DOCUMENT.read_text()
-    rows = reference()
-    assert table(settles(evidence, ours(evidence.figures, rows)), evidence.sources) in text, (
+    rows = read_reference()
+    assert evidence_table(evidence_rows(evidence, measure_figures(evidence.figures, rows)), evidence.sources) in text, (
         "run `python notebooks/make_published.py`"
     )
-    assert beside(load_models(HOME / "cards" / "models.yaml"), rows) in text, "run `python notebooks/make_published.py`"
+    assert model_table(load_models(HOME / "cards" / "models.yaml"), rows) in text, "run `python notebooks/make_published.py`"
     for said in (
         "30 of 30 = 1.000 [0.886, 1.000]",
         "181 of 200 = 0.905 [0.856, 0.938]",
@@ -51,13 +53,13 @@ def test_the_document_is_what_the_command_writes() -> None:
 
 
 def test_what_is_said_of_the_stand_in_still_holds() -> None:
-    found, text = run_virtual(stand_in()), DOCUMENT.read_text()
+    found, text = run_virtual(route_stand_in()), DOCUMENT.read_text()
     rows = {int(n): (int(right), int(total)) for n, right, total in re.findall(r"^\| (\d) \| (\d+) of (\d+) =", text, re.M)}
     cases = list(read_cases(HOME / "data" / "cases" / "mixed.jsonl"))
     assert set(rows) == set(found) and sum(total for _, total in rows.values()) == len(cases)
     for parts, (right, total) in rows.items():
         assert not wilson(right, total).excludes(found[parts].value), "run `python notebooks/make_published.py`"
-    assert measured(found).count("\n") == len(found) + 1
+    assert stand_in_table(found).count("\n") == len(found) + 1
 
 
 def test_evidence_that_cannot_be_read_is_one_error(tmp_path: Path) -> None:

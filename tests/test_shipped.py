@@ -12,7 +12,7 @@ from kit.compose.prompts import plan_prompt
 from kit.models.openai import chat_model
 from kit.settings import HOME
 from studies.published_figures import read_evidence
-from studies.shipped_models import NEEDS, PROMPTS, SHIPPED, beside, ours, reference
+from studies.shipped_models import NEEDS, PROMPTS, SHIPPED_MODELS, measure_figures, model_table, read_reference
 from tests.loopback_openai import Call, Loopback, Say, loopback
 from tests.test_cli import refused, run
 
@@ -56,7 +56,7 @@ def test_strict_gating_is_a_block_that_a_grid_puts_into_the_prompt_and_nothing_e
 
 @pytest.mark.req("SAT-21")
 def test_the_published_figures_ship_each_with_its_source() -> None:
-    told = {(key, f.value, f.of, f.unit, f.prompt) for key in SHIPPED for f in MODELS[key].published}
+    told = {(key, f.value, f.of, f.unit, f.prompt) for key in SHIPPED_MODELS for f in MODELS[key].published}
     assert told == {
         ("gpt-5.4-nano", 30, 30, "", "plain"),
         ("gpt-5.4-nano", 1450, None, "ms", "plain"),
@@ -75,11 +75,11 @@ def row(model: str, prompt: str, case: str, *, right: bool, fate: str = "whole",
 
 @pytest.mark.req("SAT-21")
 def test_ours_stand_beside_them_and_a_model_nobody_ran_has_an_empty_cell_that_says_so() -> None:
-    lines = beside(MODELS, []).splitlines()
-    assert len(lines) == 2 + len(SHIPPED) * len(PROMPTS) and all(line.count(NEEDS) == 3 for line in lines[2:])
+    lines = model_table(MODELS, []).splitlines()
+    assert len(lines) == 2 + len(SHIPPED_MODELS) * len(PROMPTS) and all(line.count(NEEDS) == 3 for line in lines[2:])
     rows = [row("gpt-4.1-mini", "plain", str(place), right=place > 0) for place in range(10)]
     rows += [row("gpt-4.1-mini", "plain", "single", right=True, parts=1)]
-    [line] = [line for line in beside(MODELS, rows).splitlines() if line.startswith("| gpt-4.1-mini | plain |")]
+    [line] = [line for line in model_table(MODELS, rows).splitlines() if line.startswith("| gpt-4.1-mini | plain |")]
     assert "30 of 30 (Sub-agents-as-tools design" in line and "3,230 ms (" in line
     assert (
         "9 of 10 = 0.900 [0.596, 0.982]" in line and "1 of 1" in line and "1,500 ms [1,500, 1,500]" in line and NEEDS not in line
@@ -92,8 +92,13 @@ def test_a_figure_is_measured_on_its_own_model_and_prompt_and_by_what_it_counts(
     rows = [row("gpt-5.4-nano-low", "strict-gating", str(place), right=True) for place in range(9)]
     rows += [row("gpt-5.4-nano-low", "strict-gating", "x", right=True, fate="caught")]
     rows += [row("gpt-5.4-nano-low", "plain", "y", right=False, fate="unseen")]
-    assert ours(figures, rows) == {"nano-200": "9 of 10 = 0.900 [0.596, 0.982]", "nano-caught": "1 of 1 = 1.000 [0.207, 1.000]"}
-    assert ours(figures, reference()) == {}, "a paid model was run: write docs/published.md again and drop this line"
+    assert measure_figures(figures, rows) == {
+        "nano-200": "9 of 10 = 0.900 [0.596, 0.982]",
+        "nano-caught": "1 of 1 = 1.000 [0.207, 1.000]",
+    }
+    assert measure_figures(figures, read_reference()) == {}, (
+        "a paid model was run: write docs/published.md again and drop this line"
+    )
 
 
 @pytest.mark.realtime

@@ -29,7 +29,7 @@ VARIATION = 0.5
 EMPTY = "empty: needs {} and a key"
 
 
-class Published(Value):
+class PublishedFigure(Value):
     """One figure as its source has it."""
 
     id: str
@@ -64,15 +64,15 @@ class Claim(Value):
 
 
 class Evidence(Value):
-    """data/source/published.yaml."""
+    """What data/source/published.yaml holds."""
 
     sources: dict[str, str]
-    figures: tuple[Published, ...]
+    figures: tuple[PublishedFigure, ...]
     claims: tuple[Claim, ...]
 
 
-class Settled(Value):
-    """One row: a published figure or claim, its interval, what that settles, what is missing, and ours."""
+class EvidenceRow(Value):
+    """One row of the table: a published figure or claim, its interval, what that settles, what is missing, and ours."""
 
     says: str
     source: str
@@ -83,72 +83,72 @@ class Settled(Value):
 
 
 def read_evidence(path: Path = HOME / "data" / "source" / "published.yaml") -> Evidence:
-    """Raises DataError when the file is missing or not of that shape."""
+    """Reads the published figures and claims. Raises DataError when the file is missing or not of that shape."""
     try:
         return Evidence.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
     except (OSError, yaml.YAMLError, ValidationError) as error:
         raise DataError(f"{path} cannot be used: {error}") from error
 
 
-def settles(published: Evidence, ours: Mapping[str, str] | None = None) -> list[Settled]:
-    """A row for each figure, then one for each claim.
+def evidence_rows(evidence: Evidence, ours: Mapping[str, str] | None = None) -> list[EvidenceRow]:
+    """Returns a row for each figure, then one for each claim.
 
     `ours`: figure id -> what was measured here; without it the cell says what it would need (decisions 24).
     """
-    own, known = ours or {}, {figure.id: figure for figure in published.figures}
-    rows = [_of_figure(figure, own.get(figure.id)) for figure in published.figures]
-    for claim in published.claims:
+    own, figures = ours or {}, {figure.id: figure for figure in evidence.figures}
+    rows = [_of_figure(figure, own.get(figure.id)) for figure in evidence.figures]
+    for claim in evidence.claims:
         both = f"{own[claim.first]}; {own[claim.second]}" if {claim.first, claim.second} <= set(own) else None
-        rows.append(_of_claim(claim, known[claim.first], known[claim.second], both))
+        rows.append(_of_claim(claim, figures[claim.first], figures[claim.second], both))
     return rows
 
 
-def _of_figure(figure: Published, ours: str | None) -> Settled:
-    told = {"says": figure.says, "source": figure.source, "ours": ours or EMPTY.format(figure.needs)}
+def _of_figure(figure: PublishedFigure, ours: str | None) -> EvidenceRow:
+    head = {"says": figure.says, "source": figure.source, "ours": ours or EMPTY.format(figure.needs)}
     if figure.ms is not None and figure.of is not None:
-        return Settled(**told, **_of_mean(figure.ms, figure.of))
+        return EvidenceRow(**head, **_of_mean(figure.ms, figure.of))
     goal = figure.target or LEVEL
     if figure.share is None:
-        needed = items_for_target(figure.rate, goal) or 0
-        missing = f"{needed:,} queries, if the rate is as said" if needed else "none: the rate is the target"
-        return Settled(**told, interval="none: no sample is given", settles="nothing", missing=missing)
-    found = target(wilson(*figure.share), goal)
-    more = "nothing: it is settled" if found.more == 0 else f"{found.more:,} more, all like these" if found.more else "no sample"
-    interval = f"{found.proportion}: at least {_floor(found.proportion)} %"
-    return Settled(**told, interval=interval, settles=found.settles, missing=more)
+        sample = items_for_target(figure.rate, goal) or 0
+        missing = f"{sample:,} queries, if the rate is as said" if sample else "none: the rate is the target"
+        return EvidenceRow(**head, interval="none: no sample is given", settles="nothing", missing=missing)
+    power = target(wilson(*figure.share), goal)
+    more = "nothing: it is settled" if power.more == 0 else f"{power.more:,} more, all like these" if power.more else "no sample"
+    interval = f"{power.proportion}: at least {int(100 * power.proportion.low)} %"
+    return EvidenceRow(**head, interval=interval, settles=power.settles, missing=more)
 
 
 def _of_mean(ms: float, of: int) -> dict[str, str]:
     z, cv = normal_quantile((1 + LEVEL) / 2), VARIATION
     half = z * cv / sqrt(of)
-    within = f"none given; {ms * (1 - half):,.0f} to {ms * (1 + half):,.0f} ms if the spread were half the mean"
-    needed = f"{ceil((z * cv / 0.1) ** 2):,} turns for 10 % either way, with the spread published"
-    return {"interval": within, "settles": f"an order of magnitude, from {of} turns", "missing": needed}
+    interval = f"none given; {ms * (1 - half):,.0f} to {ms * (1 + half):,.0f} ms if the spread were half the mean"
+    sample = f"{ceil((z * cv / 0.1) ** 2):,} turns for 10 % either way, with the spread published"
+    return {"interval": interval, "settles": f"an order of magnitude, from {of} turns", "missing": sample}
 
 
-def _of_claim(claim: Claim, first: Published, second: Published, ours: str | None) -> Settled:
-    told = {
+def _of_claim(claim: Claim, first: PublishedFigure, second: PublishedFigure, ours: str | None) -> EvidenceRow:
+    head = {
         "says": claim.says,
         "source": _both(first.source, second.source),
         "ours": ours or EMPTY.format(_both(first.needs, second.needs)),
     }
     if first.ms and second.ms and first.of and second.of:
-        return Settled(**told, **_of_ratio(first.ms, second.ms, first.of, second.of))
+        return EvidenceRow(**head, **_of_ratio(first.ms, second.ms, first.of, second.of))
     if first.share and second.share:
         difference = newcombe(first.share, second.share)
-        needed = items_for_shares(14 / 15, 1.0)
-        return Settled(
-            **told,
+        sample = items_for_shares(14 / 15, 1.0)
+        return EvidenceRow(
+            **head,
             interval=str(difference),
             settles="nothing: they are not told apart" if not difference.excludes(0.0) else "they differ",
-            missing=f"{needed:,} queries for each, if one drops 1 call in 15 and the other none",
+            missing=f"{sample:,} queries for each, if one drops 1 call in 15 and the other none",
         )
     if second.share:
-        return Settled(**told, **_of_reports(first.rate, wilson(*second.share)))
+        return EvidenceRow(**head, **_of_reports(first.rate, wilson(*second.share)))
     rate, (right, total) = second.rate, first.share or (0, 0)
     lucky = rate**total
-    return Settled(
-        **told,
+    return EvidenceRow(
+        **head,
         interval=f"with 1 drop in {second.one_in}, {right} of {total} comes up {100 * lucky:.0f} times in 100",
         settles="they do not contradict each other",
         missing=f"{items_for_target(1.0, rate):,} queries in a row without a drop would exclude 1 in {second.one_in}",
@@ -167,46 +167,42 @@ def _of_ratio(first: float, second: float, n: int, m: int) -> dict[str, str]:
     }
 
 
-def _of_reports(drops: float, caught: Estimate) -> dict[str, str]:
-    wanted = items_for_target(1.0, LEVEL) or 0
+def _of_reports(drops: float, reports: Estimate) -> dict[str, str]:
+    sample = items_for_target(1.0, LEVEL) or 0
     return {
-        "interval": f"reported: {caught}",
+        "interval": f"reported: {reports}",
         "settles": "that most were reported, with effort low; of effort none nothing is counted",
-        "missing": f"{wanted} dropped calls, every one reported: about {wanted / (1 - drops):,.0f} mixed queries at 1 drop in 15",
+        "missing": f"{sample} dropped calls, every one reported: about {sample / (1 - drops):,.0f} mixed queries at 1 drop in 15",
     }
-
-
-def _floor(share: Estimate) -> int:
-    return int(100 * share.low)
 
 
 def _both(first: str, second: str) -> str:
     return first if first == second else f"{first} and {second}"
 
 
-def table(rows: Sequence[Settled], sources: Mapping[str, str]) -> str:
-    """The rows as a table in Markdown."""
+def evidence_table(rows: Sequence[EvidenceRow], sources: Mapping[str, str]) -> str:
+    """Formats the rows as a table in Markdown."""
     head = "| published | source | 95 % interval | settles | what would settle the rest | ours |"
     lines = [f"| {r.says} | {r.source} | {r.interval} | {r.settles} | {r.missing} | *{r.ours}* |" for r in rows]
     names = "; ".join(f"{key}: {name}" for key, name in sources.items())
     return "\n".join([head, "|---|---|---|---|---|---|", *lines, "", f"Sources. {names}."])
 
 
-async def stand_in() -> dict[int, Estimate]:
-    """Parts of a message -> how often the offline stand-in calls exactly whom it is for, over data/cases/mixed.jsonl."""
+async def route_stand_in() -> dict[int, Estimate]:
+    """Routes data/cases/mixed.jsonl by the offline stand-in; returns parts of a message -> share of those routed exactly."""
     deck = load_deck(HOME / "cards" / "consumer")
     subs = deck.active_sub_agents(deck.cards[deck.settings.orchestrator])
     cards = tuple(AgentCard(id=sub.id, description=sub.description, model=OFFLINE.key) for sub in subs)
     kit = RoutingKit(catalog_team(Catalog(cards, {card.id: card.id for card in cards})))
     right: dict[int, list[bool]] = defaultdict(list)
     for case in read_cases(HOME / "data" / "cases" / "mixed.jsonl"):
-        ((seen, _),) = await run_case(case, kit)
-        right[len(case.turns[0].expected)].append(exact(case, seen) == 1.0)
+        ((turn, _),) = await run_case(case, kit)
+        right[len(case.turns[0].expected)].append(exact(case, turn) == 1.0)
     kit.store.close()
-    return {parts: wilson(sum(found), len(found)) for parts, found in sorted(right.items())}
+    return {parts: wilson(sum(hits), len(hits)) for parts, hits in sorted(right.items())}
 
 
-def measured(found: Mapping[int, Estimate]) -> str:
-    """What can be run here, as a table in Markdown."""
-    lines = [f"| {parts} | {share} | {target(share, LEVEL).settles} |" for parts, share in found.items()]
+def stand_in_table(shares: Mapping[int, Estimate]) -> str:
+    """Formats what the stand-in reaches as a table in Markdown."""
+    lines = [f"| {parts} | {share} | {target(share, LEVEL).settles} |" for parts, share in shares.items()]
     return "\n".join(["| parts of a message | every sub-agent called and no other | of 0.95 |", "|---|---|---|", *lines])

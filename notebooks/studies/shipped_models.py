@@ -1,4 +1,4 @@
-"""Published figures beside ours: every shipped model and prompt, and an empty cell where nobody has had a key (SAT-21)."""
+"""Published figures beside ours: every shipped model and prompt, and an empty cell where nobody has had a key."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -8,32 +8,31 @@ from kit.bench.grid.results import read_results
 from kit.bench.home import HOME
 from kit.bench.statistics.estimate import wilson
 from kit.bench.statistics.means import bootstrap_mean
-from kit.core.model import ModelSpec
-from kit.core.model import Published as Figure
-from studies.published_figures import Published
+from kit.core.model import ModelSpec, Published
+from studies.published_figures import PublishedFigure
 
 REFERENCE = HOME / "data" / "results" / "reference"
-SHIPPED = ("gpt-5.4-nano", "gpt-5.4-nano-low", "gpt-4.1-mini", "gpt-5.4-mini-low")
+SHIPPED_MODELS = ("gpt-5.4-nano", "gpt-5.4-nano-low", "gpt-4.1-mini", "gpt-5.4-mini-low")
 PROMPTS = ("plain", "strict-gating")
 NEEDS = "*empty: needs a key*"
 Rows = Sequence[Mapping[str, Any]]
 
 
-def reference(folder: Path = REFERENCE) -> list[dict[str, Any]]:
-    """The rows of every run that is kept: data/results/reference/<run>/results.jsonl."""
+def read_reference(folder: Path = REFERENCE) -> list[dict[str, Any]]:
+    """Reads the rows of every run that is kept: data/results/reference/<run>/results.jsonl."""
     return [row for path in sorted(folder.glob("*/results.jsonl")) for row in read_results(path.parent)]
 
 
-def ours(figures: Iterable[Published], rows: Rows) -> dict[str, str]:
-    """Figure id -> the same thing measured here, on messages for several sub-agents; only those whose model was run."""
-    found = {figure.id: _measured(figure.counts, _of(rows, figure.needs, figure.prompt)) for figure in figures}
-    return {name: said for name, said in found.items() if said}
+def measure_figures(figures: Iterable[PublishedFigure], rows: Rows) -> dict[str, str]:
+    """Returns figure id -> the same thing measured here, on messages for several sub-agents; of models that were run."""
+    cells = {figure.id: _measurement(figure.counts, _of(rows, figure.needs, figure.prompt)) for figure in figures}
+    return {name: cell for name, cell in cells.items() if cell}
 
 
-def beside(specs: Mapping[str, ModelSpec], rows: Rows) -> str:
-    """A table in Markdown: a line for each shipped model and prompt, then for whatever else was run."""
-    others = sorted({str(row["model"]) for row in rows} - set(SHIPPED))
-    ways = [(model, prompt) for model in SHIPPED for prompt in PROMPTS]
+def model_table(specs: Mapping[str, ModelSpec], rows: Rows) -> str:
+    """Formats a table in Markdown: a line for each shipped model and prompt, then for whatever else was run."""
+    others = sorted({str(row["model"]) for row in rows} - set(SHIPPED_MODELS))
+    ways = [(model, prompt) for model in SHIPPED_MODELS for prompt in PROMPTS]
     ways += [(model, prompt) for model in others for prompt in PROMPTS if _of(rows, model, prompt)]
     head = "| model | prompt | published | ours: several sub-agents, every one and no other | ours: one | ours: routing, mean |"
     return "\n".join(
@@ -42,25 +41,25 @@ def beside(specs: Mapping[str, ModelSpec], rows: Rows) -> str:
 
 
 def _line(spec: ModelSpec | None, model: str, prompt: str, rows: Rows) -> str:
-    published = [_told(figure) for figure in spec.published if figure.prompt == prompt] if spec is not None else []
+    published = [_published_cell(figure) for figure in spec.published if figure.prompt == prompt] if spec is not None else []
     mine = [row for row in rows if row["model"] == model and row["prompt"] == prompt]
-    cells = [_measured("exact", _of(rows, model, prompt)), _measured("exact", [row for row in mine if row["parts"] == 1])]
-    timed = mine and mine[0]["kind"] == "measured"
-    cells.append(_measured("ms", mine) if timed else "not a model" if mine else "")
+    cells = [_measurement("exact", _of(rows, model, prompt)), _measurement("exact", [row for row in mine if row["parts"] == 1])]
+    is_model = mine and mine[0]["kind"] == "measured"
+    cells.append(_measurement("ms", mine) if is_model else "not a model" if mine else "")
     return "| " + " | ".join([model, prompt, "; ".join(published) or "nothing", *(cell or NEEDS for cell in cells)]) + " |"
 
 
-def _told(figure: Figure) -> str:
-    said = f"{figure.value:,.0f} {figure.unit}" if figure.unit else f"{figure.value:.1%}"
-    return f"{figure.what}: {f'{figure.value:.0f} of {figure.of}' if figure.of else said} ({figure.source})"
+def _published_cell(figure: Published) -> str:
+    value = f"{figure.value:,.0f} {figure.unit}" if figure.unit else f"{figure.value:.1%}"
+    return f"{figure.what}: {f'{figure.value:.0f} of {figure.of}' if figure.of else value} ({figure.source})"
 
 
 def _of(rows: Rows, model: str, prompt: str) -> list[Mapping[str, Any]]:
     return [row for row in rows if row["model"] == model and row["prompt"] == prompt and row["parts"] > 1]
 
 
-def _measured(counts: str, rows: Rows) -> str:
-    """What a figure counts, over these rows; nothing where there are none."""
+def _measurement(counts: str, rows: Rows) -> str:
+    """Returns what a figure counts, over these rows; an empty text where there are none."""
     short = [row for row in rows if row["failsafe"] in ("caught", "retry failed", "unseen")]
     match counts:
         case "ms":
