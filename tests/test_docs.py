@@ -19,6 +19,13 @@ ROWS = [
 ]
 
 
+STEPS = re.findall(
+    r"^ *(\w+) +([\w/]+\.py) ",
+    (ROOT / "docs/architecture.md").read_text().split("## Execution: one turn")[1].split("```")[1],
+    re.MULTILINE,
+)
+
+
 def definitions(path: str, text: str) -> Iterator[str]:
     """The names a file defines: functions, classes, their members and variables of Python; keys of YAML and TOML."""
     if not path.endswith(".py"):
@@ -51,6 +58,13 @@ def test_each_place_holds_what_the_table_says(row: tuple[str, str, str]):
     """A reader who follows a row of docs/architecture.md lands on a definition, not on a mention."""
     _, path, name = row
     assert name in set(definitions(path, (ROOT / path).read_text()))
+
+
+def test_the_way_of_a_turn_names_functions_of_today():
+    """The listing is the first thing a newcomer follows, file by file."""
+    assert len(STEPS) == 11
+    names = {path: {name.split(".")[-1] for name in definitions(path, (ROOT / "kit" / path).read_text())} for _, path in STEPS}
+    assert [(step, path) for step, path in STEPS if step not in names[path]] == []
 
 
 def test_a_mention_is_no_definition():
