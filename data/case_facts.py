@@ -14,7 +14,7 @@ Spellings = tuple[str, ...]
 
 
 def fact(world: World, principal: Principal, agent: str, key: str) -> Fact:
-    """The fact a key such as `balance` or `offer:coffee` stands for, as it is for this user.
+    """Returns the fact a key such as `balance` or `offer:coffee` stands for, as it is for this user.
 
     Raises UnknownId for a key nobody knows, DataError where the world holds nothing of the kind for this user.
     """
@@ -27,8 +27,8 @@ def fact(world: World, principal: Principal, agent: str, key: str) -> Fact:
     return Fact(agent=agent, name=key, any_of=spellings)
 
 
-def dated(iso: str) -> Spellings:
-    """The ways people write a date."""
+def date_spellings(iso: str) -> Spellings:
+    """Returns the ways people write a date."""
     day = date.fromisoformat(iso)
     return f"{day.day} {day:%b}", f"{day.day} {day:%B}", f"{day:%b} {day.day}", f"{day:%B} {day.day}", iso
 
@@ -49,9 +49,9 @@ def _earned(world: World, who: Principal, method: str) -> Spellings:
 
 
 def _last_redemption(world: World, who: Principal, _: str) -> Spellings:
-    taken = world.redemptions.get((who.tenant_id, who.user_id), ())
-    newest = max((row.date for row in taken), default="")
-    return tuple(world.rewards[row.reward_id].name for row in taken if row.date == newest)
+    redemptions = world.redemptions.get((who.tenant_id, who.user_id), ())
+    newest = max((row.date for row in redemptions), default="")
+    return tuple(world.rewards[row.reward_id].name for row in redemptions if row.date == newest)
 
 
 def _cost(world: World, _: Principal, name: str) -> Spellings:
@@ -63,12 +63,12 @@ def _receipts(world: World, who: Principal, status: str | None = None) -> list[R
     return sorted((row for row in own if status in (None, row.status)), key=lambda row: row.date, reverse=True)
 
 
-def _told(world: World, rows: Iterable[Receipt]) -> Spellings:
+def _totals(world: World, rows: Iterable[Receipt]) -> Spellings:
     return tuple(f"{row.total_cents / 100:.2f}" for row in rows)
 
 
 def _newest_receipt(world: World, who: Principal, _: str) -> Spellings:
-    return _told(world, _receipts(world, who)[:1])
+    return _totals(world, _receipts(world, who)[:1])
 
 
 def _newest_store(world: World, who: Principal, _: str) -> Spellings:
@@ -81,11 +81,11 @@ def _count(world: World, who: Principal, _: str) -> Spellings:
 
 
 def _of_status(status: str) -> Callable[[World, Principal, str], Spellings]:
-    def found(world: World, who: Principal, _: str) -> Spellings:
+    def spellings(world: World, who: Principal, _: str) -> Spellings:
         rows = _receipts(world, who, status)
-        return (*_told(world, rows), *(row.reason for row in rows if row.reason))
+        return (*_totals(world, rows), *(row.reason for row in rows if row.reason))
 
-    return found
+    return spellings
 
 
 def _live(world: World, who: Principal, category: str) -> list[Offer]:
@@ -103,11 +103,11 @@ def _cheapest(world: World, _: Principal, category: str) -> Spellings:
 
 
 def _expires(world: World, who: Principal, category: str) -> Spellings:
-    return tuple(spelt for offer in _live(world, who, category) for spelt in dated(offer.ends))
+    return tuple(spelt for offer in _live(world, who, category) for spelt in date_spellings(offer.ends))
 
 
 def _next_expiring(world: World, who: Principal, _: str) -> Spellings:
-    return dated(min(offer.ends for offer in _live(world, who, "")))
+    return date_spellings(min(offer.ends for offer in _live(world, who, "")))
 
 
 def _minimum(world: World, who: Principal, category: str) -> Spellings:
@@ -138,7 +138,7 @@ def _goal(world: World, _: Principal, name: str) -> Spellings:
 
 
 def _ends(world: World, _: Principal, name: str) -> Spellings:
-    return tuple(spelt for game in world.games.values() if game.name == name for spelt in dated(game.ends))
+    return tuple(spelt for game in world.games.values() if game.name == name for spelt in date_spellings(game.ends))
 
 
 def _eat(world: World, who: Principal, cuisine: str) -> Spellings:
@@ -172,8 +172,8 @@ def _stores(world: World, _: Principal, name: str) -> Spellings:
 
 
 def _digital(world: World, _: Principal, name: str) -> Spellings:
-    found = [row.ereceipts for row in world.retailers.values() if row.name == name]
-    return _DIGITAL[found[0]] if found else ()
+    flags = [row.ereceipts for row in world.retailers.values() if row.name == name]
+    return _DIGITAL[flags[0]] if flags else ()
 
 
 _DIGITAL: Mapping[bool, Spellings] = {

@@ -1,4 +1,4 @@
-"""Whether a case set is worth running: no twins, no vertical with longer questions than the rest, none that names its agent."""
+"""Checks of a case set: no near-duplicates, no vertical with longer questions than the rest, no message that names its agent."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -22,34 +22,34 @@ class Twin(Value):
 
 
 def duplicates(cases: Iterable[Case], most: float = ALIKE) -> list[Twin]:
-    """Pairs with more than `most` of their content words in common, of those both hold (Jaccard); the likest first.
+    """Returns pairs with more than `most` of their content words in common, of those both hold (Jaccard); the likest first.
 
     A case is compared by its scored turns, and a text of hardly any content words by all its words.
     """
-    heard = [(case.id, _heard(case)) for case in cases]
-    found: list[Twin] = []
-    for (first, a), (second, b) in combinations(heard, 2):
-        shared = len(a & b)
-        if shared > most * (len(a) + len(b) - shared):
-            found.append(Twin(first=first, second=second, likeness=shared / len(a | b)))
-    return sorted(found, key=lambda twin: -twin.likeness)
+    texts = [(case.id, _words_of(case)) for case in cases]
+    twins: list[Twin] = []
+    for (first, a), (second, b) in combinations(texts, 2):
+        common = len(a & b)
+        if common > most * (len(a) + len(b) - common):
+            twins.append(Twin(first=first, second=second, likeness=common / len(a | b)))
+    return sorted(twins, key=lambda twin: -twin.likeness)
 
 
 def typical_words(cases: Sequence[Case]) -> dict[str, float]:
-    """Domain -> median words of its scored turns."""
+    """Returns domain -> median words of its scored turns."""
     counts: dict[str, list[int]] = defaultdict(list)
     for case in cases:
         counts[case.domain] += [len(words(case.turns[place].user)) for place in case.scored]
-    return {domain: float(median(found)) for domain, found in sorted(counts.items())}
+    return {domain: float(median(lengths)) for domain, lengths in sorted(counts.items())}
 
 
-def naming(cases: Sequence[Case]) -> float:
-    """Share of cases in which a message holds the id, in plain words, of an agent it is for."""
-    told = [any(agent.replace("_", " ") in ask.user.lower() for ask in case.turns for agent in ask.expected) for case in cases]
-    return sum(told) / len(told) if told else 0.0
+def share_naming_agent(cases: Sequence[Case]) -> float:
+    """Returns the share of cases in which a message holds the id, in plain words, of an agent it is for."""
+    hits = [any(agent.replace("_", " ") in ask.user.lower() for ask in case.turns for agent in ask.expected) for case in cases]
+    return sum(hits) / len(hits) if hits else 0.0
 
 
-def _heard(case: Case) -> frozenset[str]:
+def _words_of(case: Case) -> frozenset[str]:
     text = " ".join(case.turns[place].user for place in case.scored)
-    heard = content_words(text)
-    return heard if len(heard) > 2 else frozenset(words(text))
+    content = content_words(text)
+    return content if len(content) > 2 else frozenset(words(text))

@@ -14,7 +14,7 @@ SOURCE = HOME / "data" / "source" / "cases"
 T = TypeVar("T")
 
 
-class Asked(Value):
+class Request(Value):
     """A request, and the key of what is true of its answer."""
 
     ask: str
@@ -37,7 +37,7 @@ class Parts(Value):
 
 
 class MixedSource(Value):
-    """data/source/cases/mixed.yaml."""
+    """What data/source/cases/mixed.yaml holds."""
 
     verticals: dict[str, Parts]
     facts: dict[str, str]
@@ -86,7 +86,7 @@ class Vertical(Value):
 
 
 class SwitchSource(Value):
-    """data/source/switches.yaml."""
+    """What data/source/switches.yaml holds."""
 
     bridges: tuple[str, ...]
     """How a person begins to speak of something else."""
@@ -94,7 +94,7 @@ class SwitchSource(Value):
 
 
 def read_source(name: str, shape: type[T], folder: Path = SOURCE) -> T:
-    """A source file as a value. Raises DataError naming file and field when it is missing or of another shape."""
+    """Reads a source file as a value. Raises DataError naming file and field when it is missing or of another shape."""
     path = folder / f"{name}.yaml"
     try:
         return TypeAdapter(shape).validate_python(yaml.safe_load(path.read_text(encoding="utf-8")))

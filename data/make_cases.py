@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from case_facts import fact
-from case_source import SOURCE, Asked, Attempt, Frame, Hop, Long, MixedSource, Short, SwitchSource, read_source
+from case_source import SOURCE, Attempt, Frame, Hop, Long, MixedSource, Request, Short, SwitchSource, read_source
 from kit.bench.case import ANYBODY, FAILING, RESERVING, Ask, Case, Fact, as_line
 from kit.bench.home import HOME
 from kit.core.context import Principal
@@ -24,7 +24,7 @@ SIZES: Mapping[int, int] = {2: 124, 3: 92, 4: 60, 5: 36}
 """Mixed cases by the number of their parts."""
 PARTIAL = 72
 DEFAULT = "shop"
-"""Who gets what fits nobody, in the consumer deck (decisions 5)."""
+"""The sub-agent that gets a message no other one fits, in the consumer deck (decisions 5)."""
 DEMO = Principal(tenant_id="acme", user_id="u-001")
 PEOPLE = (DEMO, *(Principal(tenant_id=t, user_id=u) for t, u in (("acme", "u-014"), ("globex", "u-001"), ("globex", "u-007"))))
 T = TypeVar("T")
@@ -35,13 +35,13 @@ class Maker:
 
     def __init__(self, world: World, folder: Path = SOURCE, seed: int = SEED):
         self.world, self.seed = world, seed
-        singles = read_source("single", dict[str, tuple[str | Asked, ...]], folder)
-        self.singles = {name: [Asked(ask=a) if isinstance(a, str) else a for a in asks] for name, asks in singles.items()}
+        singles = read_source("single", dict[str, tuple[str | Request, ...]], folder)
+        self.singles = {name: [Request(ask=a) if isinstance(a, str) else a for a in asks] for name, asks in singles.items()}
         self.mixed = read_source("mixed", MixedSource, folder)
         self.folder = folder
 
     def sets(self) -> dict[str, list[Case]]:
-        """File stem -> cases."""
+        """Makes all sets; returns file stem -> cases."""
         return {
             "single": self.single(),
             "mixed": self.mixed_cases(),
@@ -53,50 +53,50 @@ class Maker:
         }
 
     def single(self) -> list[Case]:
-        """One request each, of every vertical, of none, and small talk."""
+        """Makes cases of one request each: for every vertical, for none, and small talk."""
         rng, cases = random.Random(f"{self.seed} single"), list[Case]()
         for domain, asks in self.singles.items():
-            for number, asked in enumerate(asks, 1):
+            for number, request in enumerate(asks, 1):
                 expected = () if domain == "small_talk" else (DEFAULT if domain == "out_of_scope" else domain,)
                 kind = {"small_talk": "small_talk", "out_of_scope": "oos"}.get(domain, "single")
-                who, facts = self._facts(rng, {domain: asked.fact})
-                ask = Ask(user=asked.ask, expected=expected, facts=facts)
+                who, facts = self._facts(rng, {domain: request.fact})
+                ask = Ask(user=request.ask, expected=expected, facts=facts)
                 raw = {"id": f"{domain}-{number:02}", "kind": kind, "domain": domain, "turns": (ask,), "principal": who}
                 cases.append(Case.model_validate(raw))
         return cases
 
     def mixed_cases(self) -> list[Case]:
-        """Messages of two to five parts; every ordered pair of verticals at least once."""
+        """Makes messages of two to five parts, with every ordered pair of verticals at least once."""
         rng = random.Random(f"{self.seed} mixed")
-        deal, cases = _Deal(self.mixed, self.singles, rng), list[Case]()
+        dealer, cases = _Dealer(self.mixed, self.singles, rng), list[Case]()
         for size, count in SIZES.items():
-            chosen = list(permutations(self.mixed.verticals, 2)) if size == 2 else []
-            rng.shuffle(chosen)
-            chosen += [tuple(deal.verticals(size)) for _ in range(count - len(chosen))]
-            frames = deal.shuffled(self.mixed.frames[size])
-            for number, agents in enumerate(chosen, 1):
-                cases.append(self._mixed(f"mixed-{size}-{number:03}", agents, next(frames), deal, rng))
+            combinations = list(permutations(self.mixed.verticals, 2)) if size == 2 else []
+            rng.shuffle(combinations)
+            combinations += [tuple(dealer.verticals(size)) for _ in range(count - len(combinations))]
+            frames = dealer.shuffle(self.mixed.frames[size])
+            for number, agents in enumerate(combinations, 1):
+                cases.append(self._mixed(f"mixed-{size}-{number:03}", agents, next(frames), dealer, rng))
         return cases
 
     def partial(self) -> list[Case]:
-        """Messages of two to four parts of which some, or all, go wrong."""
+        """Makes messages of two to four parts of which some, or all, fail."""
         rng = random.Random(f"{self.seed} partial")
-        deal, kinds = _Deal(self.mixed, self.singles, rng), cycle([*sorted(FAILING), *sorted(RESERVING)])
+        dealer, kinds = _Dealer(self.mixed, self.singles, rng), cycle([*sorted(FAILING), *sorted(RESERVING)])
         cases: list[Case] = []
         for number in range(1, PARTIAL + 1):
             size = 2 + number % 3
-            agents = tuple(deal.verticals(size))
-            case = self._mixed(f"partial-{number:03}", agents, rng.choice(self.mixed.frames[size]), deal, rng)
+            agents = tuple(dealer.verticals(size))
+            case = self._mixed(f"partial-{number:03}", agents, rng.choice(self.mixed.frames[size]), dealer, rng)
             failing = rng.sample(agents, size if number % 9 == 0 else rng.randint(1, size - 1))
             faults = tuple(f"{agent}={next(kinds)}" for agent in agents if agent in failing)
             topics = {agent: self.mixed.verticals[agent].topic for agent in agents}
-            kept = [fact for fact in case.turns[0].facts if fact.agent not in failing]
-            ask = case.turns[0].model_copy(update={"facts": tuple(kept)})
+            facts = [fact for fact in case.turns[0].facts if fact.agent not in failing]
+            ask = case.turns[0].model_copy(update={"facts": tuple(facts)})
             cases.append(case.model_copy(update={"kind": "partial", "faults": faults, "topics": topics, "turns": (ask,)}))
         return cases
 
     def fastpath(self) -> list[Case]:
-        """Pleasantries, what only sounds like one, and short replies to a question."""
+        """Makes pleasantries, requests that only sound like one, and short replies to a question."""
         source = read_source("fastpath", dict[str, tuple[str | Short, ...]], self.folder)
         cases: list[Case] = []
         for group, lines in source.items():
@@ -104,8 +104,8 @@ class Maker:
                 short = Short(user=line) if isinstance(line, str) else line
                 turns = [Ask(user=short.user, expected=short.expect)]
                 if short.after:
-                    agent, user, said = short.after
-                    turns.insert(0, Ask(user=user, expected=(agent,), assistant=said, skip=True))
+                    agent, user, answer = short.after
+                    turns.insert(0, Ask(user=user, expected=(agent,), assistant=answer, skip=True))
                 domain = short.expect[0] if short.expect else "small_talk"
                 kind = "single" if short.expect else "small_talk"
                 raw = {"id": f"fastpath-{group}-{number:02}", "kind": kind, "domain": domain, "turns": tuple(turns)}
@@ -113,90 +113,90 @@ class Maker:
         return cases
 
     def injection(self) -> list[Case]:
-        """Attempts by the user, and by what a sub-agent answers."""
+        """Makes attempts at prompt injection, by the user and by what a sub-agent answers."""
         source = read_source("injection", dict[str, tuple[Attempt, ...]], self.folder)
         cases: list[Case] = []
         for group, attempts in source.items():
-            for number, tried in enumerate(attempts, 1):
-                expected = tried.expect or (tried.agent,)
-                ask = Ask(user=tried.user, expected=expected, answers={tried.agent: tried.answer} if tried.agent else {})
+            for number, attempt in enumerate(attempts, 1):
+                expected = attempt.expect or (attempt.agent,)
+                ask = Ask(user=attempt.user, expected=expected, answers={attempt.agent: attempt.answer} if attempt.agent else {})
                 raw = {"id": f"injection-{group}-{number:02}", "kind": "injection", "domain": expected[0], "turns": (ask,)}
-                cases.append(Case.model_validate({**raw, "forbids": tried.forbids}))
+                cases.append(Case.model_validate({**raw, "forbids": attempt.forbids}))
         return cases
 
     def references(self) -> list[Case]:
-        """Dialogues whose last request rests on what another vertical named."""
+        """Makes dialogues whose last request refers to what another vertical named."""
         hops = read_source("references", tuple[Hop, ...], self.folder)
         cases: list[Case] = []
         for number, hop in enumerate(hops, 1):
-            told = [Ask(user=user, expected=(agent,), assistant=said, skip=True) for agent, user, said in hop.turns]
+            earlier = [Ask(user=user, expected=(agent,), assistant=answer, skip=True) for agent, user, answer in hop.turns]
             last = Ask(user=hop.last[1], expected=(hop.last[0],), carried=hop.carried)
-            cases.append(Case(id=f"reference-{number:02}", kind="reference", domain=hop.last[0], turns=(*told, last)))
+            cases.append(Case(id=f"reference-{number:02}", kind="reference", domain=hop.last[0], turns=(*earlier, last)))
         return cases
 
     def long(self) -> list[Case]:
-        """Dialogues that are played whole, so that their old turns are summed up."""
+        """Makes dialogues that are played whole, so that their old turns are summarised."""
         return [
             Case(
                 id=f"long-{long.id}",
                 kind="long",
                 domain="mixed",
-                turns=tuple(Ask(user=user, expected=(agent,), answers={ANYBODY: said}) for agent, user, said in long.turns),
+                turns=tuple(Ask(user=user, expected=(agent,), answers={ANYBODY: answer}) for agent, user, answer in long.turns),
                 kept=long.kept,
                 live=True,
             )
             for long in read_source("long", tuple[Long, ...], self.folder)
         ]
 
-    def _mixed(self, name: str, agents: Sequence[str], frame: Frame, deal: "_Deal", rng: random.Random) -> Case:
-        parts = [deal.part(agent, kind) for agent, kind in zip(agents, frame.kinds.split(), strict=True)]
+    def _mixed(self, name: str, agents: Sequence[str], frame: Frame, dealer: "_Dealer", rng: random.Random) -> Case:
+        parts = [dealer.part(agent, kind) for agent, kind in zip(agents, frame.kinds.split(), strict=True)]
         who, facts = self._facts(rng, {agent: part.fact for agent, part in zip(agents, parts, strict=True)})
         queries = {agent: part.ask for agent, part in zip(agents, parts, strict=True)}
-        ask = Ask(user=joined(frame.text, [part.ask for part in parts]), expected=tuple(agents), queries=queries, facts=facts)
+        ask = Ask(user=fill_frame(frame.text, [part.ask for part in parts]), expected=tuple(agents), queries=queries, facts=facts)
         return Case(id=name, kind="mixed", domain="mixed", turns=(ask,), principal=who)
 
     def _facts(self, rng: random.Random, keys: Mapping[str, str | None]) -> tuple[Principal, tuple[Fact, ...]]:
-        """A user for whom everything asked about exists, and what is true for this user."""
-        asked = {agent: key for agent, key in keys.items() if key}
-        for who in (*rng.sample(PEOPLE, len(PEOPLE)), DEMO) if asked else (DEMO,):
+        """Returns a user for whom everything asked about exists, and what is true for this user."""
+        questions = {agent: key for agent, key in keys.items() if key}
+        for who in (*rng.sample(PEOPLE, len(PEOPLE)), DEMO) if questions else (DEMO,):
             try:
-                return who, tuple(fact(self.world, who, agent, key) for agent, key in asked.items())
+                return who, tuple(fact(self.world, who, agent, key) for agent, key in questions.items())
             except DataError:
                 continue
-        raise DataError(f"no user has all of {', '.join(asked.values())}: ask about something else")
+        raise DataError(f"no user has all of {', '.join(questions.values())}: ask about something else")
 
 
-class _Deal:
+class _Dealer:
     """Hands out verticals and parts so that all come up about equally often."""
 
-    def __init__(self, mixed: MixedSource, singles: Mapping[str, Sequence[Asked]], rng: random.Random):
+    def __init__(self, mixed: MixedSource, singles: Mapping[str, Sequence[Request]], rng: random.Random):
         self.rng, self.names = rng, list(mixed.verticals)
-        self.order = self.shuffled(self.names)
-        self.decks: dict[tuple[str, str], Iterator[Asked]] = {}
+        self.order = self.shuffle(self.names)
+        self.decks: dict[tuple[str, str], Iterator[Request]] = {}
         for name, parts in mixed.verticals.items():
             for kind, texts in (("do", parts.do), ("ask", parts.ask)):
-                self.decks[name, kind] = self.shuffled([Asked(ask=text, fact=mixed.facts.get(text)) for text in texts])
-            self.decks[name, "free"] = self.shuffled(singles[name])
+                self.decks[name, kind] = self.shuffle([Request(ask=text, fact=mixed.facts.get(text)) for text in texts])
+            self.decks[name, "free"] = self.shuffle(singles[name])
 
-    def shuffled(self, items: Sequence[T]) -> Iterator[T]:
-        """All items in some order, then all in another, without end."""
+    def shuffle(self, items: Sequence[T]) -> Iterator[T]:
+        """Yields all items in some order, then all in another, without end."""
         while True:
             yield from self.rng.sample(items, len(items))
 
     def verticals(self, count: int) -> list[str]:
-        found: list[str] = []
-        while len(found) < count:
+        names: list[str] = []
+        while len(names) < count:
             name = next(self.order)
-            if name not in found:
-                found.append(name)
-        return found
+            if name not in names:
+                names.append(name)
+        return names
 
-    def part(self, agent: str, kind: str) -> Asked:
+    def part(self, agent: str, kind: str) -> Request:
         return next(self.decks[agent, kind])
 
 
-def joined(frame: str, parts: Sequence[str]) -> str:
-    """A frame filled with its parts, without doubled punctuation."""
+def fill_frame(frame: str, parts: Sequence[str]) -> str:
+    """Fills a frame with its parts, without doubled punctuation."""
     text = frame.format(*(part.rstrip(". ") for part in parts))
     return re.sub(r"([?!.])[.,;?]+(?!\.)", r"\1", text)
 

@@ -11,7 +11,7 @@ SEED = 7
 
 
 def switch_cases(source: SwitchSource, seed: int = SEED) -> list[dict[str, Any]]:
-    """Two dialogues for each ordered pair of verticals (PC2-NFR-6): there, and there and back again. The same on every run."""
+    """Makes two dialogues for each ordered pair of verticals: there, and there and back again. The same on every run."""
     rng = random.Random(seed)
     cases: list[dict[str, Any]] = []
     for first, second in permutations(source.verticals, 2):

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from case_facts import FACTS, fact
-from case_quality import duplicates, naming, typical_words
+from case_quality import duplicates, share_naming_agent, typical_words
 from kit.bench.case import FAILING, KINDS, Ask, Case, as_line, read_cases
 from kit.bench.routing import read_catalog
 from kit.compose.deck import load_deck
@@ -73,13 +73,13 @@ def test_no_two_cases_of_a_set_ask_nearly_the_same(stem: str) -> None:
 def test_a_set_made_from_one_template_would_be_noticed() -> None:
     farm = [Case(id=f"f{n}", kind="single", domain="shop", turns=(ask(f"please find me some {n} coffee deals"),)) for n in "ab"]
     assert [(twin.first, twin.second) for twin in duplicates(farm, 0.5)] == [("fa", "fb")]
-    assert naming([Case(id="s", kind="single", domain="shop", turns=(ask("ask the shop about tea"),))]) == 1.0
+    assert share_naming_agent([Case(id="s", kind="single", domain="shop", turns=(ask("ask the shop about tea"),))]) == 1.0
 
 
 def test_no_vertical_is_given_away_by_its_length_or_its_name() -> None:
     typical = {domain: words for domain, words in typical_words(cases("single")).items() if domain in agents()}
     assert max(typical.values()) <= 1.6 * min(typical.values())
-    assert naming(cases("single")) < 0.05 and naming(cases("mixed")) < 0.25
+    assert share_naming_agent(cases("single")) < 0.05 and share_naming_agent(cases("mixed")) < 0.25
 
 
 def test_no_part_carries_a_set_of_mixed_cases() -> None:
