@@ -8,7 +8,7 @@ from kit.core.event import Acknowledged, Text, TextReplaced
 from kit.core.outcome import Answer, tell
 from kit.core.transcript import transcript
 from kit.models.scripted import Line, ScriptedModel
-from kit.runtime.answer.clauses import Part, claimed, clauses, lost, numbers, owned, stems
+from kit.runtime.answer.clauses import Part, admits, clauses, loses, makes_claim, numbers, stems
 from kit.runtime.answer.owed import reservations
 from kit.runtime.answer.raw_text import looks_raw
 from kit.runtime.turn import Reply, run_turn
@@ -37,7 +37,7 @@ REWARDS = Part("rewards", "rewards", frozenset({"point"}))
 )
 def test_plain_ways_of_owning_up_are_understood(text: str) -> None:
     read = clauses(text)
-    assert owned(read, REWARDS) and not claimed(read, REWARDS, frozenset())
+    assert admits(read, REWARDS) and not makes_claim(read, REWARDS, frozenset())
 
 
 @pytest.mark.req("PC2-FR-14")
@@ -54,7 +54,7 @@ def test_plain_ways_of_owning_up_are_understood(text: str) -> None:
     ],
 )
 def test_a_denial_about_something_else_owns_up_to_nothing(text: str) -> None:
-    assert not owned(clauses(text), REWARDS)
+    assert not admits(clauses(text), REWARDS)
 
 
 @pytest.mark.parametrize(
@@ -68,15 +68,15 @@ def test_a_denial_about_something_else_owns_up_to_nothing(text: str) -> None:
     ],
 )
 def test_a_claim_names_the_part_and_is_nobodys_answer(text: str, claims: bool) -> None:
-    assert claimed(clauses(text), REWARDS, stems("Brightroast lets you pay with rewards")) == claims
+    assert makes_claim(clauses(text), REWARDS, stems("Brightroast lets you pay with rewards")) == claims
 
 
 def test_an_answer_is_lost_when_none_of_its_own_values_or_words_are_left() -> None:
-    assert lost("You have 1,250 points.", "You have some points.", [])
-    assert not lost("You have 1,250 points.", "Your balance is 1250.", [])
-    assert lost("Receipts need sharp photos without shadows.", "All done!", [])
-    assert not lost("Receipts need sharp photos without shadows.", "Take a sharp photo; avoid shadows.", [])
-    assert not lost("Done.", "All right!", [])
+    assert loses("You have 1,250 points.", "You have some points.", [])
+    assert not loses("You have 1,250 points.", "Your balance is 1250.", [])
+    assert loses("Receipts need sharp photos without shadows.", "All done!", [])
+    assert not loses("Receipts need sharp photos without shadows.", "Take a sharp photo; avoid shadows.", [])
+    assert not loses("Done.", "All right!", [])
     assert numbers("1. two of 3 cost $5.50, 12 or 1,300") == {"5.5", "1300"}
 
 
@@ -87,7 +87,7 @@ def test_help_told_in_other_words_is_not_lost_and_what_tells_something_else_is()
 
     def gone(article: str, text: str, *siblings: str) -> bool:
         said = ["support", *(each.title for each in articles.values() if each.id == article or each.text in siblings)]
-        return lost(articles[article].text, text, said, siblings)
+        return loses(articles[article].text, text, said, siblings)
 
     alone = sum(not gone(each, told) for each, told in PARAPHRASES.items())
     both = sum(not gone(a, f"{PARAPHRASES[a]} {PARAPHRASES[b]}", articles[b].text) for a, b in pairs)

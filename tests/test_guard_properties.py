@@ -12,7 +12,7 @@ from kit.core.outcome import AgentCall
 from kit.core.words import content_words
 from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.clock import run_virtual
-from kit.runtime.guards.failsafe import merged
+from kit.runtime.guards.failsafe import merge
 from kit.runtime.turn import Reply, run_turn
 from tests.kits import ALICE, answering, small_kit
 
@@ -93,7 +93,7 @@ def test_a_retry_never_duplicates_and_never_loses_a_call(
         return tuple(AgentCall(call_id=f"{prefix}{n}", agent=a, query=q, intent_count=intents) for n, (a, q) in enumerate(pairs))
 
     before = asked(first, "f")
-    after = merged(before, asked([*first, *again], "r"), text, frozenset(AGENTS))
+    after = merge(before, asked([*first, *again], "r"), text, frozenset(AGENTS))
     assert after[: len(before)] == before
     pairs = [(ask.agent, ask.query) for ask in after]
     assert len(set(pairs)) == len(pairs)

@@ -124,7 +124,7 @@ def test_turns_that_find_the_queue_full_are_left_out_whole_and_counted(caplog: p
     for _ in range(5):
         send(sink)
     size = len(trace_of(some_events()).spans)
-    assert (sink.handed, sink.dropped) == (2 * size, 3 * size)
+    assert (sink.spans_queued, sink.spans_missing) == (2 * size, 3 * size)
     exporter.free.set()
     sink.close()
     assert [record.levelno for record in caplog.records if record.name == "kit.otel"] == [logging.WARNING] * 2
@@ -143,7 +143,7 @@ def test_spans_the_receiver_refused_are_counted() -> None:
     sink = OtelSink(Refusing())
     send(sink)
     sink.close()
-    assert sink.dropped == sink.handed == len(trace_of(some_events()).spans)
+    assert sink.spans_missing == sink.spans_queued == len(trace_of(some_events()).spans)
 
 
 def test_a_stuck_receiver_does_not_hold_the_close() -> None:
@@ -168,7 +168,7 @@ def test_spans_and_the_decision_reach_an_otlp_receiver(path: str) -> None:
     (resource,) = received[1].resource_spans
     assert resource.resource.attributes[0].value.string_value == "dispatch-kit"
     spans = resource.scope_spans[0].spans
-    assert sink.dropped == 0 and len(spans) == sink.handed
+    assert sink.spans_missing == 0 and len(spans) == sink.spans_queued
     assert {span.trace_id.hex() for span in spans} == {TURN}
     names = {span.span_id: span.name for span in spans}
     parents = {span.name: names.get(span.parent_span_id) for span in spans}

@@ -24,7 +24,7 @@ from kit.models.openai import chat_model
 from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.context import RunContext
 from kit.runtime.dispatch import dispatch
-from kit.runtime.message import read_picture, shown
+from kit.runtime.message import human_message, read_picture
 from kit.runtime.recording.cassette import Cassette
 from kit.runtime.turn import Reply, run_turn
 from kit.settings import Settings
@@ -301,4 +301,4 @@ def test_a_caption_cannot_break_out_of_its_mark() -> None:
 
 
 def test_human_messages_without_pictures_are_plain_text() -> None:
-    assert shown("hi", ()) == HumanMessage("hi")
+    assert human_message("hi", ()) == HumanMessage("hi")

@@ -17,7 +17,7 @@ from kit.core.outcome import SET_ASIDE, AgentCall, Answer, Outcome
 from kit.core.record import Message
 from kit.models.openai import chat_model
 from kit.runtime.context import RunContext
-from kit.runtime.tool_call_ids import told_apart, with_calls
+from kit.runtime.tool_call_ids import with_calls, with_unique_ids
 from kit.runtime.turn import Reply, run_turn
 from tests.kits import ALICE, SmallKit, answering, small_kit
 from tests.loopback_openai import JSON, Call, Loopback, Say, loopback
@@ -147,8 +147,8 @@ def test_other_calls_leave_all_else_on_the_message() -> None:
         additional_kwargs=raw,
         id="m",
     )
-    apart = told_apart(calls)
-    assert [call["id"] for call in apart] == ["x", "x-2"] and told_apart(apart) is apart
+    apart = with_unique_ids(calls)
+    assert [call["id"] for call in apart] == ["x", "x-2"] and with_unique_ids(apart) is apart
     changed = with_calls(message, apart)
     assert changed.content == content[:3], "the block of a call that has another id now is gone, reasoning stays"
     assert changed.tool_calls == apart and changed.text == "One moment."

@@ -19,7 +19,7 @@ from kit.core.timeout import REMEDIES, Cause, Diagnosis, Remedy, diagnoses
 from kit.core.trace import Span, Trace
 from kit.metrics.summary import metrics
 from kit.models.scripted import Line, ScriptedModel
-from kit.patterns.topology import arranged
+from kit.patterns.topology import with_topologies
 from kit.runtime.context import RunContext
 from kit.runtime.team import Reach, bind
 from kit.runtime.turn import Reply, run_turn
@@ -99,7 +99,7 @@ FAULTS: Mapping[Cause, dict[str, Any]] = {
 
 def kit_of(deck: Deck, models: Mapping[str, Any]) -> SmallKit:
     told = {"lead": ScriptedModel(lambda m: stitched(m) if m[-1].type == "tool" else asks("explainer")), **models}
-    return SmallKit(arranged(bind(deck, told, tools())), SqliteStore(":memory:"))
+    return SmallKit(with_topologies(bind(deck, told, tools())), SqliteStore(":memory:"))
 
 
 async def turn_of(kit: SmallKit) -> Reply:

@@ -22,7 +22,7 @@ from kit.core.outcome import Answer, Failure
 from kit.core.simulation import Law, LogNormal, Part, Truth
 from kit.models.scripted import Line, ScriptedModel
 from kit.models.simulated import SimulatedModel, draws, use_truth
-from kit.patterns.topology import UNCHECKED, UNJUDGED, UNSURE, arranged
+from kit.patterns.topology import UNCHECKED, UNJUDGED, UNSURE, with_topologies
 from kit.runtime.clock import run_virtual
 from kit.runtime.team import bind
 from kit.runtime.turn import Reply, run_turn
@@ -57,7 +57,7 @@ def joint(topology: Topology, models: Mapping[str, Any], cards: Mapping[str, Age
     deck = Deck.of([lead, *plain], settings=told, rubrics=[RUBRIC])
     leading = models.get("orchestrator") or ScriptedModel(asks("explainer"), stitched)
     bound = bind(deck, {"*": answering("unused"), **models, "orchestrator": leading}, {})
-    return SmallKit(arranged(bound), SqliteStore(":memory:"))
+    return SmallKit(with_topologies(bound), SqliteStore(":memory:"))
 
 
 def chosen(reply: Reply) -> AnswerChosen:
@@ -294,7 +294,7 @@ async def test_the_surface_chooses_by_configuration(surface: str | None, environ
     (tmp_path / "blocks").mkdir()
     deck = load_deck(tmp_path / "deck", environment=environment)
     models = {"lead": ScriptedModel(asks("explainer"), stitched), "explainer": answering("E"), "quick": answering("Q", 1.0)}
-    kit = SmallKit(arranged(bind(deck, models), surface), SqliteStore(":memory:"))
+    kit = SmallKit(with_topologies(bind(deck, models), surface), SqliteStore(":memory:"))
     reply = await run_turn("explain this", ALICE, kit)
     assert any(isinstance(event.body, AnswerChosen) for event in reply.events) == raced
     assert reply.text == "E"

@@ -29,13 +29,13 @@ def alerts(turns: Iterable[TurnRecord], now: float | None = None) -> tuple[Alert
     hits = sorted((turn.started_at + at, turn.id) for turn in turns for at in turn.measures.mismatches)
     if now is not None:
         hits = [hit for hit in hits if now - WINDOW < hit[0] <= now]
-    found: list[list[tuple[float, str]]] = []
+    windows: list[list[tuple[float, str]]] = []
     for hit in hits:
-        if found and hit[0] < found[-1][0][0] + WINDOW:
-            found[-1].append(hit)
+        if windows and hit[0] < windows[-1][0][0] + WINDOW:
+            windows[-1].append(hit)
         else:
-            found.append([hit])
-    return tuple(_alert(group) for group in found)
+            windows.append([hit])
+    return tuple(_alert(group) for group in windows)
 
 
 def sound(turn: TurnRecord) -> None:

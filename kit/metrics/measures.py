@@ -18,7 +18,7 @@ _NOTHING: Mapping[str, Any] = Usage().model_dump()
 class _Invocation:
     agent: str
     began: float
-    heard: float
+    last_status: float
     statuses: int = 0
     unknown: int = 0
     first: float | None = None
@@ -47,7 +47,7 @@ class _Fold:
     compactions: int = 0
     purposes: dict[str, str] = field(default_factory=dict[str, str])
     """Span of a model call -> what it is for."""
-    spent: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
+    spending: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
 
 
 def measure(events: Sequence[Event]) -> Measures:
@@ -73,7 +73,7 @@ def measure(events: Sequence[Event]) -> Measures:
             "version_mismatches": fold.versions,
             "acknowledged": fold.acknowledged,
             "compactions": fold.compactions,
-            "spent": [{"purpose": purpose, "usage": fold.spent[purpose]} for purpose in fold.spent],
+            "spent": [{"purpose": purpose, "usage": fold.spending[purpose]} for purpose in fold.spending],
         }
     )
 
@@ -94,15 +94,15 @@ def _model_ended(fold: _Fold, event: Event, body: Any) -> None:
     if event.span_id in fold.deciding:
         fold.routing = (fold.routing or 0.0) + event.at - fold.deciding[event.span_id]
     if event.span_id in fold.purposes:
-        _spend(fold.spent, fold.purposes[event.span_id], body.usage)
+        _spend(fold.spending, fold.purposes[event.span_id], body.usage)
     if body.agent == fold.lead and body.calls:
         fold.fanning = True
 
 
-def _spend(spent: dict[str, dict[str, Any]], purpose: str, usage: Usage) -> None:
-    if purpose not in spent:
-        spent[purpose] = {**_NOTHING}
-    sums = spent[purpose]
+def _spend(spending: dict[str, dict[str, Any]], purpose: str, usage: Usage) -> None:
+    if purpose not in spending:
+        spending[purpose] = {**_NOTHING}
+    sums = spending[purpose]
     sums["input_tokens"] += usage.input_tokens
     sums["output_tokens"] += usage.output_tokens
     sums["cached_tokens"] += usage.cached_tokens
@@ -135,7 +135,7 @@ def _status(fold: _Fold, event: Event, body: Any) -> None:
     by.statuses += 1
     if by.first is None:
         by.first = event.at - by.began
-    by.silence, by.heard = max(by.silence, event.at - by.heard), event.at
+    by.silence, by.last_status = max(by.silence, event.at - by.last_status), event.at
 
 
 def _agent_ended(fold: _Fold, event: Event, body: Any) -> None:
@@ -143,22 +143,22 @@ def _agent_ended(fold: _Fold, event: Event, body: Any) -> None:
     if by is None:
         return
     outcome = body.outcome
-    answered = outcome.kind == "answer"
+    is_answer = outcome.kind == "answer"
     fold.agents.append(
         {
             "agent": by.agent,
             "seconds": event.at - by.began,
-            "ok": answered,
-            "axis": None if answered else outcome.axis,
-            "reason": None if answered else outcome.reason,
-            "data_faults": len(outcome.data_faults) if answered else 0,
+            "ok": is_answer,
+            "axis": None if is_answer else outcome.axis,
+            "reason": None if is_answer else outcome.reason,
+            "data_faults": len(outcome.data_faults) if is_answer else 0,
             "statuses": by.statuses,
             "unknown_statuses": by.unknown,
             "first_status": by.first,
-            "longest_silence": max(by.silence, event.at - by.heard),
+            "longest_silence": max(by.silence, event.at - by.last_status),
         }
     )
-    if not answered and outcome.reason == "timeout":
+    if not is_answer and outcome.reason == "timeout":
         fold.late[event.span_id] = fold.agents[-1]
 
 

@@ -44,10 +44,10 @@ class Spending(Value):
                 ("cost_dollars_total", purpose, outlay.usage.cost),
                 ("cost_dollars_per_turn", purpose, _share(outlay.usage.cost, self.turns)),
             ]
-        cost, told = self.extra.cost, " + ".join(EXTRA)
+        cost, purposes = self.extra.cost, " + ".join(EXTRA)
         return [
             *rows,
-            ("extra_cost_dollars_per_turn", told, _share(cost, self.turns)),
+            ("extra_cost_dollars_per_turn", purposes, _share(cost, self.turns)),
             ("extra_cost_dollars_per_user", f"{self.users} users", _share(cost, self.users)),
         ]
 
@@ -56,8 +56,8 @@ def spending(turns: Sequence[TurnRecord]) -> Spending:
     """Sums what the rows of ended turns say; turns stored before this was kept count as turns and add no call."""
     parts: dict[str, list[Usage]] = {}
     for turn in turns:
-        for spent in turn.measures.spent:
-            parts.setdefault(spent.purpose, []).append(spent.usage)
+        for item in turn.measures.spent:
+            parts.setdefault(item.purpose, []).append(item.usage)
     return Spending(
         turns=len(turns),
         users=len({(turn.tenant_id, turn.user_id) for turn in turns}),

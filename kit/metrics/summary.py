@@ -114,19 +114,19 @@ def metrics(store: Store, since: float | None = None, tenant: str | None = None,
     Rows are all it reads; only for turns whose label names carried entities are the events read, for the prior_context.
     """
     turns = [t for t in store.turns(tenant_id=tenant, limit=ALL) if t.seconds is not None and t.started_at >= (since or 0.0)]
-    known = {turn.id: turn for turn in turns}
-    told = [(known[label.turn_id], label) for label in labels if label.turn_id in known]
-    carried = [_carried(store, label) for _, label in told if label.carried]
-    return fold(turns, told).model_copy(update={"prior_context_recall": _summed(carried)})
+    by_id = {turn.id: turn for turn in turns}
+    pairs = [(by_id[label.turn_id], label) for label in labels if label.turn_id in by_id]
+    recalls = [_recall(store, label) for _, label in pairs if label.carried]
+    return fold(turns, pairs).model_copy(update={"prior_context_recall": _summed(recalls)})
 
 
-def fold(turns: Sequence[TurnRecord], labelled: Sequence[tuple[TurnRecord, Label]] = ()) -> Metrics:
+def fold(turns: Sequence[TurnRecord], pairs: Sequence[tuple[TurnRecord, Label]] = ()) -> Metrics:
     """The pure part: rows and labels in, metrics out."""
     calls = [measure for turn in turns for measure in turn.measures.agents]
     fans = [turn.measures.agents for turn in turns if len(turn.measures.agents) > 1]
     partial = sum(0 < sum(call.ok for call in fan) < len(fan) for fan in fans)
     paths = Counter(turn.measures.acknowledged for turn in turns if turn.measures.acknowledged)
-    owed = sum(paths.values())
+    total = sum(paths.values())
     late = Counter(call.cause for call in calls if call.cause)
     return Metrics(
         turns=len(turns),
@@ -149,20 +149,20 @@ def fold(turns: Sequence[TurnRecord], labelled: Sequence[tuple[TurnRecord, Label
             "partial": partial,
         },
         timeouts={cause: Rate(hits=late[cause], of=late.total()) for cause in get_args(Cause)},
-        acknowledgements={path: Rate(hits=paths[path], of=owed) for path in get_args(Acknowledgement)},
+        acknowledgements={path: Rate(hits=paths[path], of=total) for path in get_args(Acknowledgement)},
         compactions=Rate(hits=sum(turn.measures.compactions > 0 for turn in turns), of=len(turns)),
-        routing_accuracy=_accuracy(labelled),
+        routing_accuracy=_accuracy(pairs),
         prior_context_recall=Rate(hits=0, of=0),
-        reference_resolution=_summed([Rate(hits=bool(la.resolved), of=1) for _, la in labelled if la.resolved is not None]),
-        scores=_scores([label for _, label in labelled]),
+        reference_resolution=_summed([Rate(hits=bool(la.resolved), of=1) for _, la in pairs if la.resolved is not None]),
+        scores=_scores([label for _, label in pairs]),
         spending=spending(turns),
     )
 
 
 def percentile(values: Sequence[float], share: float) -> float:
     """The smallest value that at least `share` of the values do not exceed (nearest rank)."""
-    ordered = sorted(values)
-    return ordered[max(0, math.ceil(share * len(ordered) - 1e-9) - 1)]
+    ascending = sorted(values)
+    return ascending[max(0, math.ceil(share * len(ascending) - 1e-9) - 1)]
 
 
 def spread(values: Iterable[float | None]) -> Spread | None:
@@ -197,29 +197,29 @@ def _on(axis: Axis, calls: Sequence[AgentMeasure]) -> int:
     return sum(call.axis == axis for call in calls)
 
 
-def _accuracy(labelled: Sequence[tuple[TurnRecord, Label]]) -> dict[str, Rate]:
+def _accuracy(pairs: Sequence[tuple[TurnRecord, Label]]) -> dict[str, Rate]:
     """Over the turns in which a vertical should have been asked, or was."""
-    seen: dict[str, list[bool]] = {}
-    for turn, label in labelled:
+    hits: dict[str, list[bool]] = {}
+    for turn, label in pairs:
         if label.agents is not None:
             for vertical in {*label.agents, *turn.invoked}:
-                seen.setdefault(vertical, []).append(vertical in label.agents and vertical in turn.invoked)
-    return {vertical: Rate(hits=sum(right), of=len(right)) for vertical, right in sorted(seen.items())}
+                hits.setdefault(vertical, []).append(vertical in label.agents and vertical in turn.invoked)
+    return {vertical: Rate(hits=sum(right), of=len(right)) for vertical, right in sorted(hits.items())}
 
 
-def _carried(store: Store, label: Label) -> Rate:
-    said = [event.body.prior_context or "" for event in store.events(label.turn_id) if event.body.kind == "agent_started"]
-    text = " ".join(said).casefold()
+def _recall(store: Store, label: Label) -> Rate:
+    contexts = [event.body.prior_context or "" for event in store.events(label.turn_id) if event.body.kind == "agent_started"]
+    text = " ".join(contexts).casefold()
     return Rate(hits=sum(entity.casefold() in text for entity in label.carried), of=len(label.carried))
 
 
 def _scores(labels: Sequence[Label]) -> dict[str, dict[str, float]]:
-    given: dict[str, dict[str, list[float]]] = {}
+    by_vertical: dict[str, dict[str, list[float]]] = {}
     for label in labels:
         for vertical, scores in label.scores.items():
             for quality, score in scores.items():
-                given.setdefault(vertical, {}).setdefault(quality, []).append(score)
-    return {v: {quality: sum(s) / len(s) for quality, s in scores.items()} for v, scores in sorted(given.items())}
+                by_vertical.setdefault(vertical, {}).setdefault(quality, []).append(score)
+    return {v: {quality: sum(s) / len(s) for quality, s in scores.items()} for v, scores in sorted(by_vertical.items())}
 
 
 def _summed(rates: Sequence[Rate]) -> Rate:
@@ -255,7 +255,7 @@ def _rows(m: Metrics) -> list[Row]:
 
 
 def _agent_rows(agent: AgentMetrics) -> list[Row]:
-    named: Mapping[str, Any] = {
+    values: Mapping[str, Any] = {
         "sub_agent_invocations": agent.latency.count,
         "sub_agent_seconds_p50": agent.latency.p50,
         "sub_agent_seconds_p95": agent.latency.p95,
@@ -266,4 +266,4 @@ def _agent_rows(agent: AgentMetrics) -> list[Row]:
         "sub_agent_first_status_seconds_p95": agent.first_status and agent.first_status.p95,
         "sub_agent_longest_silence_seconds": agent.longest_silence,
     }
-    return [(metric, agent.agent, value) for metric, value in named.items()]
+    return [(metric, agent.agent, value) for metric, value in values.items()]

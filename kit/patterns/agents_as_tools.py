@@ -21,13 +21,13 @@ async def run_mediated(call: AgentCall, ctx: RunContext) -> Outcome:
     assert isinstance(lead, LLMAgent)
     thread = lead.open(call, ctx)
     decision = await apply_guards(await lead.decide(thread, call, ctx), thread, call, lead, ctx, ctx.turn.settings.guards)
-    return await composed(decision, thread, call, lead, ctx)
+    return await compose_rounds(decision, thread, call, lead, ctx)
 
 
 MEDIATED = Pattern("mediated", run_mediated)
 
 
-async def composed(decision: Decision, thread: Thread, call: AgentCall, lead: LLMAgent, ctx: RunContext) -> Outcome:
+async def compose_rounds(decision: Decision, thread: Thread, call: AgentCall, lead: LLMAgent, ctx: RunContext) -> Outcome:
     """Runs what was decided and composes, as often as the model calls again; the last composition is checked."""
     rounds, clean = 0, True
     while decision.calls and rounds < MAX_ROUNDS:
@@ -38,31 +38,31 @@ async def composed(decision: Decision, thread: Thread, call: AgentCall, lead: LL
         thread += news
         decision = tidy(await lead.compose(thread, call, ctx, live=clean, news=len(news) - 1), ctx)
     if not rounds:
-        return answered(scrub(decision.text, ctx), call)
-    return answered(await owned_up(decision.text, lead, thread, call, ctx, clean=clean), call)
+        return outcome_of(scrub(decision.text, ctx), call)
+    return outcome_of(await own_up(decision.text, lead, thread, call, ctx, clean=clean), call)
 
 
-async def owned_up(text: str, lead: LLMAgent, thread: Thread, call: AgentCall, ctx: RunContext, *, clean: bool) -> str:
+async def own_up(text: str, lead: LLMAgent, thread: Thread, call: AgentCall, ctx: RunContext, *, clean: bool) -> str:
     """The composition as it may be read; a second one is made from the same thread, told in the prompt what the first lacked."""
 
     async def again(notice: str) -> str:
-        told = [SystemMessage(f"{thread[0].text}\n\n{notice}"), *thread[1:]]
-        return (await lead.compose(told, call, ctx, live=False, news=1)).text
+        longer = [SystemMessage(f"{thread[0].text}\n\n{notice}"), *thread[1:]]
+        return (await lead.compose(longer, call, ctx, live=False, news=1)).text
 
     if clean:
         return await acknowledge(text, ctx, again, clean=True, seconds=lead.time_budget)
     line = lead.card.preamble or PREAMBLE
-    return await acknowledge(text, ctx, again, clean=False, sources=given(thread), lead_line=line, seconds=lead.time_budget)
+    return await acknowledge(text, ctx, again, clean=False, sources=material(thread), lead_line=line, seconds=lead.time_budget)
 
 
-def answered(text: str, call: AgentCall) -> Outcome:
+def outcome_of(text: str, call: AgentCall) -> Outcome:
     """A turn's text as its outcome; none is a failure."""
     if text:
         return Answer(call_id=call.call_id, agent=call.agent, text=text)
     return Failure(call_id=call.call_id, agent=call.agent, axis="invocation", reason="insufficient", detail="no text composed")
 
 
-def given(thread: Thread) -> str:
+def material(thread: Thread) -> str:
     """All that a model was given to read in this turn, without what it said itself since the request."""
-    asked = max(place for place, message in enumerate(thread) if isinstance(message, HumanMessage))
-    return "\n".join(str(message.text) for place, message in enumerate(thread) if place <= asked or message.type != "ai")
+    request_place = max(place for place, message in enumerate(thread) if isinstance(message, HumanMessage))
+    return "\n".join(str(message.text) for place, message in enumerate(thread) if place <= request_place or message.type != "ai")

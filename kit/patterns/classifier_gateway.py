@@ -11,8 +11,8 @@ from typing import cast
 from langchain_core.messages import HumanMessage, SystemMessage
 
 from kit.core.outcome import AgentCall, Outcome
-from kit.patterns.agents_as_tools import answered
-from kit.patterns.live_slot import live_slot, spoken
+from kit.patterns.agents_as_tools import outcome_of
+from kit.patterns.live_slot import live_slot, slot_outcome
 from kit.runtime.agents.ask_tool import ROUTE, in_sequence
 from kit.runtime.agents.llm_agent import Decision, LLMAgent
 from kit.runtime.call_model import call_model
@@ -30,27 +30,27 @@ async def run_gateway(call: AgentCall, ctx: RunContext) -> Outcome:
     """Classify, then each labelled agent in turn; every agent after the first is asked for what is left of the message."""
     lead = ctx.turn.agents[call.agent]
     assert isinstance(lead, LLMAgent)
-    decision = await classified(call, lead, ctx)
+    decision = await classify(call, lead, ctx)
     if not decision.asks:
-        return answered(OUTSIDE, call)
+        return outcome_of(OUTSIDE, call)
     async with live_slot(ctx) as slot:
         first, *rest = decision.asks
         await slot.ask([first])
         for ask in rest:
             await slot.ask(await _rewritten(ask, decision, call, ctx))
-    return spoken(slot, call, ctx)
+    return slot_outcome(slot, call, ctx)
 
 
 CLASSIFIER_GATEWAY = Pattern("classifier_gateway", run_gateway)
 
 
-async def classified(call: AgentCall, lead: LLMAgent, ctx: RunContext) -> Decision:
+async def classify(call: AgentCall, lead: LLMAgent, ctx: RunContext) -> Decision:
     """The labels as calls, in the order in which they are made, after a gateway's guards: echo, and the user's own words."""
     labels = "\n".join(f"{card.id}: {card.description}" for card in lead.sub_cards.values())
     thread = [SystemMessage(f"{CLASSIFY}\n{labels}{ctx.turn.memory.suffix('')}"), *lead.open(call, ctx)[1:]]
     reply = await call_model(ctx.turn.jobs[ROUTE], thread, ctx, agent=call.agent, purpose="decide")
-    made = [submitted["args"] for submitted in reply.calls if submitted["name"] == ROUTE]
-    args: Mapping[str, object] = made[0] if made else {}
+    submissions = [submitted["args"] for submitted in reply.calls if submitted["name"] == ROUTE]
+    args: Mapping[str, object] = submissions[0] if submissions else {}
     decision = Decision(reply, _in_order(args.get("labels"), args.get("query"), call, lead, ctx))
     if ctx.turn.settings.guards.echo:
         decision = echo(decision, call, lead, ctx)
@@ -58,8 +58,8 @@ async def classified(call: AgentCall, lead: LLMAgent, ctx: RunContext) -> Decisi
 
 
 def _in_order(labels: object, query: object, call: AgentCall, lead: LLMAgent, ctx: RunContext) -> tuple[AgentCall, ...]:
-    named = set(cast("list[object]", labels)) if isinstance(labels, list) else set[object]()
-    agents = in_sequence([card.id for card in lead.sub_cards.values() if card.id in named], ctx.turn.settings.support_agent)
+    label_set = set(cast("list[object]", labels)) if isinstance(labels, list) else set[object]()
+    agents = in_sequence([card.id for card in lead.sub_cards.values() if card.id in label_set], ctx.turn.settings.support_agent)
     default = ctx.turn.settings.default_sub_agent
     if not agents and default is not None and default in ctx.callees:
         agents = [default]

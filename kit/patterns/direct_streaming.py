@@ -1,8 +1,8 @@
 """Direct: the same decision and the same fan-out as mediated, but the sub-agents speak to the user themselves (SAT-7)."""
 
 from kit.core.outcome import AgentCall, Outcome
-from kit.patterns.agents_as_tools import composed
-from kit.patterns.live_slot import live_slot, spoken
+from kit.patterns.agents_as_tools import compose_rounds
+from kit.patterns.live_slot import live_slot, slot_outcome
 from kit.runtime.agents.llm_agent import LLMAgent
 from kit.runtime.context import RunContext
 from kit.runtime.guards.checks import apply_guards
@@ -19,12 +19,12 @@ async def run_direct(call: AgentCall, ctx: RunContext) -> Outcome:
     thread = lead.open(call, ctx)
     decision = await apply_guards(await lead.decide(thread, call, ctx), thread, call, lead, ctx, ctx.turn.settings.guards)
     if not decision.asks:
-        return await composed(decision, thread, call, lead, ctx)
+        return await compose_rounds(decision, thread, call, lead, ctx)
     async with live_slot(ctx) as slot:
         fan = await slot.ask(decision.asks)
         if decision.own:
             await lead.tool_messages(decision, fan, ctx)
-    return spoken(slot, call, ctx)
+    return slot_outcome(slot, call, ctx)
 
 
 DIRECT = Pattern("direct", run_direct)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from kit.core.event import Separator, Text, TextReplaced
 from kit.core.outcome import AgentCall, Answer, FanOut, Outcome
 from kit.core.prose import prose
-from kit.patterns.agents_as_tools import answered
+from kit.patterns.agents_as_tools import outcome_of
 from kit.runtime.answer.acknowledge import settle
 from kit.runtime.context import RunContext
 from kit.runtime.dispatch import dispatch, fan_out
@@ -27,9 +27,9 @@ class _Part:
     agent: str
     waiting: deque[str | None] = field(default_factory=deque[str | None])
     """Pieces not spoken yet; None: what was said before stands for nothing."""
-    said: str = ""
+    text: str = ""
     """What stands of its words, spoken or waiting."""
-    ended: bool = False
+    complete: bool = False
 
 
 class LiveSlot:
@@ -45,7 +45,7 @@ class LiveSlot:
     @property
     def text(self) -> str:
         """The answers in the order they were spoken."""
-        return GAP.join(part.said.strip() for part in self._order if part.said.strip())
+        return GAP.join(part.text.strip() for part in self._order if part.text.strip())
 
     def listen(self, path: str) -> Hear | None:
         """The ear for the invocation at `path`: hears its words, and "" when they turn out to lead to a tool call."""
@@ -56,19 +56,19 @@ class LiveSlot:
         """Runs calls at the same time as `fan_out` does, each with a voice of its own."""
         return await fan_out(calls, replace(self._ctx, slot=self), self._carry)
 
-    async def _carry(self, call: AgentCall, ctx: RunContext, place: str, ended: dict[str, Outcome]) -> Outcome:
+    async def _carry(self, call: AgentCall, ctx: RunContext, place: str, endings: dict[str, Outcome]) -> Outcome:
         """Carries a call out with a voice of its own; what its answer still lacks on the page is said at its end."""
         part = self._parts[f"{ctx.path}/{place}.{call.agent}"] = _Part(call.agent)
         try:
-            outcome = await dispatch(call, ctx, place, ended)
+            outcome = await dispatch(call, ctx, place, endings)
             answer = prose(outcome.text) if isinstance(outcome, Answer) else ""
-            if part.said.strip() != answer:
+            if part.text.strip() != answer:
                 self._take_back(part)
                 if answer:
                     self._say(part, answer)
             return outcome
         finally:
-            part.ended = True
+            part.complete = True
             self._news.set()
 
     def close(self) -> None:
@@ -78,36 +78,36 @@ class LiveSlot:
 
     async def drive(self) -> None:
         """Speaks the live part as it comes, then the next: what had waited with a pause after each piece, the rest live."""
-        spoken, waited = 0, False
-        while spoken < len(self._order) or not self._closed:
-            if spoken == len(self._order):
-                waited = False
+        position, late = 0, False
+        while position < len(self._order) or not self._closed:
+            if position == len(self._order):
+                late = False
                 await self._wait()
                 continue
-            await self._speak(self._order[spoken], spoken, flushing=waited)
-            spoken, waited = spoken + 1, True
+            await self._speak(self._order[position], position, flushing=late)
+            position, late = position + 1, True
 
     def _say(self, part: _Part, text: str) -> None:
         if part not in self._order:
             self._order.append(part)
         part.waiting.append(text)
-        part.said += text
+        part.text += text
         self._news.set()
 
     def _take_back(self, part: _Part) -> None:
-        if part.said:
+        if part.text:
             part.waiting.clear()
             part.waiting.append(None)
-            part.said = ""
+            part.text = ""
             self._news.set()
 
     async def _speak(self, part: _Part, position: int, *, flushing: bool) -> None:
         turn = self._ctx.turn
-        gap = GAP if any(before.said for before in self._order[:position]) else ""
+        gap = GAP if any(before.text for before in self._order[:position]) else ""
         speech, began, lead = Speech(self._ctx, "answer"), len(turn.log.events), gap
         if position:
             self._ctx.emit(Separator(agent=part.agent))
-        while part.waiting or not part.ended:
+        while part.waiting or not part.complete:
             if not part.waiting:
                 flushing = False
                 await self._wait()
@@ -147,9 +147,9 @@ async def live_slot(ctx: RunContext) -> AsyncGenerator[LiveSlot]:
         await asyncio.gather(driver, return_exceptions=True)
 
 
-def spoken(slot: LiveSlot, call: AgentCall, ctx: RunContext) -> Outcome:
+def slot_outcome(slot: LiveSlot, call: AgentCall, ctx: RunContext) -> Outcome:
     """The answer of a turn whose text is out: what it owes is appended, in the fixed words (decisions 1)."""
     text = settle(slot.text, ctx)
     if slot.text and text.startswith(slot.text) and len(text) > len(slot.text):
         ctx.emit(Text(channel="answer", text=text[len(slot.text) :]))
-    return answered(text, call)
+    return outcome_of(text, call)

@@ -9,7 +9,7 @@ from kit.compose.deck import Deck
 from kit.compose.registry import Registry
 from kit.core.card import AgentCard
 from kit.core.outcome import AgentCall, Answer, Failure, Outcome, Reason, Timing
-from kit.patterns.agents_as_tools import MAX_ROUNDS, answered, owned_up
+from kit.patterns.agents_as_tools import MAX_ROUNDS, outcome_of, own_up
 from kit.runtime.agents.llm_agent import LLMAgent
 from kit.runtime.answer.raw_text import scrub
 from kit.runtime.context import Agent, RunContext
@@ -21,22 +21,18 @@ def one_agent(deck: Deck) -> Deck:
     """The same deck with the orchestrator holding all tools and blocks of its sub-agents, which nobody calls any more."""
     lead = deck.cards[deck.settings.orchestrator]
     cards = (lead, *deck.active_sub_agents(lead))
+    own = [block for block in lead.prompt_blocks if deck.blocks[block].category != "instructions"]  # those say how to route
     union = lead.model_copy(
         update={
             "tools": tuple(dict.fromkeys(tool for card in cards for tool in deck.tools_on(card))),
             "tool_grants": {},
             "tool_config": {tool: config for card in cards for tool, config in card.tool_config.items()},
-            "prompt_blocks": tuple(dict.fromkeys([*_kept(lead, deck), *(b for card in cards[1:] for b in card.prompt_blocks)])),
+            "prompt_blocks": tuple(dict.fromkeys([*own, *(block for card in cards[1:] for block in card.prompt_blocks)])),
             "sub_agents": (),
         }
     )
     settings = deck.settings.model_copy(update={"default_sub_agent": None, "support_agent": None})
     return replace(deck, cards=Registry("card", {**deck.cards, union.id: union}), settings=settings)
-
-
-def _kept(lead: AgentCard, deck: Deck) -> list[str]:
-    """The orchestrator's blocks without its instructions, which say how to route."""
-    return [block for block in lead.prompt_blocks if deck.blocks[block].category != "instructions"]
 
 
 async def run_monolith(call: AgentCall, ctx: RunContext) -> Outcome:
@@ -53,13 +49,13 @@ async def run_monolith(call: AgentCall, ctx: RunContext) -> Outcome:
     while reply.calls and ctx.turn.rounds < MAX_ROUNDS:
         ctx.turn.open_round(())
         ctx.ledger.before_tools(len(reply.calls))
-        done = await lead.call_tools(reply.calls, ctx)
-        thread += [reply.message, *(message for message, _ in done)]
-        results += zip(reply.calls, (result for _, result in done), strict=True)
+        tool_runs = await lead.call_tools(reply.calls, ctx)
+        thread += [reply.message, *(message for message, _ in tool_runs)]
+        results += zip(reply.calls, (result for _, result in tool_runs), strict=True)
         clean = _note_parts(results, call, ctx)
-        reply = (await lead.compose(thread, call, ctx, live=clean, news=len(done))).reply
+        reply = (await lead.compose(thread, call, ctx, live=clean, news=len(tool_runs))).reply
     text = reply.text.strip()
-    return answered(await owned_up(text, lead, thread, call, ctx, clean=clean) if results else scrub(text, ctx), call)
+    return outcome_of(await own_up(text, lead, thread, call, ctx, clean=clean) if results else scrub(text, ctx), call)
 
 
 MONOLITH = Pattern("monolith", run_monolith, lambda deck, bind: bind(one_agent(deck)))
@@ -67,11 +63,11 @@ MONOLITH = Pattern("monolith", run_monolith, lambda deck, bind: bind(one_agent(d
 
 def _note_parts(results: Sequence[tuple[ToolCall, ToolResult]], call: AgentCall, ctx: RunContext) -> bool:
     """Keeps what became of each agent's part: an answer when one of its tools gave data. True when nothing is owed."""
-    owners = owned(ctx.turn.agents, call.agent)
+    owners = tool_owners(ctx.turn.agents, call.agent)
     parts: dict[str, list[tuple[ToolCall, ToolResult]]] = {}
-    for made, result in results:
-        if made["name"] in owners:
-            parts.setdefault(owners[made["name"]], []).append((made, result))
+    for tool_call, result in results:
+        if tool_call["name"] in owners:
+            parts.setdefault(owners[tool_call["name"]], []).append((tool_call, result))
     now = Timing(started=0.0, ended=ctx.turn.log.now())
     outcomes = [_part(agent, mine, now) for agent, mine in parts.items()]
     ctx.turn.record(outcomes, [AgentCall(call_id=o.call_id, agent=o.agent, query=call.query) for o in outcomes])
@@ -96,11 +92,11 @@ def _part(agent: str, mine: Sequence[tuple[ToolCall, ToolResult]], timing: Timin
     )
 
 
-def owned(agents: Mapping[str, Agent], lead: str) -> dict[str, str]:
+def tool_owners(agents: Mapping[str, Agent], lead: str) -> dict[str, str]:
     """Tool id -> the agent whose card holds it, the first where several do."""
-    found: dict[str, str] = {}
+    owners: dict[str, str] = {}
     for agent in agents.values():
         card: AgentCard = agent.card
         for tool in card.tools if card.id != lead else ():
-            found.setdefault(tool, card.id)
-    return found
+            owners.setdefault(tool, card.id)
+    return owners

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from kit.compose.deck import Deck
 from kit.core.errors import UnknownId
-from kit.patterns.topology import arranged
+from kit.patterns.topology import with_topologies
 from kit.runtime.pattern import Pattern
 from kit.runtime.team import Team
 
@@ -30,7 +30,7 @@ class Stages:
         key = (pattern.name if pattern.stage else "", surface or self.plain.deck.surface)
         if key not in self.bound:
             team = pattern.team(self.plain.deck, self.bind) if pattern.stage else self.plain
-            self.bound[key] = arranged(team, surface)
+            self.bound[key] = with_topologies(team, surface)
         return self.bound[key]
 
     async def aclose(self) -> None:

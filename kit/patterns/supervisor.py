@@ -4,7 +4,7 @@ from langchain_core.messages import SystemMessage
 
 from kit.core.event import GuardActed
 from kit.core.outcome import AgentCall, Outcome
-from kit.patterns.agents_as_tools import answered, owned_up
+from kit.patterns.agents_as_tools import outcome_of, own_up
 from kit.runtime.agents.llm_agent import Decision, LLMAgent
 from kit.runtime.answer.raw_text import scrub
 from kit.runtime.context import RunContext
@@ -38,8 +38,8 @@ async def run_supervisor(call: AgentCall, ctx: RunContext) -> Outcome:
         thread += news
         decision = _first(tidy(await lead.compose(thread, call, ctx, live=clean, news=len(news) - 1), ctx), ctx)
     if not steps:
-        return answered(scrub(decision.text, ctx), call)
-    return answered(await owned_up(decision.text, lead, thread, call, ctx, clean=clean), call)
+        return outcome_of(scrub(decision.text, ctx), call)
+    return outcome_of(await own_up(decision.text, lead, thread, call, ctx, clean=clean), call)
 
 
 SUPERVISOR = Pattern("supervisor", run_supervisor)

@@ -6,7 +6,7 @@ from kit.compose.deck import Block, Deck
 from kit.compose.registry import Registry
 from kit.core.event import GuardActed
 from kit.core.outcome import AgentCall, Answer, FanOut, Outcome
-from kit.patterns.live_slot import live_slot, spoken
+from kit.patterns.live_slot import live_slot, slot_outcome
 from kit.runtime.agents.llm_agent import LLMAgent
 from kit.runtime.context import RunContext
 from kit.runtime.pattern import Pattern
@@ -35,16 +35,16 @@ async def run_swarm(call: AgentCall, ctx: RunContext) -> Outcome:
     lead = ctx.turn.agents[call.agent]
     assert isinstance(lead, LLMAgent)
     holder: str | None = _entry(lead, ctx)
-    told: list[str] = []
+    earlier: list[str] = []
     async with live_slot(ctx) as slot:
         while holder is not None:
             ask = AgentCall(
-                call_id=f"hand-{len(told) + 1}", agent=holder, query=call.query, prior_context="\n".join(told) or None
+                call_id=f"hand-{len(earlier) + 1}", agent=holder, query=call.query, prior_context="\n".join(earlier) or None
             )
             fan = await slot.ask([ask])
-            told += [f"Answered already by {o.agent}: {o.text if isinstance(o, Answer) else ''}" for o in fan.outcomes]
+            earlier += [f"Answered already by {o.agent}: {o.text if isinstance(o, Answer) else ''}" for o in fan.outcomes]
             holder = _next(fan, ctx)
-    return spoken(slot, call, ctx)
+    return slot_outcome(slot, call, ctx)
 
 
 SWARM = Pattern("swarm", run_swarm, lambda deck, bind: bind(peers(deck)))
@@ -53,8 +53,8 @@ SWARM = Pattern("swarm", run_swarm, lambda deck, bind: bind(peers(deck)))
 def _entry(lead: LLMAgent, ctx: RunContext) -> str | None:
     """Who holds the conversation when the turn begins: the last to speak in the turn before, else the default, else the first."""
     members = [card.id for card in lead.sub_cards.values()]
-    wanted = (*reversed(ctx.turn.dynamic.in_play), ctx.turn.settings.default_sub_agent, *members)
-    return next((agent for agent in wanted if agent in members), None)
+    candidates = (*reversed(ctx.turn.dynamic.in_play), ctx.turn.settings.default_sub_agent, *members)
+    return next((agent for agent in candidates if agent in members), None)
 
 
 def _next(fan: FanOut, ctx: RunContext) -> str | None:

@@ -52,34 +52,34 @@ class Joint:
         return outcome.model_copy(update={"call_id": call.call_id, "agent": call.agent})
 
 
-def arranged(team: Team, surface: str | None = None) -> Team:
+def with_topologies(team: Team, surface: str | None = None) -> Team:
     """The same team with the topologies of one surface in place; the deck's own surface when none is named."""
-    chosen = team.deck.settings.topologies.get(surface or team.deck.surface, {})
+    topologies = team.deck.settings.topologies.get(surface or team.deck.surface, {})
     agents: dict[str, Agent] = {}
-    for asked, topology in chosen.items():
+    for agent_id, topology in topologies.items():
         bound = [member for member in topology.members if member in team.agents]
         if topology.kind == "delegate" or len(bound) < 2:
             continue  # what an environment leaves unbound cannot race
-        names = [m if m != asked and bound.count(m) == 1 else f"{m}~{n}" for n, m in enumerate(bound, 1)]
+        names = [m if m != agent_id and bound.count(m) == 1 else f"{m}~{n}" for n, m in enumerate(bound, 1)]
         agents |= {name: team.agents[member] for name, member in zip(names, bound, strict=True)}
-        card = team.agents[asked].card
+        card = team.agents[agent_id].card
         below = (*names, *([topology.judge] if topology.judge else ()))
         rubric = team.deck.rubrics.get(card.eval.rubric) if card.eval is not None else None
         text = rubric.text if rubric is not None else ""
-        agents[asked] = Joint(card.model_copy(update={"sub_agents": below}), topology, tuple(names), text)
+        agents[agent_id] = Joint(card.model_copy(update={"sub_agents": below}), topology, tuple(names), text)
     return team.with_agents(agents) if agents else team
 
 
 async def race(joint: Joint, members: Sequence[str], call: AgentCall, ctx: RunContext) -> Verdict:
     """The first that meets the bar wins and the others are stopped; none: the best that finished, marked, else a failure."""
     bar = joint.topology.bar
-    tasks = {asyncio.create_task(_asked(call, member, n, ctx)): member for n, member in enumerate(members, 1)}
+    tasks = {asyncio.create_task(_ask_member(call, member, n, ctx)): member for n, member in enumerate(members, 1)}
     finished: list[tuple[Outcome, str]] = []
     pending = set(tasks)
     try:
         while pending:
-            done, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
-            for task in (task for task in tasks if task in done):  # of those that end at one moment, the first listed
+            complete, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
+            for task in (task for task in tasks if task in complete):  # of those that end at one moment, the first listed
                 outcome = task.result()
                 if isinstance(outcome, Answer) and (bar is None or (outcome.confidence or 0.0) >= bar):
                     return outcome, tasks[task], "the first to answer" if bar is None else f"the first to meet {bar:g}"
@@ -93,7 +93,7 @@ async def race(joint: Joint, members: Sequence[str], call: AgentCall, ctx: RunCo
 
 async def ensemble(joint: Joint, members: Sequence[str], call: AgentCall, ctx: RunContext) -> Verdict:
     """All answer; the judge picks one by the rubric, or merges them."""
-    results = await asyncio.gather(*(_asked(call, m, n, ctx) for n, m in enumerate(members, 1)), return_exceptions=True)
+    results = await asyncio.gather(*(_ask_member(call, m, n, ctx) for n, m in enumerate(members, 1)), return_exceptions=True)
     finished: list[tuple[Outcome, str]] = []
     for result, member in zip(results, members, strict=True):
         if isinstance(result, BaseException):
@@ -103,31 +103,31 @@ async def ensemble(joint: Joint, members: Sequence[str], call: AgentCall, ctx: R
     if len(answers) < 2:
         outcome, member = (answers or finished)[0]
         return outcome, member if answers else None, "only one answered" if answers else "none answered"
-    judged = await dispatch(_to_judge(joint, call, [answer for answer, _ in answers]), ctx, "2.1")
-    verdict = _read(judged)
+    judgement = await dispatch(_to_judge(joint, call, [answer for answer, _ in answers]), ctx, "2.1")
+    verdict = _read(judgement)
     best = verdict.get("best")
     if not isinstance(best, int) or not 1 <= best <= len(answers):
         return _best(list[tuple[Outcome, str]](answers), UNJUDGED, "the judge did not say")
     answer, member = answers[best - 1]
-    merged = verdict.get("merged")
-    if isinstance(merged, str) and merged.strip() and joint.card.handoff.output_schema is None:
-        return answer.model_copy(update={"text": merged.strip()}), None, "merged by the judge"
+    text = verdict.get("merged")
+    if isinstance(text, str) and text.strip() and joint.card.handoff.output_schema is None:
+        return answer.model_copy(update={"text": text.strip()}), None, "merged by the judge"
     return answer, member, "preferred by the judge"
 
 
 async def pipeline(joint: Joint, members: Sequence[str], call: AgentCall, ctx: RunContext) -> Verdict:
     """The first drafts, the second goes over the draft; a draft that is sure enough, or that nobody goes over, stands."""
     bar = joint.topology.bar
-    draft = await _asked(call, members[0], 1, ctx)
+    draft = await _ask_member(call, members[0], 1, ctx)
     if isinstance(draft, Failure):
         return draft, None, "there was no draft"
     if bar is not None and (draft.confidence or 0.0) >= bar:
         return draft, members[0], f"the draft was sure enough, {bar:g}"
     over = call.model_copy(update={"fields": {**call.fields, DRAFT: draft.text}})
-    second = await _asked(over, members[1], 2, ctx) if len(members) > 1 else None
+    second = await _ask_member(over, members[1], 2, ctx) if len(members) > 1 else None
     if isinstance(second, Answer):
         return second, members[1], "gone over"
-    return _marked(draft, UNCHECKED), members[0], "the second could not go over it"
+    return _with_caveat(draft, UNCHECKED), members[0], "the second could not go over it"
 
 
 _KINDS: Mapping[str, Callable[[Joint, Sequence[str], AgentCall, RunContext], Awaitable[Verdict]]] = {
@@ -137,14 +137,14 @@ _KINDS: Mapping[str, Callable[[Joint, Sequence[str], AgentCall, RunContext], Awa
 }
 
 
-async def _asked(call: AgentCall, member: str, position: int, ctx: RunContext) -> Outcome:
+async def _ask_member(call: AgentCall, member: str, position: int, ctx: RunContext) -> Outcome:
     own = call.model_copy(update={"agent": member, "call_id": f"{call.call_id}-{position}"})
     return await dispatch(own, ctx, f"1.{position}")
 
 
 def _to_judge(joint: Joint, call: AgentCall, answers: Sequence[Answer]) -> AgentCall:
-    told = "\n\n".join(f"Candidate {n}:\n{answer.text}" for n, answer in enumerate(answers, 1))
-    query = f"Request: {call.query}\n\nCriteria:\n{joint.rubric}\n\n{told}"
+    candidates = "\n\n".join(f"Candidate {n}:\n{answer.text}" for n, answer in enumerate(answers, 1))
+    query = f"Request: {call.query}\n\nCriteria:\n{joint.rubric}\n\n{candidates}"
     return AgentCall(call_id=f"{call.call_id}-judge", agent=joint.topology.judge or "", query=query)
 
 
@@ -159,10 +159,10 @@ def _best(finished: Sequence[tuple[Outcome, str]], caveat: str, because: str) ->
     answers = [(outcome, member) for outcome, member in finished if isinstance(outcome, Answer)]
     if answers:
         answer, member = max(answers, key=lambda pair: pair[0].confidence or 0.0)
-        return _marked(answer, caveat), member, f"{because}: the best that finished"
+        return _with_caveat(answer, caveat), member, f"{because}: the best that finished"
     unsure = [outcome for outcome, _ in finished if isinstance(outcome, Failure) and outcome.suggestion]
     return (unsure or [outcome for outcome, _ in finished])[0], None, f"{because}: none answered"
 
 
-def _marked(answer: Answer, caveat: str) -> Answer:
+def _with_caveat(answer: Answer, caveat: str) -> Answer:
     return answer.model_copy(update={"caveat": " ".join(filter(None, [answer.caveat, caveat]))})

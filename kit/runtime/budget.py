@@ -7,7 +7,7 @@ from kit.core.card import AgentCard, Policy
 from kit.core.outcome import Usage
 
 Purse = Literal["input_tokens", "output_tokens", "tool_calls", "cost"]
-"""What can run out, by the name it has in a Usage; time is kept by `guarded()`, depth beside the purses."""
+"""What can run out, by the name it has in a Usage; time is kept by `run_to_outcome()`, depth beside the purses."""
 _PURSES: tuple[Purse, ...] = ("input_tokens", "output_tokens", "tool_calls", "cost")
 CHARACTERS = 4
 """Of a token, where nobody counted."""
@@ -29,8 +29,8 @@ class Ledger:
     limits: dict[Purse, float] = field(default_factory=dict[Purse, float])
     depth: int | None = None
     """Levels of agents there may be below; None for any number."""
-    settled: bool = False
-    shared: bool = False
+    closed: bool = False
+    limit_above: bool = False
     """Something above can run out."""
     bounded: bool = False
     """Something here or above can run out."""
@@ -56,14 +56,14 @@ class Ledger:
             if above.depth is not None:
                 self.depth = above.depth - 1 if self.depth is None else min(self.depth, above.depth - 1)
             if above.bounded:
-                self.shared = True
+                self.limit_above = True
                 self._narrow(above)
             above.children.append(self)
-        self.bounded = self.shared or bool(self.limits)
+        self.bounded = self.limit_above or bool(self.limits)
 
     def charge(self, usage: Usage) -> None:
         """Books what was spent. What comes after the account was settled goes to the parent at once: nothing is lost."""
-        if self.settled and self.parent is not None:
+        if self.closed and self.parent is not None:
             self.parent.charge(usage)
         self.input_tokens += usage.input_tokens
         self.output_tokens += usage.output_tokens
@@ -76,17 +76,17 @@ class Ledger:
 
     def settle(self) -> Usage:
         """Closes the account: gives back what was reserved and adds what was spent to the parent's, the first time only."""
-        spent = self.usage()
-        if not self.settled:
-            self.settled = True
+        usage = self.usage()
+        if not self.closed:
+            self.closed = True
             if self.parent is not None:
                 if self in self.parent.children:
                     self.parent.children.remove(self)
-                self.parent.charge(spent)
-        return spent
+                self.parent.charge(usage)
+        return usage
 
     def usage(self) -> Usage:
-        """Spent so far, by this agent and the settled ones below it."""
+        """TurnUsage so far, by this agent and the settled ones below it."""
         return Usage.trusted(
             {
                 "input_tokens": self.input_tokens,
@@ -107,8 +107,8 @@ class Ledger:
     def room(self, purse: Purse) -> float | None:
         """What may still be spent; negative when more was, None without a limit."""
         if purse in self.limits:
-            return self.limits[purse] - (self._taken(purse) if self.children else getattr(self, purse) or 0)
-        return self.parent.room(purse) if self.shared and self.parent is not None else None
+            return self.limits[purse] - (self._in_use(purse) if self.children else getattr(self, purse) or 0)
+        return self.parent.room(purse) if self.limit_above and self.parent is not None else None
 
     def before_model(self, tokens: int, price: float | None) -> float | None:
         """Whether a model call of about `tokens`, at dollars a million, fits; returns the tokens its answer may have.
@@ -121,17 +121,17 @@ class Ledger:
         if room is not None and room < 1:
             raise OverBudget(f"tokens out: {self.output_tokens} spent, none is left")
         _fits(tokens, self.room("input_tokens"), "tokens in")
-        left = self.room("cost")
-        if left is not None:
+        dollars = self.room("cost")
+        if dollars is not None:
             cost = (price or 0.0) * tokens / 1e6
-            if left <= 0 or cost > left:
-                raise OverBudget(f"cost: {cost:g} needed, {max(left, 0.0):g} left")
+            if dollars <= 0 or cost > dollars:
+                raise OverBudget(f"cost: {cost:g} needed, {max(dollars, 0.0):g} left")
         return room
 
     def after_model(self) -> None:
         """Raises OverBudget when the call just booked took more than there was."""
         if self.bounded:
-            for purse in _PURSES if self.shared else self.limits:
+            for purse in _PURSES if self.limit_above else self.limits:
                 room = self.room(purse)
                 if room is not None and room < 0:
                     raise OverBudget(f"{purse.replace('_', ' ')}: {-room:g} more than allowed")
@@ -152,19 +152,19 @@ class Ledger:
 
     def _narrow(self, above: "Ledger") -> None:
         for purse in _PURSES:
-            left = above.room(purse)
-            if left is None:
+            available = above.room(purse)
+            if available is None:
                 continue
-            if left <= 0 and purse != "tool_calls":
+            if available <= 0 and purse != "tool_calls":
                 raise OverBudget(f"nothing is left of the {purse.replace('_', ' ')} of {above.agent!r}")
             if purse in self.limits:
-                self.limits[purse] = min(self.limits[purse], max(left, 0))
+                self.limits[purse] = min(self.limits[purse], max(available, 0))
 
-    def _taken(self, purse: Purse) -> float:
-        taken = getattr(self, purse) or 0
+    def _in_use(self, purse: Purse) -> float:
+        total = getattr(self, purse) or 0
         for child in self.children:
-            taken += max(child.limits.get(purse, 0), child._taken(purse))
-        return taken
+            total += max(child.limits.get(purse, 0), child._in_use(purse))
+        return total
 
 
 def root_ledger(card: AgentCard) -> Ledger:
@@ -175,10 +175,10 @@ def root_ledger(card: AgentCard) -> Ledger:
 
 
 def _limits(policy: Policy) -> dict[Purse, float]:
-    asked = (policy.tokens_in, policy.tokens_out, policy.max_tool_calls, policy.cost)
-    return {purse: limit for purse, limit in zip(_PURSES, asked, strict=True) if limit is not None}
+    amounts = (policy.tokens_in, policy.tokens_out, policy.max_tool_calls, policy.cost)
+    return {purse: limit for purse, limit in zip(_PURSES, amounts, strict=True) if limit is not None}
 
 
-def _fits(needed: float, room: float | None, what: str) -> None:
-    if room is not None and needed > room:
-        raise OverBudget(f"{what}: {needed:g} needed, {max(room, 0):g} left")
+def _fits(amount: float, room: float | None, what: str) -> None:
+    if room is not None and amount > room:
+        raise OverBudget(f"{what}: {amount:g} needed, {max(room, 0):g} left")

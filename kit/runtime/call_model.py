@@ -12,14 +12,14 @@ from kit.core.errors import describe_error
 from kit.core.event import Component, ModelEnded, ModelStarted, Purpose, ResponseId
 from kit.core.model import ModelSpec
 from kit.core.outcome import ComponentPayload, Usage
-from kit.runtime.agents.handoff import HIDDEN, hide
+from kit.runtime.agents.handoff import PLACEHOLDER, hide
 from kit.runtime.bound_model import BoundModel
 from kit.runtime.budget import CHARACTERS, OverBudget
 from kit.runtime.context import RunContext
 from kit.runtime.recording.recorded_call import model_request, plain_message
 from kit.runtime.recording.replay import replay
-from kit.runtime.speech.narration import MARK, Hear, Narrating, heard, narrated
-from kit.runtime.tool_call_ids import told_apart, with_calls
+from kit.runtime.speech.narration import MARK, Hear, Narrating, narrated, narration_listener
+from kit.runtime.tool_call_ids import with_calls, with_unique_ids
 
 PICTURE = 1000
 """Tokens a picture is taken for before it is sent; providers take from a few hundred to 1,500."""
@@ -31,7 +31,7 @@ class _Stream:
 
     room: float | None = None
     """Tokens it may have."""
-    said: int = 0
+    characters: int = 0
     """Characters so far."""
     begun: bool = False
     pieces: list[str] = field(default_factory=list[str])
@@ -78,8 +78,8 @@ async def call_model(
     private = ctx.turn.private
     lines = tuple([_line(m) for m in messages[-news:]])
     lines = hide(lines, private) if private else lines
-    started = ModelStarted(agent=agent, model=model.spec.key, purpose=purpose, input=lines, instead_of=instead_of)
-    span = ctx.open_span(started)
+    body = ModelStarted(agent=agent, model=model.spec.key, purpose=purpose, input=lines, instead_of=instead_of)
+    span = ctx.open_span(body)
     began = span.turn.log.now()
     if model.wants_place:
         stream.place = span.turn.place(span.path)
@@ -107,11 +107,11 @@ async def call_model(
             span.emit(ResponseId(agent=agent, response_id=response_id))
     ttft = None if first is None else first - began
     calls = tuple([_call(call, model.private) for call in message.tool_calls]) if message.tool_calls else ()
-    shown = (hide(text, private), hide(calls, private)) if private else (text, calls)
-    ended = ModelEnded(
-        agent=agent, model=model.spec.key, text=shown[0], calls=shown[1], usage=usage, ttft=ttft, response_id=response_id
+    trace = (hide(text, private), hide(calls, private)) if private else (text, calls)
+    body = ModelEnded(
+        agent=agent, model=model.spec.key, text=trace[0], calls=trace[1], usage=usage, ttft=ttft, response_id=response_id
     )
-    span.emit(ended)
+    span.emit(body)
     ctx.ledger.after_model()
     return ModelReply(message, text, usage, ttft, parts)
 
@@ -126,16 +126,16 @@ async def _taped(
     request = model_request(model.spec, model.tools, messages)
     take, began = cassette.find(place, request), log.now()
     if take is not None:
-        stream.begun, stream.said = take.begun, take.said
+        stream.begun, stream.characters = take.begun, take.said
         return await replay(take, hear, cassette.pace), None if take.first is None else began + take.first * cassette.pace
     try:
         message, first = await _read(model, messages, ctx, hear, stream)
     except BaseException as error:
-        arrived: Any = {"begun": stream.begun, "said": stream.said, "seconds": log.now() - began}
+        arrived: Any = {"begun": stream.begun, "said": stream.characters, "seconds": log.now() - began}
         cassette.keep_fault(place, request, error, pieces=stream.pieces, **arrived)
         raise
-    told: Any = {"pieces": stream.pieces, "first": None if first is None else first - began, "seconds": log.now() - began}
-    cassette.keep(place, request, message=plain_message(message), **told)
+    timing: Any = {"pieces": stream.pieces, "first": None if first is None else first - began, "seconds": log.now() - began}
+    cassette.keep(place, request, message=plain_message(message), **timing)
     return message, first
 
 
@@ -160,13 +160,13 @@ async def _read(
             chunks.append(chunk)
             piece = chunk.content if type(chunk.content) is str else _text(chunk)
             if piece:
-                reading.said += len(piece)
-                if room is not None and reading.said > room:
-                    raise OverBudget(f"tokens out: the reply was stopped after {reading.said} characters")
+                reading.characters += len(piece)
+                if room is not None and reading.characters > room:
+                    raise OverBudget(f"tokens out: the reply was stopped after {reading.characters} characters")
                 reading.pieces.append(piece)
                 if hear is not None:
                     if "<" in piece:
-                        hear = heard(hear)
+                        hear = narration_listener(hear)
                     hear(piece)
             if not calling and hear is not None and chunk.tool_calls:
                 calling = True
@@ -176,10 +176,10 @@ async def _read(
         raise
     if isinstance(hear, Narrating):
         hear.end()
-    return _merged(chunks), first
+    return _merge(chunks), first
 
 
-def _merged(chunks: list[Any]) -> AIMessage:
+def _merge(chunks: list[Any]) -> AIMessage:
     if len(chunks) == 1 and not isinstance(chunks[0], AIMessageChunk):
         message: AIMessage = chunks[0]
     elif not chunks:
@@ -194,7 +194,7 @@ def _merged(chunks: list[Any]) -> AIMessage:
             additional_kwargs=whole.additional_kwargs,
             id=whole.id,
         )
-    calls = told_apart(message.tool_calls) if message.tool_calls else message.tool_calls
+    calls = with_unique_ids(message.tool_calls) if message.tool_calls else message.tool_calls
     whole_calls = calls is message.tool_calls and not message.invalid_tool_calls
     return message if whole_calls and type(message.content) is str else with_calls(message, calls)
 
@@ -211,7 +211,7 @@ def _line(message: BaseMessage) -> str:
 def _call(call: ToolCall, private: Mapping[str, frozenset[str]]) -> str:
     args = call["args"]
     if private and call["name"] in private:
-        args = {name: HIDDEN if name in private[call["name"]] else value for name, value in args.items()}
+        args = {name: PLACEHOLDER if name in private[call["name"]] else value for name, value in args.items()}
     return f"{call['name']}({args})"
 
 
@@ -234,22 +234,22 @@ def _size_of(message: BaseMessage) -> int:
 
 
 def _usage(message: AIMessage, spec: ModelSpec, size: int, text: str) -> Usage:
-    told = message.usage_metadata
-    if told is None:
+    counts = message.usage_metadata
+    if counts is None:
         wrote = len(text) + (len(str(message.tool_calls)) if message.tool_calls else 0)
-        return _priced(spec, size, -(-wrote // CHARACTERS), estimated=True)
-    cached = told.get("input_token_details", {}).get("cache_read", 0) or 0
-    return _priced(spec, told["input_tokens"], told["output_tokens"], cached)
+        return _bill(spec, size, -(-wrote // CHARACTERS), estimated=True)
+    cached = counts.get("input_token_details", {}).get("cache_read", 0) or 0
+    return _bill(spec, counts["input_tokens"], counts["output_tokens"], cached)
 
 
 def _unfinished(error: BaseException, size: int, stream: _Stream, spec: ModelSpec) -> Usage:
     """What a call that did not end is taken to have cost: nothing where the model failed before its first word."""
     if isinstance(error, Exception) and not stream.begun:
         return Usage(model_calls=1)
-    return _priced(spec, size, -(-stream.said // CHARACTERS), estimated=True)
+    return _bill(spec, size, -(-stream.characters // CHARACTERS), estimated=True)
 
 
-def _priced(spec: ModelSpec, read: int, wrote: int, cached: int = 0, *, estimated: bool = False) -> Usage:
+def _bill(spec: ModelSpec, read: int, wrote: int, cached: int = 0, *, estimated: bool = False) -> Usage:
     return Usage(
         input_tokens=read,
         output_tokens=wrote,

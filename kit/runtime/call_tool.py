@@ -26,7 +26,7 @@ async def call_tool(
     tools: Mapping[str, BaseTool],
     agent: str,
     ctx: RunContext,
-    watched: Mapping[str, datetime.date] = _NONE,
+    new_tools: Mapping[str, datetime.date] = _NONE,
 ) -> tuple[ToolMessage, ToolResult]:
     """Runs a tool call on behalf of the turn's principal and returns its message with its typed result.
 
@@ -42,8 +42,8 @@ async def call_tool(
         span.emit(AccessDenied(agent=agent, what="tool", name=call["name"], because="not_on_card"))
         result = ToolResult(text="You have no such tool.", fault="not_allowed", detail=f"{call['name']!r} is not on the card")
     else:
-        if call["name"] in watched:
-            note(agent, call["name"], watched[call["name"]], ctx.turn.log.turn_id, ctx.turn.dynamic.date)
+        if call["name"] in new_tools:
+            note(agent, call["name"], new_tools[call["name"]], ctx.turn.log.turn_id, ctx.turn.dynamic.date)
         try:
             result = await (_run if ctx.turn.cassette is None else _taped)(tool, call, agent, span)
         except BaseException as error:
@@ -52,8 +52,8 @@ async def call_tool(
     for component in result.components:
         span.emit(Component(agent=agent, type=component.type, payload=component.payload))
     error = f"{result.fault}: {result.detail}" if result.fault else None
-    shown = (hide(result.text, private), hide(error, private)) if private else (result.text, error)
-    span.emit(ToolEnded(agent=agent, tool=call["name"], call_id=call_id, result=shown[0], error=shown[1]))
+    trace = (hide(result.text, private), hide(error, private)) if private else (result.text, error)
+    span.emit(ToolEnded(agent=agent, tool=call["name"], call_id=call_id, result=trace[0], error=trace[1]))
     ctx.ledger.charge(Usage(tool_calls=1))
     status = "error" if result.fault else "success"
     return ToolMessage(result.text or NO_TEXT, tool_call_id=call_id, name=call["name"], status=status), result
@@ -69,18 +69,18 @@ async def _taped(tool: BaseTool, call: ToolCall, agent: str, ctx: RunContext) ->
     take, emit = cassette.find(place, request), ctx.report
     if take is not None:
         return await replay_tool(take, emit, cassette.pace)
-    began, told = log.now(), list[tuple[float, Body]]()
+    began, bodies = log.now(), list[tuple[float, Body]]()
 
     def hear(body: Body) -> None:
-        told.append((log.now() - began, body))
+        bodies.append((log.now() - began, body))
         emit(body)
 
     try:
         result = await _run(tool, call, agent, ctx, hear)
     except BaseException as error:
-        cassette.keep_fault(place, request, error, told=told, seconds=log.now() - began)
+        cassette.keep_fault(place, request, error, told=bodies, seconds=log.now() - began)
         raise
-    cassette.keep(place, request, result=result, told=told, seconds=log.now() - began)
+    cassette.keep(place, request, result=result, told=bodies, seconds=log.now() - began)
     return result
 
 
@@ -92,7 +92,7 @@ async def _run(
         turn_id=ctx.turn.log.turn_id,
         inherited=ctx.inherited,
         emit=emit or ctx.report,
-        found=lambda: _found(agent, ctx),
+        found=lambda: _components(agent, ctx),
     )
     try:
         with within(context):
@@ -104,8 +104,8 @@ async def _run(
     return ToolResult(text=str(message.text))
 
 
-def _found(agent: str, ctx: RunContext) -> list[ComponentPayload]:
+def _components(agent: str, ctx: RunContext) -> list[ComponentPayload]:
     """What this agent's tools put on the page so far, each once."""
     bodies = (event.body for event in ctx.turn.log.events)
-    shown = (body for body in bodies if isinstance(body, Component) and body.agent == agent)
-    return [ComponentPayload(type=body.type, payload=body.payload) for body in shown]
+    components = (body for body in bodies if isinstance(body, Component) and body.agent == agent)
+    return [ComponentPayload(type=body.type, payload=body.payload) for body in components]

@@ -14,11 +14,11 @@ from kit.runtime.speech.narration import MARK, narration
 
 Work = Callable[[AgentCall, RunContext], Awaitable[Outcome]]
 """A pattern or an agent's run: a call in, an outcome out."""
-Carried = Callable[[AgentCall, RunContext, str, dict[str, Outcome]], Awaitable[Outcome]]
+Carrier = Callable[[AgentCall, RunContext, str, dict[str, Outcome]], Awaitable[Outcome]]
 """Carries out one call from its place and notes there how it ended; `dispatch` is the plainest."""
 
 
-async def dispatch(call: AgentCall, ctx: RunContext, place: str = "1.1", ended: dict[str, Outcome] | None = None) -> Outcome:
+async def dispatch(call: AgentCall, ctx: RunContext, place: str = "1.1", endings: dict[str, Outcome] | None = None) -> Outcome:
     """Runs one agent and returns its outcome, whatever happens to it (PC2-FR-3, SO-4).
 
     `place` is the call's round and position, for its path. Only a cancellation from outside passes through, and even then
@@ -28,24 +28,24 @@ async def dispatch(call: AgentCall, ctx: RunContext, place: str = "1.1", ended: 
     agent = turn.agents.get(call.agent)
     crossing = distill(call, agent.card if agent is not None else None, ctx.inherited)
     turn.private += crossing.private
-    started = _started(crossing, ctx.inherited.principal)
-    span = ctx.open_span(_with_pictures(started, agent, ctx) if turn.pictures else started)
+    event = _start_event(crossing, ctx.inherited.principal)
+    span = ctx.open_span(_with_pictures(event, agent, ctx) if turn.pictures else event)
     began = turn.log.now()
     call, ledger = crossing.call, Ledger(call.agent, ctx.ledger)
     path = f"{ctx.path}/{place}.{call.agent}"
     turn.progress.begin(span, call.agent, path, began)
     try:
-        outcome = _refused(crossing, agent, span, ledger)
+        outcome = _refusal(crossing, agent, span, ledger)
         if outcome is None and agent is not None:
             outcome = await _run(call, agent, span, path, ledger)
     except asyncio.CancelledError:
         timing = Timing(started=began, ended=turn.log.now())
-        stopped = _stopped(call, turn).but(usage=ledger.settle(), timing=timing)
-        _close(stopped, span, place, ended)
+        failure = _interruption(call, turn).but(usage=ledger.settle(), timing=timing)
+        _close(failure, span, place, endings)
         raise
     finally:
         turn.progress.end(call.agent, path)
-        spent = ledger.settle()  # once, and whatever happened: a stopped agent's calls were paid for
+        usage = ledger.settle()  # once, and whatever happened: a stopped agent's calls were paid for
     assert outcome is not None
     if isinstance(outcome, Answer) and MARK in outcome.text:  # a remote peer's words; a model's are parted in call_model
         text, parts = narration(outcome.text)
@@ -54,12 +54,12 @@ async def dispatch(call: AgentCall, ctx: RunContext, place: str = "1.1", ended: 
             span.emit(Component(agent=call.agent, type=part.type, payload=part.payload))
     if call.agent == turn.settings.support_agent and isinstance(outcome, Answer):
         span.emit(ResponseId(agent=call.agent, response_id=f"ft_{turn.log.turn_id}_{span.span_id}"))
-    outcome = outcome.but(usage=spent, timing=Timing(started=began, ended=turn.log.now()))
-    _close(outcome, span, place, ended)
+    outcome = outcome.but(usage=usage, timing=Timing(started=began, ended=turn.log.now()))
+    _close(outcome, span, place, endings)
     return outcome
 
 
-async def fan_out(calls: Sequence[AgentCall], ctx: RunContext, through: Carried = dispatch) -> FanOut:
+async def fan_out(calls: Sequence[AgentCall], ctx: RunContext, through: Carrier = dispatch) -> FanOut:
     """Runs calls at the same time, the first `cap` of the turn only; the rest are recorded and never run (PC2-FR-6, FR-7).
 
     Takes as long as the slowest. When it is cancelled, every child has ended before it returns, and the turn has an outcome for
@@ -67,27 +67,27 @@ async def fan_out(calls: Sequence[AgentCall], ctx: RunContext, through: Carried 
     `through` stands around the dispatch of each call.
     """
     turn = ctx.turn
-    run, dropped = turn.open_round(calls)
-    for call in dropped:
+    run, over_cap = turn.open_round(calls)
+    for call in over_cap:
         ctx.emit(CallDropped(agent=call.agent, call_id=call.call_id, reason="over_cap"))
     places = {f"{turn.rounds}.{position}": call for position, call in enumerate(run, 1)}
-    ended: dict[str, Outcome] = {}
+    endings: dict[str, Outcome] = {}
     try:
         last = turn.memory.last_agents
         if last and any(call.agent not in last for call in run):
             places = dict(zip(places, await turn.memory.carry(run, ctx), strict=True))
-        work = [through(call, ctx, place, ended) for place, call in places.items()]
+        work = [through(call, ctx, place, endings) for place, call in places.items()]
         results = [await work[0]] if len(work) == 1 else await asyncio.gather(*work, return_exceptions=True)
     finally:
-        outcomes = [ended.get(place) or _stopped(call, turn) for place, call in places.items()]
+        outcomes = [endings.get(place) or _interruption(call, turn) for place, call in places.items()]
         turn.record(outcomes)
     for result in results:
         if isinstance(result, BaseException):
             raise result
-    return FanOut(outcomes=tuple(outcomes), dropped=tuple(dropped), cap=turn.cap)
+    return FanOut(outcomes=tuple(outcomes), dropped=tuple(over_cap), cap=turn.cap)
 
 
-async def guarded(work: Work, call: AgentCall, ctx: RunContext, seconds: float | None) -> Outcome:
+async def run_to_outcome(work: Work, call: AgentCall, ctx: RunContext, seconds: float | None) -> Outcome:
     """Runs work under a deadline and turns every way it can end into an outcome (PC2-S5.8 axis 1)."""
     deadline = asyncio.timeout(seconds)
     try:
@@ -107,29 +107,29 @@ async def guarded(work: Work, call: AgentCall, ctx: RunContext, seconds: float |
         return _failure(call, "exception", describe_error(error))
 
 
-def _started(crossing: Crossing, principal: Principal) -> AgentStarted:
+def _start_event(crossing: Crossing, principal: Principal) -> AgentStarted:
     call = crossing.call
     return AgentStarted(
         agent=call.agent,
         call_id=call.call_id,
         query=call.query,
         prior_context=call.prior_context,
-        fields=dict(crossing.shown),
+        fields=dict(crossing.trace_fields),
         limited=crossing.limited,
         principal=principal,
     )
 
 
-def _with_pictures(started: AgentStarted, agent: Agent | None, ctx: RunContext) -> AgentStarted:
+def _with_pictures(event: AgentStarted, agent: Agent | None, ctx: RunContext) -> AgentStarted:
     """The same event, saying which pictures cross: all of them into what the orchestrator calls, none into a closed hand-off."""
     if ctx.ledger.parent is not None:
-        return started
+        return event
     if agent is not None and agent.card.handoff.closed:
-        return started.model_copy(update={"limited": (*started.limited, "pictures do not cross a closed hand-off: left out")})
-    return started.model_copy(update={"pictures": tuple(picture.ref.sha256 for picture in ctx.turn.pictures)})
+        return event.model_copy(update={"limited": (*event.limited, "pictures do not cross a closed hand-off: left out")})
+    return event.model_copy(update={"pictures": tuple(picture.ref.sha256 for picture in ctx.turn.pictures)})
 
 
-def _refused(crossing: Crossing, agent: Agent | None, ctx: RunContext, ledger: Ledger) -> Failure | None:
+def _refusal(crossing: Crossing, agent: Agent | None, ctx: RunContext, ledger: Ledger) -> Failure | None:
     """Why a call may not run; None when it may, and then its budget is reserved (SO-2, SO-3, SO-6)."""
     call, caller = crossing.call, ctx.ledger
     if agent is None:
@@ -163,7 +163,7 @@ async def _run(call: AgentCall, agent: Agent, ctx: RunContext, path: str, ledger
         ledger,
         ctx.slot,
     )
-    outcome = await guarded(agent.run, call, inner, agent.time_budget)
+    outcome = await run_to_outcome(agent.run, call, inner, agent.time_budget)
     if not ledger.touched:  # an agent elsewhere says itself what it spent
         ledger.charge(outcome.usage)
         if isinstance(outcome, Answer) and ledger.touched:
@@ -180,16 +180,16 @@ def _within(call: AgentCall, answer: Answer, ledger: Ledger) -> Outcome:
     return answer
 
 
-def _close(outcome: Outcome, span: RunContext, place: str, ended: dict[str, Outcome] | None) -> None:
+def _close(outcome: Outcome, span: RunContext, place: str, endings: dict[str, Outcome] | None) -> None:
     private = span.turn.private
     span.emit(AgentEnded(agent=outcome.agent, outcome=hide_outcome(outcome, private) if private else outcome))
     if isinstance(outcome, Failure):
         span.emit(AgentError(agent=outcome.agent, axis=outcome.axis, is_final=True))
-    if ended is not None:
-        ended[place] = outcome
+    if endings is not None:
+        endings[place] = outcome
 
 
-def _stopped(call: AgentCall, turn: TurnState) -> Failure:
+def _interruption(call: AgentCall, turn: TurnState) -> Failure:
     """What becomes of a call that the end of its turn interrupts, or never lets begin."""
     if turn.out_of_time:
         return _failure(call, "timeout", "the time of the turn was over")

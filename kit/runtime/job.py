@@ -10,7 +10,7 @@ from kit.core.outcome import AgentCall, Answer, Failure, Outcome
 from kit.runtime.bound_model import BoundModel
 from kit.runtime.call_model import call_model
 from kit.runtime.context import RunContext
-from kit.runtime.dispatch import guarded
+from kit.runtime.dispatch import run_to_outcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +67,9 @@ async def run_job(
     async def work(call: AgentCall, inner: RunContext) -> Outcome:
         thread = [*material, HumanMessage(call.query)]
         reply = await call_model(models[job.name], thread, inner, agent=call.agent, purpose="job")
-        said = next((made["args"].get(job.field) for made in reply.calls if made["name"] == job.name), None) or reply.text
-        text = " ".join(said.split())[: job.longest] if isinstance(said, str) else ""
+        forms = (tool_call["args"].get(job.field) for tool_call in reply.calls if tool_call["name"] == job.name)
+        submission = next(forms, None) or reply.text
+        text = " ".join(submission.split())[: job.longest] if isinstance(submission, str) else ""
         if text:
             return Answer(call_id=call.call_id, agent=call.agent, text=text)
         return Failure(call_id=call.call_id, agent=call.agent, axis="invocation", reason="insufficient")
@@ -76,5 +77,5 @@ async def run_job(
     if job.name not in models:
         return None
     call = AgentCall(call_id=job.name, agent=job.field, query=f"{ask}\n{job.description}")
-    outcome = await guarded(work, call, replace(ctx, path=f"{ctx.path}/{job.field}"), ctx.turn.settings.helper_ms / 1000)
+    outcome = await run_to_outcome(work, call, replace(ctx, path=f"{ctx.path}/{job.field}"), ctx.turn.settings.helper_ms / 1000)
     return outcome.text if isinstance(outcome, Answer) else None

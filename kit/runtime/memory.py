@@ -40,7 +40,7 @@ def points_back(text: str) -> bool:
     return _POINTS_BACK.search(text) is not None
 
 
-def spoken(message: Message) -> BaseMessage:
+def as_message(message: Message) -> BaseMessage:
     """A line of narration as a model reads it; the end of a provider's response chain is named on it (SAT-15)."""
     if message.role == "user":
         return HumanMessage(message.text)
@@ -59,19 +59,19 @@ class Memory:
         self,
         store: Store,
         session: Session,
-        recalled: SessionRecall | None,
+        past: SessionRecall | None,
         settings: DeckSettings,
         jobs: Mapping[str, BoundModel],
         message: str,
         last_agents: Sequence[str],
-        given: Sequence[Message] | None = None,
+        conversation: Sequence[Message] | None = None,
     ):
         self._store, self._session, self._settings, self._jobs = store, session, settings, jobs
         self._message, self.last_agents = message, frozenset(last_agents)
-        self._given = () if given is None and recalled is None else given  # a new session has nothing to look up
-        self._notes: Mapping[str, Note] = recalled.notes if recalled is not None and given is None else {}
+        self._conversation = () if conversation is None and past is None else conversation  # a new session has nothing to look up
+        self._notes: Mapping[str, Note] = past.notes if past is not None and conversation is None else {}
         self._read: dict[str, Sequence[Message]] = {}
-        self._shown: Sequence[ShownComponent] | None = None
+        self._components: Sequence[ShownComponent] | None = None
         self._tidying: asyncio.Task[None] | None = None
         self._new: dict[str, Note] = {}
         note = self._notes.get("summary")
@@ -84,8 +84,8 @@ class Memory:
         return self._read[reader]
 
     def _lines(self, reader: str) -> Sequence[Message]:
-        if self._given is not None:
-            return [message for message in self._given if message.agent == reader]
+        if self._conversation is not None:
+            return [message for message in self._conversation if message.agent == reader]
         since = None if reader else self._summary.get("through")
         lines = self._store.history(self._session.id, reader, max(LINES, 2 * (self._settings.compact_after or 0) + 8), since)
         return self._chained(reader, lines) if f"chain:{reader}" in self._notes else lines
@@ -95,10 +95,10 @@ class Memory:
         text = ""
         if self._summary and not reader:
             text = f"\nEarlier in this conversation: {self._summary['text']}"
-        if self._given is None and points_back(self._message):
-            if self._shown is None:
-                self._shown = self._store.shown(self._session.id)
-            lines = [_line(item) for item in self._shown if not reader or item.agent == reader]
+        if self._conversation is None and points_back(self._message):
+            if self._components is None:
+                self._components = self._store.shown(self._session.id)
+            lines = [_line(item) for item in self._components if not reader or item.agent == reader]
             if lines:
                 text += "\nShown to the user last, by position:\n" + "\n".join(lines)
         return text
@@ -114,7 +114,7 @@ class Memory:
         lines = self.history("") if bare else ()
         if not bare or not (lines or self._summary):
             return list(calls)
-        earlier = [spoken(line) for line in lines]
+        earlier = [as_message(line) for line in lines]
         if self._summary:
             earlier.insert(0, AIMessage(f"Earlier: {self._summary['text']}"))
         about = f" The request is: {bare[0].query}" if len(bare) == 1 else ""  # one part of a message is not another's business
@@ -130,7 +130,7 @@ class Memory:
     def crowded(self) -> bool:
         """Whether the orchestrator's turns are past the deck's threshold (PC1-NFR-5)."""
         lines, settings = self.history(""), self._settings
-        if not lines or self._given is not None or not settings.compact_after:
+        if not lines or self._conversation is not None or not settings.compact_after:
             return False
         if len(lines) >= 2 * settings.compact_after:
             return True
@@ -161,17 +161,17 @@ class Memory:
         """
         lines = self.history("")
         order = list(dict.fromkeys(line.turn_id for line in lines))
-        folded = set(order[: -self._settings.compact_keep] if self._settings.compact_keep else order)
-        if not folded:
+        early = set(order[: -self._settings.compact_keep] if self._settings.compact_keep else order)
+        if not early:
             return
-        old = [line for line in lines if line.turn_id in folded]
+        old = [line for line in lines if line.turn_id in early]
         material = [AIMessage(f"Earlier: {self._summary['text']}")] if self._summary else []
-        text = await run_job(SUMMARY, self._jobs, [*material, *map(spoken, old)], "Sum up the conversation so far.", ctx)
+        text = await run_job(SUMMARY, self._jobs, [*material, *map(as_message, old)], "Sum up the conversation so far.", ctx)
         before = sum(tokens(line.text) for line in old) + tokens(self._summary.get("text", ""))
         after = tokens(text) if text else before
-        ctx.emit(Compacted(done=text is not None, turns=len(folded), kept=len(order) - len(folded), before=before, after=after))
+        ctx.emit(Compacted(done=text is not None, turns=len(early), kept=len(order) - len(early), before=before, after=after))
         if text is not None:
-            turns = self._summary.get("turns", 0) + len(folded)
+            turns = self._summary.get("turns", 0) + len(early)
             summary = {"text": text, "through": old[-1].turn_id, "turns": turns}
             self._new["summary"] = Note(value=json.dumps(summary), at=time.time())
 
@@ -182,36 +182,36 @@ class Memory:
         note = self._notes[f"chain:{reader}"]
         end = json.loads(note.value)
         order = list(dict.fromkeys(line.turn_id for line in lines))
-        told = order[-1:] == [end["turn"]] and ["", *order][-2] == end["after"]
-        if not told or lines[-1].role != "assistant" or time.time() - note.at > CHAIN_LAPSE:
+        continues = order[-1:] == [end["turn"]] and ["", *order][-2] == end["after"]
+        if not continues or lines[-1].role != "assistant" or time.time() - note.at > CHAIN_LAPSE:
             return lines
         return [*lines[:-1], lines[-1].model_copy(update={"response_id": end["id"]})]
 
     def remember(self, turn: TurnRecord, ctx: RunContext, agents: Mapping[str, Agent]) -> Mapping[str, Note]:
         """What the episode keeps of this turn beside its narration: a new summary, the ends of response chains."""
         last: dict[str, str] = {}
-        said = ""
+        last_text = ""
         for event in ctx.turn.log.events:
             if event.body.__class__ is ModelEnded:
-                ended = cast(ModelEnded, event.body)
-                if ended.response_id:
-                    last[ended.agent] = ended.response_id
-                if ended.agent == ctx.path:
-                    said = ended.text
-        if said.strip() != turn.text.strip():
+                body = cast(ModelEnded, event.body)
+                if body.response_id:
+                    last[body.agent] = body.response_id
+                if body.agent == ctx.path:
+                    last_text = body.text
+        if last_text.strip() != turn.text.strip():
             last.pop(ctx.path, None)  # the user read other words than the provider remembers
         if last:
             self._keep_chains(last, turn, ctx, agents)
         return self._new
 
     def _keep_chains(self, last: Mapping[str, str], turn: TurnRecord, ctx: RunContext, agents: Mapping[str, Agent]) -> None:
-        answered = Counter(outcome.agent for outcome in ctx.turn.outcomes if isinstance(outcome, Answer))
+        answer_counts = Counter(outcome.agent for outcome in ctx.turn.outcomes if isinstance(outcome, Answer))
         for agent, response_id in last.items():
             model = getattr(agents.get(agent), "model", None)
             if not isinstance(model, BoundModel) or model.spec.api != "responses" or getattr(agents[agent], "composer", None):
                 continue  # what another model composed is no link of this one's chain
             lead = agent == ctx.path
-            if (lead and turn.status == "ok") or answered[agent] == 1:
+            if (lead and turn.status == "ok") or answer_counts[agent] == 1:
                 reader = "" if lead else agent
                 lines = self.history(reader)
                 end = {"id": response_id, "turn": turn.id, "after": lines[-1].turn_id if lines else ""}

@@ -42,14 +42,14 @@ def read_picture(path: Path | str) -> Picture:
         raise PictureError(f"cannot read the picture {path}: {error.strerror or error}") from error
 
 
-def counted(pictures: Sequence[Picture]) -> tuple[Picture, ...]:
+def check_count(pictures: Sequence[Picture]) -> tuple[Picture, ...]:
     """The same pictures. Raises PictureError when there are more than a message may bring."""
     if len(pictures) > MOST:
         raise PictureError(f"a message takes at most {MOST} pictures and this one has {len(pictures)}: send the rest in another")
     return tuple(pictures)
 
 
-def shown(text: str, pictures: Sequence[Picture]) -> HumanMessage:
+def human_message(text: str, pictures: Sequence[Picture]) -> HumanMessage:
     """A message with its pictures as a model gets it: the words, then one content block a picture."""
     if not pictures:
         return HumanMessage(text)

@@ -15,19 +15,19 @@ from kit.runtime.log import TurnLog
 
 def routing_of(turn: TurnState) -> RoutingDecision:
     """Who was asked, how the cap behaved, what became of each (PC2-FR-15)."""
-    emitted = len(turn.calls)
-    reported = max((call.intent_count or 0 for call in turn.calls), default=0)
+    count = len(turn.calls)
+    intents = max((call.intent_count or 0 for call in turn.calls), default=0)
     behavior: CapBehavior = "over" if turn.over_cap else "at" if turn.cap_used and turn.cap_used == turn.cap else "within"
     return RoutingDecision(
         pattern=turn.pattern,
         invoked=tuple(dict.fromkeys(o.agent for o in turn.outcomes if isinstance(o, Failure) or o.text or not o.hands_to)),
-        intent_count=emitted,
-        reported_intents=reported if reported > 0 else emitted,
+        intent_count=count,
+        reported_intents=intents if intents > 0 else count,
         cap=turn.cap,
         cap_behavior=behavior,
         dropped=tuple(call.agent for call in turn.over_cap),
         refused=tuple(call.agent for call in turn.set_aside),
-        outcomes=tuple(_routed(outcome) for outcome in turn.outcomes),
+        outcomes=tuple(_routing_outcome(outcome) for outcome in turn.outcomes),
         rounds=turn.rounds,
     )
 
@@ -61,16 +61,16 @@ def dialogue(turn: TurnRecord, state: TurnState) -> list[Message]:
     What the user saw is one message, or one for each part where parts stand apart (SAT-18).
     """
     cuts = [event.seq for event in state.log.events if event.body.__class__ is Separator]
-    said = _parts(turn.text, state.log, cuts) if cuts else [turn.text]
+    answers = _parts(turn.text, state.log, cuts) if cuts else [turn.text]
     messages = [Message(turn_id=turn.id, role="user", text=turn.message)]
-    messages += [Message(turn_id=turn.id, role="assistant", text=text) for text in said]
-    asked = {call.call_id: call.query for call in state.calls}
+    messages += [Message(turn_id=turn.id, role="assistant", text=text) for text in answers]
+    queries = {call.call_id: call.query for call in state.calls}
     if state.pictures:
-        asked = {call_id: mark_pictures(query, state.pictures) for call_id, query in asked.items()}
+        queries = {call_id: mark_pictures(query, state.pictures) for call_id, query in queries.items()}
     for outcome in state.outcomes:
         if isinstance(outcome, Answer) and not outcome.passed:
             messages.append(
-                Message(turn_id=turn.id, role="user", text=asked.get(outcome.call_id, turn.message), agent=outcome.agent)
+                Message(turn_id=turn.id, role="user", text=queries.get(outcome.call_id, turn.message), agent=outcome.agent)
             )
             messages.append(Message(turn_id=turn.id, role="assistant", text=outcome.text, agent=outcome.agent))
     return messages
@@ -79,12 +79,12 @@ def dialogue(turn: TurnRecord, state: TurnState) -> list[Message]:
 def _parts(text: str, log: TurnLog, cuts: Sequence[int]) -> list[str]:
     """The answer cut at separators, as it stood on the page between them; whole where the page showed other words in the end."""
     edges = [-1, *cuts, len(log.events)]
-    shown = [transcript(e for e in log.events if low < e.seq < high).answer.strip() for low, high in pairwise(edges)]
-    whole = "".join("".join(shown).split()) == "".join(text.split())
-    return [part for part in shown if part] if whole and text else [text]
+    parts = [transcript(e for e in log.events if low < e.seq < high).answer.strip() for low, high in pairwise(edges)]
+    whole = "".join("".join(parts).split()) == "".join(text.split())
+    return [part for part in parts if part] if whole and text else [text]
 
 
-def _routed(outcome: Outcome) -> RoutedOutcome:
+def _routing_outcome(outcome: Outcome) -> RoutedOutcome:
     match outcome:
         case Answer():
             result = "handed_on" if outcome.passed else "success"

@@ -21,7 +21,7 @@ from kit.runtime.agents.ask_tool import ROUTE, ask_tool, in_sequence, route_tool
 from kit.runtime.agents.contract import contract_of
 from kit.runtime.agents.handoff import private_fields
 from kit.runtime.agents.llm_agent import LLMAgent
-from kit.runtime.agents.tool_grants import watched
+from kit.runtime.agents.tool_grants import new_tools
 from kit.runtime.bound_model import BoundModel
 from kit.runtime.context import Agent
 from kit.runtime.job import JOBS
@@ -86,7 +86,7 @@ def bind(deck: Deck, models: Models | None = None, tools: Toolbox | None = None,
 class _Binder:
     def __init__(self, deck: Deck, models: Models | None, tools: Toolbox, reach: Reach):
         self._deck, self._models, self._tools, self._reach = deck, models, tools, reach
-        self._built: dict[tuple[str, Tuning], BaseChatModel] = {}
+        self._cache: dict[tuple[str, Tuning], BaseChatModel] = {}
 
     def agent(self, card: AgentCard) -> LLMAgent:
         subs = self._deck.active_sub_agents(card)
@@ -107,7 +107,7 @@ class _Binder:
             fallback=self._fallback(card, spec, schemas, private),
             composer=self._composer(card, spec, schemas, private),
             contract=contract_of(card),
-            watched=MappingProxyType(watched(card, own)),
+            new_tools=MappingProxyType(new_tools(card, own)),
         )
 
     def jobs(self) -> Mapping[str, BoundModel]:
@@ -117,13 +117,13 @@ class _Binder:
         """
         lead = self._deck.cards[self._deck.settings.orchestrator]
         labels = in_sequence([card.id for card in self._deck.active_sub_agents(lead)], self._deck.settings.support_agent)
-        route = {ROUTE: _forced(*self._model(lead), ROUTE, route_tool(labels))} if labels else {}
+        route = {ROUTE: _bind_one_tool(*self._model(lead), ROUTE, route_tool(labels))} if labels else {}
         if isinstance(self._models, Mapping):
             lead = lead.model_copy(update={"id": "helper"} if "helper" in self._models else {})
         if self._deck.settings.helper_model:
             lead = lead.model_copy(update={"model": self._deck.settings.helper_model, "tuning": Tuning()})
         spec, model = self._model(lead)
-        return MappingProxyType({job.name: _forced(spec, model, job.name, job.tool) for job in JOBS.values()} | route)
+        return MappingProxyType({job.name: _bind_one_tool(spec, model, job.name, job.tool) for job in JOBS.values()} | route)
 
     def _tool(self, card: AgentCard, tool_id: str) -> BaseTool:
         entry = self._tools.get(tool_id)
@@ -178,13 +178,13 @@ class _Binder:
         specs = {OFFLINE.key: OFFLINE, **self._deck.models}
         if key not in specs:
             raise UnknownId(f"model of card {card.id!r}", key, specs)
-        built = (key, card.tuning)
-        if built not in self._built:
+        cache_key = (key, card.tuning)
+        if cache_key not in self._cache:
             reach = self._reach
-            self._built[built] = build_model(
+            self._cache[cache_key] = build_model(
                 specs[key], api_key=reach.api_key, base_url=reach.base_url, pace=reach.pace, tuning=card.tuning
             )
-        return specs[key], self._built[built]
+        return specs[key], self._cache[cache_key]
 
 
 def _with_tools(
@@ -195,7 +195,7 @@ def _with_tools(
     return BoundModel(spec, runnable, private, spec.provider == "simulated", schemas)
 
 
-def _forced(spec: ModelSpec, model: BaseChatModel, name: str, tool: dict[str, Any]) -> BoundModel:
+def _bind_one_tool(spec: ModelSpec, model: BaseChatModel, name: str, tool: dict[str, Any]) -> BoundModel:
     return BoundModel(spec, model.bind_tools([tool], tool_choice=name), wants_place=spec.provider == "simulated", tools=[tool])
 
 

@@ -11,7 +11,7 @@ _BLOCKS = ("function_call", "custom_tool_call", "tool_call", "tool_use")
 _RAW = ("tool_calls", "function_call")
 
 
-def told_apart(calls: list[ToolCall]) -> list[ToolCall]:
+def with_unique_ids(calls: list[ToolCall]) -> list[ToolCall]:
     """The calls, each with an id of its own: a model may repeat or forget one, and results are matched by it.
 
     A call whose id had to go gets one by its position. The same list when nothing had to change.
@@ -33,18 +33,18 @@ def with_calls(message: AIMessage, calls: Sequence[ToolCall]) -> AIMessage:
     Where its content names a call that is not among them, or one twice, that block goes: an endpoint wants every call it is sent
     to be answered, in whichever place it finds it.
     """
-    left: set[tuple[Any, Any]] = {(call["id"], call["name"]) for call in calls}
+    open_calls: set[tuple[Any, Any]] = {(call["id"], call["name"]) for call in calls}
     content: Any = message.content
     if not isinstance(content, str):
-        kept: list[Any] = []
+        blocks: list[Any] = []
         for block in cast("list[Any]", content):
-            if isinstance(block, dict) and (said := cast("dict[str, Any]", block)).get("type") in _BLOCKS:
-                named = said.get("call_id") or said.get("id"), said.get("name")
-                if named not in left:
+            if isinstance(block, dict) and (fields := cast("dict[str, Any]", block)).get("type") in _BLOCKS:
+                key = fields.get("call_id") or fields.get("id"), fields.get("name")
+                if key not in open_calls:
                     continue
-                left.remove(named)
-            kept.append(block)
-        content = kept
+                open_calls.remove(key)
+            blocks.append(block)
+        content = blocks
     extra = {name: value for name, value in message.additional_kwargs.items() if name not in _RAW}
     update = {"content": content, "tool_calls": list(calls), "invalid_tool_calls": [], "additional_kwargs": extra}
     return message.model_copy(update=update)

@@ -19,11 +19,11 @@ from kit.metrics.alert import sound
 from kit.runtime.answer.acknowledge import rescued
 from kit.runtime.budget import root_ledger
 from kit.runtime.context import RunContext, TurnState
-from kit.runtime.dispatch import guarded
+from kit.runtime.dispatch import run_to_outcome
 from kit.runtime.host import Host
 from kit.runtime.log import TurnLog
 from kit.runtime.memory import Memory
-from kit.runtime.message import clean, counted, decline
+from kit.runtime.message import check_count, clean, decline
 from kit.runtime.pattern import Pattern
 from kit.runtime.reply import Reply, Status
 from kit.runtime.rollup import dialogue, record_of, routing_of
@@ -73,7 +73,7 @@ class Turn:
         if self._runner.begun:
             self._task.cancel()
         else:
-            self._runner.stopped = True
+            self._runner.stop_requested = True
 
 
 def run_turn(
@@ -95,12 +95,12 @@ def run_turn(
     Raises SessionError when the session is another principal's: nobody reads a stranger's history (PC2-FR-11);
     PictureError when there are too many images.
     """
-    pictures = counted(images)
-    recalled = kit.store.recall(session.id)
-    if recalled is not None and recalled.session.principal != session.principal:
+    pictures = check_count(images)
+    past = kit.store.recall(session.id)
+    if past is not None and past.session.principal != session.principal:
         raise SessionError(f"session {session.id!r} belongs to someone else; start a new one under another id")
     turn_log = TurnLog(turn_id or uuid.uuid4().hex, asyncio.get_running_loop().time)
-    return Turn(_Runner(message, pictures, session, kit, pattern or kit.pattern, turn_log, recalled, cap, history, in_play))
+    return Turn(_Runner(message, pictures, session, kit, pattern or kit.pattern, turn_log, past, cap, history, in_play))
 
 
 class _Runner:
@@ -112,21 +112,21 @@ class _Runner:
         kit: Host,
         pattern: Pattern,
         turn_log: TurnLog,
-        recalled: SessionRecall | None,
+        past: SessionRecall | None,
         cap: int | None,
         history: Sequence[Message] | None,
         in_play: Sequence[str] | None,
     ):
-        self.begun = self.stopped = False
+        self.begun = self.stop_requested = False
         self.unsaved: str | None = None
         self.message = mark_pictures(clean(message), pictures)
         self.session, self.kit, self.pattern, self.log = session, kit, pattern, turn_log
         self.root = kit.team.orchestrator
         self.settings = kit.team.deck.settings
-        self.known = recalled is not None
-        last = in_play if in_play is not None else recalled.in_play if recalled is not None else ()
-        routed = in_play if in_play is not None else recalled.routed if recalled is not None else ()
-        self.memory = Memory(kit.store, session, recalled, self.settings, kit.team.jobs, self.message, routed, history)
+        self.session_exists = past is not None
+        last = in_play if in_play is not None else past.in_play if past is not None else ()
+        last_agents = in_play if in_play is not None else past.routed if past is not None else ()
+        self.memory = Memory(kit.store, session, past, self.settings, kit.team.jobs, self.message, last_agents, history)
         who, here = session.principal, session.location
         dynamic = DynamicContext(date=kit.today, user_id=who.user_id, locale=session.locale, location=here, in_play=tuple(last))
         span = turn_log.new_span()
@@ -155,7 +155,7 @@ class _Runner:
         try:
             record = self._begin()
             try:
-                if self.stopped:
+                if self.stop_requested:
                     raise asyncio.CancelledError
                 status, text, error = await self._answer()
             except asyncio.CancelledError:
@@ -197,7 +197,7 @@ class _Runner:
             started_at=started_at,
             cap=self.state.cap,
         )
-        new = None if self.known else self.session  # refused when a stranger opened it in the meantime
+        new = None if self.session_exists else self.session  # refused when a stranger opened it in the meantime
         self._keep(lambda: self.kit.store.begin_turn(record, new))
         return record
 
@@ -215,7 +215,7 @@ class _Runner:
             return "ok", declined, None
         self.memory.tidy(self.ctx)
         call = AgentCall(call_id="root", agent=self.root.card.id, query=self.message)
-        outcome = await guarded(self.pattern.run, call, self.ctx, self.settings.turn_budget_ms / 1000)
+        outcome = await run_to_outcome(self.pattern.run, call, self.ctx, self.settings.turn_budget_ms / 1000)
         if isinstance(outcome, Answer):
             return "ok", narration(outcome.text)[0] if MARK in outcome.text else outcome.text, None
         text = rescued(self.ctx)
@@ -224,14 +224,14 @@ class _Runner:
 
     def _say(self, text: str) -> str:
         """Makes the page's answer the final text, whatever was streamed before it was known; returns the preamble."""
-        said = transcript(self.log.events)
+        page = transcript(self.log.events)
         invoked = bool(self.state.calls)
-        if (invoked or said.lead.strip() != text) and said.answer.strip() != text.strip():
-            if said.answer_seq is None:
+        if (invoked or page.lead.strip() != text) and page.answer.strip() != text.strip():
+            if page.answer_seq is None:
                 self.ctx.emit(Text(channel="answer", text=text))
             else:
-                self.ctx.emit(TextReplaced(from_seq=said.answer_seq, text=text))
-        return said.lead if invoked else ""
+                self.ctx.emit(TextReplaced(from_seq=page.answer_seq, text=text))
+        return page.lead if invoked else ""
 
     def _unsay(self) -> None:
         """Half of a lead stands for nothing when its model failed before it asked anybody."""
@@ -246,12 +246,12 @@ class _Runner:
         self.ctx.emit(TurnUsage(usage=usage))
         self.ctx.emit(Completed(status=status, text=text, error=error or self.unsaved))
         self.log.close()
-        done = record_of(record, self.log, routing, usage, status, text)
-        sound(done)
-        lines = dialogue(done, self.state)
-        notes = self.memory.remember(done, self.ctx, self.kit.team.agents)
-        self._keep(lambda: self.kit.store.end_turn(done, self.log.events, lines, notes))
-        self.kit.recorder.turn_ended(done, self.log.events)
+        row = record_of(record, self.log, routing, usage, status, text)
+        sound(row)
+        lines = dialogue(row, self.state)
+        notes = self.memory.remember(row, self.ctx, self.kit.team.agents)
+        self._keep(lambda: self.kit.store.end_turn(row, self.log.events, lines, notes))
+        self.kit.recorder.turn_ended(row, self.log.events)
         return Reply(
             turn_id=self.log.turn_id,
             status=status,

@@ -50,48 +50,49 @@ class OtelSink:
         from opentelemetry.sdk.trace.export import BatchSpanProcessor
         from opentelemetry.sdk.trace.sampling import ALWAYS_ON
 
-        self.handed = 0
+        self.spans_queued = 0
         """Spans given to the exporter's queue."""
-        self.refused = 0
+        self.spans_left_out = 0
         """Spans of turns left out because the queue was full."""
         self._content, self._limit = content, limit
-        self._counted = _Counted(exporter or _otlp(endpoint, headers))
+        self._exporter = _CountingExporter(exporter or _otlp(endpoint, headers))
         self._trace_id = 0
         resource = Resource({"service.name": "dispatch-kit"})
         ids = _ids(lambda: self._trace_id)
         self._provider = TracerProvider(sampler=ALWAYS_ON, resource=resource, id_generator=ids)
-        counted = cast("SpanExporter", self._counted)
-        batch = BatchSpanProcessor(counted, max_queue_size=limit, max_export_batch_size=min(512, limit))
+        batch = BatchSpanProcessor(
+            cast("SpanExporter", self._exporter), max_queue_size=limit, max_export_batch_size=min(512, limit)
+        )
         self._provider.add_span_processor(batch)
         self._tracer: Tracer = self._provider.get_tracer("kit")
 
     @property
-    def dropped(self) -> int:
+    def spans_missing(self) -> int:
         """Spans that will not arrive: left out, or refused by the receiver."""
-        return self.refused + self._counted.failed
+        return self.spans_left_out + self._exporter.failed
 
     def turn_ended(self, turn: TurnRecord, trace: Trace, events: Sequence[Event]) -> None:
         """Rebuilds the trace as OpenTelemetry spans and queues them."""
         from opentelemetry.trace import set_span_in_context
 
-        waiting = self.handed - self._counted.delivered - self._counted.failed
+        waiting = self.spans_queued - self._exporter.delivered - self._exporter.failed
         if waiting + len(trace.spans) > self._limit:
-            if not self.refused:
+            if not self.spans_left_out:
                 log.warning("the OpenTelemetry receiver is too slow: spans are dropped and counted from here on")
-            self.refused += len(trace.spans)
+            self.spans_left_out += len(trace.spans)
             return
         self._trace_id = _trace_id(turn.id)
-        built: dict[str, OtelSpan] = {}
+        spans: dict[str, OtelSpan] = {}
         for span in trace.spans:
-            parent = built.get(span.parent_id or "")
+            parent = spans.get(span.parent_id or "")
             context = set_span_in_context(parent) if parent else None
-            built[span.id] = self._start(span, trace, turn, context)
+            spans[span.id] = self._start(span, trace, turn, context)
             if span.kind == "turn":
-                _add_routing(built[span.id], trace, events)
+                _add_routing(spans[span.id], trace, events)
         ends = turn.seconds or 0.0
         for span in reversed(trace.spans):
-            self._end(built[span.id], span, trace.started_at, ends)
-        self.handed += len(trace.spans)
+            self._end(spans[span.id], span, trace.started_at, ends)
+        self.spans_queued += len(trace.spans)
 
     def _start(self, span: Span, trace: Trace, turn: TurnRecord, context: "Context | None") -> "OtelSpan":
         from opentelemetry.trace import SpanKind
@@ -107,28 +108,29 @@ class OtelSink:
             start_time=_nanoseconds(trace.started_at + span.started),
         )
 
-    def _end(self, built: "OtelSpan", span: Span, started_at: float, ends: float) -> None:
+    def _end(self, otel_span: "OtelSpan", span: Span, started_at: float, ends: float) -> None:
         from opentelemetry.trace import Status, StatusCode
 
         if span.status == "error":
-            built.set_attribute("error.type", _error_type(span))
-            built.set_status(Status(StatusCode.ERROR, span.error))
+            otel_span.set_attribute("error.type", _error_type(span))
+            otel_span.set_status(Status(StatusCode.ERROR, span.error))
         elif span.status == "running":
-            built.set_attribute("kit.unfinished", True)
-        built.end(_nanoseconds(started_at + (ends if span.ended is None else span.ended)))
+            otel_span.set_attribute("kit.unfinished", True)
+        otel_span.end(_nanoseconds(started_at + (ends if span.ended is None else span.ended)))
 
     def close(self) -> None:
         """Sends what waits, 2 s at most, and says once how many spans did not arrive."""
-        self._counted.until = time.monotonic() + 2.0
+        self._exporter.until = time.monotonic() + 2.0
         ending = threading.Thread(target=self._provider.shutdown, name="kit-otel-close", daemon=True)
         ending.start()
         ending.join(2.5)
-        lost = self.refused + self.handed - self._counted.delivered
-        if lost:
-            log.warning("%d of %d spans did not reach OpenTelemetry; the store has them all", lost, self.refused + self.handed)
+        total = self.spans_left_out + self.spans_queued
+        missing = total - self._exporter.delivered
+        if missing:
+            log.warning("%d of %d spans did not reach OpenTelemetry; the store has them all", missing, total)
 
 
-class _Counted:
+class _CountingExporter:
     """Passes batches on and counts what became of them; after `until` it gives up without trying."""
 
     def __init__(self, exporter: "SpanExporter"):
@@ -243,5 +245,5 @@ def _add_routing(root: "OtelSpan", trace: Trace, events: Sequence[Event]) -> Non
     attributes: Attributes = {
         f"routing.{field}": value for field, value in decision.model_dump(mode="json", exclude={"outcomes"}).items()
     }
-    told = [f"{outcome.agent}: {outcome.reason or outcome.result}" for outcome in decision.outcomes]
-    root.add_event("routing_decision", {**attributes, "routing.outcomes": told}, _nanoseconds(trace.started_at + at))
+    outcomes = [f"{outcome.agent}: {outcome.reason or outcome.result}" for outcome in decision.outcomes]
+    root.add_event("routing_decision", {**attributes, "routing.outcomes": outcomes}, _nanoseconds(trace.started_at + at))

@@ -57,9 +57,9 @@ def answers(url: str | None = None) -> bool:
     root = (url or CLOUD).rstrip("/")
     if time.monotonic() - _silent.get(root, -AGAIN) < AGAIN:
         return False
-    told = root in _silent
+    is_known = root in _silent
     there = _ping(root)
-    if not there and not told:
+    if not there and not is_known:
         log.warning("Opik at %s does not answer: nothing is sent there, the store has every turn", root)
     return there
 
@@ -135,7 +135,7 @@ class OpikSink:
         return trace_id
 
     def _send(self, span: Span, trace: Trace, trace_id: str, span_id: str, parent: str | None, ends: float) -> None:
-        is_model, used = span.kind == "model", span.usage
+        is_model, usage = span.kind == "model", span.usage
         self.client.span(
             trace_id=trace_id,
             id=span_id,
@@ -148,8 +148,8 @@ class OpikSink:
             output={"text": span.output},
             metadata={**span.attributes, "agent": span.agent, "status": span.status},
             # An agent's usage is the sum of its model calls: sent once, on the calls, so that Opik's totals hold.
-            usage=_tokens(used.input_tokens, used.output_tokens) if is_model else None,
-            total_cost=used.cost if is_model else None,
+            usage=_tokens(usage.input_tokens, usage.output_tokens) if is_model else None,
+            total_cost=usage.cost if is_model else None,
             model=span.attributes.get("model") if is_model else None,
             error_info=_error(span.kind, span.error or "") if span.status == "error" else None,
         )

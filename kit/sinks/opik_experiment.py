@@ -20,7 +20,7 @@ BORN = 1767225600.0
 
 
 @dataclass(frozen=True)
-class Scored:
+class ScoredTurn:
     """A turn that was played, the item it was played on, and its scores by name."""
 
     item: str
@@ -37,7 +37,7 @@ class Experiment:
     metadata: Mapping[str, Any]
     tags: Sequence[str]
     """Its own and those of its traces."""
-    results: Iterable[Scored]
+    results: Iterable[ScoredTurn]
     """Read once."""
 
 
@@ -50,27 +50,27 @@ def send_experiments(
     changes what is there and adds nothing. Waits until the server has it; raises whatever the SDK does.
     """
     client = sink.client
-    stored = client.get_or_create_dataset(dataset)
+    opik_dataset = client.get_or_create_dataset(dataset)
     ids = {name: uuid7(BORN, f"{dataset}/{name}") for name in items}
     # by id, not by content: an item that changed is to be changed, not to stand there twice
-    stored.insert([{"id": ids[name], **content} for name, content in items.items()], num_threads=1, deduplication=False)
-    sent, made = 0, list[str]()
+    opik_dataset.insert([{"id": ids[name], **content} for name, content in items.items()], num_threads=1, deduplication=False)
+    total, experiment_ids = 0, list[str]()
     for experiment in experiments:
         count, experiment_id = _send(sink, dataset, ids, experiment)
-        sent += count
-        made += [experiment_id] if count else []
+        total += count
+        experiment_ids += [experiment_id] if count else []
     page = client.config.url_override.rstrip("/").removesuffix("/api")
-    wanted = quote(json.dumps(made))
-    return sent, f"{page}/{client.config.workspace}/experiments/{stored.id}/compare?experiments={wanted}"
+    query = quote(json.dumps(experiment_ids))
+    return total, f"{page}/{client.config.workspace}/experiments/{opik_dataset.id}/compare?experiments={query}"
 
 
 def _send(sink: OpikSink, dataset: str, ids: Mapping[str, str], experiment: Experiment) -> tuple[int, str]:
     scores: list[BatchFeedbackScoreDict] = []
-    played: list[tuple[str, str]] = []
+    links: list[tuple[str, str]] = []
     first: tuple[float, str] | None = None
     for result in experiment.results:
         trace_id = sink.send(result.turn, result.trace, experiment.tags)
-        played.append((ids[result.item], trace_id))
+        links.append((ids[result.item], trace_id))
         for name, value in result.scores.items():
             scores.append({"id": trace_id, "name": name, "value": value})
         began = (result.trace.started_at, result.turn.id)
@@ -79,12 +79,12 @@ def _send(sink: OpikSink, dataset: str, ids: Mapping[str, str], experiment: Expe
         return 0, ""
     if scores:
         sink.client.log_traces_feedback_scores(scores)
-    if not sink.client.flush(timeout=60 + len(played) // 10):
-        raise TimeoutError(f"{len(played)} traces did not all arrive")
+    if not sink.client.flush(timeout=60 + len(links) // 10):
+        raise TimeoutError(f"{len(links)} traces did not all arrive")
     experiment_id = uuid7(first[0], f"{experiment.name}/{first[1]}")
     _describe(sink, dataset, experiment_id, experiment)
-    _link(sink, experiment_id, played)
-    return len(played), experiment_id
+    _link(sink, experiment_id, links)
+    return len(links), experiment_id
 
 
 def _describe(sink: OpikSink, dataset: str, experiment_id: str, experiment: Experiment) -> None:
@@ -100,7 +100,7 @@ def _describe(sink: OpikSink, dataset: str, experiment_id: str, experiment: Expe
         client.update_experiment(experiment_id, experiment.name, config)
 
 
-def _link(sink: OpikSink, experiment_id: str, played: Sequence[tuple[str, str]]) -> None:
+def _link(sink: OpikSink, experiment_id: str, pairs: Sequence[tuple[str, str]]) -> None:
     """`Experiment.insert` would give the links ids of chance, and send them twice the second time."""
     from opik.rest_api.types.experiment_item import ExperimentItem
 
@@ -109,7 +109,7 @@ def _link(sink: OpikSink, experiment_id: str, played: Sequence[tuple[str, str]])
         ExperimentItem(
             id=uuid7(BORN, f"{experiment_id}/{trace}"), experiment_id=experiment_id, dataset_item_id=item, trace_id=trace
         )
-        for item, trace in played
+        for item, trace in pairs
     ]
     for start in range(0, len(links), BATCH):
         rest.create_experiment_items(experiment_items=links[start : start + BATCH])

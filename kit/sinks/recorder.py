@@ -27,7 +27,7 @@ class Recorder:
     """Hands finished turns to every sink; a sink that raises is logged and counted, never felt by the turn."""
 
     sinks: tuple[Sink, ...] = ()
-    lost: dict[str, int] = field(default_factory=dict[str, int])
+    failures: dict[str, int] = field(default_factory=dict[str, int])
     """Sink name -> turns it did not take."""
 
     def turn_ended(self, turn: TurnRecord, events: Sequence[Event]) -> None:
@@ -38,7 +38,7 @@ class Recorder:
             try:
                 sink.turn_ended(turn, trace, events)
             except Exception as error:  # a border: a sink is someone else's code
-                self.lost[sink.name] = self.lost.get(sink.name, 0) + 1
+                self.failures[sink.name] = self.failures.get(sink.name, 0) + 1
                 log.warning("sink %s did not take turn %s: %s", sink.name, turn.id, error)
 
     def close(self) -> None:

@@ -15,7 +15,7 @@ from kit.core.card import AgentCard
 from kit.core.simulation import Law, LogNormal, Part, Truth
 from kit.core.value import Value
 from kit.models.simulated import SimulatedModel, use_truth
-from kit.patterns.topology import arranged
+from kit.patterns.topology import with_topologies
 from kit.runtime.clock import run_virtual
 from kit.runtime.team import bind
 from kit.runtime.turn import run_turn
@@ -130,7 +130,7 @@ def _kit(laws: Sequence[Law], seed: int) -> RoutingKit:
         name: SimulatedModel(name="simulated", law=law, seed=seed)
         for name, law in [*zip(names, laws, strict=True), (root.id, Law())]
     }
-    return RoutingKit(arranged(bind(deck, models, {})))
+    return RoutingKit(with_topologies(bind(deck, models, {})))
 
 
 async def _one(way: str, message: int, kit: RoutingKit, models: Sequence[PricedModel], reads: int) -> RacingTurn:

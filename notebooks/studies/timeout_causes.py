@@ -10,7 +10,7 @@ from kit.core.simulation import Law, LogNormal
 from kit.core.timeout import Cause, Diagnosis, diagnoses
 from kit.models.scripted import Line, ScriptedModel
 from kit.models.simulated import SimulatedModel
-from kit.patterns.topology import arranged
+from kit.patterns.topology import with_topologies
 from kit.runtime.clock import run_virtual
 from kit.runtime.team import Team, bind
 from studies.timeout_remedies import call, catalog, deck_of
@@ -63,4 +63,4 @@ def _team(cause: Cause, way: str) -> Team:
     if cause == "reasoning":
         model = ScriptedModel(lambda _: Line(calls=[("catalog", {})], delay=1.2), name=FIRST)
     tool = catalog(FOREVER) if cause == "tool" else catalog()
-    return arranged(bind(deck_of(way), {"explainer": model}, {"catalog": tool}))
+    return with_topologies(bind(deck_of(way), {"explainer": model}, {"catalog": tool}))

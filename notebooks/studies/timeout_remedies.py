@@ -24,7 +24,7 @@ from kit.core.simulation import Part, Truth
 from kit.core.trace import Trace, trace_of
 from kit.models.seeded_draws import draws
 from kit.models.simulated import case_at_hand, use_truth
-from kit.patterns.topology import arranged
+from kit.patterns.topology import with_topologies
 from kit.runtime.clock import run_virtual
 from kit.runtime.dispatch import dispatch
 from kit.runtime.team import Team, bind
@@ -132,7 +132,7 @@ def _summary(way: str, part: list[Call], first: list[int]) -> RemedySummary:
 async def _play_calls(ways: Iterable[str], count: int) -> list[Call]:
     rows: list[Call] = []
     for way in ways:
-        team = arranged(bind(deck_of(way), None, {"catalog": catalog()}))
+        team = with_topologies(bind(deck_of(way), None, {"catalog": catalog()}))
         rows += [_row(way, case, *await call(team, case)) for case in range(count)]
     return rows
 

@@ -16,7 +16,7 @@ from kit.bench.scoring.trial import turn_id
 from kit.core.trace import trace_of
 from kit.experiment_kits import ExperimentKits
 from kit.sinks.opik import OpikSink
-from kit.sinks.opik_experiment import Experiment, Scored, send_experiments
+from kit.sinks.opik_experiment import Experiment, ScoredTurn, send_experiments
 from kit.stores.sqlite import SqliteStore
 
 Row = Mapping[str, Any]
@@ -100,12 +100,12 @@ def item(case: Case) -> dict[str, Any]:
     }
 
 
-def _scored(rows: Iterable[Row], store: SqliteStore) -> Iterator[Scored]:
+def _scored(rows: Iterable[Row], store: SqliteStore) -> Iterator[ScoredTurn]:
     for row in rows:
         turn = store.turn(turn_id(row["cell"], row["turn"]))
         if turn is not None:
             scores = {name: float(value) for name, value in row["scores"].items() if value is not None}
-            yield Scored(row["case"], turn, trace_of(store.events(turn.id)), scores)
+            yield ScoredTurn(row["case"], turn, trace_of(store.events(turn.id)), scores)
 
 
 def _common(spec: GridSpec, run: Run) -> dict[str, Any]:

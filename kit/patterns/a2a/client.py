@@ -54,7 +54,7 @@ class RemoteAgent:
         except A2AError as error:
             return _failed(call, self.card.id, f"{type(error).__name__}: {error}")
         finally:
-            if not hop.done and hop.task_id:
+            if not hop.is_final and hop.task_id:
                 await _stop(self.client, hop.task_id)
         return hop.outcome(call, self.card.id)
 
@@ -65,8 +65,8 @@ class _Hop:
 
     ctx: RunContext
     task_id: str = ""
-    done: bool = False
-    said: str = ""
+    is_final: bool = False
+    text: str = ""
     result: Outcome | None = None
     spans: dict[str, str] = field(default_factory=dict[str, str])
     """The far side's spans under their names here."""
@@ -82,9 +82,9 @@ class _Hop:
             case "status_update":
                 self._status(part.status, part.metadata)
             case "artifact_update":
-                self.said += _text(part.artifact.parts)
+                self.text += _text(part.artifact.parts)
             case "message":
-                self.said, self.done = self.said or _text(part.parts), True
+                self.text, self.is_final = self.text or _text(part.parts), True
             case _:
                 pass
 
@@ -92,20 +92,20 @@ class _Hop:
         """The peer's typed outcome; the text of a peer that sends none."""
         if self.result is not None:
             return self.result.model_copy(update={"call_id": call.call_id, "agent": agent})
-        if self.said:
-            return Answer(call_id=call.call_id, agent=agent, text=self.said)
+        if self.text:
+            return Answer(call_id=call.call_id, agent=agent, text=self.text)
         return _failed(call, agent, "the peer ended without an answer")
 
     def _status(self, status: Any, metadata: Any) -> None:
         state = status.state
-        self.done = self.done or state in FINAL
+        self.is_final = self.is_final or state in FINAL
         if KEY in metadata:
             report = Report.model_validate_json(metadata[KEY])
             for event in report.events:
                 self._here(event)
             self.result = report.outcome or self.result
         elif state == TaskState.TASK_STATE_COMPLETED:
-            self.said = self.said or _text(status.message.parts)
+            self.text = self.text or _text(status.message.parts)
 
     def _here(self, event: Event) -> None:
         """An event of the far side under this call's span; its own agent span and this one are the same."""
@@ -125,13 +125,13 @@ class _Hop:
 def _request(call: AgentCall, ctx: RunContext) -> SendMessageRequest:
     caller, _, own = ctx.path.rpartition("/")
     place = own.removesuffix(f".{call.agent}")
-    told = Request(call=call, inherited=ctx.inherited, dynamic=ctx.turn.dynamic, caller=caller, place=place)
+    request = Request(call=call, inherited=ctx.inherited, dynamic=ctx.turn.dynamic, caller=caller, place=place)
     message = Message(
         message_id=call.call_id,
         context_id=ctx.inherited.episode_id,
         role=Role.ROLE_USER,
         parts=[Part(text=call.query)],
-        metadata={KEY: told.model_dump_json()},
+        metadata={KEY: request.model_dump_json()},
     )
     return SendMessageRequest(message=message)
 

@@ -30,7 +30,7 @@ class Inside(JsonRpcTransport):
         self, request: SendMessageRequest, *, context: ClientCallContext | None = None
     ) -> AsyncGenerator[StreamResponse]:
         """Updates of the task as the handler tells them; closing this stream is hanging up."""
-        stream = self._handler.on_message_send_stream(request, _heard(context))
+        stream = self._handler.on_message_send_stream(request, _server_context(context))
         task = asyncio.current_task()
         before = task.cancelling() if task is not None else 0
         try:
@@ -43,7 +43,7 @@ class Inside(JsonRpcTransport):
 
     async def cancel_task(self, request: CancelTaskRequest, *, context: ClientCallContext | None = None) -> Task:
         """Raises what the handler raises, and TaskNotFoundError for a task nobody knows."""
-        task = await self._handler.on_cancel_task(request, _heard(context))
+        task = await self._handler.on_cancel_task(request, _server_context(context))
         if task is None:
             raise TaskNotFoundError
         return task
@@ -54,7 +54,7 @@ def inside(http: httpx.AsyncClient, peer: AgentCard, handler: RequestHandler) ->
     return BaseClient(peer, ClientConfig(streaming=True), Inside(http, peer, handler), [])
 
 
-def _heard(context: ClientCallContext | None) -> ServerCallContext:
+def _server_context(context: ClientCallContext | None) -> ServerCallContext:
     """What a server would know of a caller from the headers."""
     headers = dict(context.service_parameters or {}) if context is not None else {}
     return ServerCallContext(state={"headers": headers})

@@ -65,12 +65,12 @@ class Memory:
         return self.contexts.get(key, [])
 
     def remember(self, key: tuple[str, str, str, str], turn_id: str, agent: str, query: str, text: str) -> None:
-        said = self.contexts.setdefault(key, [])
-        said += [
+        lines = self.contexts.setdefault(key, [])
+        lines += [
             Line(turn_id=turn_id, role="user", text=query, agent=agent),
             Line(turn_id=turn_id, role="assistant", text=text, agent=agent),
         ]
-        del said[:-LINES]
+        del lines[:-LINES]
         self.contexts.move_to_end(key)
         while len(self.contexts) > CONTEXTS:
             self.contexts.popitem(last=False)
@@ -209,9 +209,9 @@ def _headers(context: RequestContext) -> Mapping[str, str]:
 def _read(context: RequestContext) -> Request | None:
     """What the kit on the other side sent; None for a caller that named nobody it asks for."""
     message = context.message
-    told = message.metadata[KEY] if message is not None and KEY in message.metadata else ""
+    metadata = message.metadata[KEY] if message is not None and KEY in message.metadata else ""
     try:
-        return Request.model_validate_json(str(told))
+        return Request.model_validate_json(str(metadata))
     except ValidationError:
         return None
 

@@ -21,7 +21,7 @@ _PRIOR = (
 def ask_tool(card: AgentCard) -> dict[str, Any]:
     """The function schema of `ask_<id>`; its description is the card's, to the letter."""
     handoff = card.handoff
-    asked = {name: field for name, field in handoff.fields.items() if field.source == "model"}
+    from_model = {name: field for name, field in handoff.fields.items() if field.source == "model"}
     query: dict[str, Any] = {"type": "string", "description": _QUERY}
     if handoff.max_query_tokens:
         query["maxLength"] = handoff.max_query_tokens * CHARACTERS
@@ -31,17 +31,17 @@ def ask_tool(card: AgentCard) -> dict[str, Any]:
     }
     if not handoff.closed:
         properties["prior_context"] = {"type": "string", "description": _PRIOR}
-    properties |= {name: _property(field) for name, field in asked.items()}
-    required = ["query", "intent_count", *(name for name, field in asked.items() if field.required)]
+    properties |= {name: _property(field) for name, field in from_model.items()}
+    required = ["query", "intent_count", *(name for name, field in from_model.items() if field.required)]
     parameters = {"type": "object", "properties": properties, "required": required}
     return {"type": "function", "function": {"name": card.tool_name, "description": card.description, "parameters": parameters}}
 
 
 def route_tool(labels: Sequence[str]) -> dict[str, Any]:
     """The function schema of a classifier, its labels in the order in which they are worked off (SAT-20)."""
-    named = {"type": "array", "items": {"type": "string", "enum": list(labels)}, "description": "In the order listed here."}
+    label_list = {"type": "array", "items": {"type": "string", "enum": list(labels)}, "description": "In the order listed here."}
     query = {"type": "string", "description": "The user's exact words for the first of the labels, and nothing of the others."}
-    parameters = {"type": "object", "properties": {"labels": named, "query": query}, "required": ["labels", "query"]}
+    parameters = {"type": "object", "properties": {"labels": label_list, "query": query}, "required": ["labels", "query"]}
     description = "Every label the latest message is about; none when it fits no label."
     return {"type": "function", "function": {"name": ROUTE, "description": description, "parameters": parameters}}
 

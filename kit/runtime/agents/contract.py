@@ -39,7 +39,7 @@ class Contract:
     """The output half of a card's hand-off, compiled once at bind."""
 
     validator: Validator | None = None
-    told: str = ""
+    instruction: str = ""
     """What the model is told about the shape; whether it keeps to it is checked, not hoped for."""
     min_confidence: float | None = None
     closed: bool = False
@@ -79,15 +79,15 @@ def contract_of(card: AgentCard) -> Contract:
     schema = card.handoff.output_schema
     if schema is None:
         return Contract(closed=card.handoff.closed)
-    told = f"\nAnswer with JSON of this schema and with nothing else: {json.dumps(schema)}"
-    return Contract(validator(schema), told, card.handoff.min_confidence, card.handoff.closed)
+    instruction = f"\nAnswer with JSON of this schema and with nothing else: {json.dumps(schema)}"
+    return Contract(validator(schema), instruction, card.handoff.min_confidence, card.handoff.closed)
 
 
 def refusal(message: AIMessage) -> str | None:
     """How a model's reply says that the model, or its provider, declined; None when it did not."""
-    said: Any = message.additional_kwargs.get("refusal")
-    if said:
-        return str(said)
+    refusal_text: Any = message.additional_kwargs.get("refusal")
+    if refusal_text:
+        return str(refusal_text)
     ending: Any = message.response_metadata.get("finish_reason") or message.response_metadata.get("stop_reason")
     if ending in ("content_filter", "refusal"):
         return f"finish reason {ending}"
@@ -100,8 +100,8 @@ def refusal(message: AIMessage) -> str | None:
 def only_asks(text: str) -> bool:
     """Whether a text is questions and nothing else; a word or two of courtesy before them do not count."""
     sentences = [s.strip() for s in _SENTENCE.findall(text) if s.strip()]
-    said = [s for s in sentences if not s.endswith("?")]
-    return len(said) < len(sentences) and all(s.endswith("!") and len(s.split()) <= 2 for s in said)
+    statements = [s for s in sentences if not s.endswith("?")]
+    return len(statements) < len(sentences) and all(s.endswith("!") and len(s.split()) <= 2 for s in statements)
 
 
 def _unfenced(text: str) -> str:
@@ -112,9 +112,9 @@ def _unfenced(text: str) -> str:
 def _confidence(value: Any) -> tuple[float | None, str | None]:
     """How sure an answer is: its own `confidence`, else that of its surest item (the others carry theirs with them)."""
     own: Any = cast("Mapping[str, Any]", value).get("confidence") if isinstance(value, Mapping) else None
-    found = [own] if isinstance(own, str | int | float) else list(_nested(value))
-    rated = [(_WORDS.get(c, 0.0), c) if isinstance(c, str) else (float(c), None) for c in found]
-    return max(rated, key=lambda pair: pair[0], default=(None, None))
+    levels = [own] if isinstance(own, str | int | float) else list(_nested(value))
+    ratings = [(_WORDS.get(c, 0.0), c) if isinstance(c, str) else (float(c), None) for c in levels]
+    return max(ratings, key=lambda pair: pair[0], default=(None, None))
 
 
 def _nested(value: Any) -> Iterator[float | str]:

@@ -9,7 +9,7 @@ from kit.core.context import InheritedContext
 from kit.core.outcome import AgentCall, Answer, Failure
 from kit.runtime.budget import CHARACTERS
 
-HIDDEN = "[personal]"
+PLACEHOLDER = "[personal]"
 """What stands in a trace for a personal value."""
 SHORT = 3
 """Personal values below this many characters are hidden only where they stand alone: `5` would hide every five."""
@@ -22,7 +22,7 @@ class Crossing:
     """A call as the sub-agent gets it, and as the trace shows it."""
 
     call: AgentCall
-    shown: Mapping[str, Any]
+    trace_fields: Mapping[str, Any]
     """The fields, personal ones redacted."""
     private: tuple[str, ...] = ()
     """Personal values that crossed; no later event of the turn may show them."""
@@ -43,26 +43,26 @@ def distill(call: AgentCall, card: AgentCard | None, inherited: InheritedContext
     if not (handoff.fields or handoff.closed or handoff.max_query_tokens or call.fields):
         return Crossing(call, call.fields)
     notes = [f"{name} is not declared: left out" for name in call.fields if name not in handoff.fields]
-    kept: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     breach: str | None = None
     for name, field in handoff.fields.items():
         value = call.fields.get(name) if field.source == "model" else getattr(inherited, field.source)
-        value, note = _held(value, field)
+        value, note = _fit(value, field)
         if note and field.required:
             breach = breach or f"{name} {note}"
         elif note and name in call.fields:
             notes.append(f"{name} {note}")
         if value is not None:
-            kept[name] = value
+            fields[name] = value
     query = _query(call.query, handoff.max_query_tokens, notes)
     prior = None if handoff.closed else call.prior_context
     if prior != call.prior_context:
         notes.append("prior_context does not cross a closed hand-off: left out")
-    secret = {name for name, field in handoff.fields.items() if field.pii and name in kept}
+    secret = {name for name, field in handoff.fields.items() if field.pii and name in fields}
     return Crossing(
-        call.model_copy(update={"fields": kept, "query": query, "prior_context": prior}),
-        {name: HIDDEN if name in secret else value for name, value in kept.items()},
-        tuple(dict.fromkeys(text for name in secret for text in _texts(kept[name]))),
+        call.model_copy(update={"fields": fields, "query": query, "prior_context": prior}),
+        {name: PLACEHOLDER if name in secret else value for name, value in fields.items()},
+        tuple(dict.fromkeys(text for name in secret for text in _texts(fields[name]))),
         tuple(notes),
         breach,
     )
@@ -70,13 +70,13 @@ def distill(call: AgentCall, card: AgentCard | None, inherited: InheritedContext
 
 def private_fields(cards: Mapping[str, AgentCard]) -> dict[str, frozenset[str]]:
     """Tool name -> its personal fields, for the sub-agents that have any."""
-    found = {name: frozenset(n for n, field in card.handoff.fields.items() if field.pii) for name, card in cards.items()}
-    return {name: fields for name, fields in found.items() if fields}
+    personal = {name: frozenset(n for n, field in card.handoff.fields.items() if field.pii) for name, card in cards.items()}
+    return {name: fields for name, fields in personal.items() if fields}
 
 
 def hide(value: T, private: Collection[str]) -> T:
     """The same text, list or mapping without the personal values, for the trace."""
-    return cast(T, _hidden(value, private))
+    return cast(T, _redact(value, private))
 
 
 def hide_outcome(outcome: Answer | Failure, private: Collection[str]) -> Answer | Failure:
@@ -84,22 +84,22 @@ def hide_outcome(outcome: Answer | Failure, private: Collection[str]) -> Answer 
     return type(outcome).model_validate(hide(outcome.model_dump(), private))
 
 
-def _hidden(value: Any, private: Collection[str]) -> Any:
+def _redact(value: Any, private: Collection[str]) -> Any:
     if isinstance(value, str):
         for secret in sorted(private, key=len, reverse=True):
             if value == secret or len(secret) >= SHORT:
-                value = value.replace(secret, HIDDEN)
+                value = value.replace(secret, PLACEHOLDER)
         return value
     if isinstance(value, Mapping):
-        return {key: _hidden(item, private) for key, item in cast("Mapping[Any, Any]", value).items()}
+        return {key: _redact(item, private) for key, item in cast("Mapping[Any, Any]", value).items()}
     if isinstance(value, tuple):
-        return tuple(_hidden(item, private) for item in cast("tuple[Any, ...]", value))
+        return tuple(_redact(item, private) for item in cast("tuple[Any, ...]", value))
     if isinstance(value, list):
-        return [_hidden(item, private) for item in cast("list[Any]", value)]
-    return HIDDEN if value is not None and not isinstance(value, bool) and str(value) in private else value
+        return [_redact(item, private) for item in cast("list[Any]", value)]
+    return PLACEHOLDER if value is not None and not isinstance(value, bool) and str(value) in private else value
 
 
-def _held(value: Any, field: HandoffField) -> tuple[Any, str | None]:
+def _fit(value: Any, field: HandoffField) -> tuple[Any, str | None]:
     """The value within the field's limits, and what was wrong with it."""
     if value is None:
         return None, "is missing"

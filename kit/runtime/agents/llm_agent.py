@@ -20,8 +20,8 @@ from kit.runtime.call_model import ModelReply
 from kit.runtime.call_tool import call_tool
 from kit.runtime.context import RunContext
 from kit.runtime.fallback import call_with_fallback
-from kit.runtime.memory import spoken
-from kit.runtime.message import shown
+from kit.runtime.memory import as_message
+from kit.runtime.message import human_message
 from kit.runtime.speech.narration import Hear
 from kit.runtime.speech.stream import Speech
 from kit.runtime.tool_call_ids import with_calls
@@ -62,15 +62,15 @@ class Decision:
         What else the model's message carries stays on it. A call the model made itself stays as it worded it.
         """
         own = self.own if own is None else own
-        made = {call["id"]: call for call in self.reply.calls}
-        calls = [_call_of(ask, made.get(ask.call_id)) for ask in (*asks, *self.set_aside)]
+        by_id = {call["id"]: call for call in self.reply.calls}
+        calls = [_call_of(ask, by_id.get(ask.call_id)) for ask in (*asks, *self.set_aside)]
         reply = replace(self.reply, message=with_calls(self.reply.message, [*calls, *own]))
         return Decision(reply, asks, own, self.set_aside)
 
 
-def _call_of(ask: AgentCall, made: ToolCall | None) -> ToolCall:
-    if made is not None and made["name"].removeprefix("ask_") == ask.agent:
-        return made
+def _call_of(ask: AgentCall, tool_call: ToolCall | None) -> ToolCall:
+    if tool_call is not None and tool_call["name"].removeprefix("ask_") == ask.agent:
+        return tool_call
     args = {"query": ask.query, "intent_count": ask.intent_count or 1, **ask.fields}
     if ask.prior_context:
         args["prior_context"] = ask.prior_context
@@ -93,7 +93,7 @@ class LLMAgent:
     """Words the answer in place of `model`, where the deck names a cheaper one for that (PC1-NFR-7)."""
     contract: Contract = field(default_factory=Contract)
     """What a reply must be to count as an answer (SO-8)."""
-    watched: Mapping[str, datetime.date] = field(default_factory=dict[str, datetime.date])
+    new_tools: Mapping[str, datetime.date] = field(default_factory=dict[str, datetime.date])
     """Tools new on the card, whose calls are logged (SO-19)."""
 
     @property
@@ -108,11 +108,11 @@ class LLMAgent:
         if call.fields:
             system += "\n" + "\n".join(f"{name}: {value}" for name, value in call.fields.items())
         reader = "" if self.card.sub_agents or ctx.path == self.card.id else self.card.id
-        thread: Thread = [SystemMessage(system + ctx.turn.memory.suffix(reader) + self.contract.told)]
+        thread: Thread = [SystemMessage(system + ctx.turn.memory.suffix(reader) + self.contract.instruction)]
         if self.card.handoff.closed:
             return [*thread, HumanMessage(call.query)]
-        thread += map(spoken, ctx.turn.memory.history(reader))
-        thread.append(shown(call.query, ctx.pictures) if ctx.turn.pictures else HumanMessage(call.query))
+        thread += map(as_message, ctx.turn.memory.history(reader))
+        thread.append(human_message(call.query, ctx.pictures) if ctx.turn.pictures else HumanMessage(call.query))
         return thread
 
     async def run(self, call: AgentCall, ctx: RunContext) -> Outcome:
@@ -122,20 +122,20 @@ class LLMAgent:
         over: AgentCall | None = None
         voice, news = self._voice(), 1
         while True:
-            hear = None if ctx.slot is None else self._heard(ctx, bool(results))
+            hear = None if ctx.slot is None else self._listener(ctx, bool(results))
             reply = await call_with_fallback(voice, thread, ctx, agent=self.card.id, purpose="work", hear=hear, news=news)
-            own, over = (reply.calls, None) if not self.sub_cards else self._parted(reply, call, over)
+            own, over = (reply.calls, None) if not self.sub_cards else self._split_calls(reply, call, over)
             if not own:
                 return self._outcome(call, reply, results, over)
             ctx.ledger.before_tools(len(own))
             thread.append(reply.message)
-            done = await self.call_tools(own, ctx)
-            thread += [message for message, _ in done]
+            tool_runs = await self.call_tools(own, ctx)
+            thread += [message for message, _ in tool_runs]
             if over is not None and len(own) < len(reply.calls):
-                thread += [ToolMessage(NEXT, tool_call_id=made["id"] or "") for made in reply.calls if made not in own]
-            results += [result for _, result in done]
+                thread += [ToolMessage(NEXT, tool_call_id=peer["id"] or "") for peer in reply.calls if peer not in own]
+            results += [result for _, result in tool_runs]
             voice.may_fall_back = not any(result.fault == "principal_mismatch" for result in results)
-            news = len(done)
+            news = len(tool_runs)
 
     async def decide(self, thread: Thread, call: AgentCall, ctx: RunContext) -> Decision:
         """The routing call: text is spoken at once; calls without text get the card's line (SAT-1, SAT-19)."""
@@ -171,25 +171,25 @@ class LLMAgent:
 
     async def tool_messages(self, decision: Decision, fan: FanOut, ctx: RunContext) -> Thread:
         """The model's calls and exactly one tool message for each of their ids (PC2-FR-3 step 5)."""
-        told = {outcome.call_id: (tell(outcome), isinstance(outcome, Failure)) for outcome in fan.outcomes}
-        told |= {call.call_id: (tell_dropped(call), True) for call in fan.dropped}
-        told |= {call.call_id: (SET_ASIDE, False) for call in decision.set_aside}
+        texts = {outcome.call_id: (tell(outcome), isinstance(outcome, Failure)) for outcome in fan.outcomes}
+        texts |= {call.call_id: (tell_dropped(call), True) for call in fan.dropped}
+        texts |= {call.call_id: (SET_ASIDE, False) for call in decision.set_aside}
         messages = [
             ToolMessage(text, tool_call_id=call_id, status="error" if failed else "success")
-            for call_id, (text, failed) in told.items()
+            for call_id, (text, failed) in texts.items()
         ]
         if decision.own:
             messages += [message for message, _ in await self.call_tools(decision.own, ctx)]
         return [decision.reply.message, *messages]
 
-    def _parted(self, reply: ModelReply, call: AgentCall, over: AgentCall | None) -> tuple[list[ToolCall], AgentCall | None]:
+    def _split_calls(self, reply: ModelReply, call: AgentCall, over: AgentCall | None) -> tuple[list[ToolCall], AgentCall | None]:
         """The calls of its own tools, and whom it hands the conversation to: the first it named, once and for all (swarm)."""
-        peers = [made for made in reply.calls if made["name"] in self.sub_cards]
+        peers = [tool_call for tool_call in reply.calls if tool_call["name"] in self.sub_cards]
         if peers and over is None:
             over = read_call(peers[0], self.sub_cards[peers[0]["name"]], peers[0]["id"] or "", call.query)
-        return [made for made in reply.calls if made not in peers], over
+        return [tool_call for tool_call in reply.calls if tool_call not in peers], over
 
-    def _heard(self, ctx: RunContext, looked_up: bool) -> Hear | None:
+    def _listener(self, ctx: RunContext, looked_up: bool) -> Hear | None:
         """Its own voice, in patterns that give it one: not before it has looked things up, nor where its shape is checked."""
         if ctx.slot is None or self.contract.strict or (self.tools and not looked_up):
             return None
@@ -233,7 +233,7 @@ class LLMAgent:
 
     async def call_tools(self, calls: Sequence[ToolCall], ctx: RunContext) -> list[tuple[ToolMessage, ToolResult]]:
         """Runs calls of its own tools at the same time; one message and one typed result for each, in their order."""
-        return list(await asyncio.gather(*(call_tool(call, self.tools, self.card.id, ctx, self.watched) for call in calls)))
+        return list(await asyncio.gather(*(call_tool(call, self.tools, self.card.id, ctx, self.new_tools) for call in calls)))
 
     def _outcome(
         self, call: AgentCall, reply: ModelReply, results: Sequence[ToolResult], over: AgentCall | None = None

@@ -12,7 +12,7 @@ log = logging.getLogger("kit.whitelist")
 WATCHED_DAYS = 30
 
 
-def watched(card: AgentCard, tools: Mapping[str, BaseTool]) -> dict[str, datetime.date]:
+def new_tools(card: AgentCard, tools: Mapping[str, BaseTool]) -> dict[str, datetime.date]:
     """Tool name -> since when the card has it; `tools` by id, as bound."""
     return {tool.name: card.tool_grants[name].since for name, tool in tools.items() if name in card.tool_grants}
 

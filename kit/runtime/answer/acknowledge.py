@@ -19,11 +19,11 @@ from kit.core.event import Acknowledged, Acknowledgement, GuardActed, Text, Text
 from kit.core.outcome import AgentCall, Answer, Outcome
 from kit.core.prose import prose
 from kit.core.transcript import transcript
-from kit.runtime.answer.clauses import Part, claimed, clauses, lost, numbers, owned, reserved, stems
+from kit.runtime.answer.clauses import Part, admits, clauses, loses, makes_claim, numbers, passes_on, stems
 from kit.runtime.answer.owed import Debt, apology, debt, plain, rescue, reservations
 from kit.runtime.answer.raw_text import leaks
 from kit.runtime.context import RunContext, TurnState
-from kit.runtime.dispatch import guarded
+from kit.runtime.dispatch import run_to_outcome
 
 Again = Callable[[str], Awaitable[str]]
 """Composes once more, told in plain words what the last composition lacked."""
@@ -43,13 +43,13 @@ class Verdict:
     raw: bool = False
     claims: tuple[str, ...] = ()
     """Values, or agents, for which something was made up."""
-    lost: tuple[str, ...] = ()
+    missing_answers: tuple[str, ...] = ()
     """Agents whose answer is not in it."""
 
     @property
     def broken(self) -> bool:
         """A sentence more would not mend it."""
-        return self.empty or self.raw or bool(self.claims or self.lost)
+        return self.empty or self.raw or bool(self.claims or self.missing_answers)
 
     @property
     def fine(self) -> bool:
@@ -57,10 +57,14 @@ class Verdict:
 
     @property
     def reason(self) -> str:
-        named = {"not owned up to": self.silent, "no reservation": [a.agent for a in self.unreserved], "lost": self.lost}
-        said = [f"{what}: {', '.join(agents)}" for what, agents in named.items() if agents]
+        groups = {
+            "not owned up to": self.silent,
+            "no reservation": [a.agent for a in self.unreserved],
+            "lost": self.missing_answers,
+        }
+        lines = [f"{what}: {', '.join(agents)}" for what, agents in groups.items() if agents]
         flags = {"nothing said": self.empty, "raw text": self.raw, "made up": bool(self.claims)}
-        return "; ".join([*said, *(what for what, holds in flags.items() if holds)])
+        return "; ".join([*lines, *(what for what, holds in flags.items() if holds)])
 
 
 FINE = Verdict()
@@ -76,20 +80,22 @@ def judge(text: str, ctx: RunContext, owing: Debt, sources: str) -> Verdict:
         answers = [answer.model_copy(update={"text": prose(answer.text)}) for answer in answers]
     raw = leaks(text, ctx) != ()
     unsaid = [answer for answer in answers if answer.text not in text]
-    gone = tuple(dict.fromkeys(a.agent for a in unsaid if _lost(a, text, answers, turn))) if unsaid else ()
+    missing_answers = tuple(dict.fromkeys(a.agent for a in unsaid if _is_lost(a, text, answers, turn))) if unsaid else ()
     if not owing:
-        return Verdict(raw=raw, lost=gone) if raw or gone else FINE
+        return Verdict(raw=raw, missing_answers=missing_answers) if raw or missing_answers else FINE
     parts = {agent: _part(agent, turn) for agent in owing.agents}
     read = clauses(text)
-    missing = [*owing.failed, *owing.dropped]
+    missing = [*owing.failed, *owing.over_cap]
     alone = len({call.agent for call in turn.calls}) == 1
-    silent = tuple(agent for agent in missing if not owned(read, parts[agent], alone=alone))
+    silent = tuple(agent for agent in missing if not admits(read, parts[agent], alone=alone))
     single = len(answers) == 1
-    quiet = (a for a in owing.reserved if not reserved(text, parts[a.agent], a.reservation or "", a.text, alone=single))
-    known = stems("\n".join(answer.text for answer in answers))
-    said = [agent for agent in missing if agent not in owing.partly and claimed(read, parts[agent], known)]
+    quiet = (a for a in owing.with_reservation if not passes_on(text, parts[a.agent], a.reservation or "", a.text, alone=single))
+    answer_words = stems("\n".join(answer.text for answer in answers))
+    overclaims = [agent for agent in missing if agent not in owing.partly and makes_claim(read, parts[agent], answer_words)]
     made_up = numbers(text) - numbers(sources)
-    return Verdict(silent=silent, unreserved=tuple(quiet), raw=raw, claims=(*said, *sorted(made_up)), lost=gone)
+    return Verdict(
+        silent=silent, unreserved=tuple(quiet), raw=raw, claims=(*overclaims, *sorted(made_up)), missing_answers=missing_answers
+    )
 
 
 async def acknowledge(
@@ -134,9 +140,9 @@ def ask_again(verdict: Verdict, owing: Debt) -> str:
     """Tells a model in plain words what its answer has to hold the second time."""
     lines = ["Write the answer again, from the results above and nothing else."]
     lines += [f"State that you could not get an answer about {plain(agent)}, and nothing more of it." for agent in owing.failed]
-    lines += [f"State that {plain(agent)} was left out for now and can be taken next." for agent in owing.dropped]
-    lines += [f"Pass on this reservation about {plain(a.agent)}: {a.reservation}" for a in owing.reserved]
-    lines += [f"Include what {plain(agent)} answered." for agent in verdict.lost]
+    lines += [f"State that {plain(agent)} was left out for now and can be taken next." for agent in owing.over_cap]
+    lines += [f"Pass on this reservation about {plain(a.agent)}: {a.reservation}" for a in owing.with_reservation]
+    lines += [f"Include what {plain(agent)} answered." for agent in verdict.missing_answers]
     if verdict.raw:
         lines.append("Use everyday words only: no technical names, identifiers or codes.")
     if verdict.claims:
@@ -169,7 +175,7 @@ async def _once_more(again: Again, notice: str, ctx: RunContext, seconds: float 
     async def work(call: AgentCall, _: RunContext) -> Outcome:
         return Answer(call_id=call.call_id, agent=call.agent, text=await again(notice))
 
-    outcome = await guarded(work, AgentCall(call_id="again", agent=ctx.path, query=""), ctx, seconds)
+    outcome = await run_to_outcome(work, AgentCall(call_id="again", agent=ctx.path, query=""), ctx, seconds)
     return outcome.text if isinstance(outcome, Answer) else ""
 
 
@@ -181,8 +187,8 @@ def _own(ctx: RunContext, path: Acknowledgement, owing: Debt) -> None:
 
 def _correct_lead(ctx: RunContext, sources: str, line: str) -> None:
     """A preamble is out before anything failed; one that leaks, or gives figures nobody had, does not stay on the page."""
-    said = transcript(ctx.turn.log.events)
-    if said.lead and not said.synthetic_lead and (numbers(said.lead) - numbers(sources) or leaks(said.lead, ctx)):
+    page = transcript(ctx.turn.log.events)
+    if page.lead and not page.synthetic_lead and (numbers(page.lead) - numbers(sources) or leaks(page.lead, ctx)):
         ctx.emit(GuardActed(guard="preamble", action="mended", agent=ctx.path, reason="made up or raw"))
         first = next(e.seq for e in ctx.turn.log.events if isinstance(e.body, Text) and e.body.channel == "lead")
         ctx.emit(TextReplaced(channel="lead", from_seq=first, text=line))
@@ -194,6 +200,6 @@ def _part(agent: str, turn: TurnState) -> Part:
     return Part(agent, plain(agent), mine - others)
 
 
-def _lost(answer: Answer, text: str, answers: list[Answer], turn: TurnState) -> bool:
-    said = [STOCK, plain(answer.agent), answer.reservation or "", *(call.query for call in turn.calls)]
-    return lost(answer.text, text, said, [other.text for other in answers if other is not answer])
+def _is_lost(answer: Answer, text: str, answers: list[Answer], turn: TurnState) -> bool:
+    stock = [STOCK, plain(answer.agent), answer.reservation or "", *(call.query for call in turn.calls)]
+    return loses(answer.text, text, stock, [other.text for other in answers if other is not answer])

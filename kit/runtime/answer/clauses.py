@@ -62,12 +62,12 @@ class Clause:
     heading: str = ""
     heads: bool = False
     """It is a heading itself."""
-    listed: bool = False
+    in_admission: bool = False
     """An item of a list whose opening line owns up."""
 
     @property
     def owns(self) -> bool:
-        return self.listed or (_OWNING.search(self.text) is not None and _IRONY.search(self.text) is None)
+        return self.in_admission or (_OWNING.search(self.text) is not None and _IRONY.search(self.text) is None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,11 +79,11 @@ class Part:
     words: frozenset[str] = frozenset()
     """Words of the request that no other part shares: people name a part by them as often as by its label."""
 
-    def named(self, text: str) -> bool:
+    def is_named(self, text: str) -> bool:
         """By its label or by its own words."""
-        return self.labelled(text) or not self.words.isdisjoint(stems(text))
+        return self.is_labelled(text) or not self.words.isdisjoint(stems(text))
 
-    def labelled(self, text: str) -> bool:
+    def is_labelled(self, text: str) -> bool:
         plain = re.sub(r"[-_\W]+", " ", text.lower())
         stem = self.label.rstrip("s") or self.label
         return re.search(rf"\b{re.escape(stem)}s?\b", plain) is not None or (len(stem) > 5 and stem in plain.replace(" ", ""))
@@ -91,7 +91,7 @@ class Part:
 
 def clauses(text: str) -> list[Clause]:
     """The clauses of a text, each with its heading: "Rewards: I could not reach them." is one clause about rewards."""
-    found: list[Clause] = []
+    result: list[Clause] = []
     above, listing = "", False
     for line in text.splitlines():
         if not line.strip():
@@ -101,15 +101,15 @@ def clauses(text: str) -> list[Clause]:
         body = _BULLET.sub("", line).strip(" #*")
         if not item and _short(body) and body[-1:] not in ".!?" and _OWNING.search(body) is None:
             above = body
-            found.append(Clause(body, heads=True))
+            result.append(Clause(body, heads=True))
             continue
-        found += _of_line(body, above, listing)
-        listing = listing or (body.endswith(":") and bool(found) and found[-1].owns)
+        result += _of_line(body, above, listing)
+        listing = listing or (body.endswith(":") and bool(result) and result[-1].owns)
         above = above if item else ""
-    return found
+    return result
 
 
-def _of_line(line: str, above: str, listed: bool) -> Iterator[Clause]:
+def _of_line(line: str, above: str, in_admission: bool) -> Iterator[Clause]:
     heading = above
     for sentence in _CLAUSE.split(line):
         pieces = [piece.strip(" *") for piece in re.split(r":(?=\s|\*|$)", sentence) if piece.strip(" *")]
@@ -119,44 +119,44 @@ def _of_line(line: str, above: str, listed: bool) -> Iterator[Clause]:
                 heading = piece
                 yield Clause(piece, heads=True)
             else:
-                yield Clause(piece, heading, listed=listed)
+                yield Clause(piece, heading, in_admission=in_admission)
 
 
-def owned(read: Sequence[Clause], part: Part, *, alone: bool = False) -> bool:
+def admits(read: Sequence[Clause], part: Part, *, alone: bool = False) -> bool:
     """True when a clause says of this part that it was not answered; `alone`: it is the only one asked, and needs no name."""
-    return any(c.owns and (alone or part.named(c.text) or part.named(c.heading)) for c in read)
+    return any(c.owns and (alone or part.is_named(c.text) or part.is_named(c.heading)) for c in read)
 
 
-def claimed(read: Sequence[Clause], part: Part, known: frozenset[str]) -> bool:
+def makes_claim(read: Sequence[Clause], part: Part, answer_words: frozenset[str]) -> bool:
     """True when a clause names this part and neither owns up, nor asks, nor offers, nor repeats words of an answer in hand."""
     for clause in read:
-        if clause.heads or clause.owns or not (part.named(clause.text) or part.named(clause.heading)):
+        if clause.heads or clause.owns or not (part.is_named(clause.text) or part.is_named(clause.heading)):
             continue
         own = stems(clause.text) - stems(part.label)
-        if own and not _NEUTRAL.search(clause.text) and len(own & known) < 0.7 * len(own):
+        if own and not _NEUTRAL.search(clause.text) and len(own & answer_words) < 0.7 * len(own):
             return True
     return False
 
 
-def reserved(text: str, part: Part, caveat: str, answer: str, *, alone: bool) -> bool:
+def passes_on(text: str, part: Part, caveat: str, answer: str, *, alone: bool) -> bool:
     """True when a text passes on a reservation: in its own words near this part, or in those of the caveat."""
-    wanted = stems(caveat)
+    caveat_words = stems(caveat)
     mine = numbers(answer)
     for paragraph in text.splitlines():
         if not paragraph.strip():
             continue
-        near = alone or part.named(paragraph) or bool(mine & numbers(paragraph))
+        near = alone or part.is_named(paragraph) or bool(mine & numbers(paragraph))
         if near and (_RESERVING.search(paragraph) or _OWNING.search(paragraph)):
             return True
-        if near and wanted and len(wanted & stems(paragraph)) >= 0.6 * len(wanted):
+        if near and caveat_words and len(caveat_words & stems(paragraph)) >= 0.6 * len(caveat_words):
             return True
     return False
 
 
 def numbers(text: str) -> frozenset[str]:
     """The numbers of a text in one spelling; those up to twelve, and list markers, say too little to count."""
-    found = (raw.replace(",", "") for raw in _NUMBER.findall(text))
-    plain = (raw.rstrip("0").rstrip(".") if "." in raw else raw.lstrip("0") for raw in found)
+    spellings = (raw.replace(",", "") for raw in _NUMBER.findall(text))
+    plain = (raw.rstrip("0").rstrip(".") if "." in raw else raw.lstrip("0") for raw in spellings)
     return frozenset(number for number in plain if number and (len(number) > 2 or float(number) > 12))
 
 
@@ -165,7 +165,7 @@ def stems(text: str) -> frozenset[str]:
     return frozenset(word.rstrip("s") for word in _WORDS.findall(text.lower()) if word not in _FILL)
 
 
-def lost(answer: str, text: str, said: Iterable[str], siblings: Sequence[str] = ()) -> bool:
+def loses(answer: str, text: str, stock: Iterable[str], siblings: Sequence[str] = ()) -> bool:
     """True when a text passes on nothing of an answer. Its figures decide: those only it has, one of them is enough.
 
     An answer without figures may be told in other words throughout (PC1-R-7). It is not lost where a quarter of its own words
@@ -173,19 +173,19 @@ def lost(answer: str, text: str, said: Iterable[str], siblings: Sequence[str] = 
     `said` (requests, stock words) and the sibling answers are taken off, and a sibling that was reworded needs room of its own.
     An answer with fewer than four words of its own cannot be told from small talk, and is never called lost.
     """
-    elsewhere = "\n".join([*said, *siblings])
+    elsewhere = "\n".join([*stock, *siblings])
     own = numbers(answer) - numbers(elsewhere)
     if own:
         return own.isdisjoint(numbers(text))
-    known = roots(elsewhere)
-    words, told = roots(answer) - known, roots(text)
+    common = roots(elsewhere)
+    words, text_roots = roots(answer) - common, roots(text)
     if len(words) < 4:
         return False
-    kept = len(words & told) + len((_names(answer) & _names(text)) - known)
-    if not kept or 4 * kept >= len(words):
-        return not kept
+    overlap = len(words & text_roots) + len((_names(answer) & _names(text)) - common)
+    if not overlap or 4 * overlap >= len(words):
+        return not overlap
     room = len(words) + sum(len(roots(sibling)) for sibling in siblings if sibling not in text)
-    return len(told - known - _IDLE) < ROOM * room
+    return len(text_roots - common - _IDLE) < ROOM * room
 
 
 def roots(text: str) -> frozenset[str]:

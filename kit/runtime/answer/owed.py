@@ -21,44 +21,44 @@ class Debt:
     """What an answer owes: agents that failed, agents that were left out, answers that came with a reservation."""
 
     failed: tuple[str, ...] = ()
-    dropped: tuple[str, ...] = ()
-    reserved: tuple[Answer, ...] = ()
+    over_cap: tuple[str, ...] = ()
+    with_reservation: tuple[Answer, ...] = ()
     partly: frozenset[str] = frozenset()
     """Failed agents that also answered another call."""
 
     def __bool__(self) -> bool:
-        return bool(self.failed or self.dropped or self.reserved)
+        return bool(self.failed or self.over_cap or self.with_reservation)
 
     @property
     def agents(self) -> tuple[str, ...]:
         """Each once: failed ones, left out ones, those with a reservation."""
-        return tuple(dict.fromkeys([*self.failed, *self.dropped, *(answer.agent for answer in self.reserved)]))
+        return tuple(dict.fromkeys([*self.failed, *self.over_cap, *(answer.agent for answer in self.with_reservation)]))
 
 
-def debt(outcomes: Sequence[Outcome], dropped: Iterable[AgentCall], calls: Iterable[AgentCall] = ()) -> Debt:
+def debt(outcomes: Sequence[Outcome], over_cap: Iterable[AgentCall], calls: Iterable[AgentCall] = ()) -> Debt:
     """What these outcomes owe.
 
     A failure is made good by a later answer of the same agent to the same words; a call left out that only repeats an answered
     one owes nothing.
     """
     words = {call.call_id: call.query.casefold().strip() for call in calls}
-    answered = {(o.agent, words.get(o.call_id)) for o in outcomes if isinstance(o, Answer)}
+    answer_keys = {(o.agent, words.get(o.call_id)) for o in outcomes if isinstance(o, Answer)}
     failed: dict[str, list[str | None]] = {}
     answers: list[Answer] = []
     for outcome in outcomes:
-        asked = words.get(outcome.call_id)
+        query = words.get(outcome.call_id)
         if isinstance(outcome, Failure):
-            failed.setdefault(outcome.agent, []).append(asked)
+            failed.setdefault(outcome.agent, []).append(query)
             continue
         answers.append(outcome)
-        mended = failed.get(outcome.agent, ())
-        if asked is not None and asked in mended:
-            failed[outcome.agent] = [other for other in mended if other != asked]
+        queries = failed.get(outcome.agent, ())
+        if query is not None and query in queries:
+            failed[outcome.agent] = [other for other in queries if other != query]
     still = tuple(agent for agent, owing in failed.items() if owing)
-    new = (call.agent for call in dropped if (call.agent, call.query.casefold().strip()) not in answered)
-    left = tuple(agent for agent in dict.fromkeys(new) if agent not in still)
-    partly = frozenset(answer.agent for answer in answers) & {*still, *left}
-    return Debt(still, left, tuple(answer for answer in answers if answer.reservation), partly)
+    new = (call.agent for call in over_cap if (call.agent, call.query.casefold().strip()) not in answer_keys)
+    left_out = tuple(agent for agent in dict.fromkeys(new) if agent not in still)
+    partly = frozenset(answer.agent for answer in answers) & {*still, *left_out}
+    return Debt(still, left_out, tuple(answer for answer in answers if answer.reservation), partly)
 
 
 def apology(owing: Debt, only: Sequence[str] | None = None) -> str:
@@ -66,14 +66,14 @@ def apology(owing: Debt, only: Sequence[str] | None = None) -> str:
     failed = [agent for agent in owing.failed if only is None or agent in only]
     whole = [plain(agent) for agent in failed if agent not in owing.partly]
     part = [plain(agent) for agent in failed if agent in owing.partly]
-    left = [plain(agent) for agent in owing.dropped if only is None or agent in only]
+    left_out = [plain(agent) for agent in owing.over_cap if only is None or agent in only]
     lines: list[str] = []
     if whole:
-        lines.append(f"I wasn't able to get an answer about {_listed(whole, 'or')} right now.")
+        lines.append(f"I wasn't able to get an answer about {_enumerate(whole, 'or')} right now.")
     if part:
-        lines.append(f"I wasn't able to get an answer to everything you asked about {_listed(part, 'or')}.")
-    if left:
-        lines.append(f"I left out {_listed(left, 'and')} for now; ask me again and I'll take it next.")
+        lines.append(f"I wasn't able to get an answer to everything you asked about {_enumerate(part, 'or')}.")
+    if left_out:
+        lines.append(f"I left out {_enumerate(left_out, 'and')} for now; ask me again and I'll take it next.")
     return " ".join(lines)
 
 
@@ -83,18 +83,18 @@ def reservations(answers: Iterable[Answer]) -> str:
     return " ".join(dict.fromkeys(lines))
 
 
-def rescue(outcomes: Sequence[Outcome], dropped: Sequence[AgentCall], ctx: RunContext | None = None) -> str:
+def rescue(outcomes: Sequence[Outcome], over_cap: Sequence[AgentCall], ctx: RunContext | None = None) -> str:
     """A reply without any model: the answers in hand, then what could not be answered (PC2-S5.8b)."""
     calls = ctx.turn.calls if ctx is not None else ()
-    owing = debt(outcomes, dropped, calls)
+    owing = debt(outcomes, over_cap, calls)
     raw = raw_reasons(ctx.turn) if ctx is not None else [o.detail for o in outcomes if isinstance(o, Failure)]
-    kept = {o.call_id: scrub(prose(o.text), ctx, raw) for o in outcomes if isinstance(o, Answer)}
-    said = list(dict.fromkeys(text for text in kept.values() if text))
-    unsaid = [o for o in outcomes if isinstance(o, Answer) and not kept[o.call_id]]
+    texts = {o.call_id: scrub(prose(o.text), ctx, raw) for o in outcomes if isinstance(o, Answer)}
+    parts = list(dict.fromkeys(text for text in texts.values() if text))
+    unsaid = [o for o in outcomes if isinstance(o, Answer) and not texts[o.call_id]]
     if unsaid:
-        owing = Debt((*owing.failed, *(o.agent for o in unsaid)), owing.dropped, owing.reserved, owing.partly)
-    told = [a for a in owing.reserved if kept[a.call_id] and not reserves(kept[a.call_id], a)]
-    return "\n\n".join(filter(None, [*said, reservations(told), apology(owing)])) or NOTHING
+        owing = Debt((*owing.failed, *(o.agent for o in unsaid)), owing.over_cap, owing.with_reservation, owing.partly)
+    cautious = [a for a in owing.with_reservation if texts[a.call_id] and not reserves(texts[a.call_id], a)]
+    return "\n\n".join(filter(None, [*parts, reservations(cautious), apology(owing)])) or NOTHING
 
 
 def reserves(text: str, answer: Answer) -> bool:
@@ -102,7 +102,7 @@ def reserves(text: str, answer: Answer) -> bool:
     return (answer.reservation or "").rstrip(".").lower() in text.lower()
 
 
-def _listed(names: Sequence[str], word: str) -> str:
+def _enumerate(names: Sequence[str], word: str) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} {word} {names[-1]}"
 
 

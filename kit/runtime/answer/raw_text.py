@@ -24,7 +24,7 @@ _HINTS = (*_NAMES.split(), 'file "', "say pla", "m noth", "too many parts", "the
 """Without one of these, or such a number, none of the shapes is there. Where case is free they hold no `i` and no `k`: other
 letters than the big ones are taken for those too."""
 _CODE = re.compile(r"[45]\d\d\s+(?i:[sibgnfut])")
-_JOINED = re.compile(r"[/.]\w")
+_SLASH_OR_DOT = re.compile(r"[/.]\w")
 _PAIR = re.compile(r"\b[A-Za-z]\w*[/.]\w+\b")
 _WORD = re.compile(r"[^\s\"'`()\[\]{},;<>]+")
 _ODD = re.compile(r"\d|[_/=@\\]|\w[.:]\w|[a-z][A-Z]")
@@ -39,9 +39,9 @@ def looks_raw(text: str) -> bool:
 
     The pattern takes 0.3 ms for 900 characters; looking for what it cannot do without takes a hundredth of that.
     """
-    folded = text.casefold()
+    lower = text.casefold()
     for hint in _HINTS:
-        if hint in folded:
+        if hint in lower:
             return _SHAPES.search(text) is not None
     return _CODE.search(text) is not None and _SHAPES.search(text) is not None
 
@@ -53,17 +53,17 @@ def leaks(text: str, ctx: RunContext) -> tuple[str, ...]:
     anything else that only looks raw does not when the user or an answer in hand used it first.
     """
     turn = ctx.turn
-    found = [call.call_id for call in turn.calls if call.call_id in text and len(call.call_id) > 5]
+    pieces = [call.call_id for call in turn.calls if call.call_id in text and len(call.call_id) > 5]
     if turn.log.turn_id in text:
-        found.append(turn.log.turn_id)
-    looks, pairs = looks_raw(text), _JOINED.search(text) and _PAIR.search(text)
+        pieces.append(turn.log.turn_id)
+    looks, pairs = looks_raw(text), _SLASH_OR_DOT.search(text) and _PAIR.search(text)
     failed = [outcome for outcome in turn.outcomes if outcome.kind == "failure" or outcome.data_faults]
     if looks or pairs or failed:
-        known = said(turn) if looks or failed else ""
-        found += _identifiers(text.lower(), turn) if looks or pairs else ()
-        found += [hit[0] for hit in _SHAPES.finditer(text) if hit[0].lower().rstrip("./-") not in known] if looks else ()
-        found += _echoes(text, raw_reasons(turn), known) if failed else ()
-    return tuple(dict.fromkeys(found))
+        allowed = words_in_use(turn) if looks or failed else ""
+        pieces += _identifiers(text.lower(), turn) if looks or pairs else ()
+        pieces += [hit[0] for hit in _SHAPES.finditer(text) if hit[0].lower().rstrip("./-") not in allowed] if looks else ()
+        pieces += _echoes(text, raw_reasons(turn), allowed) if failed else ()
+    return tuple(dict.fromkeys(pieces))
 
 
 def scrub(text: str, ctx: RunContext | None = None, raw: Iterable[str] = ()) -> str:
@@ -81,21 +81,21 @@ def scrub(text: str, ctx: RunContext | None = None, raw: Iterable[str] = ()) -> 
     return "\n".join(line for line in lines if line.strip()).strip()
 
 
-def said(turn: TurnState) -> str:
+def words_in_use(turn: TurnState) -> str:
     """What the user and the answers in hand said, and what was read before, in lower case: to use their words leaks nothing."""
     answers = (o.text for o in turn.outcomes if isinstance(o, Answer))
     earlier = (message.text for message in turn.memory.history(""))
-    return "\n".join([*_asked(turn), *answers, *earlier]).lower()
+    return "\n".join([*_requests(turn), *answers, *earlier]).lower()
 
 
 def raw_reasons(turn: TurnState) -> list[str]:
     """The raw reasons of everything that went wrong so far; they stand on the trace and nowhere else."""
-    found = [o.detail for o in turn.outcomes if isinstance(o, Failure) and o.detail]
+    details = [o.detail for o in turn.outcomes if isinstance(o, Failure) and o.detail]
     errors = (event.body.error for event in turn.log.events if isinstance(event.body, ToolEnded | ModelEnded))
-    return list(dict.fromkeys([*found, *(error for error in errors if error)]))
+    return list(dict.fromkeys([*details, *(error for error in errors if error)]))
 
 
-def _asked(turn: TurnState) -> Iterator[str]:
+def _requests(turn: TurnState) -> Iterator[str]:
     yield from (call.query for call in turn.calls)
     yield from (event.body.message for event in turn.log.events[:3] if event.body.kind == "turn_started")
 
@@ -104,29 +104,29 @@ def _identifiers(lower: str, turn: TurnState) -> Iterator[str]:
     tools = {e.body.tool for e in turn.log.events if isinstance(e.body, ToolStarted) and "_" in e.body.tool}
     asks = {f"ask_{call.agent}" for call in turn.calls}
     yield from (name for name in (*STATUSES, *_REASONS, *tools, *asks) if name.lower() in lower)
-    seen = (e.body for e in turn.log.events if isinstance(e.body, Envelope))
-    pairs = {f"{e.domain_type}{mark}{e.enricher_id}" for e in seen for mark in "/."}
+    envelopes = (e.body for e in turn.log.events if isinstance(e.body, Envelope))
+    pairs = {f"{e.domain_type}{mark}{e.enricher_id}" for e in envelopes for mark in "/."}
     yield from (pair for pair in pairs if pair.lower() in lower)
 
 
-def _echoes(text: str, reasons: Iterable[str], known: str) -> Iterator[str]:
+def _echoes(text: str, reasons: Iterable[str], allowed: str) -> Iterator[str]:
     """Odd words of a raw reason, and runs of its words, that a text repeats."""
     lower = text.lower()
-    spoken = " ".join(_words(lower))
-    heard = " ".join(_words(known))
+    text_words = " ".join(_words(lower))
+    allowed_words = " ".join(_words(allowed))
     for reason in reasons:
         raw = _words(reason)
         for word in raw:
-            if len(word) > 3 and _ODD.search(word) and word.lower() in lower and word.lower() not in known:
+            if len(word) > 3 and _ODD.search(word) and word.lower() in lower and word.lower() not in allowed:
                 yield word
         if len(raw) < 2:
             continue
         size = min(RUN, len(raw))
         for start in range(len(raw) - size + 1):
             run = " ".join(raw[start : start + size]).lower()
-            if f" {run} " in f" {spoken} " and run not in heard:
+            if f" {run} " in f" {text_words} " and run not in allowed_words:
                 yield run
 
 
 def _words(text: str) -> list[str]:
-    return [word for word in (found.strip(".:!?*") for found in _WORD.findall(text)) if word]
+    return [word for word in (raw.strip(".:!?*") for raw in _WORD.findall(text)) if word]

@@ -60,10 +60,10 @@ def tidy(decision: Decision, ctx: RunContext) -> Decision:
         return decision
     for ask in asks:
         turn.wording.setdefault(ask.call_id, ask.query)
-    done = _answered(turn) if turn.outcomes else frozenset[_Request]()
-    if not done and len({ask.agent for ask in asks}) == len(asks):
+    answers = _answered_requests(turn) if turn.outcomes else frozenset[_Request]()
+    if not answers and len({ask.agent for ask in asks}) == len(asks):
         return decision
-    new = [ask for ask in asks if _request(ask.agent, ask.query) not in done]
+    new = [ask for ask in asks if _request(ask.agent, ask.query) not in answers]
     if len(new) < len(asks):
         decision = set_aside(decision, new, "duplicate", "the same request was answered in an earlier round", ctx)
     first: dict[_Request, AgentCall] = {}
@@ -79,12 +79,12 @@ def _request(agent: str, query: str) -> _Request:
     return agent, " ".join(query.casefold().split())
 
 
-def _answered(turn: TurnState) -> frozenset[_Request]:
+def _answered_requests(turn: TurnState) -> frozenset[_Request]:
     """Requests of this turn that have an answer, in the words of the model and in those that were sent."""
-    sent = {call.call_id: call.query for call in turn.calls}
+    queries = {call.call_id: call.query for call in turn.calls}
     answers = [outcome for outcome in turn.outcomes if isinstance(outcome, Answer)]
-    worded = (_request(a.agent, words[a.call_id]) for words in (sent, turn.wording) for a in answers if a.call_id in words)
-    return frozenset(worded)
+    requests = (_request(a.agent, words[a.call_id]) for words in (queries, turn.wording) for a in answers if a.call_id in words)
+    return frozenset(requests)
 
 
 def echo(decision: Decision, call: AgentCall, lead: LLMAgent, ctx: RunContext) -> Decision:
@@ -124,15 +124,15 @@ def overlap(decision: Decision, call: AgentCall, ctx: RunContext) -> Decision:
 
     Skipped for a text without content words. One call always stays: when none overlaps, the first, with the user's exact text.
     """
-    meant = content_words(strip_marks(call.query))
-    if not meant:
+    topic = content_words(strip_marks(call.query))
+    if not topic:
         return decision
-    kept = tuple(ask for ask in decision.asks if _overlaps(ask.query, call.query, meant))
-    if len(kept) == len(decision.asks):
+    relevant = tuple(ask for ask in decision.asks if _overlaps(ask.query, call.query, topic))
+    if len(relevant) == len(decision.asks):
         return decision
-    if not kept:
-        kept = (_reworded(decision.asks[0], call.query, "overlap", "no call shares a word with the message", ctx),)
-    return set_aside(decision, kept, "overlap", "its query shares no content word with the message", ctx)
+    if not relevant:
+        relevant = (_reworded(decision.asks[0], call.query, "overlap", "no call shares a word with the message", ctx),)
+    return set_aside(decision, relevant, "overlap", "its query shares no content word with the message", ctx)
 
 
 def verbatim(decision: Decision, call: AgentCall, ctx: RunContext) -> Decision:
@@ -141,16 +141,16 @@ def verbatim(decision: Decision, call: AgentCall, ctx: RunContext) -> Decision:
     return decision if asks == decision.asks else decision.with_asks(asks)
 
 
-def set_aside(decision: Decision, kept: Sequence[AgentCall], guard: str, reason: str, ctx: RunContext) -> Decision:
+def set_aside(decision: Decision, keep: Sequence[AgentCall], guard: str, reason: str, ctx: RunContext) -> Decision:
     """The decision with only these calls to run; the others are recorded, never run and never told to the user (decisions 7)."""
-    ids = {ask.call_id for ask in kept}
-    dropped = tuple(ask for ask in decision.asks if ask.call_id not in ids)
-    for ask in dropped:
+    ids = {ask.call_id for ask in keep}
+    others = tuple(ask for ask in decision.asks if ask.call_id not in ids)
+    for ask in others:
         ctx.emit(GuardActed(guard=guard, action="dropped", agent=ask.agent, call_id=ask.call_id, reason=reason))
         ctx.emit(CallDropped(agent=ask.agent, call_id=ask.call_id, reason="guard", guard=guard))
-    ctx.turn.calls += dropped
-    ctx.turn.set_aside += dropped
-    return decision.with_asks(tuple(kept), set_aside=(*decision.set_aside, *dropped))
+    ctx.turn.calls += others
+    ctx.turn.set_aside += others
+    return decision.with_asks(tuple(keep), set_aside=(*decision.set_aside, *others))
 
 
 def _rerouted(
@@ -158,11 +158,11 @@ def _rerouted(
 ) -> Decision:
     """The decision as one call to `agent` with the user's exact text; what was announced for another one is taken back."""
     call_id = decision.asks[0].call_id if decision.asks else f"{call.call_id}-{guard}"
-    counted = decision.asks[0].intent_count if decision.asks else 1
-    ask = AgentCall(call_id=call_id, agent=agent, query=call.query, intent_count=counted)
+    count = decision.asks[0].intent_count if decision.asks else 1
+    ask = AgentCall(call_id=call_id, agent=agent, query=call.query, intent_count=count)
     ctx.emit(GuardActed(guard=guard, action="rerouted", agent=agent, call_id=call_id, reason=reason))
-    said, line = transcript(ctx.turn.log.events), lead.card.preamble or PREAMBLE
-    if said.lead and said.lead != line:
+    page, line = transcript(ctx.turn.log.events), lead.card.preamble or PREAMBLE
+    if page.lead and page.lead != line:
         first = next(event.seq for event in ctx.turn.log.events if event.kind == "text")
         ctx.emit(TextReplaced(channel="lead", from_seq=first, text=line))
     return decision.calling((ask,))
@@ -172,10 +172,10 @@ def _with_own_ids(decision: Decision, ctx: RunContext) -> Decision:
     ids = [ask.call_id for ask in decision.asks]
     if decision.own:
         ids += [own["id"] or "" for own in decision.own]
-    taken = {ask.call_id for ask in ctx.turn.calls}
-    if len({*ids, "", *taken}) == 1 + len(ids) + len(taken):
+    ids_in_use = {ask.call_id for ask in ctx.turn.calls}
+    if len({*ids, "", *ids_in_use}) == 1 + len(ids) + len(ids_in_use):
         return decision
-    fresh = [_fresh(call_id, taken) for call_id in ids]
+    fresh = [_fresh(call_id, ids_in_use) for call_id in ids]
     asks = tuple(
         ask if ask.call_id == new else ask.model_copy(update={"call_id": new})
         for ask, new in zip(decision.asks, fresh, strict=False)
@@ -186,13 +186,13 @@ def _with_own_ids(decision: Decision, ctx: RunContext) -> Decision:
     return decision.calling(asks, own)
 
 
-def _fresh(call_id: str, taken: set[str]) -> str:
+def _fresh(call_id: str, ids_in_use: set[str]) -> str:
     """The id itself, or one made from it that is not taken; the same on every run."""
     new, number = call_id or "call-1", 1
-    while new in taken:
+    while new in ids_in_use:
         number += 1
         new = f"{call_id or 'call'}-{number}"
-    taken.add(new)
+    ids_in_use.add(new)
     return new
 
 
@@ -201,11 +201,11 @@ def _exact(asks: Sequence[AgentCall], text: str, ctx: RunContext) -> Iterator[Ag
         yield _reworded(asks[0], text, "verbatim", "a single call carries the user's exact text", ctx)
         return
     short = len(words(strip_marks(text))) <= SHORT
-    meant = content_words(strip_marks(text))
+    topic = content_words(strip_marks(text))
     for ask in asks:
         if short:
             yield _reworded(ask, text, "verbatim", f"a message of at most {SHORT} words is never split", ctx)
-        elif not _overlaps(ask.query, text, meant):
+        elif not _overlaps(ask.query, text, topic):
             yield _reworded(ask, text, "verbatim", "its query shares no content word with the message", ctx)
         else:
             yield ask
@@ -218,9 +218,9 @@ def _reworded(ask: AgentCall, text: str, guard: str, reason: str, ctx: RunContex
     return ask.model_copy(update={"query": text})
 
 
-def _overlaps(query: str, text: str, meant: frozenset[str]) -> bool:
+def _overlaps(query: str, text: str, topic: frozenset[str]) -> bool:
     """Whether a query speaks of what the text speaks of; one without content words must be the user's own words."""
     if query == text:
         return True
-    said = content_words(query)
-    return not meant.isdisjoint(said) if said else set(words(query)) <= set(words(text))
+    query_words = content_words(query)
+    return not topic.isdisjoint(query_words) if query_words else set(words(query)) <= set(words(text))

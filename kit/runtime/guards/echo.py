@@ -22,17 +22,17 @@ def awaited_by(reply: str, ctx: RunContext) -> str | None:
     agent = support if support in in_play else in_play[0] if len(in_play) == 1 else None
     if agent is None or agent not in ctx.callees:
         return None
-    said = said_last(ctx)
-    own = said if len(in_play) == 1 else said_last(ctx, agent) or said
-    return agent if asks(own) and echoes(strip_marks(reply), f"{said} {own}") else None
+    last_words = said_last(ctx)
+    own = last_words if len(in_play) == 1 else said_last(ctx, agent) or last_words
+    return agent if asks(own) and echoes(strip_marks(reply), f"{last_words} {own}") else None
 
 
 def echoes(reply: str, question: str) -> bool:
     """Whether a reply of a few words only agrees, only declines, or only repeats words of the question."""
     if "?" in reply or not 0 < len(words(reply)) <= SHORT:
         return False
-    meant = content_words(reply)
-    return bare_answer(reply) or (bool(meant) and meant <= content_words(question))
+    topic = content_words(reply)
+    return bare_answer(reply) or (bool(topic) and topic <= content_words(question))
 
 
 def said_last(ctx: RunContext, agent: str = "") -> str:

@@ -10,16 +10,16 @@ from kit.core.picture import strip_marks
 from kit.core.words import content_words, words
 from kit.runtime.agents.llm_agent import Decision, LLMAgent, Thread
 from kit.runtime.context import RunContext
-from kit.runtime.dispatch import guarded
+from kit.runtime.dispatch import run_to_outcome
 
 
 def missing(asks: Sequence[AgentCall], cap: int) -> int:
     """How many calls a decision lacks: min(reported intents, cap) less the calls made (decisions 4)."""
-    reported = 0
+    count = 0
     for ask in asks:
-        if ask.intent_count is not None and ask.intent_count > reported:
-            reported = ask.intent_count
-    return min(reported, cap) - len(asks)
+        if ask.intent_count is not None and ask.intent_count > count:
+            count = ask.intent_count
+    return min(count, cap) - len(asks)
 
 
 async def complete(decision: Decision, thread: Thread, call: AgentCall, lead: LLMAgent, ctx: RunContext) -> Decision:
@@ -27,12 +27,12 @@ async def complete(decision: Decision, thread: Thread, call: AgentCall, lead: LL
 
     A retry that fails or says nothing leaves the decision as it was: the calls in hand are made.
     """
-    cap, said = ctx.turn.cap, strip_marks(call.query)
+    cap, text = ctx.turn.cap, strip_marks(call.query)
     lacking = missing(decision.asks, cap)
-    note = _demand(decision.asks, lacking, said)
+    note = _demand(decision.asks, lacking, text)
     _say(ctx, lead, "asked_again", note)
     again = await _once_more(note, thread, call, lead, ctx)
-    asks = merged(decision.asks, again, said, ctx.callees)
+    asks = merge(decision.asks, again, text, ctx.callees)
     added = asks[len(decision.asks) :]
     if added:
         _say(ctx, lead, "merged", "the retry added " + ", ".join(ask.agent for ask in added))
@@ -42,47 +42,47 @@ async def complete(decision: Decision, thread: Thread, call: AgentCall, lead: LL
     return decision.calling(asks) if added else decision
 
 
-def merged(first: tuple[AgentCall, ...], again: Sequence[AgentCall], text: str, callees: frozenset[str]) -> tuple[AgentCall, ...]:
+def merge(first: tuple[AgentCall, ...], again: Sequence[AgentCall], text: str, callees: frozenset[str]) -> tuple[AgentCall, ...]:
     """The first calls, then those of the retry that are new, as many as intents were reported; agents that do not exist stay out.
 
     A second call to the same sub-agent is new only when it brings up something of the user's text that the first did not.
     """
-    kept = list(first)
-    reported = max((ask.intent_count or 0 for ask in (*first, *again)), default=0)
-    meant = content_words(text)
+    calls = list(first)
+    count = max((ask.intent_count or 0 for ask in (*first, *again)), default=0)
+    topic = content_words(text)
     for ask in again:
-        same = [other.query for other in kept if other.agent == ask.agent]
-        heard = frozenset[str]().union(*(content_words(query) for query in same))
-        new = not same or not (content_words(ask.query) & meant) <= heard
-        if new and ask.agent in callees and len(kept) < reported:
-            kept.append(ask)
-    return tuple(kept)
+        same = [other.query for other in calls if other.agent == ask.agent]
+        same_words = frozenset[str]().union(*(content_words(query) for query in same))
+        new = not same or not (content_words(ask.query) & topic) <= same_words
+        if new and ask.agent in callees and len(calls) < count:
+            calls.append(ask)
+    return tuple(calls)
 
 
 async def _once_more(note: str, thread: Thread, call: AgentCall, lead: LLMAgent, ctx: RunContext) -> tuple[AgentCall, ...]:
     """The calls of the retry; none when it fails, which must not cost the user the calls in hand."""
-    found: list[AgentCall] = []
+    retry: list[AgentCall] = []
 
     async def ask(call: AgentCall, ctx: RunContext) -> Outcome:
         stronger: Thread = [SystemMessage(f"{thread[0].text}\n\n{note}"), *thread[1:]]
-        found.extend((await lead.decide_again(stronger, call, ctx)).asks)
+        retry.extend((await lead.decide_again(stronger, call, ctx)).asks)
         return Answer(call_id=call.call_id, agent=call.agent, text=note)
 
-    outcome = await guarded(ask, call, ctx, lead.time_budget)
+    outcome = await run_to_outcome(ask, call, ctx, lead.time_budget)
     if isinstance(outcome, Failure):
         _say(ctx, lead, "short", f"the retry failed: {outcome.reason}")
-    return tuple(found)
+    return tuple(retry)
 
 
 def _demand(asks: Sequence[AgentCall], lacking: int, text: str) -> str:
     """What the model is told: what it called, what the message still holds, and to call only for that."""
-    made = "; ".join(f'ask_{ask.agent} with "{ask.query}"' for ask in asks)
-    covered = frozenset[str]().union(*(content_words(ask.query) for ask in asks))
-    left = [word for word in words(text) if content_words(word) - covered]
-    about = f" These words of the message are in none of them: {' '.join(left)}." if left else ""
+    calls = "; ".join(f'ask_{ask.agent} with "{ask.query}"' for ask in asks)
+    call_words = frozenset[str]().union(*(content_words(ask.query) for ask in asks))
+    rest = [word for word in words(text) if content_words(word) - call_words]
+    about = f" These words of the message are in none of them: {' '.join(rest)}." if rest else ""
     return (
         f"<missing_calls>You counted {len(asks) + lacking} intents in the latest message and called for {len(asks)}: "
-        f"{made}.{about} "
+        f"{calls}.{about} "
         f"Call the tools for the missing {lacking} now, all in one reply, each with its own part of the message word for word. "
         "Do not repeat a call already made.</missing_calls>"
     )

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from kit.core.errors import CassetteError, KitError
 from kit.runtime.recording.mismatch import misfit
-from kit.runtime.recording.recorded_call import STOPPED, Header, Key, Request, Take, digest, key_of, read, scrubbed, written
+from kit.runtime.recording.recorded_call import GIVEN_UP, Header, Key, Request, Take, digest, key_of, lines_of, read, scrubbed
 from kit.tools.tool import ToolResult
 
 Mode = Literal["replay", "record", "refresh"]
@@ -23,7 +23,7 @@ class _Reel:
 
     header: Header
     takes: dict[Key, Take]
-    used: set[Key] = field(default_factory=set[Key])
+    current: set[Key] = field(default_factory=set[Key])
     """Asked, or recorded, by this run."""
     begun: set[str] = field(default_factory=set[str])
     """Tracks that this run plays."""
@@ -53,7 +53,7 @@ class Cassette:
         """
         self.path, self.mode, self.pace = Path(path), mode, 0.0 if mode == "refresh" else pace
         self._secrets, self._again, self._track = tuple[str, ...](), again, ""
-        self._asked: Counter[tuple[str, str]] = Counter()
+        self._counts: Counter[tuple[str, str]] = Counter()
         fresh = mode == "refresh" and not self.path.exists()
         header, takes = (Header(), {}) if fresh else _old(self.path) if mode == "record" else read(self.path)
         self._reel = _Reel(header, takes)
@@ -71,7 +71,7 @@ class Cassette:
     def track(self, name: str) -> "Cassette":
         """The same file for one of several runs in it."""
         mine = copy(self)
-        mine._track, mine._asked = name, Counter()
+        mine._track, mine._counts = name, Counter()
         self._reel.begun.add(name)
         return mine
 
@@ -87,33 +87,33 @@ class Cassette:
         request = self._clean(request)
         name = digest(request)
         self._reel.begun.add(self._track)
-        self._asked[place, name] += 1
+        self._counts[place, name] += 1
         if self.mode == "record":
             return None
-        for again in range(self._asked[place, name], 0, -1):  # one that was recorded once answers as often as it is asked
+        for again in range(self._counts[place, name], 0, -1):  # one that was recorded once answers as often as it is asked
             if take := self._reel.takes.get((self._track, place, name, again)):
-                self._reel.used.add(key_of(take))
+                self._reel.current.add(key_of(take))
                 return take
         if self.mode == "refresh":
             return None
-        told = [take for key, take in self._reel.takes.items() if key[:2] == (self._track, place)]
-        unasked = [take for take in told if key_of(take) not in self._reel.used]
-        error = CassetteError(misfit(str(self.path), self._track, place, request, unasked or told, self._again))
+        takes = [take for key, take in self._reel.takes.items() if key[:2] == (self._track, place)]
+        unasked = [take for take in takes if key_of(take) not in self._reel.current]
+        error = CassetteError(misfit(str(self.path), self._track, place, request, unasked or takes, self._again))
         self._reel.misfits.append(error)
         raise error
 
     def keep(self, place: str, request: Request, **outcome: Any) -> None:
         """Remembers how a call ended: fields of a Take."""
         request = self._clean(request)
-        again = max(1, self._asked[place, digest(request)])
+        again = max(1, self._counts[place, digest(request)])
         fields = {
             name: value.model_dump(mode="json") if isinstance(value, ToolResult) else value for name, value in outcome.items()
         }
         fields["told"] = [(at, body.model_dump(mode="json")) for at, body in outcome.get("told", ())]
-        found = scrubbed(fields, self._secrets)
-        take = Take.model_validate({**found, "track": self._track, "place": place, "request": request, "again": again})
+        fields = scrubbed(fields, self._secrets)
+        take = Take.model_validate({**fields, "track": self._track, "place": place, "request": request, "again": again})
         self._reel.takes[key_of(take)] = take
-        self._reel.used.add(key_of(take))
+        self._reel.current.add(key_of(take))
 
     def keep_fault(self, place: str, request: Request, error: BaseException, **outcome: Any) -> None:
         """Remembers a call that failed or was given up, so that the turn can fail in the same way again.
@@ -122,19 +122,19 @@ class Cassette:
         """
         if not isinstance(error, KitError):
             task = asyncio.current_task()
-            stopped = isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling() > 0
-            broken = {"kind": STOPPED if stopped else type(error).__name__, "text": str(error)}
+            is_stop = isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling() > 0
+            broken = {"kind": GIVEN_UP if is_stop else type(error).__name__, "text": str(error)}
             self.keep(place, request, broken=broken, **outcome)
 
     def save(self, tracks: Collection[str] | None = None) -> None:
         """Writes the file, whole or not at all. `tracks`: those there still are; None keeps every one."""
         reel = self._reel
         unplayed = {key[0] for key in reel.takes if tracks is None or key[0] in tracks} - reel.begun
-        kept = {key: take for key, take in reel.takes.items() if key in reel.used or key[0] in unplayed}
+        takes = {key: take for key, take in reel.takes.items() if key in reel.current or key[0] in unplayed}
         self.path.parent.mkdir(parents=True, exist_ok=True)
         draft = self.path.with_name(self.path.name + ".part")
         with draft.open("w", encoding="utf-8", newline="\n") as file:
-            file.writelines(written(reel.header, kept))
+            file.writelines(lines_of(reel.header, takes))
         draft.replace(self.path)
 
     def close(self, tracks: Collection[str] | None = None) -> None:

@@ -11,29 +11,29 @@ MOST = 14
 """Lines of a diff that are shown."""
 
 
-def misfit(path: str, track: str, place: str, asked: Request, told: Sequence[Take], again: str) -> str:
+def misfit(path: str, track: str, place: str, request: Request, takes: Sequence[Take], again: str) -> str:
     """`told`: what was recorded from the same place and not asked yet."""
     call = f"{place}, {track}" if track else place
-    if not told:
-        return f"{path}: the recording was never asked from {call}; it asks now:\n{_shown(asked[-1][1])}\n{again}"
-    before = max((take.request for take in told), key=lambda request: _alike(request, asked))
-    label, old, new = _changed(before, asked)
+    if not takes:
+        return f"{path}: the recording was never asked from {call}; it asks now:\n{_excerpt(request[-1][1])}\n{again}"
+    before = max((take.request for take in takes), key=lambda old: _alike(old, request))
+    label, old, new = _first_change(before, request)
     lines = list(unified_diff(_lines(old), _lines(new), "recorded", "now", lineterm="", n=1))
     more = [f"  ({len(lines) - MOST} more lines)"] if len(lines) > MOST else []
     diff = "\n".join(f"  {line}" for line in lines[:MOST])
     return "\n".join([f"{path}: {call} does not ask what was recorded: {label}", diff, *more, again])
 
 
-def _changed(before: Request, asked: Request) -> tuple[str, str, str]:
+def _first_change(before: Request, request: Request) -> tuple[str, str, str]:
     """The first part that differs: in what way, as it was, as it is."""
-    old, new = dict(before), dict(asked)
-    for label, text in asked:
+    old, new = dict(before), dict(request)
+    for label, text in request:
         if label not in old:
             return f"{label} is new", "", text
         if old[label] != text:
             return f"{label} changed", old[label], text
-    gone = next(label for label in old if label not in new)
-    return f"{gone} is gone", old[gone], ""
+    label = next(label for label in old if label not in new)
+    return f"{label} is gone", old[label], ""
 
 
 def _alike(one: Request, other: Request) -> float:
@@ -46,6 +46,6 @@ def _lines(text: str) -> list[str]:
     return [piece for line in text.splitlines() for piece in wrap(line, WIDTH) or [""]]
 
 
-def _shown(text: str) -> str:
+def _excerpt(text: str) -> str:
     lines = _lines(text)
     return "\n".join(f"  {line}" for line in lines[:4]) + ("\n  ..." if len(lines) > 4 else "")

@@ -17,7 +17,7 @@ from kit.core.value import Value
 from kit.tools.tool import ToolResult
 
 FORMAT = 2
-STOPPED = "stopped"
+GIVEN_UP = "stopped"
 """How a call ended that whoever made it gave up."""
 SECRET = "[secret]"
 _SECRETS = re.compile(
@@ -28,7 +28,7 @@ _SECRETS = re.compile(
 )
 _LONG = 60
 """Characters from which a text that stands in several requests is written once."""
-_TOLD = ("id", "model_name", "finish_reason", "status")
+_METADATA = ("id", "model_name", "finish_reason", "status")
 """What of a reply's metadata a turn reads; headers, fingerprints and the like stay out of the file."""
 
 Request = tuple[tuple[str, str], ...]
@@ -48,7 +48,7 @@ class Broken(Value):
     """How a call ended that gave no reply."""
 
     kind: str
-    """Name of the exception's class; STOPPED for a call that whoever made it gave up."""
+    """Name of the exception's class; GIVEN_UP for a call that whoever made it gave up."""
     text: str = ""
 
 
@@ -101,10 +101,10 @@ def model_request(spec: ModelSpec, tools: Sequence[Mapping[str, Any]], messages:
     )
     offered = (tool.get("function", tool) for tool in tools)
     parts = [("model", name), *((f"tool {tool['name']}", json.dumps(tool, sort_keys=True, indent=1)) for tool in offered)]
-    return (*parts, *((f"message {place} ({m.type})", _told(m)) for place, m in enumerate(messages, 1)))
+    return (*parts, *((f"message {place} ({m.type})", _message_text(m)) for place, m in enumerate(messages, 1)))
 
 
-def _told(message: BaseMessage) -> str:
+def _message_text(message: BaseMessage) -> str:
     content: Any = message.content
     text = content if isinstance(content, str) else json.dumps(_small(content), sort_keys=True)
     calls = message.tool_calls if isinstance(message, AIMessage) else []
@@ -128,11 +128,11 @@ def _small(content: Any) -> Any:
 
 def plain_message(message: AIMessage) -> dict[str, Any]:
     """A reply as it is kept: without what identifies the account or the machine it came from."""
-    found = message_to_dict(message)
-    data = found["data"]
-    data["response_metadata"] = {name: data["response_metadata"][name] for name in _TOLD if name in data["response_metadata"]}
+    record = message_to_dict(message)
+    data = record["data"]
+    data["response_metadata"] = {name: data["response_metadata"][name] for name in _METADATA if name in data["response_metadata"]}
     data["additional_kwargs"] = {k: v for k, v in data["additional_kwargs"].items() if k == "refusal"}
-    return found
+    return record
 
 
 def scrubbed(value: Any, secrets: Iterable[str]) -> Any:
@@ -150,16 +150,16 @@ def scrubbed(value: Any, secrets: Iterable[str]) -> Any:
             return value
 
 
-def written(header: Header, takes: Mapping[Key, Take]) -> Iterator[str]:
+def lines_of(header: Header, takes: Mapping[Key, Take]) -> Iterator[str]:
     """The lines of a file: header, shared texts, takes by track, place and request."""
     yield header.model_dump_json() + "\n"
     uses = Counter(text for take in takes.values() for _, text in take.request if len(text) > _LONG)
-    shared = {text: hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:12] for text, n in uses.items() if n > 1}
-    for text, name in sorted(shared.items(), key=lambda item: item[1]):
+    names = {text: hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:12] for text, n in uses.items() if n > 1}
+    for text, name in sorted(names.items(), key=lambda item: item[1]):
         yield json.dumps({"text": name, "is": text}) + "\n"
     for _, take in sorted(takes.items()):
         line = {name: value for name, value in take.model_dump(mode="json").items() if value != _PLAIN[name]}
-        line["request"] = [[label, {"text": shared[text]} if text in shared else text] for label, text in take.request]
+        line["request"] = [[label, {"text": names[text]} if text in names else text] for label, text in take.request]
         yield json.dumps(line) + "\n"
 
 
@@ -168,21 +168,21 @@ def read(path: Path) -> tuple[Header, dict[Key, Take]]:
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        said = getattr(error, "strerror", None) or "it is no text"
-        raise CassetteError(f"cannot read the recording {path}: {said}; record it first") from error
+        reason = getattr(error, "strerror", None) or "it is no text"
+        raise CassetteError(f"cannot read the recording {path}: {reason}; record it first") from error
     header, texts, takes = None, dict[str, str](), dict[Key, Take]()
     for number, line in enumerate(lines, 1):
         try:
-            found = json.loads(line)
+            row = json.loads(line)
             if header is None:
-                header = Header.model_validate(found)
+                header = Header.model_validate(row)
                 if header.cassette != FORMAT:
                     raise ValueError
-            elif "is" in found:
-                texts[found["text"]] = found["is"]
+            elif "is" in row:
+                texts[row["text"]] = row["is"]
             else:
-                parts = [(label, part if isinstance(part, str) else texts[part["text"]]) for label, part in found["request"]]
-                take = Take.model_validate({**found, "request": parts})
+                parts = [(label, part if isinstance(part, str) else texts[part["text"]]) for label, part in row["request"]]
+                take = Take.model_validate({**row, "request": parts})
                 takes[key_of(take)] = take
         except (ValueError, KeyError, TypeError) as error:
             what = "the head of a recording of this version" if header is None or number == 1 else "a recorded call"

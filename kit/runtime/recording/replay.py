@@ -8,11 +8,11 @@ from langchain_core.messages import AIMessage, messages_from_dict
 
 from kit.core.event import Body
 from kit.runtime.budget import OverBudget
-from kit.runtime.recording.recorded_call import STOPPED, Broken, Take
-from kit.runtime.speech.narration import Narrating, heard
+from kit.runtime.recording.recorded_call import GIVEN_UP, Broken, Take
+from kit.runtime.speech.narration import Narrating, narration_listener
 from kit.tools.tool import ToolResult
 
-_MEANT: Mapping[str, type[BaseException]] = {
+_EXCEPTIONS: Mapping[str, type[BaseException]] = {
     "TimeoutError": TimeoutError,
     "CancelledError": asyncio.CancelledError,
     "OverBudget": OverBudget,
@@ -29,13 +29,13 @@ async def replay(take: Take, hear: Callable[[str], None] | None, pace: float = 1
     await asyncio.sleep(first * pace)
     rest = max(0.0, take.seconds - first) * pace
     if hear is not None:
-        hear = heard(hear)
+        hear = narration_listener(hear)
         for place, piece in enumerate(take.pieces):
             if place:
                 await asyncio.sleep(rest / len(take.pieces))
             hear(piece)
         rest /= max(1, len(take.pieces))
-    if take.broken is None or take.broken.kind != STOPPED:
+    if take.broken is None or take.broken.kind != GIVEN_UP:
         await asyncio.sleep(rest)
     if take.broken is not None:
         await _fail(take.broken)
@@ -54,7 +54,7 @@ async def replay_tool(take: Take, emit: Callable[[Body], None], pace: float = 1.
         await asyncio.sleep((at - now) * pace)
         now = at
         emit(body)
-    if take.broken is None or take.broken.kind != STOPPED:
+    if take.broken is None or take.broken.kind != GIVEN_UP:
         await asyncio.sleep(max(0.0, take.seconds - now) * pace)
     if take.broken is not None:
         await _fail(take.broken)
@@ -63,7 +63,7 @@ async def replay_tool(take: Take, emit: Callable[[Body], None], pace: float = 1.
 
 async def _fail(how: Broken) -> None:
     """Fails as a recorded call did."""
-    if how.kind == STOPPED:
+    if how.kind == GIVEN_UP:
         await asyncio.get_running_loop().create_future()
-    known = _MEANT.get(how.kind) or type(how.kind, (Exception,), {})
-    raise known(how.text)
+    kind = _EXCEPTIONS.get(how.kind) or type(how.kind, (Exception,), {})
+    raise kind(how.text)

@@ -24,26 +24,26 @@ def narration(text: str) -> tuple[str, tuple[ComponentPayload, ...]]:
 
     What is no JSON object is kept under the payload's key `text`, so that nothing said is lost.
     """
-    found: list[ComponentPayload] = []
+    components: list[ComponentPayload] = []
     while _WHOLE.search(text):  # taking one out may bring two halves of another together
-        found += [_payload(piece) for piece in _WHOLE.findall(text)]
+        components += [_payload(piece) for piece in _WHOLE.findall(text)]
         text = _WHOLE.sub("", text)
-    return text.strip() if found else text, tuple(found)
+    return text.strip() if components else text, tuple(components)
 
 
 def narrated(message: AIMessage) -> tuple[AIMessage, tuple[ComponentPayload, ...]]:
     """A message with the components taken out of its text, whether that is a string or blocks."""
     content: Any = message.content
     if isinstance(content, str):
-        text, found = narration(content)
-        return message.model_copy(update={"content": text}), found
+        text, components = narration(content)
+        return message.model_copy(update={"content": text}), components
     blocks: list[Any] = []
     parts: list[ComponentPayload] = []
     for block in cast("list[Any]", content):
-        if isinstance(block, dict) and isinstance(said := cast("dict[str, Any]", block).get("text"), str):
-            text, found = narration(said)
+        if isinstance(block, dict) and isinstance(words := cast("dict[str, Any]", block).get("text"), str):
+            text, components = narration(words)
             blocks.append({**cast("dict[str, Any]", block), "text": text})
-            parts += found
+            parts += components
         else:
             blocks.append(block)
     return message.model_copy(update={"content": blocks}), tuple(parts)
@@ -54,40 +54,40 @@ class Narrating:
 
     def __init__(self, hear: Hear):
         self._hear = hear
-        self._held = ""
+        self._buffer = ""
 
     def __call__(self, piece: str) -> None:
         if not piece:
             self._hear("")
             return
-        self._held += piece
-        while self._held:
-            at = self._held.find("<")
+        self._buffer += piece
+        while self._buffer:
+            at = self._buffer.find("<")
             if at:  # everything before it, or all of it
-                self._say(len(self._held) if at < 0 else at)
-            elif len(self._held) < len(MARK) and MARK.startswith(self._held.lower()):
+                self._say(len(self._buffer) if at < 0 else at)
+            elif len(self._buffer) < len(MARK) and MARK.startswith(self._buffer.lower()):
                 return
-            elif not self._held.lower().startswith(MARK):
+            elif not self._buffer.lower().startswith(MARK):
                 self._say(1)
             else:
-                whole = _WHOLE.match(self._held)
+                whole = _WHOLE.match(self._buffer)
                 if whole is None or not (whole[0].endswith("/>") or _CLOSING.search(whole[0])):
                     return
-                self._held = self._held[whole.end() :]
+                self._buffer = self._buffer[whole.end() :]
 
     def end(self) -> None:
         """Says what was held back and is no component; call it once the model is done."""
-        if not self._held.lower().startswith(MARK):
-            self._say(len(self._held))
-        self._held = ""
+        if not self._buffer.lower().startswith(MARK):
+            self._say(len(self._buffer))
+        self._buffer = ""
 
     def _say(self, length: int) -> None:
-        text, self._held = self._held[:length], self._held[length:]
+        text, self._buffer = self._buffer[:length], self._buffer[length:]
         if text:
             self._hear(text)
 
 
-def heard(hear: Hear) -> Narrating:
+def narration_listener(hear: Hear) -> Narrating:
     """A listener that is told narration alone; one that already is stays itself."""
     return hear if isinstance(hear, Narrating) else Narrating(hear)
 
