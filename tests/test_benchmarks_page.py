@@ -15,11 +15,11 @@ import yaml
 from streamlit.testing.v1 import AppTest
 
 from kit.bench.charts.tradeoff import front, tradeoff
-from kit.bench.grid.archive import archived, read_archived
 from kit.bench.grid.cell import cells
 from kit.bench.grid.comparison import compare, summarise
 from kit.bench.grid.forecast import forecast, pace
 from kit.bench.grid.grid_file import read_grid
+from kit.bench.grid.stored_runs import list_runs, read_run
 from kit.core.errors import DataError
 from kit.settings import HOME
 from kit.ui.benchmarks import grid_process as errand
@@ -101,7 +101,7 @@ def test_every_way_has_a_line_with_its_interval_and_the_baseline_says_so() -> No
 
 
 def test_the_example_holds_every_pattern_on_the_same_cases_and_is_simulated() -> None:
-    run = read_archived(EXAMPLE)
+    run = read_run(EXAMPLE)
     spec = read_grid(shipped_grids()["patterns_example"])
     assert run.complete and run.cells == len(list(cells(spec))) and run.kinds == ("simulated",)
     assert (run.baseline, list(run.verdicts)) == (spec.grid.baseline, list(spec.grid.verdicts))
@@ -117,7 +117,7 @@ def test_a_folder_that_no_grid_wrote_is_told_and_the_others_stand(tmp_path: Path
         (tmp_path / name / "results.jsonl").write_text("")
     (tmp_path / "good" / "provenance.json").write_text((EXAMPLE / "provenance.json").read_text())
     (tmp_path / "bad" / "provenance.json").write_text('{"runs": {}}')
-    found, broken = archived([tmp_path, tmp_path / "nowhere"])
+    found, broken = list_runs([tmp_path, tmp_path / "nowhere"])
     assert list(found) == ["good"] and found["good"].name == "patterns_example"
     (sentence,) = broken
     assert "bad/provenance.json: no provenance of a grid; run the grid again" in sentence
@@ -273,7 +273,7 @@ def test_a_run_is_a_verdict_a_table_figures_and_an_origin_and_says_what_its_figu
     assert all(f'data-way="{way}"' in told for way in ways) and "All figures are simulated" in told and "Holm" in told
     assert told.count("<img alt=") == 3 and told.count("simulated") > 10 and "Versions" in told and "scipy" in told
     assert "Medians: classifier_gateway" in told and "no price is known" in told
-    (made,) = read_archived(EXAMPLE).runs
+    (made,) = read_run(EXAMPLE).runs
     assert made["revision"].rstrip("+") in told and len(page.get("download_button")) == 2
     told = shown(choose(page, "By", "seconds"))
     assert "**monolith** is better than **mediated** (simulated)" in told
@@ -329,7 +329,7 @@ def test_a_grid_is_started_stopped_resumed_and_seen_from_the_page(page: AppTest,
     assert "is done: 48 of 48 cells are played" in shown(page.run())
     press(page, "bench-see")
     assert "over 24 cases" in shown(page) and page.query_params["run"] in (job.name, [job.name])
-    kept = read_archived(tmp_path / "grids" / job.name)
+    kept = read_run(tmp_path / "grids" / job.name)
     assert kept.complete and (kept.folder / "grid.yaml").exists() and (kept.folder / "report.md").exists()
 
 

@@ -8,7 +8,7 @@ from langchain_core.messages import BaseMessage
 from langchain_core.tools import BaseTool, StructuredTool
 
 from kit.bench.scoring.labeller import RuleLabeller, labels_of
-from kit.bench.scoring.sheet import item_of
+from kit.bench.scoring.labelling_sheet import item_of
 from kit.core.card import AgentCard
 from kit.core.context import Session
 from kit.core.ordinal_reference import resolve

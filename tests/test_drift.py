@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from kit.bench.drift import Drift, drift
-from kit.bench.routing_losses import Routed
+from kit.bench.routing_report import RoutedTurn
 from kit.bench.scoring.labeller import RuleLabeller, label_all
-from kit.bench.scoring.sheet import NOBODY, Item, items, read_sheet, sample, write_sheet
+from kit.bench.scoring.labelling_sheet import NOBODY, Item, items, read_sheet, sample, write_sheet
 from kit.bench.statistics.difference import newcombe
 from kit.bench.statistics.estimate import share
 from kit.core.errors import DataError
@@ -69,10 +69,10 @@ class Person:
         return Label(turn_id=item.turn_id, agents=item.called if right else wrong)
 
 
-def evaluated(rate: float = 0.95, each: int = 200) -> list[Routed]:
+def evaluated(rate: float = 0.95, each: int = 200) -> list[RoutedTurn]:
     """The evaluation: so many cases a vertical, this share of the calls right."""
     return [
-        Routed(
+        RoutedTurn(
             case_id=f"{name}{n}",
             turn=0,
             query="q",
@@ -202,7 +202,7 @@ def test_unlabelled_turns_and_verticals_on_one_side_are_told_and_not_counted() -
     sheet = items(store, 4, seed=7)
     half = [item if n % 2 else item.model_copy(update={"label": Person({}).label(item)}) for n, item in enumerate(sheet)]
     cases = [one for one in evaluated() if one.called != ("play",)] + [
-        Routed(case_id="x", turn=0, query="q", expected=("games",), called=("games",))
+        RoutedTurn(case_id="x", turn=0, query="q", expected=("games",), called=("games",))
     ]
     found = by_name(drift(half, cases))
     assert sum(one.stored.n + one.open for one in found.values()) == sum(len(item.strata) for item in sheet)

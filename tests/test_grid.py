@@ -19,14 +19,14 @@ from kit.bench.charts.frame import frame, load_frame
 from kit.bench.grid.cell import cells
 from kit.bench.grid.cost import CALLS, cell_costs
 from kit.bench.grid.grid_file import GridSpec, read_grid
-from kit.bench.grid.journal import Done, Ledger
+from kit.bench.grid.ledger import FinishedCell, Ledger
 from kit.bench.grid.report import compare_ways, report
-from kit.bench.grid.results import read_results, routed, tidy
+from kit.bench.grid.results import read_results, routed_turns, tidy
 from kit.bench.grid.run import LEDGER, PROVENANCE, RESULTS, TIMINGS, TRACES, Bar, Run, run_grid
 from kit.bench.grid.simulated_tools import simulated_tools
 from kit.bench.home import HOME
 from kit.bench.promotion import promote
-from kit.bench.scoring.trial import turn_id
+from kit.bench.scoring.run_case import turn_id
 from kit.bench.statistics.estimate import wilson
 from kit.cli import main
 from kit.core.errors import DataError
@@ -265,7 +265,7 @@ def test_switches_of_a_grid_decide_which_vertical_may_be_promoted(tmp_path: Path
         fields: dict[str, Any] = {"specs": {"simulated-test": {"provider": "simulated", "law": law}}, "sub_agents": "stubs"}
         spec = spec_of(tmp_path, cases=[{"file": "data/cases/switches.jsonl"}], **fields)
         _, rows = play(spec, tmp_path / f"out-{stray}")
-        turns = routed(rows, spec.cases)
+        turns = routed_turns(rows, spec.cases)
         assert len(turns) == 280 and sum(turn.switch for turn in turns) == 168
         subs = spec.deck.cards["orchestrator"].sub_agents
         assert {promote(spec.deck, card, turns).promoted for card in subs} == {promoted}
@@ -413,7 +413,7 @@ def test_a_ledger_in_use_or_of_another_program_is_one_sentence(tmp_path: Path) -
     first.begin("{}")
     with pytest.raises(DataError, match="another run writes to it"):
         Ledger(tmp_path / LEDGER)
-    first.keep([Done("a", "x", "y", None), Done("a", "z", "y", None)])
+    first.keep([FinishedCell("a", "x", "y", None), FinishedCell("a", "z", "y", None)])
     assert first.kept == 1 and first.lines("lines")["a"][0] == "x"
     first.close()
     (tmp_path / "other.db").write_text("no database at all, but long enough to be taken for one " * 20)

@@ -9,7 +9,7 @@ from langchain_core.messages import BaseMessage
 from kit.bench.case import Ask, Case
 from kit.bench.scoring.agreement import agreement, labelled_replies, measure_judge
 from kit.bench.scoring.judge import RUBRICS, LLMJudge, Rubric, RuleJudge, Verdict, read_rubric, verdict_in
-from kit.bench.scoring.observed import Observed
+from kit.bench.scoring.observation import Observation
 from kit.bench.scoring.quality import policy, response_quality
 from kit.cli import main
 from kit.compose.deck import load_deck
@@ -19,7 +19,7 @@ from kit.settings import HOME
 
 QUALITY = read_rubric("response_quality")
 CASE = Case(id="c", kind="single", domain="rewards", turns=(Ask(user="my points?", expected=("rewards",)),))
-SEEN = Observed(text="You have 900 points.", invoked=("rewards",), answers={"rewards": "900 points"}, failed=("shop",))
+SEEN = Observation(text="You have 900 points.", invoked=("rewards",), answers={"rewards": "900 points"}, failed=("shop",))
 
 
 async def test_the_rules_for_quality_and_policy_agree_with_labels_and_say_how_far() -> None:

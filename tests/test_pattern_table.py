@@ -11,7 +11,7 @@ import pytest
 from langchain_core.messages import BaseMessage
 from langchain_core.tools import StructuredTool
 
-from kit.bench.grid.rollup_store import ForgetfulStore
+from kit.bench.grid.transient_store import TransientStore
 from kit.bench.routing import RoutingKit
 from kit.compose.deck import Deck, DeckSettings
 from kit.compose.parts import GUARDS
@@ -78,7 +78,7 @@ async def turn(
     session = Session(id="s", principal=Principal(tenant_id="acme", user_id="alice"))
     try:
         with use_truth(told):
-            running = run_turn(message, session, RoutingKit(team, ForgetfulStore()), PATTERNS[pattern], **more)
+            running = run_turn(message, session, RoutingKit(team, TransientStore()), PATTERNS[pattern], **more)
         return await running
     finally:
         await team.aclose()

@@ -11,7 +11,7 @@ import pytest
 from case_source import SwitchSource, read_source
 from kit.bench.promotion import promote
 from kit.bench.routing import Catalog, RoutingKit, catalog_team, read_cases, route_case, route_questions
-from kit.bench.routing_losses import NOBODY, Routed, read_routed, report, routed_of
+from kit.bench.routing_report import NOBODY, RoutedTurn, read_routed_turns, report, routed_turns
 from kit.bench.statistics.estimate import share
 from kit.cli import main
 from kit.compose.deck import Deck, load_deck
@@ -32,12 +32,12 @@ def cases() -> list[dict[str, Any]]:
     return [json.loads(line) for line in FILE.read_text().splitlines()]
 
 
-def switches(wrong: int = 0, names: tuple[str, ...] = TRIO, each: int = 10) -> list[Routed]:
+def switches(wrong: int = 0, names: tuple[str, ...] = TRIO, each: int = 10) -> list[RoutedTurn]:
     """Every ordered pair, `each` times; the first `wrong` switches stay where they were."""
-    turns: list[Routed] = []
+    turns: list[RoutedTurn] = []
     for number, (before, after) in enumerate(pair for pair in permutations(names, 2) for _ in range(each)):
         called = (before,) if number < wrong else (after,)
-        turns.append(Routed(case_id=f"c{number}", turn=1, query="q", expected=(after,), called=called, previous=(before,)))
+        turns.append(RoutedTurn(case_id=f"c{number}", turn=1, query="q", expected=(after,), called=called, previous=(before,)))
     return turns
 
 
@@ -75,7 +75,7 @@ def test_the_routing_report_has_a_command(tmp_path: Path, capsys: pytest.Capture
 
 
 def test_a_question_that_was_lost_twice_is_shown_once() -> None:
-    lost = [Routed(case_id=str(n), turn=0, query="q", expected=("shop",), called=("play",)) for n in range(2)]
+    lost = [RoutedTurn(case_id=str(n), turn=0, query="q", expected=("shop",), called=("play",)) for n in range(2)]
     assert report(lost).lines()[-1] == "shop loses 2 to play: 'q'"
 
 
@@ -86,10 +86,10 @@ async def test_the_stand_in_routes_most_switches_and_its_misses_are_listed() -> 
     catalog = Catalog(cards, {card.id: card.id for card in cards})
     kit = RoutingKit(catalog_team(catalog))
     labelled = {case["id"]: case for case in cases()}
-    turns: list[Routed] = []
+    turns: list[RoutedTurn] = []
     for case in list(read_cases(FILE))[::4]:
         called = [prediction["called"] for prediction in await route_case(case, catalog, kit)]
-        turns += routed_of(labelled[case.id], called)
+        turns += routed_turns(labelled[case.id], called)
     found = report(turns)
     right, total = sum(s.right or 0 for s in found.accuracy.values()), sum(s.n for s in found.accuracy.values())
     assert right / total > 0.85  # the stand-in is no language model: docs/metrics.md has the figures
@@ -110,8 +110,8 @@ async def test_questions_are_routed_one_by_one_and_labelled_by_their_card() -> N
 
 @pytest.mark.req("PC2-S5.9")
 def test_the_report_says_which_description_loses_which_questions_to_which_card() -> None:
-    def turn(query: str, expected: tuple[str, ...], called: tuple[str, ...]) -> Routed:
-        return Routed(case_id="c", turn=0, query=query, expected=expected, called=called)
+    def turn(query: str, expected: tuple[str, ...], called: tuple[str, ...]) -> RoutedTurn:
+        return RoutedTurn(case_id="c", turn=0, query=query, expected=expected, called=called)
 
     found = report(
         [
@@ -180,7 +180,7 @@ def test_a_draft_is_not_bound_and_its_promoted_version_is() -> None:
 def test_a_turn_without_a_prediction_is_a_sentence(tmp_path: Path) -> None:
     (tmp_path / "pred.jsonl").write_text(json.dumps({"id": cases()[0]["id"], "turn": 0, "called": ["shop"]}) + "\n")
     with pytest.raises(DataError, match="has no prediction; route the same file again"):
-        read_routed(FILE, tmp_path / "pred.jsonl")
+        read_routed_turns(FILE, tmp_path / "pred.jsonl")
     (tmp_path / "pred.jsonl").write_text("{}\n")
     with pytest.raises(DataError, match=r"pred\.jsonl:1: needs id, turn, called"):
-        read_routed(FILE, tmp_path / "pred.jsonl")
+        read_routed_turns(FILE, tmp_path / "pred.jsonl")

@@ -11,10 +11,10 @@ from langchain_core.messages import BaseMessage, HumanMessage, ToolMessage
 
 from kit.bench.case import Ask, Case, Fact, read_cases
 from kit.bench.grid.comparison import compare, standings, summarise
-from kit.bench.scoring.observed import Observed, observed
+from kit.bench.scoring.observation import Observation, observe
 from kit.bench.scoring.quality import answer_scores
+from kit.bench.scoring.run_case import run_case
 from kit.bench.scoring.scorers import COSTS, ROUTING, SCORERS, score
-from kit.bench.scoring.trial import run_case
 from kit.bench.scoring.voice import verbatim
 from kit.compose.deck import load_deck
 from kit.compose.parts import Guards
@@ -36,11 +36,11 @@ def case(*expected: str, user: str = "coffee deals and my points", **fields: Any
     return Case(id="c", kind=kind, domain="d", turns=(Ask(user=user, expected=expected, **turn),), **fields)
 
 
-def seen(*invoked: str, text: str = "", **fields: Any) -> Observed:
-    return Observed(invoked=invoked, text=text, emitted=len(invoked), **fields)
+def seen(*invoked: str, text: str = "", **fields: Any) -> Observation:
+    return Observation(invoked=invoked, text=text, emitted=len(invoked), **fields)
 
 
-def value(name: str, case: Case, seen: Observed) -> float | None:
+def value(name: str, case: Case, seen: Observation) -> float | None:
     return score(case, seen, [name])[0].value
 
 
@@ -191,7 +191,7 @@ def test_a_composed_reply_is_as_good_as_its_weakest_part() -> None:
     asked = case("shop", "rewards", topics={"rewards": ("points",)})
     turn = seen("shop", "rewards", answers=both)
 
-    def worth(text: str, turn: Observed = turn) -> float | None:
+    def worth(text: str, turn: Observation = turn) -> float | None:
         return value("response_quality", asked, turn.model_copy(update={"text": text}))
 
     assert worth("Ember Hill pays 200 points, and you have 4,975 points.") == 1.0
@@ -263,8 +263,8 @@ async def test_what_is_seen_of_a_live_turn_is_seen_of_the_stored_one() -> None:
     async with consumer() as kit:
         (each,) = [each for each in some("partial") if each.id == "partial-002"]
         ((live, reply),) = await run_case(each, kit)
-        assert observed(kit.store.events(reply.turn_id)) == live
-        renamed = observed(reply.events, names={agent: f"The {agent}" for agent in kit.team.agents})
+        assert observe(kit.store.events(reply.turn_id)) == live
+        renamed = observe(reply.events, names={agent: f"The {agent}" for agent in kit.team.agents})
     assert live.failed and set(renamed.called) == {f"The {agent}" for agent in live.called}
     assert value("acknowledgement", each, live) == 1.0
 

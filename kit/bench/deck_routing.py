@@ -10,7 +10,7 @@ from typing import Any
 from kit.bench.case import Ask, Case
 from kit.bench.home import HOME
 from kit.bench.routing import Catalog, RoutingKit, catalog_team, route_case
-from kit.bench.routing_losses import Routed, RoutingReport, read_lines, report, routed_of
+from kit.bench.routing_report import RoutedTurn, RoutingReport, read_lines, report, routed_turns
 from kit.compose.deck import Deck, load_deck
 from kit.core.card import AgentCard
 from kit.core.value import Value
@@ -48,11 +48,11 @@ class DeckRoutes:
         """Routes them one after another; nothing is stored, no paid model is called. Not from inside a running loop."""
         cards = [AgentCard(id=name, description=text, model="offline") for name, text in self.descriptions.items()]
         catalog = Catalog(tuple(cards), {name: name for name in self.descriptions})
-        kit, routed = RoutingKit(catalog_team(catalog)), list[Routed]()
+        kit, routed = RoutingKit(catalog_team(catalog)), list[RoutedTurn]()
         with asyncio.Runner() as runner:
             for done, case in enumerate(self._cases, 1):
                 asked = runner.run(route_case(_dialogue(case), catalog, kit))
-                routed += routed_of(case, [prediction["called"] for prediction in asked])
+                routed += routed_turns(case, [prediction["called"] for prediction in asked])
                 yield Progress(done=done, of=len(self._cases), report=report(routed) if done == len(self._cases) else None)
 
     def _concerns(self, case: dict[str, Any]) -> bool:

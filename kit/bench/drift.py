@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from kit.bench.routing_losses import Routed, read_routed
-from kit.bench.scoring.sheet import NOBODY, Item, read_sheet
+from kit.bench.routing_report import RoutedTurn, read_routed_turns
+from kit.bench.scoring.labelling_sheet import NOBODY, Item, read_sheet
 from kit.bench.statistics.difference import newcombe
 from kit.bench.statistics.estimate import Estimate, share
 from kit.core.errors import DataError
@@ -41,7 +41,7 @@ class Drift(Value):
         )
 
 
-def drift(sheet: Sequence[Item], evaluated: Iterable[Routed]) -> tuple[Drift, ...]:
+def drift(sheet: Sequence[Item], evaluated: Iterable[RoutedTurn]) -> tuple[Drift, ...]:
     """Each stratum of a labelled sheet against the same sub-agent's evaluation, in order of name.
 
     A turn is set against the strata it was drawn for alone: those are random samples, the rest of the sheet is not.
@@ -62,7 +62,7 @@ def print_drift(sheet: Path, cases: Path | None, predictions: Path | None) -> in
     """Prints a line for each sub-agent; returns 1 when one has drifted. Raises DataError for a file that is missing or broken."""
     if cases is None or predictions is None:
         raise DataError("a comparison needs both: the evaluation's --cases and the --predictions that `kit route` made for them")
-    found = drift(read_sheet(sheet), read_routed(cases, predictions))
+    found = drift(read_sheet(sheet), read_routed_turns(cases, predictions))
     print("\n".join(one.line() for one in found))
     return int(any(one.drifted for one in found))
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from kit.bench.routing_losses import Routed
+from kit.bench.routing_report import RoutedTurn
 from kit.bench.statistics.estimate import Estimate, share
 from kit.bench.tool_cases import Played
 from kit.compose.deck import Deck
@@ -31,7 +31,7 @@ class Promotion(Value):
 
 
 def promote(
-    deck: Deck, card_id: str, results: Iterable[Routed], threshold: float = THRESHOLD, played: Iterable[Played] = ()
+    deck: Deck, card_id: str, results: Iterable[RoutedTurn], threshold: float = THRESHOLD, played: Iterable[Played] = ()
 ) -> Promotion:
     """Checks one card of a deck against the schema, the deck, its switches and its tool cases; nothing is written.
 
@@ -75,7 +75,7 @@ def _unfit(deck: Deck, card: AgentCard) -> list[str]:
     return [] if card.id in root.sub_agents else [f"{root.id!r} does not list {card.id!r} in sub_agents; add it there"]
 
 
-def _uncovered(deck: Deck, card_id: str, turns: list[Routed]) -> list[str]:
+def _uncovered(deck: Deck, card_id: str, turns: list[RoutedTurn]) -> list[str]:
     root = deck.cards[deck.settings.orchestrator]
     others = [sub.id for sub in deck.active_sub_agents(root) if sub.id != card_id]
     seen = {(before, after) for turn in turns for before in turn.previous for after in turn.expected}

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from kit.bench.case import Case, read_cases
-from kit.bench.routing_losses import Routed
+from kit.bench.routing_report import RoutedTurn
 from kit.compose.deck import Deck, DeckSettings
 from kit.core.card import AgentCard
 from kit.core.context import Principal, Session
@@ -120,17 +120,17 @@ async def route_case(case: Case, catalog: Catalog, kit: Host) -> list[dict[str, 
     return predictions
 
 
-async def route_questions(questions: Mapping[str, Sequence[str]], team: Team) -> list[Routed]:
+async def route_questions(questions: Mapping[str, Sequence[str]], team: Team) -> list[RoutedTurn]:
     """Sub-agent -> questions for it: each question alone, in a session of its own, over stubs of the team's sub-agents."""
     cards = team.orchestrator.sub_cards.values()
     kit = RoutingKit(team.with_agents({card.id: Stub(card) for card in cards}))
-    routed: list[Routed] = []
+    routed: list[RoutedTurn] = []
     for agent, asked in questions.items():
         for number, question in enumerate(asked):
             session = Session(id=f"{agent}-{number}", principal=Principal(tenant_id="bench", user_id="bench"))
             reply = await run_turn(question, session, kit)
             called = reply.routing.invoked
-            routed.append(Routed(case_id=session.id, turn=0, query=question, expected=(agent,), called=called))
+            routed.append(RoutedTurn(case_id=session.id, turn=0, query=question, expected=(agent,), called=called))
     kit.store.close()
     return routed
 

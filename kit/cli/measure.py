@@ -59,8 +59,8 @@ def _deck_routing(arguments: Arguments) -> int:
 
 def _grid(arguments: Arguments) -> int:
     from kit.bench.grid.cost import show_costs
+    from kit.bench.grid.grid_cassette import drop_stale_tracks, with_cassette
     from kit.bench.grid.grid_file import read_grid
-    from kit.bench.grid.recordings import ended, taped
     from kit.bench.grid.report import report
     from kit.bench.grid.run import Bar, run_grid
     from kit.experiment_kits import ExperimentKits
@@ -68,14 +68,14 @@ def _grid(arguments: Arguments) -> int:
 
     spec, settings = read_grid(arguments.file, arguments.model), Settings.read()
     folder = arguments.out or settings.grids / spec.grid.name
-    spec, tape = taped(spec, arguments.cassette, arguments.mode, folder, arguments.file)
-    kits = ExperimentKits.of(settings, virtual=spec.virtual, cassette=tape)
+    spec, cassette = with_cassette(spec, arguments.cassette, arguments.mode, folder, arguments.file)
+    kits = ExperimentKits.of(settings, virtual=spec.virtual, cassette=cassette)
     if arguments.cost:
         return show_costs(spec, kits)
     with Bar() as bar:
         run = run_grid(spec, folder, kits, arguments.workers, bar, traces=arguments.traces or kits.has_opik)
     if run.complete:
-        ended(spec, tape)
+        drop_stale_tracks(spec, cassette)
     print(f"{report(spec, run)}\n{run.done:,} cells played, {run.before:,} were there; results in {folder}")
     if kits.has_opik:
         from kit.bench.grid.experiment import copied

@@ -41,7 +41,7 @@ def add(commands: Any) -> None:
 
 
 def _metrics(arguments: Arguments) -> int:
-    from kit.bench.report import print_metrics, read_labels
+    from kit.bench.metrics_report import print_metrics, read_labels
     from kit.bench.scoring.labeller import RuleLabeller, labels_of
 
     labels, since = list(read_labels(arguments.labels) if arguments.labels else ()), _since(arguments)

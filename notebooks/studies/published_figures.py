@@ -12,8 +12,8 @@ from pydantic import ValidationError
 from kit.bench.case import read_cases
 from kit.bench.home import HOME
 from kit.bench.routing import Catalog, RoutingKit, catalog_team
+from kit.bench.scoring.run_case import run_case
 from kit.bench.scoring.scorers import exact
-from kit.bench.scoring.trial import run_case
 from kit.bench.statistics.difference import newcombe
 from kit.bench.statistics.distributions import normal_quantile
 from kit.bench.statistics.estimate import LEVEL, Estimate, wilson

@@ -11,7 +11,7 @@ from streamlit.testing.v1 import AppTest
 
 from kit.bench.deck_routing import DeckRoutes
 from kit.bench.routing import route_file
-from kit.bench.routing_losses import NOBODY, Lost, RoutingReport, read_routed, report
+from kit.bench.routing_report import NOBODY, Confusion, RoutingReport, read_routed_turns, report
 from kit.bench.statistics.estimate import share
 from kit.compose.deck import load_deck
 from kit.compose.prompts import plan_prompt
@@ -127,7 +127,7 @@ async def test_a_deck_routes_its_dialogues_as_the_command_does(tmp_path: Path) -
     await route_file(few, catalog, out)
     steps = await asyncio.to_thread(lambda: list(DeckRoutes(DECK, few).run()))
     assert [step.done for step in steps] == list(range(1, FEW + 1)) and steps[-2].report is None
-    assert steps[-1].report == report(read_routed(few, out))
+    assert steps[-1].report == report(read_routed_turns(few, out))
 
 
 def test_the_report_runs_on_demand_and_is_kept(page: AppTest) -> None:
@@ -150,7 +150,7 @@ def test_dialogues_about_other_cards_are_left_out(tmp_path: Path) -> None:
 def test_every_question_of_the_report_is_in_the_heat_map_and_acts_on_nothing() -> None:
     found = RoutingReport(
         accuracy={"shop": share(3, 5), "play": share(1, 1)},
-        lost=(Lost(card="shop", to="play", queries=("<script>x", "b")), Lost(card=NOBODY, to="shop", queries=("hi",))),
+        lost=(Confusion(card="shop", to="play", queries=("<script>x", "b")), Confusion(card=NOBODY, to="shop", queries=("hi",))),
     )
     assert matrix(found) == {("shop", "shop"): 3, ("play", "play"): 1, ("shop", "play"): 2, (NOBODY, "shop"): 1}
     said = routes_html(found)

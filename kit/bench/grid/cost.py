@@ -13,7 +13,7 @@ from typing import Any
 
 from kit.bench.grid.cell import Cell, cells
 from kit.bench.grid.grid_file import GridSpec
-from kit.bench.grid.journal import Done, Ledger
+from kit.bench.grid.ledger import FinishedCell, Ledger
 from kit.bench.grid.player import Opener, Player
 from kit.bench.grid.run import LEDGER, write
 from kit.bench.grid.workers import BATCH
@@ -103,7 +103,7 @@ class _Sample:
     async def _play(self, player: Player) -> float:
         """Plays the cells as a grid does, into a folder of their own; CPU milliseconds a cell."""
         with tempfile.TemporaryDirectory() as folder:
-            ledger, batch = Ledger(Path(folder) / LEDGER), list[Done]()
+            ledger, batch = Ledger(Path(folder) / LEDGER), list[FinishedCell]()
             began = time.process_time()
             for cell in self._cells:
                 batch.append(await player.cell(cell))

@@ -12,7 +12,7 @@ from kit.bench.grid.grid_file import CaseFile, GridSpec
 from kit.bench.grid.report import axes, compare_ways
 from kit.bench.grid.results import read_results
 from kit.bench.grid.run import PROVENANCE, TRACES, Progress, Run, run_grid
-from kit.bench.scoring.trial import turn_id
+from kit.bench.scoring.run_case import turn_id
 from kit.core.trace import trace_of
 from kit.experiment_kits import ExperimentKits
 from kit.sinks.opik import OpikSink

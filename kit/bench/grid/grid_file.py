@@ -52,7 +52,7 @@ class Limits(Value):
     """Dollars that a million tokens in, and out, of a model without a known price are taken for, against that limit alone."""
 
 
-class Tape(Value):
+class GridCassette(Value):
     """A recording of what the models and tools of a grid answered (docs/bench.md)."""
 
     file: str
@@ -88,7 +88,7 @@ class Grid(Value):
     verdicts: tuple[str, ...] = ("exact",)
     """Scorers and measures that are compared."""
     limits: Limits = Limits()
-    cassette: Tape | None = None
+    cassette: GridCassette | None = None
 
     @field_validator("patterns", mode="before")
     @classmethod

@@ -11,14 +11,14 @@ from typing import Any, Protocol, cast
 from kit.bench.case import Case
 from kit.bench.grid.cell import Cell, track
 from kit.bench.grid.grid_file import GridSpec
-from kit.bench.grid.journal import Done
-from kit.bench.grid.rollup_store import ForgetfulStore
+from kit.bench.grid.ledger import FinishedCell
 from kit.bench.grid.simulated_tools import simulated_tools
+from kit.bench.grid.transient_store import TransientStore
 from kit.bench.routing import Stub
 from kit.bench.scoring.failsafe import fate
-from kit.bench.scoring.observed import Observed
+from kit.bench.scoring.observation import Observation
+from kit.bench.scoring.run_case import run_case
 from kit.bench.scoring.scorers import SCORERS
-from kit.bench.scoring.trial import run_case
 from kit.compose.deck import Deck
 from kit.core.record import TurnRecord
 from kit.patterns import PATTERNS
@@ -47,13 +47,15 @@ class Player:
         subs = spec.deck.active_sub_agents(spec.deck.cards[spec.deck.settings.orchestrator])
         self._tools = {card.id: card.tools[0] for card in subs if card.tools}
         self._toolbox = None if spec.grid.sub_agents == "world" else simulated_tools(spec.deck)
-        self.store = ForgetfulStore()
+        self.store = TransientStore()
         """Where the rollups of the turns are until their cells have taken them."""
         self._traces = SqliteStore(spec.traces) if spec.traces else None
         self._scorers = {name: SCORERS[name] for name in spec.grid.scorers}
         self._kinds, self._virtual, self._concurrency = spec.kinds, spec.virtual, spec.concurrency
 
-    async def play(self, cells: Iterable[Cell], keep: Callable[[Done], object], go_on: Callable[[], bool] | None = None) -> None:
+    async def play(
+        self, cells: Iterable[Cell], keep: Callable[[FinishedCell], object], go_on: Callable[[], bool] | None = None
+    ) -> None:
         """Plays cells, as many at a time as the grid says; `keep` gets each as it is done, in no order.
 
         No further cell is begun once `go_on` says no. What one cell raises ends all of them.
@@ -79,7 +81,7 @@ class Player:
         if self._traces is not None:
             self._traces.close()
 
-    async def cell(self, cell: Cell) -> Done:
+    async def cell(self, cell: Cell) -> FinishedCell:
         """Plays one cell: its case's turns one after the other, in a session of its own."""
         faults, case = self._spec.faults[cell.fault], self._spec.cases[cell.case]
         if faults:
@@ -106,7 +108,7 @@ class Player:
             timing["cpu_ms"] = round(1e3 * spent, 3)
         if not self._virtual:
             timing["turns"] = [_times(record) for record in records]
-        return Done(cell.key, "".join(lines), json.dumps(timing) + "\n", sum(costs) if costs else None)
+        return FinishedCell(cell.key, "".join(lines), json.dumps(timing) + "\n", sum(costs) if costs else None)
 
     async def host(self, cell: Cell, *, faults: bool) -> Kit:
         """The kit that a cell's turns run on, with the team of its pattern and a store that forgets."""
@@ -136,11 +138,11 @@ class Player:
             return record.cost
         return (record.input_tokens * dear[0] + record.output_tokens * dear[1]) / 1e6
 
-    def _record(self, store: ForgetfulStore | SqliteStore, reply: Reply) -> TurnRecord:
-        record = store.take(reply.turn_id) if isinstance(store, ForgetfulStore) else store.turn(reply.turn_id)
+    def _record(self, store: TransientStore | SqliteStore, reply: Reply) -> TurnRecord:
+        record = store.take(reply.turn_id) if isinstance(store, TransientStore) else store.turn(reply.turn_id)
         return cast(TurnRecord, record)
 
-    def _line(self, cell: Cell, case: Case, turn: tuple[Observed, Reply], record: TurnRecord) -> str:
+    def _line(self, cell: Cell, case: Case, turn: tuple[Observation, Reply], record: TurnRecord) -> str:
         seen, reply = turn
         row: dict[str, Any] = {
             "kind": self._kinds[cell.model],

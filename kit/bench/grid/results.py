@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from kit.bench.case import Case
-from kit.bench.routing_losses import Routed
+from kit.bench.routing_report import RoutedTurn
 from kit.core.errors import DataError
 
 AXES = ("model", "prompt", "setting", "pattern", "fault")
@@ -56,14 +56,14 @@ def tidy(rows: Iterable[Mapping[str, Any]], names: Sequence[str]) -> list[dict[s
     return found
 
 
-def routed(rows: Iterable[Mapping[str, Any]], cases: Iterable[Case]) -> list[Routed]:
+def routed_turns(rows: Iterable[Mapping[str, Any]], cases: Iterable[Case]) -> list[RoutedTurn]:
     """Every turn with whom it was for and who was called: what `promote` and the routing report read (PC2-NFR-3)."""
     known = {case.id: case for case in cases}
-    found: list[Routed] = []
+    found: list[RoutedTurn] = []
     for row in rows:
         turns, place, called = known[row["case"]].turns, int(row["turn"]), tuple(map(str, row["called"]))
         ask, before = turns[place], turns[place - 1].expected if place else ()
         found.append(
-            Routed(case_id=row["case"], turn=place, query=ask.user, expected=ask.expected, called=called, previous=before)
+            RoutedTurn(case_id=row["case"], turn=place, query=ask.user, expected=ask.expected, called=called, previous=before)
         )
     return found

@@ -10,7 +10,7 @@ from typing import Self
 
 from kit.bench.grid.cell import Cell, cells
 from kit.bench.grid.grid_file import GridSpec
-from kit.bench.grid.journal import Done, Ledger
+from kit.bench.grid.ledger import FinishedCell, Ledger
 from kit.bench.grid.player import Opener
 from kit.bench.grid.provenance import provenance
 from kit.bench.grid.workers import play
@@ -95,7 +95,7 @@ class _Tally:
         self._ledger, self._total, self._before, self._limit, self._progress = ledger, total, before, limit, progress
         self.done, self.dollars = 0, dollars
 
-    def keep(self, batch: Iterable[Done]) -> None:
+    def keep(self, batch: Iterable[FinishedCell]) -> None:
         batch = list(batch)
         if batch:
             self._ledger.keep(batch)

@@ -10,7 +10,7 @@ from typing import Any
 
 from kit.bench.grid.cell import Cell
 from kit.bench.grid.grid_file import GridSpec
-from kit.bench.grid.journal import Done
+from kit.bench.grid.ledger import FinishedCell
 from kit.bench.grid.player import Opener, Player
 from kit.core.errors import DataError, KitError
 from kit.runtime.clock import run_virtual
@@ -18,7 +18,7 @@ from kit.runtime.clock import run_virtual
 WORTH = 5000
 """Cells for which starting processes pays: each takes some two seconds of CPU until its first turn."""
 BATCH = 32
-Keep = Callable[[Sequence[Done]], object]
+Keep = Callable[[Sequence[FinishedCell]], object]
 """Takes finished cells; what it raises ends the run."""
 GoOn = Callable[[], bool]
 """Says whether another cell may begin."""
@@ -44,10 +44,10 @@ def cores() -> int:
 
 def _here(spec: GridSpec, cells: Sequence[Cell], opener: Opener, keep: Keep, go_on: GoOn) -> None:
     """In this process and thread. What costs money is kept at once, the rest in batches."""
-    batch: list[Done] = []
+    batch: list[FinishedCell] = []
     most = BATCH if spec.virtual and spec.grid.limits.dollars is None else 1
 
-    def one(done: Done) -> None:
+    def one(done: FinishedCell) -> None:
         batch.append(done)
         if len(batch) >= most:
             full = batch.copy()
@@ -94,7 +94,7 @@ def _gather(ends: dict[Connection, Any], keep: Keep, go_on: GoOn, stop: Any) -> 
         for end in wait(list(running)):
             assert isinstance(end, Connection)
             try:
-                said: list[Done] | KitError | None = end.recv()
+                said: list[FinishedCell] | KitError | None = end.recv()
             except EOFError:
                 raise DataError("a process of the grid died; run the grid again: it goes on from the finished cells") from None
             if said is None:

@@ -9,7 +9,7 @@ from pydantic import TypeAdapter
 from kit.bench.case import Ask, Case
 from kit.bench.home import HOME
 from kit.bench.scoring.judge import Judge, RuleJudge, read_rubric
-from kit.bench.scoring.observed import Observed
+from kit.bench.scoring.observation import Observation
 from kit.bench.scoring.quality import policy, response_quality
 from kit.bench.scoring.scorers import Scorer
 from kit.bench.statistics.distributions import kappa_of
@@ -67,17 +67,17 @@ def agreement(labels: Sequence[bool], verdicts: Sequence[bool | None], level: fl
     )
 
 
-def labelled_replies() -> list[tuple[Case, Observed, LabelledReply]]:
+def labelled_replies() -> list[tuple[Case, Observation, LabelledReply]]:
     """The labelled replies of this project, each as a case and what was seen of it."""
     mixed, judged = (load_yaml((SOURCE / name).read_text(encoding="utf-8")) for name in ("mixed.yaml", "judged.yaml"))
     verticals: dict[str, dict[str, Any]] = mixed["verticals"]
     topics = {agent: tuple(parts["topic"]) for agent, parts in verticals.items()}
-    found: list[tuple[Case, Observed, LabelledReply]] = []
+    found: list[tuple[Case, Observation, LabelledReply]] = []
     for number, line in enumerate(TypeAdapter(tuple[LabelledReply, ...]).validate_python(judged), 1):
         asked = (*line.answers, *line.failed)
         turns = (Ask(user=line.user, expected=asked),)
         case = Case(id=f"judged-{number:02}", kind="single", domain="judged", turns=turns, topics=topics)
-        seen = Observed(text=line.reply, shown=(line.reply,), invoked=asked, answers=line.answers, failed=line.failed)
+        seen = Observation(text=line.reply, shown=(line.reply,), invoked=asked, answers=line.answers, failed=line.failed)
         found.append((case, seen, line))
     return found
 

@@ -12,7 +12,7 @@ from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
 from kit.bench.case import Case
 from kit.bench.home import HOME
-from kit.bench.scoring.observed import Observed
+from kit.bench.scoring.observation import Observation
 from kit.compose.yaml_source import Faults, build, parse, read_text
 from kit.core.errors import DataError
 from kit.core.value import Value
@@ -45,7 +45,7 @@ class Judge(Protocol):
     @property
     def rubric(self) -> Rubric: ...
 
-    async def judge(self, case: Case, seen: Observed) -> Verdict | None: ...
+    async def judge(self, case: Case, seen: Observation) -> Verdict | None: ...
 
 
 def read_rubric(name: str, folder: Path = RUBRICS) -> Rubric:
@@ -71,9 +71,9 @@ class RuleJudge:
     """A scorer as a judge: the same on every run, and no reader."""
 
     rubric: Rubric
-    scorer: Callable[[Case, Observed], float | None]
+    scorer: Callable[[Case, Observation], float | None]
 
-    async def judge(self, case: Case, seen: Observed) -> Verdict | None:
+    async def judge(self, case: Case, seen: Observation) -> Verdict | None:
         value = self.scorer(case, seen)
         return None if value is None else Verdict(score=value, why="by rule")
 
@@ -85,10 +85,10 @@ class LLMJudge:
     rubric: Rubric
     model: BaseChatModel
 
-    async def judge(self, case: Case, seen: Observed) -> Verdict | None:
+    async def judge(self, case: Case, seen: Observation) -> Verdict | None:
         return verdict_in(str((await self.model.ainvoke(self.asked(case, seen))).text))
 
-    def asked(self, case: Case, seen: Observed) -> list[BaseMessage]:
+    def asked(self, case: Case, seen: Observation) -> list[BaseMessage]:
         """The two messages of one judgement."""
         given = {
             "message": case.turns[seen.turn].user,

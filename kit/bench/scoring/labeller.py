@@ -9,7 +9,7 @@ from typing import Protocol
 import yaml
 
 from kit.bench.home import HOME
-from kit.bench.scoring.sheet import Item, item_of, items, write_sheet
+from kit.bench.scoring.labelling_sheet import Item, item_of, items, write_sheet
 from kit.compose.yaml_loader import load_yaml
 from kit.core.errors import DataError
 from kit.core.ordinal_reference import resolve

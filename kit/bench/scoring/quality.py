@@ -5,7 +5,7 @@ from statistics import fmean
 
 from kit.bench.case import Case, plain
 from kit.bench.scoring.acknowledgement import acknowledgement, needless, reservation
-from kit.bench.scoring.observed import Observed
+from kit.bench.scoring.observation import Observation
 from kit.core.fault import CANARY, CANARY_NUMBER, RAW, STRANGE_STATUS
 from kit.core.words import content_words, words
 
@@ -33,13 +33,13 @@ WORDY = 120
 """Words a reply may have beside those of the answers it is made of."""
 
 
-def facts(case: Case, seen: Observed) -> float | None:
+def facts(case: Case, seen: Observation) -> float | None:
     """Of the true things the case knows, how many the reply says."""
     known = case.turns[seen.turn].facts
     return fmean(fact.stated_in(seen.text) for fact in known) if known else None
 
 
-def leak(case: Case, seen: Observed) -> float | None:
+def leak(case: Case, seen: Observation) -> float | None:
     """Something raw could be read at some moment: an internal name, an error, what a fault had planted."""
     everything = "\n".join([*seen.shown, seen.text, seen.preamble])
     marks = any(mark in everything for mark in (RAW, CANARY, str(CANARY_NUMBER), f"{CANARY_NUMBER:,}", STRANGE_STATUS))
@@ -47,13 +47,13 @@ def leak(case: Case, seen: Observed) -> float | None:
     return float(marks or any(hit not in asked for hit in raw_in(everything)))
 
 
-def resists(case: Case, seen: Observed) -> float | None:
+def resists(case: Case, seen: Observation) -> float | None:
     """Nothing the case forbids was said, to the letter; None where it forbids nothing."""
     said = "\n".join([*seen.shown, seen.text])
     return float(not any(word in said for word in case.forbids)) if case.forbids else None
 
 
-def prior_context(case: Case, seen: Observed) -> float | None:
+def prior_context(case: Case, seen: Observation) -> float | None:
     """Of the names earlier turns gave, how many crossed to the agents called; None where nothing had to, or nobody was called."""
     carried = case.turns[seen.turn].carried
     if not carried or not seen.invoked:
@@ -62,7 +62,7 @@ def prior_context(case: Case, seen: Observed) -> float | None:
     return fmean(plain(name) in crossed for name in carried)
 
 
-def summary(case: Case, seen: Observed) -> float | None:
+def summary(case: Case, seen: Observation) -> float | None:
     """Of the entities, decisions and intents a summary must keep, how many it holds; None where nothing was summed up.
 
     Only what was said in the turns it stands for is asked for.
@@ -77,7 +77,7 @@ def summary(case: Case, seen: Observed) -> float | None:
     return fmean(name in held for name in due) if due else None
 
 
-def answer_scores(case: Case, seen: Observed) -> dict[str, float]:
+def answer_scores(case: Case, seen: Observation) -> dict[str, float]:
     """What each sub-agent it is for produced, before anything was made of it: said, not raw, true where the case knows."""
     ask = case.turns[seen.turn]
     found: dict[str, float] = {}
@@ -88,13 +88,13 @@ def answer_scores(case: Case, seen: Observed) -> dict[str, float]:
     return found
 
 
-def answers(case: Case, seen: Observed) -> float | None:
+def answers(case: Case, seen: Observation) -> float | None:
     """The mean of `answer_scores`; None where none of those it is for answered."""
     found = answer_scores(case, seen)
     return fmean(found.values()) if found else None
 
 
-def response_quality(case: Case, seen: Observed) -> float | None:
+def response_quality(case: Case, seen: Observation) -> float | None:
     """As good as its weakest part: said, true, complete, owned up to, without needless words or apologies, and clean.
 
     An empty reply is worth nothing. A rule, not a reader: docs/statistics.md says how far it agrees with labels.
@@ -117,7 +117,7 @@ def response_quality(case: Case, seen: Observed) -> float | None:
     return min(part for part in parts if part is not None)
 
 
-def policy(case: Case, seen: Observed) -> float | None:
+def policy(case: Case, seen: Observation) -> float | None:
     """The platform's rules: nothing forbidden, nothing raw, no promise, no advice, no secret asked for, no made-up figure."""
     given = plain("\n".join([*seen.answers.values(), *seen.material.values(), case.turns[seen.turn].user]))
     broken = (
@@ -130,7 +130,7 @@ def policy(case: Case, seen: Observed) -> float | None:
     return float(not broken)
 
 
-def invented(case: Case, seen: Observed) -> bool:
+def invented(case: Case, seen: Observation) -> bool:
     """Whether the reply holds a figure that no answer, no tool and nobody in the conversation gave."""
     known = "\n".join(
         [*seen.answers.values(), *seen.material.values(), *(f"{ask.user}\n{ask.assistant or ''}" for ask in case.turns)]

@@ -8,14 +8,14 @@ from collections.abc import Callable, Iterable, Mapping
 
 from kit.bench.case import Ask, Case
 from kit.bench.scoring.acknowledgement import acknowledgement, needless, reservation
-from kit.bench.scoring.observed import Observed
+from kit.bench.scoring.observation import Observation
 from kit.bench.scoring.quality import answers, facts, leak, policy, prior_context, resists, response_quality, summary
 from kit.bench.scoring.voice import voice
 from kit.core.errors import UnknownId
 from kit.core.value import Value
 from kit.core.words import content_words, words
 
-Scorer = Callable[[Case, Observed], float | None]
+Scorer = Callable[[Case, Observation], float | None]
 SLACK = 2
 """Content words a part may bring along from the joints of a message ("also", "then") and still be given right."""
 
@@ -29,7 +29,7 @@ class Score(Value):
     value: float | None
 
 
-def score(case: Case, seen: Observed, names: Iterable[str] | None = None) -> list[Score]:
+def score(case: Case, seen: Observation, names: Iterable[str] | None = None) -> list[Score]:
     """Scores of one turn, undecided ones too; all scorers unless some are named. Raises UnknownId for one there is not."""
     found: list[Score] = []
     for name in SCORERS if names is None else names:
@@ -39,13 +39,13 @@ def score(case: Case, seen: Observed, names: Iterable[str] | None = None) -> lis
     return found
 
 
-def exact(case: Case, seen: Observed) -> float | None:
+def exact(case: Case, seen: Observation) -> float | None:
     """Everybody it is for was called, and nobody else but who was optional."""
     ask = case.turns[seen.turn]
     return float(set(ask.expected) <= set(seen.called) <= {*ask.expected, *ask.optional})
 
 
-def strict(case: Case, seen: Observed) -> float | None:
+def strict(case: Case, seen: Observation) -> float | None:
     """Exactly those it is for were called, each with its part of the message and nothing of another's.
 
     The part is the whole message where one agent is called; where a case does not know the parts, the agents alone decide.
@@ -56,55 +56,55 @@ def strict(case: Case, seen: Observed) -> float | None:
     return float(all(_given(ask, agent, said) for agent, said in seen.asked.items()))
 
 
-def recall(case: Case, seen: Observed) -> float | None:
+def recall(case: Case, seen: Observation) -> float | None:
     """Of those it is for, how many were called."""
     expected = set(case.turns[seen.turn].expected)
     return len(expected & set(seen.called)) / len(expected) if expected else None
 
 
-def precision(case: Case, seen: Observed) -> float | None:
+def precision(case: Case, seen: Observation) -> float | None:
     """Of those called, optional ones aside, how many it is for."""
     ask = case.turns[seen.turn]
     called = set(seen.called) - (set(ask.optional) - set(ask.expected))
     return len(called & set(ask.expected)) / len(called) if called else None
 
 
-def over_dispatch(case: Case, seen: Observed) -> float | None:
+def over_dispatch(case: Case, seen: Observation) -> float | None:
     """Somebody was called whom it is not for."""
     ask = case.turns[seen.turn]
     return float(bool(set(seen.called) - {*ask.expected, *ask.optional}))
 
 
-def under_dispatch(case: Case, seen: Observed) -> float | None:
+def under_dispatch(case: Case, seen: Observation) -> float | None:
     """Somebody it is for was not called."""
     expected = set(case.turns[seen.turn].expected)
     return float(bool(expected - set(seen.called))) if expected else None
 
 
-def intents_reported(case: Case, seen: Observed) -> float | None:
+def intents_reported(case: Case, seen: Observation) -> float | None:
     """The model reported as many intents as there are: what lets the failsafe see a dropped call."""
     ask = case.turns[seen.turn]
     return float(seen.reported == len(ask.expected)) if ask.expected and seen.emitted else None
 
 
-def switch(case: Case, seen: Observed) -> float | None:
+def switch(case: Case, seen: Observation) -> float | None:
     """`exact`, on turns that are for others than the turn before."""
     earlier = [ask.expected for ask in case.turns[: seen.turn] if ask.expected]
     expected = case.turns[seen.turn].expected
     return exact(case, seen) if earlier and expected and set(earlier[-1]) != set(expected) else None
 
 
-def single_exact(case: Case, seen: Observed) -> float | None:
+def single_exact(case: Case, seen: Observation) -> float | None:
     """`exact`, on messages for one."""
     return exact(case, seen) if len(case.turns[seen.turn].expected) == 1 and case.kind != "oos" else None
 
 
-def mixed_exact(case: Case, seen: Observed) -> float | None:
+def mixed_exact(case: Case, seen: Observation) -> float | None:
     """`exact`, on messages for several."""
     return exact(case, seen) if len(case.turns[seen.turn].expected) > 1 else None
 
 
-def mixed_partial(case: Case, seen: Observed) -> float | None:
+def mixed_partial(case: Case, seen: Observation) -> float | None:
     """What was called right, of all that was called or should have been, on messages for several."""
     ask = case.turns[seen.turn]
     expected, called = set(ask.expected), set(seen.called)
@@ -112,12 +112,12 @@ def mixed_partial(case: Case, seen: Observed) -> float | None:
     return len(expected & called) / len(either) if len(expected) > 1 else None
 
 
-def out_of_scope(case: Case, seen: Observed) -> float | None:
+def out_of_scope(case: Case, seen: Observation) -> float | None:
     """`exact`, on what fits no vertical: nobody is called, or the deck's default."""
     return exact(case, seen) if case.kind == "oos" else None
 
 
-def fastpath(case: Case, seen: Observed) -> float | None:
+def fastpath(case: Case, seen: Observation) -> float | None:
     """Nobody was called, on messages that are for nobody."""
     return float(not seen.called) if not case.turns[seen.turn].expected and case.kind != "oos" else None
 

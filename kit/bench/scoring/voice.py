@@ -1,7 +1,7 @@
 """In whose voice a reply about support speaks: the assistant's, or that of the service behind it (PC1-R-7)."""
 
 from kit.bench.case import Case
-from kit.bench.scoring.observed import Observed
+from kit.bench.scoring.observation import Observation
 from kit.core.words import words
 
 RUN = 8
@@ -9,7 +9,7 @@ RUN = 8
 SUPPORT = "support"
 
 
-def voice(case: Case, seen: Observed) -> float | None:
+def voice(case: Case, seen: Observation) -> float | None:
     """How much of the support upstream's words the reply put in words of its own: 0 when it repeats them, 1 when it does not.
 
     None where support was not asked, or where its upstream said fewer words than could be told from chance.

@@ -13,8 +13,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+from kit.bench.grid.grid_cassette import with_cassette
 from kit.bench.grid.grid_file import read_grid
-from kit.bench.grid.recordings import taped
 from kit.bench.grid.report import report
 from kit.bench.grid.run import run_grid
 from kit.core.errors import KitError
@@ -32,8 +32,8 @@ def main(file: str, folder: str) -> int:
     threading.Thread(target=_listen, args=(going,), daemon=True).start()
     try:
         spec = read_grid(Path(file))
-        spec, tape = taped(spec, None, None, Path(folder), Path(file))
-        kits = ExperimentKits.of(Settings.read(), virtual=spec.virtual, cassette=tape)
+        spec, cassette = with_cassette(spec, None, None, Path(folder), Path(file))
+        kits = ExperimentKits.of(Settings.read(), virtual=spec.virtual, cassette=cassette)
         run = run_grid(spec, Path(folder), kits, 1, _Steps(), going.is_set)
         report(spec, run)
         _say(done=run.before + run.done, total=run.total, complete=run.complete, dollars=run.dollars)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from kit.bench.grid.archive import Archived
+from kit.bench.grid.stored_runs import StoredRun
 from kit.core.errors import DataError
 from kit.patterns import PATTERNS
 from kit.settings import HOME
@@ -88,7 +88,7 @@ def _again(grids: Grids, job: Job) -> None:
         grids.start(job.file, job.folder)
 
 
-def draw_form(host: "Host", runs: dict[str, Archived]) -> None:
+def draw_form(host: "Host", runs: dict[str, StoredRun]) -> None:
     """Draws the choice of a grid, says what it will ask for, and starts it."""
     st.markdown(
         "Every cell is a real turn over the real cards; it runs in a process of its own, so nobody's chat waits for it. "
@@ -151,7 +151,7 @@ def _own(host: "Host") -> str | None:
     return Draft(models=tuple(models), patterns=tuple(patterns), cases=cases, take=int(take), dollars=dollars, deck=deck).text()
 
 
-def _asks(plan: Order, runs: dict[str, Archived]) -> None:
+def _asks(plan: Order, runs: dict[str, StoredRun]) -> None:
     """The limits: cells, time, dollars."""
     asks = plan.asks
     time = f"about {_duration(asks.seconds)}" if asks.seconds is not None else "time not known before the first cells"

@@ -10,8 +10,8 @@ from kit.settings import HOME, Settings
 from kit.ui.shared.frame import STYLE, open_host, report_errors
 
 if TYPE_CHECKING:
-    from kit.bench.grid.archive import Archived
     from kit.bench.grid.comparison import Comparison, Summary
+    from kit.bench.grid.stored_runs import StoredRun
     from kit.ui.benchmarks.grid_figures import Plate
 
 LOOK = Path(__file__).with_name("page.css")
@@ -27,10 +27,10 @@ def page() -> None:
     top = st.empty()
     with report_errors(top):
         host = open_host(Settings.read())
-        from kit.bench.grid.archive import archived  # brings the bench: no other page waits for it
+        from kit.bench.grid.stored_runs import list_runs  # brings the bench: no other page waits for it
         from kit.ui.benchmarks.launch import draw_form, draw_progress
 
-        runs, broken = archived([host.kit.settings.grids, HOME / "data" / "results"])
+        runs, broken = list_runs([host.kit.settings.grids, HOME / "data" / "results"])
         st.markdown("## Benchmarks")
         draw_progress(_see)
         st.session_state.setdefault("bench-view", VIEWS[0])
@@ -61,7 +61,7 @@ def _pick(key: str, current: str) -> None:
         _see(st.session_state[key])
 
 
-def _results(runs: "dict[str, Archived]") -> None:
+def _results(runs: "dict[str, StoredRun]") -> None:
     name = st.query_params.get("run", "")
     if name and name not in runs:
         st.warning("There is no such run here. Choose one below.", icon=":material/search_off:")
@@ -96,7 +96,7 @@ class _Comparisons(NamedTuple):
     verdicts: "list[Comparison]"
 
 
-def _one(run: "Archived", choices: Any) -> None:
+def _one(run: "StoredRun", choices: Any) -> None:
     bases = _bases(str(run.folder), _stamp(run), run.baseline)
     if not bases:
         st.info("Nothing of this run was played. Start it again: it goes on where it was.", icon=":material/hourglass_empty:")
@@ -122,7 +122,7 @@ def _one(run: "Archived", choices: Any) -> None:
     _origin(run)
 
 
-def _verdict(run: "Archived", result: _Comparisons, measure: str, base: str) -> None:
+def _verdict(run: "StoredRun", result: _Comparisons, measure: str, base: str) -> None:
     from kit.ui.benchmarks.tables import verdicts_html
     from kit.ui.benchmarks.verdict import headline, lines, words
 
@@ -152,7 +152,7 @@ def _method(comparisons: int) -> str:
     )
 
 
-def _origin(run: "Archived") -> None:
+def _origin(run: "StoredRun") -> None:
     from kit.ui.benchmarks.tables import csv_of, origin_html
 
     for number, provenance in enumerate(run.runs, 1):
@@ -164,7 +164,7 @@ def _origin(run: "Archived") -> None:
         download("CSV", lambda: csv_of(run.folder), f"{name}.csv", "text/csv", key="bench-csv")
 
 
-def _stamp(run: "Archived") -> int:
+def _stamp(run: "StoredRun") -> int:
     """Changes when the results do."""
     return (run.folder / "results.jsonl").stat().st_mtime_ns
 

@@ -18,7 +18,7 @@ from kit.ui.shared.wording import label, many
 
 if TYPE_CHECKING:
     from kit.bench.deck_routing import DeckRoutes
-    from kit.bench.routing_losses import RoutingReport
+    from kit.bench.routing_report import RoutingReport
     from kit.ui.shared.host import Host
 
 CASES = HOME / "data" / "cases" / "switches.jsonl"

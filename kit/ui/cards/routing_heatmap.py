@@ -2,7 +2,7 @@
 
 from html import escape
 
-from kit.bench.routing_losses import NOBODY, Lost, RoutingReport
+from kit.bench.routing_report import NOBODY, Confusion, RoutingReport
 from kit.ui.shared.wording import label
 
 _EXAMPLES = 5
@@ -57,7 +57,7 @@ def lost_html(report: RoutingReport) -> str:
     return '<ul class="lost">' + "".join(map(_loss, report.lost)) + "</ul>"
 
 
-def _loss(loss: Lost) -> str:
+def _loss(loss: Confusion) -> str:
     texts = list(dict.fromkeys(loss.queries))
     examples = "".join(f"<li>{escape(text)}</li>" for text in texts[:_EXAMPLES])
     more = f"<li>and {len(texts) - _EXAMPLES} more</li>" if len(texts) > _EXAMPLES else ""

@@ -94,7 +94,7 @@ def _labels() -> Sequence[Label]:
     file = st.session_state.get("m-labels")
     if file is None:
         return ()
-    from kit.bench.report import labels_of
+    from kit.bench.metrics_report import labels_of
 
     try:
         return labels_of(file.getvalue(), file.name)

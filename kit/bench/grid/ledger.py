@@ -15,7 +15,7 @@ CREATE TABLE IF NOT EXISTS runs (run INTEGER PRIMARY KEY, provenance TEXT NOT NU
 """
 
 
-class Done(NamedTuple):
+class FinishedCell(NamedTuple):
     """A finished cell."""
 
     key: str
@@ -65,7 +65,7 @@ class Ledger:
         """Takes out every finished cell: they are played again."""
         self._write("DELETE FROM cells WHERE true = ?", [(1,)])
 
-    def keep(self, done: Iterable[Done]) -> None:
+    def keep(self, done: Iterable[FinishedCell]) -> None:
         """Commits finished cells together; one that is there already stays as it is."""
         rows = [(cell.key, self.run, cell.lines, cell.timing, cell.cost) for cell in done]
         self.kept += self._write("INSERT OR IGNORE INTO cells VALUES (?, ?, ?, ?, ?)", rows)

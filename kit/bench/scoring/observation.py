@@ -13,7 +13,7 @@ from kit.core.value import Value
 from kit.runtime.job import SUMMARY, Job
 
 
-class Observed(Value):
+class Observation(Value):
     """One turn, as it was seen from outside. Agents have the names of the case file."""
 
     turn: int = 0
@@ -56,7 +56,7 @@ class Observed(Value):
         return tuple(dict.fromkeys([*self.invoked, *self.dropped]))
 
 
-def observed(events: Iterable[Event], turn: int = 0, names: Mapping[str, str] | None = None) -> Observed:
+def observe(events: Iterable[Event], turn: int = 0, names: Mapping[str, str] | None = None) -> Observation:
     """Folds the events of one turn. `names` maps card ids to those of the case file, where they differ."""
     events = tuple(events)
     by: dict[str, list[Any]] = defaultdict(list)
@@ -71,7 +71,7 @@ def observed(events: Iterable[Event], turn: int = 0, names: Mapping[str, str] | 
     answered = [(agent, outcome) for agent, outcome in ended if outcome.kind == "answer"]
     well = {agent for agent, _ in answered}
     tools = [(body.agent.rpartition("/")[2], body.result) for body in by["tool_ended"] if not body.error]
-    seen = Observed(
+    seen = Observation(
         turn=turn,
         status=done[0].status if done else "running",
         text=(done[0].text if done else "") or said.answer or said.lead,
@@ -122,7 +122,7 @@ def _submitted(ended: ModelEnded, job: Job) -> str | None:
     return ended.text or None
 
 
-def _renamed(seen: Observed, names: Mapping[str, str]) -> Observed:
+def _renamed(seen: Observation, names: Mapping[str, str]) -> Observation:
     changed: dict[str, Any] = {}
     for field in ("invoked", "dropped", "refused", "failed", "reserved"):
         changed[field] = tuple(names.get(agent, agent) for agent in getattr(seen, field))

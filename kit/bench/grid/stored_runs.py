@@ -10,7 +10,7 @@ from kit.core.errors import DataError
 from kit.core.value import Value
 
 
-class Archived(Value):
+class StoredRun(Value):
     """A folder with the results of a grid."""
 
     folder: Path
@@ -34,17 +34,17 @@ class Archived(Value):
         return f"{' and '.join(self.kinds)}{left}"
 
 
-def archived(roots: Iterable[Path]) -> tuple[dict[str, Archived], list[str]]:
+def list_runs(roots: Iterable[Path]) -> tuple[dict[str, StoredRun], list[str]]:
     """Key -> run, and a sentence for each folder whose provenance cannot be read.
 
     Roots in their order, the newest results first. The key is the folder's path below its root; of two alike the first counts.
     """
-    found: dict[str, Archived] = {}
+    found: dict[str, StoredRun] = {}
     broken: list[str] = []
     for root in roots:
         for path in sorted(root.rglob(RESULTS), key=_age) if root.is_dir() else ():
             try:
-                found.setdefault(path.parent.relative_to(root).as_posix(), read_archived(path.parent))
+                found.setdefault(path.parent.relative_to(root).as_posix(), read_run(path.parent))
             except DataError as error:
                 broken.append(str(error))
     return found, broken
@@ -55,14 +55,14 @@ def _age(path: Path) -> tuple[int, str]:
     return -int(path.stat().st_mtime // 60), str(path)
 
 
-def read_archived(folder: Path) -> Archived:
+def read_run(folder: Path) -> StoredRun:
     """What a folder says of itself. Raises DataError for one that no grid wrote."""
     path = folder / PROVENANCE
     try:
         said: Mapping[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         runs = tuple(run for _, run in sorted(said["runs"].items(), key=lambda item: int(item[0])))
         last, grid = runs[-1], said.get("grid", {})
-        return Archived(
+        return StoredRun(
             folder=folder,
             name=grid.get("name", last["grid"]),
             kinds=grid.get("kinds", sorted(set(last["kinds"].values()))),

@@ -7,20 +7,20 @@ from kit.core.event import Event
 from kit.core.record import Feedback, Message, Note, SessionRecall, ShownComponent, TurnRecord
 
 
-class ForgetfulStore:
+class TransientStore:
     """The Store protocol without a memory: a session is always new, and a large grid takes no more room than a small one."""
 
     def __init__(self) -> None:
-        self._ended: dict[str, TurnRecord] = {}
+        self._records: dict[str, TurnRecord] = {}
 
     def take(self, turn_id: str) -> TurnRecord:
         """The rollup of a turn that has ended; it can be taken once."""
-        return self._ended.pop(turn_id)
+        return self._records.pop(turn_id)
 
     def end_turn(
         self, turn: TurnRecord, events: Sequence[Event], messages: Sequence[Message], notes: Mapping[str, Note] | None = None
     ) -> None:
-        self._ended[turn.id] = turn
+        self._records[turn.id] = turn
 
     def open_session(self, session: Session) -> None: ...
     def begin_turn(self, turn: TurnRecord, session: Session | None = None) -> None: ...
@@ -44,7 +44,7 @@ class ForgetfulStore:
         return []
 
     def turn(self, turn_id: str) -> TurnRecord | None:
-        return self._ended.get(turn_id)
+        return self._records.get(turn_id)
 
     def turns(
         self, session_id: str | None = None, tenant_id: str | None = None, user_id: str | None = None, limit: int = 50

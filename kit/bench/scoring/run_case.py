@@ -6,7 +6,7 @@ from typing import Any, TypeVar, cast
 
 from kit.bench.case import ANYBODY, Ask, Case
 from kit.bench.routing import Stub
-from kit.bench.scoring.observed import Observed, observed
+from kit.bench.scoring.observation import Observation, observe
 from kit.core.context import Session
 from kit.core.fault import parse_all
 from kit.core.fault_injection import inject_faults
@@ -32,7 +32,7 @@ async def run_case(
     repeat: int = 0,
     tools: Mapping[str, str] | None = None,
     run: Callable[..., Awaitable[Reply]] = run_turn,
-) -> list[tuple[Observed, Reply]]:
+) -> list[tuple[Observation, Reply]]:
     """Plays the scored turns of a case, in order; what was seen of each, and its whole reply.
 
     Earlier turns are told as history, with the replies the case holds; of a `live` case the store remembers them. `session`
@@ -43,12 +43,12 @@ async def run_case(
     Raises FaultError or UnknownId for a fault that this kit cannot have.
     """
     cards = {name: card for card, name in (names or {}).items()}
-    host = planted(kit, case, cards)
+    host = plant_answers(kit, case, cards)
     faults = parse_all(case.faults, host.team.agents, host.team.root)
     owner = Session(id=session or case.id, principal=case.principal)
     history: list[Message] = []
     called: tuple[str, ...] = ()
-    seen: list[tuple[Observed, Reply]] = []
+    seen: list[tuple[Observation, Reply]] = []
     for place, ask in enumerate(case.turns):
         if ask.skip:
             called = tuple(cards.get(agent, agent) for agent in ask.expected) or called
@@ -59,7 +59,7 @@ async def run_case(
                 turn = run(ask.user, owner, host, pattern, cap=cap, history=before, in_play=last, turn_id=name)
             reply = await turn
             called = reply.routing.invoked or called
-            seen.append((observed(reply.events, place, names), reply))
+            seen.append((observe(reply.events, place, names), reply))
         history.append(Message(turn_id=f"{case.id}-{place}", role="user", text=ask.user))
         if ask.assistant:
             history.append(Message(turn_id=f"{case.id}-{place}", role="assistant", text=ask.assistant))
@@ -78,7 +78,7 @@ def truth_of(name: str, ask: Ask, cards: Mapping[str, str], tools: Mapping[str, 
     return Truth(case=name, parts=tuple(parts))
 
 
-def planted(kit: K, case: Case, cards: Mapping[str, str] | None = None) -> K:
+def plant_answers(kit: K, case: Case, cards: Mapping[str, str] | None = None) -> K:
     """The same kit, in which the agents whose words the case holds say these words and do nothing else."""
     lines: dict[str, dict[str, str]] = {}
     subs = [card.id for card in kit.team.orchestrator.sub_cards.values()]

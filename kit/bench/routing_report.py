@@ -13,7 +13,7 @@ from kit.core.value import Value
 NOBODY = "(nobody)"
 
 
-class Routed(Value):
+class RoutedTurn(Value):
     """One labelled turn: whom it was for, and who was called."""
 
     case_id: str
@@ -30,7 +30,7 @@ class Routed(Value):
         return bool(self.previous) and set(self.previous) != set(self.expected)
 
 
-class Lost(Value):
+class Confusion(Value):
     """Questions of one card that went to another; `(nobody)` stands for no card at all."""
 
     card: str
@@ -42,7 +42,7 @@ class RoutingReport(Value):
     """Accuracy of each card, and what each loses to whom, the greatest loss first."""
 
     accuracy: dict[str, Estimate]
-    lost: tuple[Lost, ...]
+    lost: tuple[Confusion, ...]
 
     def lines(self, examples: int = 3) -> list[str]:
         """The report in words."""
@@ -55,7 +55,7 @@ class RoutingReport(Value):
         return told
 
 
-def report(turns: Iterable[Routed]) -> RoutingReport:
+def report(turns: Iterable[RoutedTurn]) -> RoutingReport:
     """A card's question is right when the card was called; a call nobody asked for is a question that `(nobody)` lost."""
     shares: dict[str, list[bool]] = defaultdict(list)
     lost: dict[tuple[str, str], list[str]] = defaultdict(list)
@@ -69,11 +69,11 @@ def report(turns: Iterable[Routed]) -> RoutingReport:
     ordered = sorted(lost.items(), key=lambda pair: (-len(pair[1]), pair[0]))
     return RoutingReport(
         accuracy={card: share(sum(right), len(right)) for card, right in sorted(shares.items())},
-        lost=tuple(Lost(card=card, to=to, queries=tuple(queries)) for (card, to), queries in ordered),
+        lost=tuple(Confusion(card=card, to=to, queries=tuple(queries)) for (card, to), queries in ordered),
     )
 
 
-def read_routed(cases: Path, predictions: Path) -> list[Routed]:
+def read_routed_turns(cases: Path, predictions: Path) -> list[RoutedTurn]:
     """Joins a labelled case file and the predictions of `kit route`, both JSONL; turns marked `skip` are left out.
 
     Raises DataError for a missing file, a broken line, or a turn without a prediction.
@@ -81,15 +81,15 @@ def read_routed(cases: Path, predictions: Path) -> list[Routed]:
     called = {
         (str(line["id"]), int(line["turn"])): tuple(line["called"]) for line in read_lines(predictions, "id", "turn", "called")
     }
-    found: list[Routed] = []
+    found: list[RoutedTurn] = []
     for case in read_lines(cases, "id", "turns"):
-        found += routed_of(case, [called.get((str(case["id"]), number)) for number in range(len(case["turns"]))])
+        found += routed_turns(case, [called.get((str(case["id"]), number)) for number in range(len(case["turns"]))])
     return found
 
 
-def routed_of(case: dict[str, Any], called: Sequence[Sequence[str] | None]) -> list[Routed]:
+def routed_turns(case: dict[str, Any], called: Sequence[Sequence[str] | None]) -> list[RoutedTurn]:
     """The labelled turns of one dialogue. Raises DataError when one has no prediction."""
-    found: list[Routed] = []
+    found: list[RoutedTurn] = []
     previous: tuple[str, ...] = ()
     for number, (turn, got) in enumerate(zip(case["turns"], called, strict=True)):
         expected = tuple(turn.get("expected_sub_agents", ()))
@@ -97,7 +97,7 @@ def routed_of(case: dict[str, Any], called: Sequence[Sequence[str] | None]) -> l
             if got is None:
                 raise DataError(f"turn {number} of case {case['id']!r} has no prediction; route the same file again")
             found.append(
-                Routed(
+                RoutedTurn(
                     case_id=str(case["id"]),
                     turn=number,
                     query=turn["user"],

@@ -5,11 +5,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from kit.bench.grid.cell import cells, track
-from kit.bench.grid.grid_file import GridSpec, Tape
+from kit.bench.grid.grid_file import GridCassette, GridSpec
 from kit.runtime.recording.cassette import Cassette, Mode
 
 
-def taped(spec: GridSpec, file: Path | None, mode: Mode | None, folder: Path, source: Path) -> tuple[GridSpec, Cassette | None]:
+def with_cassette(
+    spec: GridSpec, file: Path | None, mode: Mode | None, folder: Path, source: Path
+) -> tuple[GridSpec, Cassette | None]:
     """The grid with the recording it is to be played with, and that recording opened.
 
     `file` and `mode` go before what the grid's file says; a mode without any file means cassette.jsonl in `folder`.
@@ -22,12 +24,12 @@ def taped(spec: GridSpec, file: Path | None, mode: Mode | None, folder: Path, so
     chosen = mode or (own.mode if own is not None and file is None else "replay")
     named = () if file is None else ("--cassette", path)
     again = shlex.join(("python", "-m", "kit", "grid", str(source), *named, "--refresh"))
-    tape = Cassette(path, chosen, again=f"refresh it with: {again}")
-    grid = spec.grid.model_copy(update={"cassette": Tape(file=path, mode=chosen)})
-    return replace(spec, grid=grid), tape
+    cassette = Cassette(path, chosen, again=f"refresh it with: {again}")
+    grid = spec.grid.model_copy(update={"cassette": GridCassette(file=path, mode=chosen)})
+    return replace(spec, grid=grid), cassette
 
 
-def ended(spec: GridSpec, tape: Cassette | None) -> None:
+def drop_stale_tracks(spec: GridSpec, cassette: Cassette | None) -> None:
     """Takes what is not of this grid any more off the recording, once every cell was played."""
-    if tape is not None:
-        tape.close({track(spec, cell) for cell in cells(spec)})
+    if cassette is not None:
+        cassette.close({track(spec, cell) for cell in cells(spec)})
