@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from kit.bench.drift import Drift, drift
+from kit.bench.drift import Drift, measure_drift
 from kit.bench.routing_report import RoutedTurn
 from kit.bench.scoring.labeller import RuleLabeller, label_all
 from kit.bench.scoring.labelling_sheet import NOBODY, Item, items, read_sheet, sample, write_sheet
@@ -173,8 +173,8 @@ async def test_a_labeller_sees_what_came_before_what_was_shown_and_what_crossed(
 def test_the_vertical_that_got_worse_drifts_and_no_other_does() -> None:
     store, _ = stored()
     sheet = label_all(items(store, 60, seed=7), Person({"shop": 0.6, NOBODY: 1.0}))
-    found = by_name(drift(sheet, evaluated()))
-    assert {name for name, one in found.items() if one.drifted} == {"shop"}
+    found = by_name(measure_drift(sheet, evaluated()))
+    assert {name for name, one in found.items() if one.significant} == {"shop"}
     shop = found["shop"]
     assert shop.evaluated.value == 0.95 and shop.stored.n == 60 and shop.difference is not None
     assert shop.low < 0.6 - 0.95 < shop.high < 0 and "DRIFT" in shop.line()
@@ -204,10 +204,10 @@ def test_unlabelled_turns_and_verticals_on_one_side_are_told_and_not_counted() -
     cases = [one for one in evaluated() if one.called != ("play",)] + [
         RoutedTurn(case_id="x", turn=0, query="q", expected=("games",), called=("games",))
     ]
-    found = by_name(drift(half, cases))
+    found = by_name(measure_drift(half, cases))
     assert sum(one.stored.n + one.open for one in found.values()) == sum(len(item.strata) for item in sheet)
     assert found["shop"].open > 0 and "unlabelled" in found["shop"].line()
-    assert found["play"].difference is None and found["games"].difference is None and not found["play"].drifted
+    assert found["play"].difference is None and found["games"].difference is None and not found["play"].significant
     assert "nothing to compare" in found["games"].line()
 
 
@@ -216,7 +216,7 @@ def test_nobody_is_right_where_nobody_should_have_been_asked() -> None:
         Item(turn_id=name, strata=(NOBODY,), message="m", reply="r", label=Label(turn_id=name, agents=agents))
         for name, agents in (("a", ()), ("b", ("shop",)))
     ]
-    assert by_name(drift(sheet, []))[NOBODY].stored == share(1, 2)
+    assert by_name(measure_drift(sheet, []))[NOBODY].stored == share(1, 2)
 
 
 # ── the judge by rules, and the command ─────────────────────────────────────────────────────────────

@@ -8,7 +8,7 @@ from langchain_core.messages import BaseMessage, ToolMessage
 from langchain_core.tools import tool
 
 from kit.bench.promotion import promote
-from kit.bench.tool_cases import Played, play_cases
+from kit.bench.tool_cases import ToolCaseResult, play_cases
 from kit.compose.deck import Deck
 from kit.core.card import AgentCard, EvalPolicy, ToolCase, ToolGrant
 from kit.core.errors import BindError, DeckError
@@ -57,7 +57,7 @@ def honest(result: str) -> str:
     return "There was nothing to refund." if result == NO_TEXT else f"I could not do that: {result}"
 
 
-def told(played: tuple[Played, ...]) -> dict[str, str | None]:
+def told(played: tuple[ToolCaseResult, ...]) -> dict[str, str | None]:
     return {each.case.mode: each.wrong for each in played}
 
 
@@ -105,10 +105,10 @@ async def test_a_card_is_promoted_only_when_each_of_its_cases_was_played_and_is_
     deck = small_deck(TRIO, [card(*CASES, status="draft")])
     good = await play_cases(team(worker(honest), refunds=True), "play")
     bad = await play_cases(team(worker(lambda _: "It is on its way."), refunds=True), "play")
-    assert promote(deck, "play", switches(), played=good).promoted
-    assert promote(deck, "play", switches(), played=good[:1]).faults == (
+    assert promote(deck, "play", switches(), tool_results=good).promoted
+    assert promote(deck, "play", switches(), tool_results=good[:1]).faults == (
         "fails of 'refund', asked 'refund my order': it was not played",
     )
-    verdict = promote(deck, "play", switches(), played=bad)
+    verdict = promote(deck, "play", switches(), tool_results=bad)
     assert verdict.faults[0] == "returns_nothing of 'refund', asked 'refund my order': it said 'is on its way'"
     assert not verdict.promoted and verdict.card.status == "draft"

@@ -17,7 +17,7 @@ from kit.core.value import Value
 
 
 class Progress(Value):
-    """Dialogues routed so far; the last one carries the report."""
+    """How many dialogues are routed so far; the last one carries the report."""
 
     done: int
     of: int
@@ -37,31 +37,32 @@ class DeckRoutes:
 
     @property
     def questions(self) -> int:
+        """Turns of all dialogues."""
         return sum(len(case["turns"]) for case in self._cases)
 
     @property
     def key(self) -> str:
-        """Names descriptions and dialogues: equal for two reports exactly when these are."""
+        """A digest of descriptions and dialogues: two reports are of the same exactly when theirs are equal."""
         return hashlib.sha256(json.dumps([self.descriptions, self._cases]).encode()).hexdigest()[:12]
 
     def run(self) -> Iterator[Progress]:
         """Routes them one after another; nothing is stored, no paid model is called. Not from inside a running loop."""
         cards = [AgentCard(id=name, description=text, model="offline") for name, text in self.descriptions.items()]
         catalog = Catalog(tuple(cards), {name: name for name in self.descriptions})
-        kit, routed = RoutingKit(catalog_team(catalog)), list[RoutedTurn]()
+        kit, turns = RoutingKit(catalog_team(catalog)), list[RoutedTurn]()
         with asyncio.Runner() as runner:
             for done, case in enumerate(self._cases, 1):
-                asked = runner.run(route_case(_dialogue(case), catalog, kit))
-                routed += routed_turns(case, [prediction["called"] for prediction in asked])
-                yield Progress(done=done, of=len(self._cases), report=report(routed) if done == len(self._cases) else None)
+                predictions = runner.run(route_case(_dialogue(case), catalog, kit))
+                turns += routed_turns(case, [prediction["called"] for prediction in predictions])
+                yield Progress(done=done, of=len(self._cases), report=report(turns) if done == len(self._cases) else None)
 
     def _concerns(self, case: dict[str, Any]) -> bool:
         return all(name in self.descriptions for turn in case["turns"] for name in turn.get("expected_sub_agents", ()))
 
 
 def _dialogue(case: dict[str, Any]) -> Case:
-    told = ((turn["user"], tuple(turn["expected_sub_agents"]), turn.get("assistant")) for turn in case["turns"])
-    asks = (Ask(user=user, expected=expected, assistant=assistant) for user, expected, assistant in told)
+    turns = ((turn["user"], tuple(turn["expected_sub_agents"]), turn.get("assistant")) for turn in case["turns"])
+    asks = (Ask(user=user, expected=expected, assistant=assistant) for user, expected, assistant in turns)
     return Case(id=str(case["id"]), kind="switch", domain="switch", turns=tuple(asks))
 
 

@@ -1,4 +1,4 @@
-"""Drift: how stored turns were routed, by their labels, against how the evaluation said they would be (PC2-S5.9b)."""
+"""Drift: how stored turns were routed, by their labels, against how the evaluation said they would be."""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -12,7 +12,7 @@ from kit.core.value import Value
 
 
 class Drift(Value):
-    """One sub-agent. Both shares are of the turns that called it: those that should have."""
+    """The drift of one sub-agent. Both shares are of the turns that called it: those that should have."""
 
     vertical: str
     evaluated: Estimate
@@ -26,25 +26,25 @@ class Drift(Value):
     """The 95 % interval of the difference."""
 
     @property
-    def drifted(self) -> bool:
-        """The interval leaves no room for none."""
+    def significant(self) -> bool:
+        """The interval of the difference does not hold zero."""
         return self.difference is not None and not self.low <= 0.0 <= self.high
 
     def line(self) -> str:
-        """It in words, fit for a terminal."""
-        sides = f"{self.vertical:18} evaluation {_share(self.evaluated)}  stored {_share(self.stored)}"
+        """Returns the row in words, for a terminal."""
+        text = f"{self.vertical:18} evaluation {_share(self.evaluated)}  stored {_share(self.stored)}"
         if self.difference is None:
-            return f"{sides}  nothing to compare" + (f"; {self.open} unlabelled" if self.open else "")
-        said = "DRIFT" if self.drifted else "no drift shown"
-        return f"{sides}  {self.difference:+7.1%} [{self.low:+.1%}, {self.high:+.1%}] {said}" + (
-            f"; {self.open} unlabelled" if self.open else ""
-        )
+            text += "  nothing to compare"
+        else:
+            verdict = "DRIFT" if self.significant else "no drift shown"
+            text += f"  {self.difference:+7.1%} [{self.low:+.1%}, {self.high:+.1%}] {verdict}"
+        return text + (f"; {self.open} unlabelled" if self.open else "")
 
 
-def drift(sheet: Sequence[Item], evaluated: Iterable[RoutedTurn]) -> tuple[Drift, ...]:
-    """Each stratum of a labelled sheet against the same sub-agent's evaluation, in order of name.
+def measure_drift(sheet: Sequence[Item], evaluated: Iterable[RoutedTurn]) -> tuple[Drift, ...]:
+    """Compares each stratum of a labelled sheet with the same sub-agent's evaluation, in order of name.
 
-    A turn is set against the strata it was drawn for alone: those are random samples, the rest of the sheet is not.
+    A turn counts for the strata it was drawn for alone: those are random samples, the rest of the sheet is not.
     """
     before: dict[str, list[bool]] = {}
     for turn in evaluated:
@@ -55,30 +55,30 @@ def drift(sheet: Sequence[Item], evaluated: Iterable[RoutedTurn]) -> tuple[Drift
         for name in item.strata:
             agents = item.label.agents
             now.setdefault(name, []).append(None if agents is None else _right(name, agents))
-    return tuple(_compared(name, before.get(name, []), now.get(name, [])) for name in sorted({*before, *now}))
+    return tuple(_compare(name, before.get(name, []), now.get(name, [])) for name in sorted({*before, *now}))
 
 
 def print_drift(sheet: Path, cases: Path | None, predictions: Path | None) -> int:
     """Prints a line for each sub-agent; returns 1 when one has drifted. Raises DataError for a file that is missing or broken."""
     if cases is None or predictions is None:
         raise DataError("a comparison needs both: the evaluation's --cases and the --predictions that `kit route` made for them")
-    found = drift(read_sheet(sheet), read_routed_turns(cases, predictions))
-    print("\n".join(one.line() for one in found))
-    return int(any(one.drifted for one in found))
+    rows = measure_drift(read_sheet(sheet), read_routed_turns(cases, predictions))
+    print("\n".join(one.line() for one in rows))
+    return int(any(one.significant for one in rows))
 
 
 def _right(vertical: str, expected: Sequence[str]) -> bool:
-    """A call is right when it should have been made; nobody is right when nobody should."""
+    """Returns whether a call should have been made; calling nobody is right when nobody should be called."""
     return not expected if vertical == NOBODY else vertical in expected
 
 
-def _compared(vertical: str, before: Sequence[bool], now: Sequence[bool | None]) -> Drift:
-    told = [right for right in now if right is not None]
-    evaluated, stored = share(sum(before), len(before)), share(sum(told), len(told))
-    plain = Drift(vertical=vertical, evaluated=evaluated, stored=stored, open=len(now) - len(told))
-    if not before or not told:
+def _compare(vertical: str, before: Sequence[bool], now: Sequence[bool | None]) -> Drift:
+    labels = [right for right in now if right is not None]
+    evaluated, stored = share(sum(before), len(before)), share(sum(labels), len(labels))
+    plain = Drift(vertical=vertical, evaluated=evaluated, stored=stored, open=len(now) - len(labels))
+    if not before or not labels:
         return plain
-    gain = newcombe((sum(before), len(before)), (sum(told), len(told)))
+    gain = newcombe((sum(before), len(before)), (sum(labels), len(labels)))
     return plain.model_copy(update={"difference": gain.value, "low": gain.low, "high": gain.high})
 
 

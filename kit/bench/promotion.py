@@ -1,17 +1,17 @@
-"""A draft card becomes active when it fits its deck and routes well enough on switches (PC2-PF1, PC2-S5.9)."""
+"""A draft card becomes active when it fits its deck and routes well enough on switches."""
 
 from collections.abc import Iterable
 
 from kit.bench.routing_report import RoutedTurn
 from kit.bench.statistics.estimate import Estimate, share
-from kit.bench.tool_cases import Played
+from kit.bench.tool_cases import ToolCaseResult
 from kit.compose.deck import Deck
 from kit.core.card import AgentCard
 from kit.core.errors import DeckError, UnknownId
 from kit.core.value import Value
 
 THRESHOLD = 0.95
-"""The source's first target, for each vertical, on intent switches (PC2-NFR-3)."""
+"""The source's first target, for each vertical, on intent switches."""
 
 
 class Promotion(Value):
@@ -31,13 +31,17 @@ class Promotion(Value):
 
 
 def promote(
-    deck: Deck, card_id: str, results: Iterable[RoutedTurn], threshold: float = THRESHOLD, played: Iterable[Played] = ()
+    deck: Deck,
+    card_id: str,
+    results: Iterable[RoutedTurn],
+    threshold: float = THRESHOLD,
+    tool_results: Iterable[ToolCaseResult] = (),
 ) -> Promotion:
     """Checks one card of a deck against the schema, the deck, its switches and its tool cases; nothing is written.
 
     `results`: routed turns, as measured with the card bound. Only switches that touch the card count: turns that are for it
     after another, or for another after it. Every ordered pair with the deck's other active sub-agents must be among them.
-    `played`: the card's cases for tools that let it down; each must be there and right (SO-19).
+    `tool_results`: what became of the card's cases for failing tools; each must be there and right.
     Raises UnknownId for a card the deck does not hold.
     """
     if card_id not in deck.cards:
@@ -45,7 +49,7 @@ def promote(
     card = deck.cards[card_id]
     turns = [turn for turn in results if turn.switch and card_id in (*turn.expected, *turn.previous)]
     switches = share(sum(set(turn.expected) == set(turn.called) for turn in turns), len(turns))
-    faults = _unfit(deck, card) + _uncovered(deck, card_id, turns) + _let_down(card, played)
+    faults = _unfit(deck, card) + _uncovered(deck, card_id, turns) + _failed_tool_cases(card, tool_results)
     if switches.value < threshold:
         faults.append(
             f"{switches.right} of {switches.n} switches are routed right, {switches.value:.1%}; {threshold:.0%} are needed"
@@ -55,7 +59,7 @@ def promote(
 
 
 def _unfit(deck: Deck, card: AgentCard) -> list[str]:
-    """What keeps the active card from standing in its deck."""
+    """Returns what keeps the active card from standing in its deck."""
     active = card.model_copy(update={"status": "active"})
     try:
         AgentCard.model_validate(active.model_dump())
@@ -78,14 +82,14 @@ def _unfit(deck: Deck, card: AgentCard) -> list[str]:
 def _uncovered(deck: Deck, card_id: str, turns: list[RoutedTurn]) -> list[str]:
     root = deck.cards[deck.settings.orchestrator]
     others = [sub.id for sub in deck.active_sub_agents(root) if sub.id != card_id]
-    seen = {(before, after) for turn in turns for before in turn.previous for after in turn.expected}
-    wanted = [pair for other in others for pair in ((card_id, other), (other, card_id))]
-    missing = [f"{before} to {after}" for before, after in wanted if (before, after) not in seen]
+    measured_pairs = {(before, after) for turn in turns for before in turn.previous for after in turn.expected}
+    pairs = [pair for other in others for pair in ((card_id, other), (other, card_id))]
+    missing = [f"{before} to {after}" for before, after in pairs if (before, after) not in measured_pairs]
     return [f"no switch was measured from {', '.join(missing)}"] if missing else []
 
 
-def _let_down(card: AgentCard, played: Iterable[Played]) -> list[str]:
+def _failed_tool_cases(card: AgentCard, results: Iterable[ToolCaseResult]) -> list[str]:
     cases = card.eval.tool_cases if card.eval is not None else ()
-    ends = {each.case: each.wrong for each in played}
+    ends = {each.case: each.wrong for each in results}
     wrong = {case: ends.get(case, "it was not played") for case in cases}
     return [f"{case.mode} of {case.tool!r}, asked {case.ask!r}: {why}" for case, why in wrong.items() if why is not None]

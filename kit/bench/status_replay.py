@@ -19,7 +19,7 @@ POLICIES: Mapping[str, StatusPolicy] = {
     "one line a second": StatusPolicy(gap_ms=1000),
     "suppress": StatusPolicy(default="suppress"),
 }
-"""Ways to compare, by name."""
+"""The policies to compare, by name."""
 
 
 class Replay(Value):
@@ -32,61 +32,61 @@ class Replay(Value):
     lines_a_second: float
     """While sub-agents were at work."""
     silence: dict[str, float]
-    """Agent -> the longest stretch of its work in which no line told of it."""
+    """Agent -> the longest stretch of its work, in seconds, without a line about it."""
 
 
 def replay_lines(events: Iterable[Event], policy: StatusPolicy, phrases: Mapping[str, str]) -> list[TimedLine]:
-    """The lines a policy makes of a recorded turn. Its statuses are taken as they are, those the runtime added included."""
+    """Returns the lines a policy makes of a recorded turn. Its statuses are taken as they are, the runtime's own included."""
     narrator = Narrator(policy, phrases)
-    said: list[TimedLine] = []
+    lines: list[TimedLine] = []
     for event in events:
         while (due := narrator.due) is not None and due <= event.at:
-            said += narrator.wake(due)
+            lines += narrator.wake(due)
         match event.body:
             case AgentStarted(agent=agent):
                 narrator.begin(agent)
             case Status(agent=agent, status=status):
-                said += narrator.hear(agent, status, event.at)
+                lines += narrator.hear(agent, status, event.at)
             case AgentEnded(agent=agent):
-                said += narrator.end(agent, event.at)
+                lines += narrator.end(agent, event.at)
             case _:
                 pass
-    return said
+    return lines
 
 
 def replay(events: Sequence[Event], policy: StatusPolicy, phrases: Mapping[str, str], name: str = "") -> Replay:
-    """One turn under one policy."""
-    said = replay_lines(events, policy, phrases)
-    answered = [event.at for event in events if isinstance(event.body, Text) and event.body.channel == "answer"]
-    began: dict[str, float] = {}
-    ended: dict[str, float] = {}
+    """Measures one turn under one policy."""
+    lines = replay_lines(events, policy, phrases)
+    answers = [event.at for event in events if isinstance(event.body, Text) and event.body.channel == "answer"]
+    starts: dict[str, float] = {}
+    ends: dict[str, float] = {}
     for event in events:
         if isinstance(event.body, AgentStarted):
-            began.setdefault(event.body.agent, event.at)
+            starts.setdefault(event.body.agent, event.at)
         elif isinstance(event.body, AgentEnded):
-            ended[event.body.agent] = event.at
-    worked = max(ended.values(), default=0.0) - min(began.values(), default=0.0)
+            ends[event.body.agent] = event.at
+    work = max(ends.values(), default=0.0) - min(starts.values(), default=0.0)
     return Replay(
         policy=name,
-        lines=len(said),
-        first_useful=min([line.at for line in said] + answered, default=None),
-        lines_a_second=len(said) / worked if worked else 0.0,
-        silence={agent: _silence(agent, began[agent], ended.get(agent, began[agent]), said) for agent in began},
+        lines=len(lines),
+        first_useful=min([line.at for line in lines] + answers, default=None),
+        lines_a_second=len(lines) / work if work else 0.0,
+        silence={agent: _silence(agent, starts[agent], ends.get(agent, starts[agent]), lines) for agent in starts},
     )
 
 
 def compare(events: Sequence[Event], phrases: Mapping[str, str], policies: Mapping[str, StatusPolicy] = POLICIES) -> list[Replay]:
-    """One row a policy."""
+    """Replays one turn under every policy; returns a row for each."""
     return [replay(events, policy, phrases, name) for name, policy in policies.items()]
 
 
-def _silence(agent: str, began: float, ended: float, said: Sequence[TimedLine]) -> float:
-    told = [began, *(line.at for line in said if agent in line.agents), ended]
-    return max(later - earlier for earlier, later in pairwise(told))
+def _silence(agent: str, start: float, end: float, lines: Sequence[TimedLine]) -> float:
+    times = [start, *(line.at for line in lines if agent in line.agents), end]
+    return max(later - earlier for earlier, later in pairwise(times))
 
 
 def table(rows: Sequence[Replay]) -> str:
-    """The comparison for a terminal: a row a policy, the agent that was silent longest at its end."""
+    """Formats the comparison for a terminal: a row for each policy, the agent that was silent longest at its end."""
     lines = [f"{'policy':18} {'lines':>5} {'a second':>9} {'first useful':>13} {'longest silence':>16}"]
     for row in rows:
         first = "-" if row.first_useful is None else f"{row.first_useful:.2f} s"
@@ -96,7 +96,7 @@ def table(rows: Sequence[Replay]) -> str:
 
 
 def stored_turn(path: Path, turn_id: str | None = None) -> list[Event]:
-    """The events of a stored turn, by default the newest that asked anybody. Raises DataError when there is none."""
+    """Reads the events of a stored turn, by default the newest that asked anybody. Raises DataError when there is none."""
     if not path.is_file():
         raise DataError(f"{path} is no file: name the store whose turns are to be replayed, such as .kit/kit.db")
     store = SqliteStore(path)

@@ -1,4 +1,4 @@
-"""Plays a card's cases for tools that let it down: what does the agent say when a tool returns nothing, or fails (SO-19)?"""
+"""Plays a card's cases for failing tools: what does the agent say when a tool returns nothing, or raises?"""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -21,12 +21,12 @@ from kit.runtime.pattern import Pattern
 from kit.runtime.team import Team
 from kit.runtime.turn import Reply, run_turn
 
-OWNED: frozenset[Reason] = frozenset({"unavailable", "insufficient", "low_confidence"})
-"""Failures by which an agent says itself that it has no answer; any other means that it could not cope."""
+ADMISSIONS: frozenset[Reason] = frozenset({"unavailable", "insufficient", "low_confidence"})
+"""Reasons by which an agent says itself that it has no answer; any other failure means that it could not cope."""
 
 
-class Played(Value):
-    """What became of one case."""
+class ToolCaseResult(Value):
+    """The result of one case."""
 
     case: ToolCase
     outcome: Outcome
@@ -34,8 +34,8 @@ class Played(Value):
     """Why it does not pass, in plain words."""
 
 
-async def play_cases(team: Team, agent_id: str) -> tuple[Played, ...]:
-    """Every case of a sub-agent's card, each as a turn that goes to this agent alone, with one tool that lets it down.
+async def play_cases(team: Team, agent_id: str) -> tuple[ToolCaseResult, ...]:
+    """Plays every case of a sub-agent's card, each as a turn that goes to this agent alone, with one tool that fails it.
 
     Raises BindError when a case's tool is not bound, as a new one is not while its flag is off.
     """
@@ -45,10 +45,10 @@ async def play_cases(team: Team, agent_id: str) -> tuple[Played, ...]:
     return tuple([await _play(case, agent, team) for case in agent.card.eval.tool_cases])
 
 
-async def _play(case: ToolCase, agent: LLMAgent, team: Team) -> Played:
+async def _play(case: ToolCase, agent: LLMAgent, team: Team) -> ToolCaseResult:
     if case.tool not in agent.tools:
         raise BindError(f"tool {case.tool!r} of card {agent.card.id!r} is not bound: load the deck with its flag on")
-    tools: Mapping[str, BaseTool] = {**agent.tools, case.tool: _letting_down(case.tool, case.mode)}
+    tools: Mapping[str, BaseTool] = {**agent.tools, case.tool: _failing_tool(case.tool, case.mode)}
     team = team.with_agents({agent.card.id: replace(agent, tools=MappingProxyType(tools))})
 
     async def alone(call: AgentCall, ctx: RunContext) -> Outcome:
@@ -56,10 +56,10 @@ async def _play(case: ToolCase, agent: LLMAgent, team: Team) -> Played:
 
     session = Session(id=f"{case.tool} {case.mode}", principal=Principal(tenant_id="bench", user_id="bench"))
     reply = await run_turn(case.ask, session, RoutingKit(team, pattern=Pattern("alone", alone)))
-    return Played(case=case, outcome=reply.outcomes[0], wrong=_wrong(case, reply))
+    return ToolCaseResult(case=case, outcome=reply.outcomes[0], wrong=_wrong(case, reply))
 
 
-def _letting_down(name: str, mode: ToolMode) -> BaseTool:
+def _failing_tool(name: str, mode: ToolMode) -> BaseTool:
     async def call(**_: Any) -> str:
         if mode == "fails":
             raise ConnectionError("made to fail by an evaluation case")
@@ -74,11 +74,11 @@ def _wrong(case: ToolCase, reply: Reply) -> str | None:
     if not any(isinstance(event.body, ToolStarted) and event.body.tool == case.tool for event in reply.events):
         return f"{case.tool} was not called"
     if outcome.kind == "failure":
-        return None if outcome.reason in OWNED else f"the agent failed: {outcome.reason}"
-    said = outcome.text.casefold()
-    claimed = [words for words in case.never if words.casefold() in said]
-    if claimed:
-        return f"it said {claimed[0]!r}"
-    if case.says and not any(words.casefold() in said for words in case.says):
+        return None if outcome.reason in ADMISSIONS else f"the agent failed: {outcome.reason}"
+    text = outcome.text.casefold()
+    claims = [words for words in case.never if words.casefold() in text]
+    if claims:
+        return f"it said {claims[0]!r}"
+    if case.says and not any(words.casefold() in text for words in case.says):
         return f"it said none of {', '.join(map(repr, case.says))}"
     return None
