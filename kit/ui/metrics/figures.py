@@ -30,20 +30,10 @@ def _figures(group: Group, *rows: tuple[str, str, Unit, str]) -> tuple[Figure, .
 FIGURES: tuple[Figure, ...] = (
     *_figures(
         "Routing",
-        (
-            "turns",
-            "Turns",
-            "count",
-            "Turns that ended in this window; one that runs or was interrupted is not counted.",
-        ),
+        ("turns", "Turns", "count", "Turns that ended in this window; one that runs or was interrupted is not counted."),
         ("intent_count", "Calls in a turn", "count", "Turns by how many calls the orchestrator's model emitted."),
         ("fan_out", "Sub-agents in a turn", "count", "Turns by how many sub-agents ran."),
-        (
-            "cap_exceeded_total",
-            "Over the limit",
-            "count",
-            "Turns with more calls than the limit; the rest were left out.",
-        ),
+        ("cap_exceeded_total", "Over the limit", "count", "Turns with more calls than the limit; the rest were left out."),
         (
             "orchestrator_seconds_p95",
             "Orchestrator, 95th percentile",
@@ -70,12 +60,7 @@ FIGURES: tuple[Figure, ...] = (
         ("sub_agent_seconds_p95", "p95", "seconds", "Of twenty invocations nineteen took no longer."),
         ("sub_agent_seconds_p99", "p99", "seconds", "Of a hundred invocations ninety-nine took no longer."),
         ("sub_agent_failures_total", "Failed", "count", "Invocations that ended in a failure."),
-        (
-            "sub_agent_data_faults_total",
-            "Data faults",
-            "count",
-            "Data calls that failed while the sub-agent still answered.",
-        ),
+        ("sub_agent_data_faults_total", "Data faults", "count", "Data calls that failed while the sub-agent still answered."),
         ("sub_agent_status_per_invocation", "Statuses", "each", "Statuses of the vocabulary for each invocation."),
         (
             "sub_agent_first_status_seconds_p95",
@@ -137,21 +122,11 @@ FIGURES: tuple[Figure, ...] = (
             "count",
             "Replies of a major version that is not understood.",
         ),
-        (
-            "envelopes_total",
-            "Replies checked",
-            "count",
-            "Replies of the context service, each checked for its principal.",
-        ),
+        ("envelopes_total", "Replies checked", "count", "Replies of the context service, each checked for its principal."),
     ),
     *_figures(
         "Progress",
-        (
-            "status_per_invocation",
-            "Statuses for each invocation",
-            "each",
-            "Statuses of the vocabulary, over all sub-agents.",
-        ),
+        ("status_per_invocation", "Statuses for each invocation", "each", "Statuses of the vocabulary, over all sub-agents."),
         (
             "status_unknown_total",
             "Unknown statuses",

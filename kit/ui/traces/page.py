@@ -114,12 +114,7 @@ def _read_filter(turns: list[TurnRecord]) -> TurnFilter:
         late = st.toggle(f"Slowest 5 % (≥ {edge:.1f} s)", key="f-slow", disabled=edge <= 0)
     session = address.read("session") if st.session_state.get("f-session") else ""
     return TurnFilter(
-        text=text,
-        states=tuple(states),
-        agents=tuple(invoked),
-        axes=tuple(axes),
-        session=session,
-        at_least=edge if late else 0.0,
+        text=text, states=tuple(states), agents=tuple(invoked), axes=tuple(axes), session=session, at_least=edge if late else 0.0
     )
 
 
