@@ -7,7 +7,7 @@ from importlib import import_module
 import streamlit as st
 
 from kit.ui.shared import address
-from kit.ui.shared.frame import colours, settle
+from kit.ui.shared.frame import declare_colours, freeze_modules
 
 
 def drawn_by(page: str) -> Callable[[], None]:
@@ -16,9 +16,9 @@ def drawn_by(page: str) -> Callable[[], None]:
 
 
 st.set_page_config(page_title="dispatch-kit", page_icon="🧭", layout="wide")
-settle(len(sys.modules))
+freeze_modules(len(sys.modules))
 address.keep()
-colours()
+declare_colours()
 pages = {
     "chat": st.Page(drawn_by("chat"), title="Chat", icon=":material/chat:", default=True),
     "traces": st.Page(drawn_by("traces"), title="Traces", icon=":material/account_tree:", url_path="traces"),

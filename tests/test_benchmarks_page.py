@@ -22,8 +22,7 @@ from kit.bench.grid.grid_file import read_grid
 from kit.bench.grid.stored_runs import list_runs, read_run
 from kit.core.errors import DataError
 from kit.settings import HOME
-from kit.ui.benchmarks import grid_process as errand
-from kit.ui.benchmarks import launch
+from kit.ui.benchmarks import grid_process, launch
 from kit.ui.benchmarks import page as benchmarks
 from kit.ui.benchmarks.draft import CASE_SETS, EXAMPLE, MOST, Draft, order, shipped_grids
 from kit.ui.benchmarks.grid_runner import Grids, Job
@@ -174,7 +173,7 @@ def ended(grids: Grids, seconds: float = 60) -> Job:
 
 
 def script(text: str) -> Grids:
-    """Grids played by a few lines of Python in place of the errand."""
+    """Grids played by a few lines of Python in place of the process."""
     return Grids([sys.executable, "-c", f"import json, sys\ndef say(**step): print(json.dumps(step), flush=True)\n{text}"])
 
 
@@ -208,8 +207,8 @@ def test_however_a_process_ends_it_is_told_in_a_sentence(text: str, state: str, 
     assert job.state == state and sentence in job.message and "\n" not in job.message and "Traceback" not in job.message
 
 
-def test_a_bad_grid_is_one_sentence_of_the_errand(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert errand.main(str(grid(tmp_path, patterns=["mediatd"])), str(tmp_path / "out")) == 2
+def test_a_bad_grid_is_one_sentence_of_its_process(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert grid_process.main(str(grid(tmp_path, patterns=["mediatd"])), str(tmp_path / "out")) == 2
     (line,) = capsys.readouterr().out.splitlines()
     assert "grid.yaml:" in json.loads(line)["error"] and "did you mean 'mediated'" in line
 

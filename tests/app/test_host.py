@@ -14,7 +14,7 @@ from kit.core.record import TurnRecord
 from kit.settings import Settings
 from kit.stores.sqlite import SqliteStore
 from kit.ui.shared.host import Host
-from kit.ui.shared.pictures import Album
+from kit.ui.shared.pictures import PictureCache
 from kit.ui.shared.turn_fold import advance
 from kit.ui.shared.turn_view import TurnView
 from studies.scenario_pictures import draw_picture
@@ -150,8 +150,8 @@ def test_pictures_go_with_the_turn_and_stay_at_hand_for_a_while(host: Host) -> N
     turn_id = host.start("why was this refused?", own(host), images=[receipt])
     begun = next(event.body for event in ended(host, turn_id) if isinstance(event.body, TurnStarted))
     assert begun.pictures == (receipt.ref,) and begun.message == "[picture: receipt.png] why was this refused?"
-    assert host.album.of(turn_id) == (receipt,) and host.album.of("another") == ()
-    small = Album(room=len(receipt.data))
+    assert host.pictures.of(turn_id) == (receipt,) and host.pictures.of("another") == ()
+    small = PictureCache(room=len(receipt.data))
     for turn in ("first", "second"):
         small.keep(turn, [receipt])
     assert (small.of("first"), small.of("second")) == ((), (receipt,))

@@ -27,7 +27,7 @@ _DRAWING = threading.Lock()
 """pyplot has one state for the whole process."""
 
 
-class Plate(NamedTuple):
+class GridFigure(NamedTuple):
     """A figure: PNG, and what it shows."""
 
     png: bytes
@@ -41,16 +41,16 @@ class Plate(NamedTuple):
         return f'<div class="plate" tabindex="0" role="group" aria-label="Figure">{picture}</div>'
 
 
-def plates(ways: Sequence[Summary], rows: Sequence[Mapping[str, Any]], axes: Sequence[str], kinds: str) -> list[Plate]:
+def draw_figures(ways: Sequence[Summary], rows: Sequence[Mapping[str, Any]], axes: Sequence[str], kinds: str) -> list[GridFigure]:
     """Accuracy with intervals, latency, and cost against accuracy, as far as the rows hold them."""
     turns = [{**row, "way": way_name(row, axes)} for row in rows]
     shares = [way for way in ways if way.estimate.is_share]
     with _DRAWING:
         figures = [_accuracy(shares, axes, kinds), _latency(turns, kinds), _tradeoff(shares, turns, axes, kinds)]
-    return [plate for plate in figures if plate is not None]
+    return [figure for figure in figures if figure is not None]
 
 
-def _accuracy(shares: Sequence[Summary], axes: Sequence[str], kinds: str) -> Plate | None:
+def _accuracy(shares: Sequence[Summary], axes: Sequence[str], kinds: str) -> GridFigure | None:
     measures = list(dict.fromkeys(words(way.scorer) for way in shares))[:2]
     rows = [dot for dot in (_dot(way, axes) for way in shares) if dot["line"] in measures]
     if not rows:
@@ -60,7 +60,7 @@ def _accuracy(shares: Sequence[Summary], axes: Sequence[str], kinds: str) -> Pla
     colours = dict(zip(measures, (BLUE, ORANGE), strict=False))
     figure = dots(pd.DataFrame(rows), colours, title, f"{kinds}: {measures[0]}" if len(measures) == 1 else kinds, low=low)
     figures = "; ".join(f"{row['row']}, {row['line']}: {row['y']:.1%} [{row['low']:.1%}, {row['high']:.1%}]" for row in rows)
-    return Plate(_png(figure), f"{title}. {figures}.")
+    return GridFigure(_png(figure), f"{title}. {figures}.")
 
 
 def _dot(way: Summary, axes: Sequence[str]) -> dict[str, Any]:
@@ -68,7 +68,7 @@ def _dot(way: Summary, axes: Sequence[str]) -> dict[str, Any]:
     return {"row": way_name(way.way, axes), "line": words(way.scorer), "y": of.value, "low": of.low, "high": of.high}
 
 
-def _latency(turns: Sequence[Mapping[str, Any]], kinds: str) -> Plate | None:
+def _latency(turns: Sequence[Mapping[str, Any]], kinds: str) -> GridFigure | None:
     timings = _join_alike([row for row in turns if row.get("seconds") is not None])
     times: dict[str, list[float]] = {}
     for row in timings:
@@ -86,7 +86,7 @@ def _latency(turns: Sequence[Mapping[str, Any]], kinds: str) -> Plate | None:
     columns = {name: caption for name, caption in columns.items() if all(any(_has(timings, way, name)) for way in visible)}
     figure = ecdf(pd.DataFrame(timings), columns, "way", colours, title, f"seconds, {kinds}")
     medians = "; ".join(f"{' '.join(way.split())}: {median(times[way]):.2f} s" for way in visible)
-    return Plate(_png(figure), f"{title}. Medians: {medians}.")
+    return GridFigure(_png(figure), f"{title}. Medians: {medians}.")
 
 
 def _join_alike(turns: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
@@ -105,7 +105,9 @@ def _has(turns: Sequence[Mapping[str, Any]], way: str, name: str) -> list[bool]:
     return [row[name] is not None for row in turns if row["way"] == way]
 
 
-def _tradeoff(shares: Sequence[Summary], turns: Sequence[Mapping[str, Any]], axes: Sequence[str], kinds: str) -> Plate | None:
+def _tradeoff(
+    shares: Sequence[Summary], turns: Sequence[Mapping[str, Any]], axes: Sequence[str], kinds: str
+) -> GridFigure | None:
     if not shares:
         return None
     measure = shares[0].scorer
@@ -122,7 +124,7 @@ def _tradeoff(shares: Sequence[Summary], turns: Sequence[Mapping[str, Any]], axe
     title = f"Cost against accuracy with its 95 % interval, {kinds}"
     figure = tradeoff(pd.DataFrame(dotted), title, f"{axis} ({kinds})", words(measure))
     figures = "; ".join(f"{dot['way']}: {value(dot['y'], measure, share=True)} at {dot['x']:,.2f}" for dot in dotted)
-    return Plate(_png(figure), f"{title}. {words(measure)} at {axis}: {figures}.")
+    return GridFigure(_png(figure), f"{title}. {words(measure)} at {axis}: {figures}.")
 
 
 def _png(figure: "Figure") -> bytes:

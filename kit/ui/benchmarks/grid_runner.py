@@ -14,7 +14,7 @@ from typing import IO, Any, Literal
 from kit.core.errors import DataError
 from kit.settings import HOME
 
-ERRAND = (sys.executable, "-m", "kit.ui.benchmarks.grid_process")
+GRID_COMMAND = (sys.executable, "-m", "kit.ui.benchmarks.grid_process")
 """What plays a grid; it is given a file and a folder."""
 GRACE = 5.0
 """Seconds a grid that is told to stop gets to finish its cell and to write its results."""
@@ -54,7 +54,7 @@ class Job:
 class Grids:
     """Starts, follows and stops them; `close` stops what still runs. Finished cells are kept whatever happens."""
 
-    def __init__(self, command: Sequence[str] = ERRAND) -> None:
+    def __init__(self, command: Sequence[str] = GRID_COMMAND) -> None:
         self._command = command
         self._lock = threading.Lock()
         self.job: Job | None = None

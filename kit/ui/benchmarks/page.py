@@ -12,7 +12,7 @@ from kit.ui.shared.frame import STYLE, open_host, report_errors
 if TYPE_CHECKING:
     from kit.bench.grid.comparison import Comparison, Summary
     from kit.bench.grid.stored_runs import StoredRun
-    from kit.ui.benchmarks.grid_figures import Plate
+    from kit.ui.benchmarks.grid_figures import GridFigure
 
 LOOK = Path(__file__).with_name("page.css")
 VIEWS = ("Results", "Start a grid")
@@ -116,8 +116,8 @@ def _one(run: "StoredRun", choices: Any) -> None:
     _verdict(run, result, measure, ", ".join(base.values()))
     st.markdown("#### Figures")
     dark = st.context.theme.type == "dark"
-    for plate in _plates(str(run.folder), _stamp(run), run.kinds, result.ways, result.axes):
-        st.html(plate.html(dark=dark))
+    for figure in _figures(str(run.folder), _stamp(run), run.kinds, result.ways, result.axes):
+        st.html(figure.html(dark=dark))
     st.markdown("#### Where these figures come from")
     _origin(run)
 
@@ -205,7 +205,9 @@ def _compare(folder: str, stamp: int, measures: tuple[str, ...], base: dict[str,
 
 
 @st.cache_data(show_spinner="Drawing", max_entries=8)
-def _plates(folder: str, stamp: int, kinds: tuple[str, ...], _ways: "list[Summary]", axes: tuple[str, ...]) -> "list[Plate]":
-    from kit.ui.benchmarks.grid_figures import plates
+def _figures(
+    folder: str, stamp: int, kinds: tuple[str, ...], _ways: "list[Summary]", axes: tuple[str, ...]
+) -> "list[GridFigure]":
+    from kit.ui.benchmarks.grid_figures import draw_figures
 
-    return plates(_ways, _rows(folder, stamp), axes, " and ".join(kinds))
+    return draw_figures(_ways, _rows(folder, stamp), axes, " and ".join(kinds))

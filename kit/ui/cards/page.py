@@ -117,7 +117,7 @@ def _prompt(host: "Host", who: Principal, card_id: str) -> None:
 
 
 @st.cache_resource(show_spinner=False, max_entries=8)
-def _shelf(key: str) -> "list[RoutingReport]":
+def _reports(key: str) -> "list[RoutingReport]":
     """Where the report over these descriptions and dialogues is kept, once there is one."""
     return []
 
@@ -129,7 +129,7 @@ def _routing(deck: Deck) -> None:
     if not routes.questions:
         st.info(f"None of the dialogues in {CASES.name} is about cards of this deck.", icon=":material/info:")
         return
-    reports = _shelf(routes.key)
+    reports = _reports(routes.key)
     if not reports:
         _offer(routes, reports)
     if reports:

@@ -51,7 +51,7 @@ def converse(place: Places, *, fresh: bool) -> None:
     else:
         panel.explain(agent for agent in host.kit.team.agents if agent != host.kit.team.root)
     budgets = {agent_id: agent.time_budget for agent_id, agent in host.kit.team.agents.items()}
-    setting = Setting(host.kit.store, choices.detail == "full", budgets, host.album.of, host.renderers)
+    setting = Setting(host.kit.store, choices.detail == "full", budgets, host.pictures.of, host.renderers)
     with place.turns:
         _turns(host, views, setting, panel, place.stop)
     _look(host, session, newest)

@@ -57,7 +57,7 @@ class Setting:
 
 
 @dataclass
-class _Box:
+class _StepBox:
     """A step on the page, and how far it has been drawn. An `st.status` would do, but making one takes it 50 ms of sleep."""
 
     slot: DeltaGenerator
@@ -98,7 +98,7 @@ class Canvas:
             self._answer = st.empty()
             self._components = st.empty()
             self._foot = st.empty()
-        self._boxes: list[_Box] = []
+        self._boxes: list[_StepBox] = []
         self._current = {"chips": "", "lead": "", "answer": ""}
 
     def draw(self, view: TurnView, *, steps: bool = True, again: bool = False) -> None:
@@ -125,7 +125,7 @@ class Canvas:
     def _draw_steps(self, view: TurnView, now: float) -> None:
         labels = [self._label(step, now) for step in view.steps]
         for step, label in list(zip(view.steps, labels, strict=True))[len(self._boxes) :]:
-            box = _Box(self._steps.empty(), step, label)
+            box = _StepBox(self._steps.empty(), step, label)
             self._boxes.append(box)
             if self._setting.full:
                 box.body.caption(f"“{literal(step.query)}”")

@@ -3,10 +3,9 @@
 from collections.abc import Iterable
 from html import escape
 
-import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from kit.ui.shared import address
+from kit.ui.shared.frame import draw_link
 from kit.ui.shared.turn_facts import Fact, Tag, facts, headline
 from kit.ui.shared.turn_view import TurnView
 from kit.ui.shared.wording import label, tag_html
@@ -58,11 +57,8 @@ class _Place:
 
 
 def open_trace(place: DeltaGenerator, turn_id: str) -> None:
-    """A link to the turn's trace."""
-    page = st.session_state.get("pages", {}).get("traces")
-    if page is not None:
-        query = {"turn": turn_id, **address.of_visitor()}
-        place.page_link(page, label="Open trace", icon=":material/account_tree:", query_params=query)
+    """Draws a link to the turn's trace."""
+    draw_link(place, "traces", "Open trace", ":material/account_tree:", turn=turn_id)
 
 
 def _line(fact: Fact) -> str:

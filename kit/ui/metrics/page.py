@@ -15,8 +15,7 @@ from kit.metrics.summary import ALL, Label, Metrics, metrics
 from kit.settings import Settings
 from kit.ui.metrics.bars import bars_spec, latency_spec
 from kit.ui.metrics.figures import FIGURES, GROUPS, Figure, Group, Line, Unit, agents_table, lines
-from kit.ui.shared import address
-from kit.ui.shared.frame import STYLE, open_host, report_errors, visitor
+from kit.ui.shared.frame import STYLE, draw_link, open_host, report_errors, visitor
 from kit.ui.shared.wording import label, many
 
 WINDOWS = {"Last hour": 3_600.0, "Last day": 86_400.0, "Last week": 604_800.0, "All time": None}
@@ -51,9 +50,7 @@ def _nothing(who: Principal, *, ever: bool) -> None:
         st.info("No turn ended in this window. Choose a longer one.", icon=":material/schedule:")
         return
     st.markdown(f"Every turn that ends is measured here. {who.tenant_id} has none yet: ask something in the chat first.")
-    chat = st.session_state.get("pages", {}).get("chat")
-    if chat is not None:
-        st.page_link(chat, label="Go to the chat", icon=":material/chat:")
+    draw_link(st.empty(), "chat", "Go to the chat", ":material/chat:")
 
 
 def _alert(turns: Sequence[TurnRecord], now: float, who: Principal) -> None:
@@ -83,11 +80,9 @@ def _replies(count: int) -> str:
 def _draw_alert(alert: Alert, own: set[str]) -> None:
     when = datetime.fromtimestamp(alert.since).strftime("%d %b %Y, %H:%M:%S")
     st.markdown(f"From {when} on, within five minutes: {_replies(alert.count)} in {many(len(alert.turn_ids), 'turn')}")
-    traces = st.session_state.get("pages", {}).get("traces")
     for turn_id in alert.turn_ids:
-        if turn_id in own and traces is not None:
-            query = {"turn": turn_id, **address.of_visitor()}
-            st.page_link(traces, label=f"Trace {turn_id}", icon=":material/account_tree:", query_params=query)
+        if turn_id in own:
+            draw_link(st.empty(), "traces", f"Trace {turn_id}", ":material/account_tree:", turn=turn_id)
 
 
 def _labels() -> Sequence[Label]:

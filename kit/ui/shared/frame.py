@@ -30,7 +30,7 @@ def open_host(settings: Settings) -> "Host":
 
 
 @st.cache_resource(show_spinner=False)
-def settle(modules: int) -> None:
+def freeze_modules(modules: int) -> None:
     """Takes all there is out of the collector's rounds, once for each number of modules loaded.
 
     Streamlit makes a full round after every run of a page: 0.15 s of a core with the kit in it, while every other thread waits.
@@ -38,7 +38,7 @@ def settle(modules: int) -> None:
     gc.freeze()
 
 
-def colours() -> None:
+def declare_colours() -> None:
     """Tells the whole document which colours hold: what opens over the page stands outside of Streamlit's own element."""
     st.html(f"<style>:root {{ color-scheme: {st.context.theme.type or 'light dark'} }}</style>")
 
@@ -51,6 +51,13 @@ def visitor(host: "Host") -> Principal:
     own = host.kit.session("").principal
     person = Principal(tenant_id=address.read("tenant") or own.tenant_id, user_id=address.read("user") or own.user_id)
     return person if person in host.people else own
+
+
+def draw_link(place: DeltaGenerator, page: str, label: str, icon: str, **query: str) -> None:
+    """Draws a link to another page of the app, for the same visitor; nothing where a page is served by itself."""
+    target = st.session_state.get("pages", {}).get(page)
+    if target is not None:
+        place.page_link(target, label=label, icon=icon, query_params=query and {**query, **address.of_visitor()})
 
 
 @contextmanager

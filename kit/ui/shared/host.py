@@ -18,7 +18,7 @@ from kit.models.offline import OfflineModel
 from kit.runtime.turn import Turn
 from kit.settings import Settings
 from kit.ui.shared.deck_page import load_people, load_renderers
-from kit.ui.shared.pictures import Album
+from kit.ui.shared.pictures import PictureCache
 from kit.ui.shared.turn_fold import advance, interrupt, stored_view
 from kit.ui.shared.turn_view import TurnView
 from kit.wire import Kit, open_kit
@@ -39,7 +39,7 @@ class Batch:
 
 
 @dataclass(frozen=True)
-class Live:
+class LiveTurn:
     """A turn of this process, with its events where any thread may read them."""
 
     turn: Turn
@@ -68,7 +68,7 @@ class Host:
         """Whom the page can ask as, by the deck."""
         self.renderers: Mapping[str, Renderer] = {}
         """Component type -> what draws it, by the deck."""
-        self._live: dict[str, Live] = {}
+        self._live: dict[str, LiveTurn] = {}
         self._restored_views: dict[str, TurnView] = {}
         self._lock = threading.Lock()
         self._pumps: set[asyncio.Task[None]] = set()
@@ -79,7 +79,7 @@ class Host:
         self._thread.start()
         self.kit = opening.result()
         self._kits: dict[str, Kit] = {}
-        self.album = Album()
+        self.pictures = PictureCache()
 
     def close(self) -> None:
         """Stops running turns, closes the Kit and ends the thread."""
@@ -213,8 +213,8 @@ class Host:
     ) -> str:
         asked_at = time.time()
         turn = kit.ask(message, session, pattern, cap, faults, images)
-        self.album.keep(turn.id, images)
-        live = Live(turn, session.id, mark_pictures(message, images), asked_at)
+        self.pictures.keep(turn.id, images)
+        live = LiveTurn(turn, session.id, mark_pictures(message, images), asked_at)
         with self._lock:
             self._live[live.turn.id] = live
             finished = [turn_id for turn_id, other in self._live.items() if other.done.is_set()]
@@ -225,7 +225,7 @@ class Host:
         pump.add_done_callback(self._pumps.discard)
         return live.turn.id
 
-    async def _pump(self, live: Live) -> None:
+    async def _pump(self, live: LiveTurn) -> None:
         """Carries events to the threads that follow, until the turn is stored."""
         try:
             async for event in live.turn:

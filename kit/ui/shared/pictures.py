@@ -9,7 +9,7 @@ ROOM = 32 * 2**20
 """Bytes kept in all; older pictures go first, and are only named from then on."""
 
 
-class Album:
+class PictureCache:
     """Turn id -> its pictures. Any thread may ask."""
 
     def __init__(self, room: int = ROOM):

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from kit.core.event import Acknowledged, Envelope, GuardActed, GuardAction
 from kit.core.fault import Fault
 from kit.core.value import Value
-from kit.ui.shared.turn_view import Step, StepState, TurnView
+from kit.ui.shared.turn_view import StepState, TurnView
 from kit.ui.shared.wording import Tone, label, many
 
 _TONES: dict[StepState, Tone] = {"running": "busy", "ok": "good", "failed": "bad", "stopped": "warn"}
@@ -83,7 +83,7 @@ def headline(view: TurnView) -> Tag:
 
 
 def _facts(view: TurnView) -> Iterator[Fact]:
-    agents = tuple(_agent_tag(step) for step in view.steps)
+    agents = tuple(Tag(text=step.label, tone=_TONES[step.state], why=step.verdict) for step in view.steps)
     left_out = tuple(Tag(text=name, why="left out: over the limit") for name in view.left_out_labels)
     if agents or left_out:
         ids = ",".join(dict.fromkeys(step.agent for step in view.steps))
@@ -96,10 +96,6 @@ def _facts(view: TurnView) -> Iterator[Fact]:
     yield from _cost_facts(view)
     if view.faults:
         yield Fact(name="faults", label="Made to fail", lines=tuple(fault_words(fault) for fault in view.faults))
-
-
-def _agent_tag(step: Step) -> Tag:
-    return Tag(text=step.label, tone=_TONES[step.state], why=step.verdict)
 
 
 def _routing_facts(view: TurnView) -> Iterator[Fact]:

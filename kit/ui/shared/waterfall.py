@@ -32,9 +32,28 @@ def waterfall_spec(trace: Trace, *, dark: bool = False, chosen: str = "") -> dic
     sets the parameter `picked` to the span's id; the `chosen` one stands out.
     """
     data = rows(trace)
-    end = max((row["ended"] for row in data), default=0.0)
-    text = _ON_DARK if dark else _ON_LIGHT
-    failed = {"test": "datum.status === 'error'", "value": text["error"]}
+    ink = _ON_DARK if dark else _ON_LIGHT
+    highlight = {
+        "transform": [{"filter": f"datum.id === {json.dumps(chosen)}"}],
+        "mark": {"type": "rect", "color": ink["ink"], "opacity": 0.16},
+    }
+    # The data stands inside: at the top, Streamlit would send it through pandas, seconds more on the first chart.
+    chart = {
+        "data": {"values": data},
+        "encoding": {"y": _names(data)},
+        "layer": [*([highlight] if chosen else []), *_bars(max((row["ended"] for row in data), default=0.0), ink)],
+    }
+    return {
+        "layer": [chart],
+        "params": [{"name": "picked", "select": {"type": "point", "fields": ["id"]}, "views": ["bars"]}],
+        "height": _ROW * len(data),
+        "autosize": {"type": "fit-x", "contains": "padding"},
+    }
+
+
+def _bars(end: float, ink: dict[str, str]) -> list[dict[str, Any]]:
+    """Returns the layer of bars, and the layers of what each took, beside or within its bar."""
+    failed = {"test": "datum.status === 'error'", "value": ink["error"]}
     scale = {"domain": [0, max(end, 0.01)], "nice": False}
     bars = {
         "name": "bars",
@@ -53,27 +72,12 @@ def waterfall_spec(trace: Trace, *, dark: bool = False, chosen: str = "") -> dic
             "description": {"field": "said", "type": "nominal"},
         },
     }
-    beside = {"text": {"field": "beside", "type": "nominal"}, "color": {"condition": failed, "value": text["ink"]}}
+    text = {"text": {"field": "beside", "type": "nominal"}, "color": {"condition": failed, "value": ink["ink"]}}
     late, early = f"datum.ended > {0.72 * end}", f"datum.started < {0.3 * end}"
-    after = _beside(beside, f"!({late})", "ended", "left", 6)
-    before = _beside(beside, f"{late} && !({early})", "started", "right", -6)
-    within = _beside({**beside, "color": {"value": "white"}}, f"{late} && {early}", "started", "left", 6)
-    row = {
-        "transform": [{"filter": f"datum.id === {json.dumps(chosen)}"}],
-        "mark": {"type": "rect", "color": text["ink"], "opacity": 0.16},
-    }
-    # The data stands inside: at the top, Streamlit would send it through pandas, seconds more on the first chart.
-    chart = {
-        "data": {"values": data},
-        "encoding": {"y": _names(data)},
-        "layer": [*([row] if chosen else []), bars, after, before, within],
-    }
-    return {
-        "layer": [chart],
-        "params": [{"name": "picked", "select": {"type": "point", "fields": ["id"]}, "views": ["bars"]}],
-        "height": _ROW * len(data),
-        "autosize": {"type": "fit-x", "contains": "padding"},
-    }
+    after = _beside(text, f"!({late})", "ended", "left", 6)
+    before = _beside(text, f"{late} && !({early})", "started", "right", -6)
+    within = _beside({**text, "color": {"value": "white"}}, f"{late} && {early}", "started", "left", 6)
+    return [bars, after, before, within]
 
 
 def _beside(encoding: dict[str, Any], where: str, edge: str, align: str, dx: int) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from kit.core.record import TurnRecord
 from kit.core.trace import Span, Trace, critical_path, failures, slowest
 from kit.settings import Settings
 from kit.ui.shared import address
-from kit.ui.shared.frame import STYLE, open_host, report_errors, visitor
+from kit.ui.shared.frame import STYLE, draw_link, open_host, report_errors, visitor
 from kit.ui.shared.turn_facts import headline
 from kit.ui.shared.turn_fold import stored_view
 from kit.ui.shared.turn_view import TurnView
@@ -58,9 +58,7 @@ def _list(host: "Host", who: Principal) -> None:
     st.markdown("## Traces")
     if not turns:
         st.markdown("Every turn leaves a trace here. There is none yet: ask something in the chat first.")
-        chat = st.session_state.get("pages", {}).get("chat")
-        if chat is not None:
-            st.page_link(chat, label="Go to the chat", icon=":material/chat:")
+        draw_link(st.empty(), "chat", "Go to the chat", ":material/chat:")
         return
     turn_filter = _read_filter(turns)
     matches = [turn for turn in turns if turn_filter.takes(turn)]

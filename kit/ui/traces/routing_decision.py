@@ -26,7 +26,7 @@ def decision_html(view: TurnView) -> str:
 
 def _routing(view: TurnView) -> str:
     rows = [_step_row(step) for step in view.steps] + [
-        _refusal_row(view, event.body) for event in view.events if _is_drop(event.body)
+        _refusal_row(view, event.body) for event in view.events if isinstance(event.body, CallDropped | AccessDenied)
     ]
     acts = "".join(f"<li>{words}</li>" for words in _acts(view))
     head = _head(view)
@@ -53,10 +53,6 @@ def _step_row(step: Step) -> str:
     result = tag_html(step.verdict, _STATE[step.state])
     took = f"{step.seconds(step.end or step.start):.2f} s"
     return f"<tr><th>{escape(step.label)}</th><td>{escape(step.query)}</td><td>{result}</td><td>{took}</td></tr>"
-
-
-def _is_drop(body: object) -> bool:
-    return isinstance(body, CallDropped | AccessDenied)
 
 
 def _refusal_row(view: TurnView, body: object) -> str:
