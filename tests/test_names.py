@@ -19,7 +19,7 @@ EMPTY = frozenset(["utils", "util", "helper", "helpers", "manager", "common", "b
 """Words that say that the noun has not been found yet."""
 METAPHORS = frozenset(
     [
-        "take", "takes", "tape", "reel", "misfit", "misfits", "debt", "errand", "errands", "plates", "shelf",
+        "take", "takes", "tape", "taped", "losses", "reel", "misfit", "misfits", "debt", "errand", "errands", "plates", "shelf",
         "asked", "lab", "crew",
     ]
 )  # fmt: skip
