@@ -1,4 +1,4 @@
-"""The one alert of the kit: a reply for another principal came in, which must never happen (PC2-NFR-4)."""
+"""The one alert of the kit: a reply for another principal came in, which must never happen."""
 
 import logging
 from collections.abc import Iterable, Sequence

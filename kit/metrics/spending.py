@@ -1,4 +1,4 @@
-"""What model calls were for and what they cost, over stored turns: deciding, working, and the extra calls (PC1-NFR-7)."""
+"""What model calls were for and what they cost, over stored turns: deciding, working, and the extra calls."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -90,7 +90,7 @@ class Metrics(Value):
     axes: dict[str, int]
     """Failures by axis: `invocation` (1), `data` (2), `partial` (3: turns with a partial fan-out)."""
     timeouts: dict[str, Rate]
-    """What took the time (tool, model, reasoning, unknown) -> its share of the invocations whose own time ran out (SO-20)."""
+    """What took the time (tool, model, reasoning, unknown) -> its share of the invocations whose own time ran out."""
     acknowledgements: dict[str, Rate]
     """Path -> its share of the turns that owed one."""
     compactions: Rate

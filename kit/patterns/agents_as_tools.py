@@ -1,4 +1,4 @@
-"""Agents as tools, mediated: the orchestrator's model routes by tool calls and composes what comes back (PC2-S5.3, S5.4)."""
+"""Agents as tools, mediated: the orchestrator's model routes by tool calls and composes what comes back."""
 
 from langchain_core.messages import HumanMessage, SystemMessage
 
@@ -16,7 +16,7 @@ MAX_ROUNDS = 4
 
 
 async def run_mediated(call: AgentCall, ctx: RunContext) -> Outcome:
-    """Decide, fan out, compose. Every word the user reads is the orchestrator's (PC2-FR-4)."""
+    """Decide, fan out, compose. Every word the user reads is the orchestrator's."""
     lead = ctx.turn.agents[call.agent]
     assert isinstance(lead, LLMAgent)
     thread = lead.open(call, ctx)

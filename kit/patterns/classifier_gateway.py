@@ -1,4 +1,4 @@
-"""The gateway baseline: a structured-output classifier in front of agents that answer one after another (SAT-20).
+"""The gateway baseline: a structured-output classifier in front of agents that answer one after another.
 
 It is what agents-as-tools replaced, kept faithful so that the two can be compared: no preamble, no composition, mixed messages in
 sequence. The labels are the deck's cards, so it runs over any deck; the support agent goes first where there is one.

@@ -1,4 +1,4 @@
-"""Direct: the same decision and the same fan-out as mediated, but the sub-agents speak to the user themselves (SAT-7)."""
+"""Direct: the same decision and the same fan-out as mediated, but the sub-agents speak to the user themselves."""
 
 from kit.core.outcome import AgentCall, Outcome
 from kit.patterns.agents_as_tools import compose_rounds

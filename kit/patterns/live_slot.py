@@ -1,4 +1,4 @@
-"""The live slot: sub-agents that speak to the user themselves, one at a time, the first to produce first (SAT-7, SAT-23)."""
+"""The live slot: sub-agents that speak to the user themselves, one at a time, the first to produce first."""
 
 import asyncio
 from collections import deque
@@ -17,7 +17,7 @@ from kit.runtime.speech.narration import Hear
 from kit.runtime.speech.stream import Speech
 
 GAP = "\n\n"
-"""Between two parts, for the reader; the separator event is for history alone (SAT-18)."""
+"""Between two parts, for the reader; the separator event is for history alone."""
 
 
 @dataclass(slots=True)

@@ -1,4 +1,4 @@
-"""Monolith: one agent with every tool and every prompt of the deck, and nobody to ask (SO-18)."""
+"""Monolith: one agent with every tool and every prompt of the deck, and nobody to ask."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -38,7 +38,7 @@ def one_agent(deck: Deck) -> Deck:
 async def run_monolith(call: AgentCall, ctx: RunContext) -> Outcome:
     """Model and tools until there is nothing more to call. A tool call stands for the part of the agent whose tool it is.
 
-    So the same acknowledgement holds: a part of which every tool failed is owned up to (PC2-FR-14).
+    So the same acknowledgement holds: a part of which every tool failed is owned up to.
     """
     lead = ctx.turn.agents[call.agent]
     assert isinstance(lead, LLMAgent)

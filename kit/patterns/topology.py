@@ -1,4 +1,4 @@
-"""Race, ensemble and pipeline: policies of one ask_ call, each an agent like any other, made of others (SO-7, SO-21).
+"""Race, ensemble and pipeline: policies of one ask_ call, each an agent like any other, made of others.
 
 Because they are agents, whatever holds for a dispatch holds for them: one span with its members below, one account that their
 spend rolls up into, a typed outcome. The caller composes as ever (decisions 1). Members count against the cap (decisions 12).

@@ -1,4 +1,4 @@
-"""What an agent may spend and what it has: a tree of accounts, reserved at dispatch, rolled up exactly once (SO-2)."""
+"""What an agent may spend and what it has: a tree of accounts, reserved at dispatch, rolled up exactly once."""
 
 from dataclasses import dataclass, field
 from typing import Literal

@@ -48,7 +48,7 @@ class ModelReply:
     usage: Usage
     ttft: float | None
     components: tuple[ComponentPayload, ...] = ()
-    """Taken out of its text (PC1-S5.6e)."""
+    """Taken out of its text."""
 
     @property
     def calls(self) -> list[ToolCall]:
@@ -70,16 +70,15 @@ async def call_model(
 
     `news` is how many of the last messages this agent has not shown a model before: they are the span's input. `instead_of`
     names the model that failed before. What is spent is booked however the call ends: reported by the model, or estimated.
-    Raises OverBudget where the agent's budget ends, before the call, in it or after it (SO-2); what the model raises passes
+    Raises OverBudget where the agent's budget ends, before the call, in it or after it; what the model raises passes
     through, after its span has been closed.
     """
     size = _size(messages)
     stream = _Stream(ctx.ledger.before_model(size, model.spec.price_in))
     private = ctx.turn.private
-    lines = tuple([_line(m) for m in messages[-news:]])
+    lines = tuple([f"{message.type}: {_text(message)}" for message in messages[-news:]])
     lines = hide(lines, private) if private else lines
-    body = ModelStarted(agent=agent, model=model.spec.key, purpose=purpose, input=lines, instead_of=instead_of)
-    span = ctx.open_span(body)
+    span = ctx.open_span(ModelStarted(agent=agent, model=model.spec.key, purpose=purpose, input=lines, instead_of=instead_of))
     began = span.turn.log.now()
     if model.wants_place:
         stream.place = span.turn.place(span.path)
@@ -100,20 +99,28 @@ async def call_model(
         text = _text(message)
         for part in parts:
             span.emit(Component(agent=agent, type=part.type, payload=part.payload))
-    response_id = None if parts else message.response_metadata.get("id")  # a chain would bring the components back
+    reply = ModelReply(message, text, usage, None if first is None else first - began, parts)
+    _close(span, agent, model, reply)
+    ctx.ledger.after_model()
+    return reply
+
+
+def _close(span: RunContext, agent: str, model: BoundModel, reply: ModelReply) -> None:
+    """Emits how the call ended, personal values hidden. A reply with components in it has no response id: a chain would bring
+    them back."""
+    turn, message = span.turn, reply.message
+    response_id = None if reply.components else message.response_metadata.get("id")
     if response_id:
         response_id = str(response_id)
-        if agent != ctx.turn.settings.support_agent:
+        if agent != turn.settings.support_agent:
             span.emit(ResponseId(agent=agent, response_id=response_id))
-    ttft = None if first is None else first - began
-    calls = tuple([_call(call, model.private) for call in message.tool_calls]) if message.tool_calls else ()
-    trace = (hide(text, private), hide(calls, private)) if private else (text, calls)
-    body = ModelEnded(
-        agent=agent, model=model.spec.key, text=trace[0], calls=trace[1], usage=usage, ttft=ttft, response_id=response_id
+    text, calls = reply.text, tuple([_call(call, model.private) for call in message.tool_calls]) if message.tool_calls else ()
+    if turn.private:
+        text, calls = hide(text, turn.private), hide(calls, turn.private)
+    usage, ttft = reply.usage, reply.ttft
+    span.emit(
+        ModelEnded(agent=agent, model=model.spec.key, text=text, calls=calls, usage=usage, ttft=ttft, response_id=response_id)
     )
-    span.emit(body)
-    ctx.ledger.after_model()
-    return ModelReply(message, text, usage, ttft, parts)
 
 
 async def _taped(
@@ -202,10 +209,6 @@ def _merge(chunks: list[Any]) -> AIMessage:
 def _text(message: BaseMessage) -> str:
     content: Any = message.content
     return content if isinstance(content, str) else str(message.text)
-
-
-def _line(message: BaseMessage) -> str:
-    return f"{message.type}: {_text(message)}"
 
 
 def _call(call: ToolCall, private: Mapping[str, frozenset[str]]) -> str:

@@ -31,7 +31,7 @@ async def call_tool(
     """Runs a tool call on behalf of the turn's principal and returns its message with its typed result.
 
     A tool outside the whitelist is refused, a tool that raises is a fault: both are results, neither raises (decisions 9).
-    Raw reasons go to the trace only. `watched`: tools new on the card, whose calls are logged (SO-19).
+    Raw reasons go to the trace only. `watched`: tools new on the card, whose calls are logged.
     """
     call_id = call["id"] or ctx.turn.log.new_span()
     private = ctx.turn.private

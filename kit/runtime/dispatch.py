@@ -19,7 +19,7 @@ Carrier = Callable[[AgentCall, RunContext, str, dict[str, Outcome]], Awaitable[O
 
 
 async def dispatch(call: AgentCall, ctx: RunContext, place: str = "1.1", endings: dict[str, Outcome] | None = None) -> Outcome:
-    """Runs one agent and returns its outcome, whatever happens to it (PC2-FR-3, SO-4).
+    """Runs one agent and returns its outcome, whatever happens to it.
 
     `place` is the call's round and position, for its path. Only a cancellation from outside passes through, and even then
     `ended[place]` is the outcome: a stopped agent has one too.
@@ -60,7 +60,7 @@ async def dispatch(call: AgentCall, ctx: RunContext, place: str = "1.1", endings
 
 
 async def fan_out(calls: Sequence[AgentCall], ctx: RunContext, through: Carrier = dispatch) -> FanOut:
-    """Runs calls at the same time, the first `cap` of the turn only; the rest are recorded and never run (PC2-FR-6, FR-7).
+    """Runs calls at the same time, the first `cap` of the turn only; the rest are recorded and never run.
 
     Takes as long as the slowest. When it is cancelled, every child has ended before it returns, and the turn has an outcome for
     each call: finished agents their own, the others a Failure that says whether time ran out or the turn was stopped.
@@ -88,7 +88,7 @@ async def fan_out(calls: Sequence[AgentCall], ctx: RunContext, through: Carrier 
 
 
 async def run_to_outcome(work: Work, call: AgentCall, ctx: RunContext, seconds: float | None) -> Outcome:
-    """Runs work under a deadline and turns every way it can end into an outcome (PC2-S5.8 axis 1)."""
+    """Runs work under a deadline and turns every way it can end into an outcome."""
     deadline = asyncio.timeout(seconds)
     try:
         async with deadline:
@@ -130,7 +130,7 @@ def _with_pictures(event: AgentStarted, agent: Agent | None, ctx: RunContext) ->
 
 
 def _refusal(crossing: Crossing, agent: Agent | None, ctx: RunContext, ledger: Ledger) -> Failure | None:
-    """Why a call may not run; None when it may, and then its budget is reserved (SO-2, SO-3, SO-6)."""
+    """Why a call may not run; None when it may, and then its budget is reserved."""
     call, caller = crossing.call, ctx.ledger
     if agent is None:
         return _failure(call, "unknown_agent", f"{call.agent!r} is not bound")

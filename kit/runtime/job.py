@@ -1,4 +1,4 @@
-"""A small structured job for the helper model: one call, one string back; whatever goes wrong is None (PC1-NFR-7)."""
+"""A small structured job for the helper model: one call, one string back; whatever goes wrong is None."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""What a turn may read of its session, each reader its own part, and what it leaves for the next (PC1-S5.6, decisions 2, 3)."""
+"""What a turn may read of its session, each reader its own part, and what it leaves for the next (decisions 2, 3)."""
 
 import asyncio
 import json
@@ -41,7 +41,7 @@ def points_back(text: str) -> bool:
 
 
 def as_message(message: Message) -> BaseMessage:
-    """A line of narration as a model reads it; the end of a provider's response chain is named on it (SAT-15)."""
+    """A line of narration as a model reads it; the end of a provider's response chain is named on it."""
     if message.role == "user":
         return HumanMessage(message.text)
     if message.response_id is None:
@@ -78,7 +78,7 @@ class Memory:
         self._summary: dict[str, Any] = json.loads(note.value) if note is not None else {}
 
     def history(self, reader: str) -> Sequence[Message]:
-        """Narration as one reader may see it, oldest first: what the user saw, or an agent's own turns (PC1-FR-7)."""
+        """Narration as one reader may see it, oldest first: what the user saw, or an agent's own turns."""
         if reader not in self._read:
             self._read[reader] = self._lines(reader)
         return self._read[reader]
@@ -106,7 +106,7 @@ class Memory:
     # prior_context
 
     async def carry(self, calls: Sequence[AgentCall], ctx: RunContext) -> list[AgentCall]:
-        """The same calls, with prior_context for agents that were not called in the turn before (PC1-FR-8, decisions 3).
+        """The same calls, with prior_context for agents that were not called in the turn before (decisions 3).
 
         What the orchestrator's model wrote stands. Else the helper model writes it, once a turn; without it the call still runs.
         """
@@ -128,7 +128,7 @@ class Memory:
 
     @property
     def crowded(self) -> bool:
-        """Whether the orchestrator's turns are past the deck's threshold (PC1-NFR-5)."""
+        """Whether the orchestrator's turns are past the deck's threshold."""
         lines, settings = self.history(""), self._settings
         if not lines or self._conversation is not None or not settings.compact_after:
             return False
@@ -155,7 +155,7 @@ class Memory:
                 await asyncio.wait({task})
 
     async def compact(self, ctx: RunContext) -> None:
-        """Sums up the turns before the newest ones, together with what was summed up before (PC1-FR-11).
+        """Sums up the turns before the newest ones, together with what was summed up before.
 
         The turns stay in the store; models get the summary from the next turn on. When it fails, nothing changes.
         """

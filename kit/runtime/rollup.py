@@ -14,7 +14,7 @@ from kit.runtime.log import TurnLog
 
 
 def routing_of(turn: TurnState) -> RoutingDecision:
-    """Who was asked, how the cap behaved, what became of each (PC2-FR-15)."""
+    """Who was asked, how the cap behaved, what became of each."""
     count = len(turn.calls)
     intents = max((call.intent_count or 0 for call in turn.calls), default=0)
     behavior: CapBehavior = "over" if turn.over_cap else "at" if turn.cap_used and turn.cap_used == turn.cap else "within"
@@ -56,9 +56,9 @@ def record_of(
 
 
 def dialogue(turn: TurnRecord, state: TurnState) -> list[Message]:
-    """Narration for each reader: what the user saw for the orchestrator, its own part for each sub-agent (PC1-FR-7, FR-10).
+    """Narration for each reader: what the user saw for the orchestrator, its own part for each sub-agent.
 
-    What the user saw is one message, or one for each part where parts stand apart (SAT-18).
+    What the user saw is one message, or one for each part where parts stand apart.
     """
     cuts = [event.seq for event in state.log.events if event.body.__class__ is Separator]
     answers = _parts(turn.text, state.log, cuts) if cuts else [turn.text]

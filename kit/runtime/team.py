@@ -1,4 +1,4 @@
-"""bind(): a deck becomes a team before any model is called; nothing is looked up afterwards (PC1-FR-2, PC2-FR-1)."""
+"""bind(): a deck becomes a team before any model is called; nothing is looked up afterwards."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -41,7 +41,7 @@ class Team:
     root: str
     """Id of the orchestrator."""
     jobs: Mapping[str, BoundModel] = field(default_factory=dict[str, BoundModel])
-    """The helper model, bound to one tool for each small job: name of the job -> model (PC1-NFR-7)."""
+    """The helper model, bound to one tool for each small job: name of the job -> model."""
     closing: tuple[Callable[[], Awaitable[None]], ...] = ()
     """What must be closed with the team: connections to agents that are elsewhere."""
 

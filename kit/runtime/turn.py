@@ -92,7 +92,7 @@ def run_turn(
 
     `pattern` defaults to the kit's; `cap` to the deck's. `history` and `in_play` stand in for what the store
     remembers of the session, for callers that bring a conversation of their own. `images` come with the message.
-    Raises SessionError when the session is another principal's: nobody reads a stranger's history (PC2-FR-11);
+    Raises SessionError when the session is another principal's: nobody reads a stranger's history;
     PictureError when there are too many images.
     """
     pictures = check_count(images)

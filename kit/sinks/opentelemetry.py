@@ -30,7 +30,7 @@ class OtelSink:
     """One OpenTelemetry trace a turn; its trace id is the turn's id where that is a UUID.
 
     Give an `exporter`, or the `endpoint` of an OTLP/HTTP collector (`/v1/traces` is added to a bare host). A batch thread
-    sends. At most `limit` spans wait; a turn that would pass it is left out whole and counted (PC2-FR-15b).
+    sends. At most `limit` spans wait; a turn that would pass it is left out whole and counted.
     Messages, arguments and answers travel only with `content=True`: a collector is often shared.
     """
 
@@ -237,7 +237,7 @@ def _error_type(span: Span) -> str:
 
 
 def _add_routing(root: "OtelSpan", trace: Trace, events: Sequence[Event]) -> None:
-    """The routing decision as an event of the root span (PC2-FR-15, AC-10)."""
+    """The routing decision as an event of the root span."""
     decision = trace.routing
     if decision is None:
         return

@@ -1,4 +1,4 @@
-"""A sub-agent as a tool: the schema an orchestrator's model sees, and the way back from its call (PC2-FR-2, SAT-16)."""
+"""A sub-agent as a tool: the schema an orchestrator's model sees, and the way back from its call."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -38,7 +38,7 @@ def ask_tool(card: AgentCard) -> dict[str, Any]:
 
 
 def route_tool(labels: Sequence[str]) -> dict[str, Any]:
-    """The function schema of a classifier, its labels in the order in which they are worked off (SAT-20)."""
+    """The function schema of a classifier, its labels in the order in which they are worked off."""
     label_list = {"type": "array", "items": {"type": "string", "enum": list(labels)}, "description": "In the order listed here."}
     query = {"type": "string", "description": "The user's exact words for the first of the labels, and nothing of the others."}
     parameters = {"type": "object", "properties": {"labels": label_list, "query": query}, "required": ["labels", "query"]}
@@ -52,7 +52,7 @@ def in_sequence(agents: Sequence[str], support: str | None) -> list[str]:
 
 
 def read_call(call: ToolCall, card: AgentCard | None, call_id: str, message: str) -> AgentCall:
-    """What a model's tool call asks for; undeclared arguments do not cross (SO-3), a missing query becomes the message."""
+    """What a model's tool call asks for; undeclared arguments do not cross, a missing query becomes the message."""
     args: Mapping[str, Any] = call["args"]
     query, count, prior = args.get("query"), args.get("intent_count"), args.get("prior_context")
     fields = {name: args[name] for name in card.handoff.fields if name in args} if card is not None else {}

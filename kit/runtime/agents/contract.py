@@ -1,4 +1,4 @@
-"""What a sub-agent's reply must be to count as its answer: no refusal, its declared shape, sure enough (SO-4, SO-8)."""
+"""What a sub-agent's reply must be to count as its answer: no refusal, its declared shape, sure enough."""
 
 import json
 import re

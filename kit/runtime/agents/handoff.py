@@ -1,4 +1,4 @@
-"""What crosses into a sub-agent: the declared fields within their limits, and nothing else (SO-3, SO-22)."""
+"""What crosses into a sub-agent: the declared fields within their limits, and nothing else."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass

@@ -90,18 +90,18 @@ class LLMAgent:
     """Tool name -> card, for the sub-agents bound to this agent."""
     fallback: BoundModel | None = None
     composer: BoundModel | None = None
-    """Words the answer in place of `model`, where the deck names a cheaper one for that (PC1-NFR-7)."""
+    """Words the answer in place of `model`, where the deck names a cheaper one for that."""
     contract: Contract = field(default_factory=Contract)
-    """What a reply must be to count as an answer (SO-8)."""
+    """What a reply must be to count as an answer."""
     new_tools: Mapping[str, datetime.date] = field(default_factory=dict[str, datetime.date])
-    """Tools new on the card, whose calls are logged (SO-19)."""
+    """Tools new on the card, whose calls are logged."""
 
     @property
     def time_budget(self) -> float | None:
         return self.policy.time_budget_ms / 1000 if self.policy.time_budget_ms else None
 
     def open(self, call: AgentCall, ctx: RunContext) -> Thread:
-        """The conversation this agent's model sees: its prompt, its own narration, the request (PC1-FR-6, FR-7)."""
+        """The conversation this agent's model sees: its prompt, its own narration, the request."""
         system = self.prompt.assemble(ctx.turn.dynamic).text
         if call.prior_context:
             system += f"\nFrom earlier in the conversation: {call.prior_context}"
@@ -116,7 +116,7 @@ class LLMAgent:
         return thread
 
     async def run(self, call: AgentCall, ctx: RunContext) -> Outcome:
-        """A sub-agent's turn: model and tools until the model has nothing more to call (PC2-S5.3 step 4)."""
+        """A sub-agent's turn: model and tools until the model has nothing more to call."""
         thread = self.open(call, ctx)
         results: list[ToolResult] = []
         over: AgentCall | None = None
@@ -138,7 +138,7 @@ class LLMAgent:
             news = len(tool_runs)
 
     async def decide(self, thread: Thread, call: AgentCall, ctx: RunContext) -> Decision:
-        """The routing call: text is spoken at once; calls without text get the card's line (SAT-1, SAT-19)."""
+        """The routing call: text is spoken at once; calls without text get the card's line."""
         speech = Speech(ctx, "lead", instead=self.card.preamble or PREAMBLE)
 
         def hear(piece: str) -> None:
@@ -154,7 +154,7 @@ class LLMAgent:
         return self._read(reply, call)
 
     async def decide_again(self, thread: Thread, call: AgentCall, ctx: RunContext) -> Decision:
-        """The routing call once more, unheard: what was said to the user stands (SAT-2)."""
+        """The routing call once more, unheard: what was said to the user stands."""
         return self._read(await call_with_fallback(self._lead(ctx), thread, ctx, agent=self.card.id, purpose="decide"), call)
 
     async def compose(self, thread: Thread, call: AgentCall, ctx: RunContext, *, live: bool, news: int) -> Decision:
@@ -170,7 +170,7 @@ class LLMAgent:
         return self._read(reply, call)
 
     async def tool_messages(self, decision: Decision, fan: FanOut, ctx: RunContext) -> Thread:
-        """The model's calls and exactly one tool message for each of their ids (PC2-FR-3 step 5)."""
+        """The model's calls and exactly one tool message for each of their ids."""
         texts = {outcome.call_id: (tell(outcome), isinstance(outcome, Failure)) for outcome in fan.outcomes}
         texts |= {call.call_id: (tell_dropped(call), True) for call in fan.dropped}
         texts |= {call.call_id: (SET_ASIDE, False) for call in decision.set_aside}
@@ -210,7 +210,7 @@ class LLMAgent:
         return turn.voice
 
     def _writer(self, ctx: RunContext) -> Voice:
-        """Who composes: the card's cheaper model where there is one, unless the fallback has taken over already (PC1-NFR-7)."""
+        """Who composes: the card's cheaper model where there is one, unless the fallback has taken over already."""
         lead = self._lead(ctx)
         if self.composer is not None and lead.model is self.model:
             lead = ctx.turn.voice = Voice(self.composer, lead.fallback, lead.patience, lead.limit)

@@ -1,4 +1,4 @@
-"""A tool that was put on a card later is watched: each of its calls is logged for thirty days (SO-11, SO-19)."""
+"""A tool that was put on a card later is watched: each of its calls is logged for thirty days."""
 
 import datetime
 import logging

@@ -1,4 +1,4 @@
-"""An answer owns up to every part that failed or was left out, leaks nothing raw and loses no answer in hand (PC2-FR-14).
+"""An answer owns up to every part that failed or was left out, leaks nothing raw and loses no answer in hand.
 
 A composition is checked, composed once more when it falls short, and repaired by fixed words when it still does (decisions 8):
 

@@ -168,7 +168,7 @@ def stems(text: str) -> frozenset[str]:
 def loses(answer: str, text: str, stock: Iterable[str], siblings: Sequence[str] = ()) -> bool:
     """True when a text passes on nothing of an answer. Its figures decide: those only it has, one of them is enough.
 
-    An answer without figures may be told in other words throughout (PC1-R-7). It is not lost where a quarter of its own words
+    An answer without figures may be told in other words throughout. It is not lost where a quarter of its own words
     are left, names of things counting twice; nor where one is left and the text says enough that nothing else accounts for:
     `said` (requests, stock words) and the sibling answers are taken off, and a sibling that was reworded needs room of its own.
     An answer with fewer than four words of its own cannot be told from small talk, and is never called lost.

@@ -84,7 +84,7 @@ def reservations(answers: Iterable[Answer]) -> str:
 
 
 def rescue(outcomes: Sequence[Outcome], over_cap: Sequence[AgentCall], ctx: RunContext | None = None) -> str:
-    """A reply without any model: the answers in hand, then what could not be answered (PC2-S5.8b)."""
+    """A reply without any model: the answers in hand, then what could not be answered."""
     calls = ctx.turn.calls if ctx is not None else ()
     owing = debt(outcomes, over_cap, calls)
     raw = raw_reasons(ctx.turn) if ctx is not None else [o.detail for o in outcomes if isinstance(o, Failure)]

@@ -1,4 +1,4 @@
-"""Raw text: what the machinery says to itself and no person may read. Found in a text, and cut out of one (PC2-FR-14)."""
+"""Raw text: what the machinery says to itself and no person may read. Found in a text, and cut out of one."""
 
 import re
 from collections.abc import Iterable, Iterator

@@ -17,7 +17,7 @@ from kit.runtime.guards.echo import awaited_by, said_last
 from kit.runtime.guards.failsafe import complete, missing
 
 SHORT = 4
-"""Words of a message that is never split (SAT-5)."""
+"""Words of a message that is never split."""
 _Request = tuple[str, str]
 """An agent and what it is asked, spaces and case aside."""
 
@@ -25,11 +25,11 @@ _Request = tuple[str, str]
 async def apply_guards(
     decision: Decision, thread: Thread, call: AgentCall, lead: LLMAgent, ctx: RunContext, guards: Guards
 ) -> Decision:
-    """The decision as it is executed: asked again when short, then echo, overlap, verbatim (SAT-2 to 6, decisions 4 to 7).
+    """The decision as it is executed: asked again when short, then echo, overlap, verbatim (decisions 4 to 7).
 
     `thread` is what the model was shown. With every guard off only call ids are put in order. Nothing here is told to the user.
     This is for a turn's first decision; of what follows, `tidy` says.
-    Of a picture without words the model alone can say what it is about: overlap and verbatim leave that to it (SAT-14).
+    Of a picture without words the model alone can say what it is about: overlap and verbatim leave that to it.
     """
     decision = tidy(decision, ctx)
     if guards.failsafe and missing(decision.asks, ctx.turn.cap) > 0:
@@ -50,9 +50,9 @@ def tidy(decision: Decision, ctx: RunContext) -> Decision:
     """A decision in which every call has an id of its own within the turn, and no request is made twice or was answered before.
 
     Decisions after the first get this and no other guard. Their calls are made from results, not from the message: held against
-    it, a good one would be dropped (SAT-3, SAT-4) or carry the whole message, parts of other agents included (SAT-5, SAT-8). And
-    the composing call is itself the second look that the failsafe and the fastpath are for (SAT-2, SAT-6). The cap bounds them
-    all (PC2-S5.4a). A request that failed may be made again; when all were answered, the text beside them is the answer.
+    it, a good one would be dropped or carry the whole message, parts of other agents included. And
+    the composing call is itself the second look that the failsafe and the fastpath are for. The cap bounds them
+    all. A request that failed may be made again; when all were answered, the text beside them is the answer.
     """
     decision = _with_own_ids(decision, ctx)
     turn, asks = ctx.turn, decision.asks
@@ -88,7 +88,7 @@ def _answered_requests(turn: TurnState) -> frozenset[_Request]:
 
 
 def echo(decision: Decision, call: AgentCall, lead: LLMAgent, ctx: RunContext) -> Decision:
-    """Sends a short reply that answers the support agent's question to that agent, whatever the model made of it (SAT-3)."""
+    """Sends a short reply that answers the support agent's question to that agent, whatever the model made of it."""
     support = ctx.turn.settings.support_agent
     if support is None or [ask.agent for ask in decision.asks] == [support] or awaited_by(call.query, ctx) != support:
         return decision
@@ -102,7 +102,7 @@ def echo(decision: Decision, call: AgentCall, lead: LLMAgent, ctx: RunContext) -
 
 
 def fastpath(decision: Decision, call: AgentCall, lead: LLMAgent, ctx: RunContext) -> Decision:
-    """Lets a reply without calls stand only for small talk on the allow-list; anything else is routed (SAT-6, decisions 5, 6).
+    """Lets a reply without calls stand only for small talk on the allow-list; anything else is routed (decisions 5, 6).
 
     It goes to the agent whose question it answers, else to the default sub-agent. With no default sub-agent the reply stands:
     the orchestrator says itself that nothing fits.
@@ -120,7 +120,7 @@ def fastpath(decision: Decision, call: AgentCall, lead: LLMAgent, ctx: RunContex
 
 
 def overlap(decision: Decision, call: AgentCall, ctx: RunContext) -> Decision:
-    """Drops calls of a mixed decision whose query shares no content word with the user's text (SAT-4).
+    """Drops calls of a mixed decision whose query shares no content word with the user's text.
 
     Skipped for a text without content words. One call always stays: when none overlaps, the first, with the user's exact text.
     """
@@ -136,7 +136,7 @@ def overlap(decision: Decision, call: AgentCall, ctx: RunContext) -> Decision:
 
 
 def verbatim(decision: Decision, call: AgentCall, ctx: RunContext) -> Decision:
-    """The user's exact text for a single call or a message of four words; else the model's split, where it overlaps (SAT-5)."""
+    """The user's exact text for a single call or a message of four words; else the model's split, where it overlaps."""
     asks = tuple(_exact(decision.asks, call.query, ctx))
     return decision if asks == decision.asks else decision.with_asks(asks)
 

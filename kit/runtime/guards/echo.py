@@ -1,4 +1,4 @@
-"""Whose question a short reply answers (SAT-3, decisions 6)."""
+"""Whose question a short reply answers (decisions 6)."""
 
 from kit.core.picture import strip_marks
 from kit.core.small_talk import asks, bare_answer

@@ -1,4 +1,4 @@
-"""A model that saw more intents than it called sub-agents for is asked once more, for what is missing (SAT-2, PC1-S9.5-3)."""
+"""A model that saw more intents than it called sub-agents for is asked once more, for what is missing."""
 
 from collections.abc import Sequence
 

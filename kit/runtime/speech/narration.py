@@ -1,4 +1,4 @@
-"""A model's words without the components written into them: narration goes on, components are kept as payloads (PC1-S5.6e)."""
+"""A model's words without the components written into them: narration goes on, components are kept as payloads."""
 
 import json
 import re

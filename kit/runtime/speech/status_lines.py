@@ -50,7 +50,7 @@ class Narrator:
         return self.wake(at)
 
     def hear(self, agent: str, status: str, at: float) -> list[TimedLine]:
-        """The lines that a status brings about; one outside the vocabulary brings none (PC2-S5.7)."""
+        """The lines that a status brings about; one outside the vocabulary brings none."""
         term = current_term(status, self._vocabulary)
         if term is None:
             return []
@@ -103,7 +103,7 @@ class Narrator:
 
 
 def wording(status: str, phrases: Phrases) -> str:
-    """The assistant's words for a status (PC2-FR-13)."""
+    """The assistant's words for a status."""
     return phrases.get(status) or status.replace("_", " ").capitalize() + "…"
 
 
