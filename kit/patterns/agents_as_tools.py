@@ -43,7 +43,7 @@ async def compose_rounds(decision: Decision, thread: Thread, call: AgentCall, le
 
 
 async def own_up(text: str, lead: LLMAgent, thread: Thread, call: AgentCall, ctx: RunContext, *, clean: bool) -> str:
-    """The composition as it may be read; a second one is made from the same thread, told in the prompt what the first lacked."""
+    """Returns the composition as the user may read it; a second one is asked for with what the first lacked in the prompt."""
 
     async def again(notice: str) -> str:
         longer = [SystemMessage(f"{thread[0].text}\n\n{notice}"), *thread[1:]]
@@ -56,13 +56,13 @@ async def own_up(text: str, lead: LLMAgent, thread: Thread, call: AgentCall, ctx
 
 
 def outcome_of(text: str, call: AgentCall) -> Outcome:
-    """A turn's text as its outcome; none is a failure."""
+    """Returns a turn's text as its outcome; an empty text is a failure."""
     if text:
         return Answer(call_id=call.call_id, agent=call.agent, text=text)
     return Failure(call_id=call.call_id, agent=call.agent, axis="invocation", reason="insufficient", detail="no text composed")
 
 
 def material(thread: Thread) -> str:
-    """All that a model was given to read in this turn, without what it said itself since the request."""
+    """Returns all that a model was given to read in this turn, without its own words since the request."""
     request_place = max(place for place, message in enumerate(thread) if isinstance(message, HumanMessage))
     return "\n".join(str(message.text) for place, message in enumerate(thread) if place <= request_place or message.type != "ai")

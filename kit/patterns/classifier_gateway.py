@@ -45,7 +45,7 @@ CLASSIFIER_GATEWAY = Pattern("classifier_gateway", run_gateway)
 
 
 async def classify(call: AgentCall, lead: LLMAgent, ctx: RunContext) -> Decision:
-    """The labels as calls, in the order in which they are made, after a gateway's guards: echo, and the user's own words."""
+    """Returns the labels as calls, in the order in which they are made, after the guards of a gateway: echo and verbatim."""
     labels = "\n".join(f"{card.id}: {card.description}" for card in lead.sub_cards.values())
     thread = [SystemMessage(f"{CLASSIFY}\n{labels}{ctx.turn.memory.suffix('')}"), *lead.open(call, ctx)[1:]]
     reply = await call_model(ctx.turn.jobs[ROUTE], thread, ctx, agent=call.agent, purpose="decide")

@@ -44,11 +44,11 @@ class LiveSlot:
 
     @property
     def text(self) -> str:
-        """The answers in the order they were spoken."""
+        """The answers in the order in which they reached the user."""
         return GAP.join(part.text.strip() for part in self._order if part.text.strip())
 
     def listen(self, path: str) -> Hear | None:
-        """The ear for the invocation at `path`: hears its words, and "" when they turn out to lead to a tool call."""
+        """Returns what gets the words of the invocation at `path`, and "" when they turn out to lead to a tool call."""
         part = self._parts.get(path)
         return None if part is None else lambda piece: self._say(part, piece) if piece else self._take_back(part)
 
@@ -148,7 +148,7 @@ async def live_slot(ctx: RunContext) -> AsyncGenerator[LiveSlot]:
 
 
 def slot_outcome(slot: LiveSlot, call: AgentCall, ctx: RunContext) -> Outcome:
-    """The answer of a turn whose text is out: what it owes is appended, in the fixed words (decisions 1)."""
+    """Returns the outcome of a turn whose text the user has read; the fixed sentences it owes are appended (decisions 1)."""
     text = settle(slot.text, ctx)
     if slot.text and text.startswith(slot.text) and len(text) > len(slot.text):
         ctx.emit(Text(channel="answer", text=text[len(slot.text) :]))

@@ -46,7 +46,7 @@ SUPERVISOR = Pattern("supervisor", run_supervisor)
 
 
 def _first(decision: Decision, ctx: RunContext) -> Decision:
-    """The decision with its first call alone, in the model's own form: the others were never made, and may be made next."""
+    """Returns the decision with its first call alone; the others were not made and may be made next."""
     if len(decision.asks) < 2:
         return decision
     for ask in decision.asks[1:]:

@@ -51,14 +51,14 @@ SWARM = Pattern("swarm", run_swarm, lambda deck, bind: bind(peers(deck)))
 
 
 def _entry(lead: LLMAgent, ctx: RunContext) -> str | None:
-    """Who holds the conversation when the turn begins: the last to speak in the turn before, else the default, else the first."""
+    """Returns who holds the conversation at first: the last agent of the turn before, else the default, else the first member."""
     members = [card.id for card in lead.sub_cards.values()]
     candidates = (*reversed(ctx.turn.dynamic.in_play), ctx.turn.settings.default_sub_agent, *members)
     return next((agent for agent in candidates if agent in members), None)
 
 
 def _next(fan: FanOut, ctx: RunContext) -> str | None:
-    """Whom the conversation was handed to; nobody gets it back in one turn, so that it cannot go round."""
+    """Returns the agent that the conversation was handed to; None for one that has held it in this turn already."""
     over = next((o.hands_to for o in fan.outcomes if isinstance(o, Answer)), None)
     if over is None:
         return None

@@ -71,7 +71,7 @@ def with_topologies(team: Team, surface: str | None = None) -> Team:
 
 
 async def race(joint: Joint, members: Sequence[str], call: AgentCall, ctx: RunContext) -> Verdict:
-    """The first that meets the bar wins and the others are stopped; none: the best that finished, marked, else a failure."""
+    """Takes the first answer that meets the bar and stops the others; else the best with a caveat, else a failure."""
     bar = joint.topology.bar
     tasks = {asyncio.create_task(_ask_member(call, member, n, ctx)): member for n, member in enumerate(members, 1)}
     finished: list[tuple[Outcome, str]] = []
@@ -92,7 +92,7 @@ async def race(joint: Joint, members: Sequence[str], call: AgentCall, ctx: RunCo
 
 
 async def ensemble(joint: Joint, members: Sequence[str], call: AgentCall, ctx: RunContext) -> Verdict:
-    """All answer; the judge picks one by the rubric, or merges them."""
+    """Asks all members; the judge picks an answer by the rubric, or merges them."""
     results = await asyncio.gather(*(_ask_member(call, m, n, ctx) for n, m in enumerate(members, 1)), return_exceptions=True)
     finished: list[tuple[Outcome, str]] = []
     for result, member in zip(results, members, strict=True):
@@ -116,7 +116,7 @@ async def ensemble(joint: Joint, members: Sequence[str], call: AgentCall, ctx: R
 
 
 async def pipeline(joint: Joint, members: Sequence[str], call: AgentCall, ctx: RunContext) -> Verdict:
-    """The first drafts, the second goes over the draft; a draft that is sure enough, or that nobody goes over, stands."""
+    """Has the first member draft and the second revise; a draft that is sure enough, or that nobody revises, stands."""
     bar = joint.topology.bar
     draft = await _ask_member(call, members[0], 1, ctx)
     if isinstance(draft, Failure):
@@ -149,13 +149,13 @@ def _to_judge(joint: Joint, call: AgentCall, answers: Sequence[Answer]) -> Agent
 
 
 def _read(outcome: Outcome) -> Mapping[str, Any]:
-    """What a judge submitted; nothing when it failed. Its shape was checked by its own contract."""
+    """Returns what a judge submitted; {} when it failed. Its shape was checked by its own contract."""
     read: object = json.loads(outcome.text) if isinstance(outcome, Answer) else None
     return cast("Mapping[str, Any]", read) if isinstance(read, dict) else {}
 
 
 def _best(finished: Sequence[tuple[Outcome, str]], caveat: str, because: str) -> Verdict:
-    """The surest answer, marked; else the failure that still has a suggestion, else the first."""
+    """Returns the surest answer with a caveat; else the failure that has a suggestion, else the first failure."""
     answers = [(outcome, member) for outcome, member in finished if isinstance(outcome, Answer)]
     if answers:
         answer, member = max(answers, key=lambda pair: pair[0].confidence or 0.0)

@@ -14,7 +14,7 @@ CHARACTERS = 4
 
 
 class OverBudget(Exception):
-    """An agent reached the end of what its card allows; dispatch makes it Failure(reason="budget")."""
+    """Raised when an agent reaches a limit of its card; dispatch turns it into Failure(reason="budget")."""
 
 
 @dataclass(slots=True, eq=False)
@@ -62,7 +62,7 @@ class Ledger:
         self.bounded = self.limit_above or bool(self.limits)
 
     def charge(self, usage: Usage) -> None:
-        """Books what was spent. What comes after the account was settled goes to the parent at once: nothing is lost."""
+        """Adds usage to this account. Once the account is closed, usage goes to the parent as well, so that nothing is lost."""
         if self.closed and self.parent is not None:
             self.parent.charge(usage)
         self.input_tokens += usage.input_tokens
@@ -86,7 +86,7 @@ class Ledger:
         return usage
 
     def usage(self) -> Usage:
-        """TurnUsage so far, by this agent and the settled ones below it."""
+        """Returns what this agent has spent so far, with the agents below it whose accounts are closed."""
         return Usage.trusted(
             {
                 "input_tokens": self.input_tokens,

@@ -27,7 +27,7 @@ PICTURE = 1000
 
 @dataclass(slots=True)
 class _Stream:
-    """How far a reply has come, for what it costs when it never ends."""
+    """How far a reply has come: what it costs if it never ends is estimated from this."""
 
     room: float | None = None
     """Tokens it may have."""
@@ -41,7 +41,7 @@ class _Stream:
 
 @dataclass(frozen=True, slots=True)
 class ModelReply:
-    """What a model said, once it has said all of it."""
+    """A model's whole reply."""
 
     message: AIMessage
     text: str
@@ -126,7 +126,7 @@ def _close(span: RunContext, agent: str, model: BoundModel, reply: ModelReply) -
 async def _taped(
     model: BoundModel, messages: Sequence[BaseMessage], ctx: RunContext, hear: Hear | None, stream: _Stream
 ) -> tuple[AIMessage, float | None]:
-    """A reply as the recording has it, or recorded as it comes."""
+    """Answers from the recording, or reads the reply and records it."""
     cassette, log = ctx.turn.cassette, ctx.turn.log
     assert cassette is not None
     place = stream.place or ctx.turn.place(ctx.path)
@@ -219,7 +219,7 @@ def _call(call: ToolCall, private: Mapping[str, frozenset[str]]) -> str:
 
 
 def _size(messages: Sequence[BaseMessage]) -> int:
-    """About how many tokens a model will read."""
+    """Estimates how many tokens a model will read."""
     size = 0
     for message in messages:
         content = message.content
@@ -246,7 +246,7 @@ def _usage(message: AIMessage, spec: ModelSpec, size: int, text: str) -> Usage:
 
 
 def _unfinished(error: BaseException, size: int, stream: _Stream, spec: ModelSpec) -> Usage:
-    """What a call that did not end is taken to have cost: nothing where the model failed before its first word."""
+    """Estimates what a call that did not end has cost: no tokens where the model failed before its first word."""
     if isinstance(error, Exception) and not stream.begun:
         return Usage(model_calls=1)
     return _bill(spec, size, -(-stream.characters // CHARACTERS), estimated=True)

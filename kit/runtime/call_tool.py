@@ -60,7 +60,7 @@ async def call_tool(
 
 
 async def _taped(tool: BaseTool, call: ToolCall, agent: str, ctx: RunContext) -> ToolResult:
-    """A result as the recording has it, or recorded as it comes, with what the tool said meanwhile."""
+    """Answers from the recording, or runs the tool and records its result with what it said meanwhile."""
     cassette, log, who = ctx.turn.cassette, ctx.turn.log, ctx.inherited.principal
     assert cassette is not None
     place = ctx.turn.place(f"{ctx.path}/{call['name']}")
@@ -105,7 +105,7 @@ async def _run(
 
 
 def _components(agent: str, ctx: RunContext) -> list[ComponentPayload]:
-    """What this agent's tools put on the page so far, each once."""
+    """Returns the components that this agent's tools have put on the page so far."""
     bodies = (event.body for event in ctx.turn.log.events)
     components = (body for body in bodies if isinstance(body, Component) and body.agent == agent)
     return [ComponentPayload(type=body.type, payload=body.payload) for body in components]

@@ -15,7 +15,7 @@ twelve days of virtual time."""
 
 
 class _Timer(asyncio.TimerHandle):
-    """Timers due at the same moment go off in the order in which they were set, whatever else is waiting."""
+    """A timer that goes off after those of the same moment that were set before it."""
 
     __slots__ = ("order",)
     order: int

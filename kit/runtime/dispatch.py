@@ -121,7 +121,7 @@ def _start_event(crossing: Crossing, principal: Principal) -> AgentStarted:
 
 
 def _with_pictures(event: AgentStarted, agent: Agent | None, ctx: RunContext) -> AgentStarted:
-    """The same event, saying which pictures cross: all of them into what the orchestrator calls, none into a closed hand-off."""
+    """Returns the event with the pictures that cross: all to whom the orchestrator calls, none into a closed hand-off."""
     if ctx.ledger.parent is not None:
         return event
     if agent is not None and agent.card.handoff.closed:
@@ -130,7 +130,7 @@ def _with_pictures(event: AgentStarted, agent: Agent | None, ctx: RunContext) ->
 
 
 def _refusal(crossing: Crossing, agent: Agent | None, ctx: RunContext, ledger: Ledger) -> Failure | None:
-    """Why a call may not run; None when it may, and then its budget is reserved."""
+    """Returns why a call may not run; None when it may, and then its budget is reserved."""
     call, caller = crossing.call, ctx.ledger
     if agent is None:
         return _failure(call, "unknown_agent", f"{call.agent!r} is not bound")
@@ -190,7 +190,7 @@ def _close(outcome: Outcome, span: RunContext, place: str, endings: dict[str, Ou
 
 
 def _interruption(call: AgentCall, turn: TurnState) -> Failure:
-    """What becomes of a call that the end of its turn interrupts, or never lets begin."""
+    """Returns the failure of a call that the end of its turn interrupts, or never lets begin."""
     if turn.out_of_time:
         return _failure(call, "timeout", "the time of the turn was over")
     return _failure(call, "cancelled", "the turn was stopped")

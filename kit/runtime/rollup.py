@@ -14,7 +14,7 @@ from kit.runtime.log import TurnLog
 
 
 def routing_of(turn: TurnState) -> RoutingDecision:
-    """Who was asked, how the cap behaved, what became of each."""
+    """Returns the routing decision of a turn: who was asked, how the cap behaved, what became of each call."""
     count = len(turn.calls)
     intents = max((call.intent_count or 0 for call in turn.calls), default=0)
     behavior: CapBehavior = "over" if turn.over_cap else "at" if turn.cap_used and turn.cap_used == turn.cap else "within"
@@ -35,7 +35,7 @@ def routing_of(turn: TurnState) -> RoutingDecision:
 def record_of(
     begun: TurnRecord, log: TurnLog, routing: RoutingDecision, usage: Usage, status: TurnStatus, text: str
 ) -> TurnRecord:
-    """The rollup row of a finished turn."""
+    """Returns the stored row of a finished turn."""
     first = next((event.at for event in log.events if event.body.__class__ is Text), None)
     return begun.but(
         seconds=log.now(),
@@ -56,7 +56,7 @@ def record_of(
 
 
 def dialogue(turn: TurnRecord, state: TurnState) -> list[Message]:
-    """Narration for each reader: what the user saw for the orchestrator, its own part for each sub-agent.
+    """Returns the messages a turn leaves for each reader: what the user saw for the orchestrator, its own part for each agent.
 
     What the user saw is one message, or one for each part where parts stand apart.
     """
@@ -77,7 +77,7 @@ def dialogue(turn: TurnRecord, state: TurnState) -> list[Message]:
 
 
 def _parts(text: str, log: TurnLog, cuts: Sequence[int]) -> list[str]:
-    """The answer cut at separators, as it stood on the page between them; whole where the page showed other words in the end."""
+    """Cuts the answer at its separators; returns it whole where the page showed other words in the end."""
     edges = [-1, *cuts, len(log.events)]
     parts = [transcript(e for e in log.events if low < e.seq < high).answer.strip() for low, high in pairwise(edges)]
     whole = "".join("".join(parts).split()) == "".join(text.split())

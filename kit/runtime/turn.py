@@ -202,7 +202,7 @@ class _Runner:
         return record
 
     def _keep(self, write: Callable[[], object]) -> None:
-        """A store that fails must not cost the user the answer: the loss is logged and stands on the trace's last event."""
+        """Writes to the store. A store that fails does not cost the user the answer: the trace's last event says so."""
         try:
             write()
         except StoreError as error:
@@ -234,7 +234,7 @@ class _Runner:
         return page.lead if invoked else ""
 
     def _unsay(self) -> None:
-        """Half of a lead stands for nothing when its model failed before it asked anybody."""
+        """Takes back a preamble whose model failed before it asked anybody."""
         first = next((event.seq for event in self.log.events if event.kind == "text"), None)
         if first is not None and not self.state.calls:
             self.ctx.emit(TextReplaced(channel="lead", from_seq=first, text=""))

@@ -63,5 +63,5 @@ def _elsewhere(team: Team, client: Callable[[AgentCard], "Client"]) -> Team:
 
 
 def _without_spans_of_its_own() -> None:
-    """The SDK would open a hundred spans a call for a tracer that nobody set; the turn's own trace has the hop."""
+    """Switches the SDK's own tracing off: it opens a hundred spans a call, and the turn's trace has the hop already."""
     os.environ.setdefault("OTEL_INSTRUMENTATION_A2A_SDK_ENABLED", "false")

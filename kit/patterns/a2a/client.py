@@ -61,7 +61,7 @@ class RemoteAgent:
 
 @dataclass(slots=True)
 class _Hop:
-    """What was heard of one call so far."""
+    """What one call to a peer has brought so far."""
 
     ctx: RunContext
     task_id: str = ""
@@ -108,7 +108,7 @@ class _Hop:
             self.text = self.text or _text(status.message.parts)
 
     def _here(self, event: Event) -> None:
-        """An event of the far side under this call's span; its own agent span and this one are the same."""
+        """Logs an event of the far side under this call's span; the far side's agent span becomes this one."""
         body, log = event.body, self.ctx.turn.log
         if body.kind in OURS:
             self.spans.setdefault(event.span_id, self.ctx.span_id)

@@ -19,7 +19,7 @@ _PRIOR = (
 
 
 def ask_tool(card: AgentCard) -> dict[str, Any]:
-    """The function schema of `ask_<id>`; its description is the card's, to the letter."""
+    """Returns the function schema of `ask_<id>`; its description is the card's, unchanged."""
     handoff = card.handoff
     from_model = {name: field for name, field in handoff.fields.items() if field.source == "model"}
     query: dict[str, Any] = {"type": "string", "description": _QUERY}
@@ -38,7 +38,7 @@ def ask_tool(card: AgentCard) -> dict[str, Any]:
 
 
 def route_tool(labels: Sequence[str]) -> dict[str, Any]:
-    """The function schema of a classifier, its labels in the order in which they are worked off."""
+    """Returns the function schema of a classifier, its labels in the order in which a gateway asks their agents."""
     label_list = {"type": "array", "items": {"type": "string", "enum": list(labels)}, "description": "In the order listed here."}
     query = {"type": "string", "description": "The user's exact words for the first of the labels, and nothing of the others."}
     parameters = {"type": "object", "properties": {"labels": label_list, "query": query}, "required": ["labels", "query"]}
@@ -47,12 +47,13 @@ def route_tool(labels: Sequence[str]) -> dict[str, Any]:
 
 
 def in_sequence(agents: Sequence[str], support: str | None) -> list[str]:
-    """The order in which a gateway works labels off: support, then the others as the deck lists them."""
+    """Returns the agents in the order in which a gateway asks them: support first, then the others as the deck lists them."""
     return sorted(agents, key=lambda agent: agent != support)
 
 
 def read_call(call: ToolCall, card: AgentCard | None, call_id: str, message: str) -> AgentCall:
-    """What a model's tool call asks for; undeclared arguments do not cross, a missing query becomes the message."""
+    """Returns the agent call that a model's tool call stands for. Undeclared arguments are left out; a missing query becomes the
+    message."""
     args: Mapping[str, Any] = call["args"]
     query, count, prior = args.get("query"), args.get("intent_count"), args.get("prior_context")
     fields = {name: args[name] for name in card.handoff.fields if name in args} if card is not None else {}

@@ -84,7 +84,7 @@ def contract_of(card: AgentCard) -> Contract:
 
 
 def refusal(message: AIMessage) -> str | None:
-    """How a model's reply says that the model, or its provider, declined; None when it did not."""
+    """Returns the words in which a model or its provider declined; None when neither did."""
     refusal_text: Any = message.additional_kwargs.get("refusal")
     if refusal_text:
         return str(refusal_text)
@@ -110,7 +110,7 @@ def _unfenced(text: str) -> str:
 
 
 def _confidence(value: Any) -> tuple[float | None, str | None]:
-    """How sure an answer is: its own `confidence`, else that of its surest item (the others carry theirs with them)."""
+    """Returns how sure an answer is, as a number and as the word it used: its own `confidence`, else that of its surest item."""
     own: Any = cast("Mapping[str, Any]", value).get("confidence") if isinstance(value, Mapping) else None
     levels = [own] if isinstance(own, str | int | float) else list(_nested(value))
     ratings = [(_WORDS.get(c, 0.0), c) if isinstance(c, str) else (float(c), None) for c in levels]

@@ -13,7 +13,7 @@ from kit.runtime.team import Team
 
 
 class FaultyAgent(LLMAgent):
-    """Cannot be started in a turn that was told so."""
+    """An agent that raises InjectedFault where the turn was told to break it."""
 
     def open(self, call: AgentCall, ctx: RunContext) -> Thread:
         for fault in active_faults(self.card.id, "agent"):

@@ -33,7 +33,7 @@ class Crossing:
 
 
 def distill(call: AgentCall, card: AgentCard | None, inherited: InheritedContext) -> Crossing:
-    """Holds a call to the card's hand-off: the runtime does it, whatever a prompt asked for.
+    """Returns the call with only what the card's hand-off lets through, whatever a prompt asked for.
 
     Undeclared fields stay behind. An optional value that is wrong is left out, one that is too long is cut at its limit; both
     are recorded. A required one that is missing, wrong or too long is a breach: a shortened answer would be a wrong one.
@@ -75,12 +75,12 @@ def private_fields(cards: Mapping[str, AgentCard]) -> dict[str, frozenset[str]]:
 
 
 def hide(value: T, private: Collection[str]) -> T:
-    """The same text, list or mapping without the personal values, for the trace."""
+    """Returns a copy of a text, list or mapping for the trace, without the personal values."""
     return cast(T, _redact(value, private))
 
 
 def hide_outcome(outcome: Answer | Failure, private: Collection[str]) -> Answer | Failure:
-    """An outcome for the trace; the caller keeps the whole one."""
+    """Returns a copy of the outcome for the trace, without the personal values."""
     return type(outcome).model_validate(hide(outcome.model_dump(), private))
 
 

@@ -101,7 +101,7 @@ class LLMAgent:
         return self.policy.time_budget_ms / 1000 if self.policy.time_budget_ms else None
 
     def open(self, call: AgentCall, ctx: RunContext) -> Thread:
-        """The conversation this agent's model sees: its prompt, its own narration, the request."""
+        """Returns the conversation that this agent's model sees: its prompt, its own earlier turns, the request."""
         system = self.prompt.assemble(ctx.turn.dynamic).text
         if call.prior_context:
             system += f"\nFrom earlier in the conversation: {call.prior_context}"
@@ -116,7 +116,7 @@ class LLMAgent:
         return thread
 
     async def run(self, call: AgentCall, ctx: RunContext) -> Outcome:
-        """A sub-agent's turn: model and tools until the model has nothing more to call."""
+        """Runs a sub-agent: calls its model and its tools until the model has nothing more to call."""
         thread = self.open(call, ctx)
         results: list[ToolResult] = []
         over: AgentCall | None = None
@@ -138,7 +138,7 @@ class LLMAgent:
             news = len(tool_runs)
 
     async def decide(self, thread: Thread, call: AgentCall, ctx: RunContext) -> Decision:
-        """The routing call: text is spoken at once; calls without text get the card's line."""
+        """Makes the routing call. Its text goes to the user at once; one that calls without text gets the card's preamble."""
         speech = Speech(ctx, "lead", instead=self.card.preamble or PREAMBLE)
 
         def hear(piece: str) -> None:
@@ -154,11 +154,11 @@ class LLMAgent:
         return self._read(reply, call)
 
     async def decide_again(self, thread: Thread, call: AgentCall, ctx: RunContext) -> Decision:
-        """The routing call once more, unheard: what was said to the user stands."""
+        """Makes the routing call once more; the user reads nothing of it."""
         return self._read(await call_with_fallback(self._lead(ctx), thread, ctx, agent=self.card.id, purpose="decide"), call)
 
     async def compose(self, thread: Thread, call: AgentCall, ctx: RunContext, *, live: bool, news: int) -> Decision:
-        """The composing call: its text is the answer, streamed when `live`, otherwise held back (decisions 8)."""
+        """Makes the composing call. Its text is the answer: streamed when `live`, otherwise held back (decisions 8)."""
         speech = Speech(ctx, "answer")
         hear = speech.say if live else None
         try:
@@ -170,7 +170,7 @@ class LLMAgent:
         return self._read(reply, call)
 
     async def tool_messages(self, decision: Decision, fan: FanOut, ctx: RunContext) -> Thread:
-        """The model's calls and exactly one tool message for each of their ids."""
+        """Returns the model's message with its calls, then exactly one tool message for each call id."""
         texts = {outcome.call_id: (tell(outcome), isinstance(outcome, Failure)) for outcome in fan.outcomes}
         texts |= {call.call_id: (tell_dropped(call), True) for call in fan.dropped}
         texts |= {call.call_id: (SET_ASIDE, False) for call in decision.set_aside}
@@ -183,14 +183,17 @@ class LLMAgent:
         return [decision.reply.message, *messages]
 
     def _split_calls(self, reply: ModelReply, call: AgentCall, over: AgentCall | None) -> tuple[list[ToolCall], AgentCall | None]:
-        """The calls of its own tools, and whom it hands the conversation to: the first it named, once and for all (swarm)."""
+        """Returns the calls of its own tools, and the call of the first peer it named: a swarm hands over to that one."""
         peers = [tool_call for tool_call in reply.calls if tool_call["name"] in self.sub_cards]
         if peers and over is None:
             over = read_call(peers[0], self.sub_cards[peers[0]["name"]], peers[0]["id"] or "", call.query)
         return [tool_call for tool_call in reply.calls if tool_call not in peers], over
 
     def _listener(self, ctx: RunContext, looked_up: bool) -> Hear | None:
-        """Its own voice, in patterns that give it one: not before it has looked things up, nor where its shape is checked."""
+        """Returns what passes its words to the user, in patterns in which sub-agents speak.
+
+        None before it has called its tools, and where its answer must be checked whole.
+        """
         if ctx.slot is None or self.contract.strict or (self.tools and not looked_up):
             return None
         hear = ctx.slot.listen(ctx.path)
@@ -203,14 +206,14 @@ class LLMAgent:
         return Voice(self.model, self.fallback, patience, limit)
 
     def _lead(self, ctx: RunContext) -> Voice:
-        """The orchestrator's voice: each call has the deck's limit, and its fallback one attempt in the whole turn."""
+        """Returns the orchestrator's voice: each call has the deck's limit, the fallback has one attempt in the turn."""
         turn = ctx.turn
         if turn.voice is None:
             turn.voice = self._voice(turn.settings.model_call_budget_ms / 1000)
         return turn.voice
 
     def _writer(self, ctx: RunContext) -> Voice:
-        """Who composes: the card's cheaper model where there is one, unless the fallback has taken over already."""
+        """Returns the voice that composes: the cheaper model where there is one, unless the fallback has taken over."""
         lead = self._lead(ctx)
         if self.composer is not None and lead.model is self.model:
             lead = ctx.turn.voice = Voice(self.composer, lead.fallback, lead.patience, lead.limit)
@@ -232,7 +235,7 @@ class LLMAgent:
         return Decision(reply, tuple(asks), tuple(own))
 
     async def call_tools(self, calls: Sequence[ToolCall], ctx: RunContext) -> list[tuple[ToolMessage, ToolResult]]:
-        """Runs calls of its own tools at the same time; one message and one typed result for each, in their order."""
+        """Runs calls of its own tools at the same time and returns a message and a typed result for each, in their order."""
         return list(await asyncio.gather(*(call_tool(call, self.tools, self.card.id, ctx, self.new_tools) for call in calls)))
 
     def _outcome(

@@ -13,7 +13,7 @@ WATCHED_DAYS = 30
 
 
 def new_tools(card: AgentCard, tools: Mapping[str, BaseTool]) -> dict[str, datetime.date]:
-    """Tool name -> since when the card has it; `tools` by id, as bound."""
+    """Returns tool name -> the day the tool was put on the card, for tools granted later; `tools` by id, as bound."""
     return {tool.name: card.tool_grants[name].since for name, tool in tools.items() if name in card.tool_grants}
 
 

@@ -48,7 +48,7 @@ class Verdict:
 
     @property
     def broken(self) -> bool:
-        """A sentence more would not mend it."""
+        """Whether a sentence more would not repair it."""
         return self.empty or self.raw or bool(self.claims or self.missing_answers)
 
     @property
@@ -71,7 +71,7 @@ FINE = Verdict()
 
 
 def judge(text: str, ctx: RunContext, owing: Debt, sources: str) -> Verdict:
-    """What a composed text lacks, set against what came back; `sources` is all that its model was given to read."""
+    """Returns what a composed text lacks beside the outcomes; `sources` is all that its model was given to read."""
     turn = ctx.turn
     if not text:
         return Verdict(empty=True)
@@ -101,7 +101,7 @@ def judge(text: str, ctx: RunContext, owing: Debt, sources: str) -> Verdict:
 async def acknowledge(
     text: str, ctx: RunContext, again: Again, *, clean: bool, sources: str = "", lead_line: str = "", seconds: float | None = None
 ) -> str:
-    """The composed text when it lacks nothing; else composed once more; else repaired (decisions 8).
+    """Returns the composed text when it lacks nothing; else the text composed once more; else a repaired one (decisions 8).
 
     `clean`: nothing failed, was left out or came with a reservation.
     `lead_line` replaces a preamble that made something up. `seconds` is what composing again may take.
@@ -127,7 +127,7 @@ async def acknowledge(
 
 
 def settle(text: str, ctx: RunContext, sources: str | None = None) -> str:
-    """The same without composing again, for patterns whose text is already out: fine, appended to, or replaced."""
+    """Does what `acknowledge` does without composing again, for patterns whose text the user has read already."""
     owing = debt(ctx.turn.outcomes, ctx.turn.over_cap, ctx.turn.calls)
     verdict = judge(text, ctx, owing, text if sources is None else sources)
     if verdict.fine:
@@ -137,7 +137,7 @@ def settle(text: str, ctx: RunContext, sources: str | None = None) -> str:
 
 
 def ask_again(verdict: Verdict, owing: Debt) -> str:
-    """Tells a model in plain words what its answer has to hold the second time."""
+    """Returns the request for a second composition: what the answer has to hold, in plain words."""
     lines = ["Write the answer again, from the results above and nothing else."]
     lines += [f"State that you could not get an answer about {plain(agent)}, and nothing more of it." for agent in owing.failed]
     lines += [f"State that {plain(agent)} was left out for now and can be taken next." for agent in owing.over_cap]
@@ -151,7 +151,7 @@ def ask_again(verdict: Verdict, owing: Debt) -> str:
 
 
 def rescued(ctx: RunContext) -> str:
-    """The rescue of a turn whose pattern ended without an answer, agents stopped by the turn's end included."""
+    """Returns the answer of a turn whose pattern ended without one: what the agents answered, and what they owe."""
     turn = ctx.turn
     text = rescue(turn.outcomes, turn.over_cap, ctx)
     _own(ctx, "rescued", debt(turn.outcomes, turn.over_cap, turn.calls))
@@ -170,7 +170,7 @@ def _repaired(text: str, verdict: Verdict, owing: Debt, ctx: RunContext) -> str:
 
 
 async def _once_more(again: Again, notice: str, ctx: RunContext, seconds: float | None) -> str:
-    """What composing again gave; empty when that failed too: the first text is mended then."""
+    """Returns the second composition; "" when composing failed, and then the first text is repaired."""
 
     async def work(call: AgentCall, _: RunContext) -> Outcome:
         return Answer(call_id=call.call_id, agent=call.agent, text=await again(notice))
@@ -180,13 +180,12 @@ async def _once_more(again: Again, notice: str, ctx: RunContext, seconds: float 
 
 
 def _own(ctx: RunContext, path: Acknowledgement, owing: Debt) -> None:
-    """A clean turn owes nothing, so nothing is said of it."""
-    if owing:
+    if owing:  # a clean turn owes nothing, so no event says that it was paid
         ctx.emit(Acknowledged(path=path, owed=owing.agents))
 
 
 def _correct_lead(ctx: RunContext, sources: str, line: str) -> None:
-    """A preamble is out before anything failed; one that leaks, or gives figures nobody had, does not stay on the page."""
+    """Replaces a preamble that leaks raw text or gives figures nobody had: it was read before anything failed."""
     page = transcript(ctx.turn.log.events)
     if page.lead and not page.synthetic_lead and (numbers(page.lead) - numbers(sources) or leaks(page.lead, ctx)):
         ctx.emit(GuardActed(guard="preamble", action="mended", agent=ctx.path, reason="made up or raw"))

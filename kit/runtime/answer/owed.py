@@ -31,12 +31,12 @@ class Debt:
 
     @property
     def agents(self) -> tuple[str, ...]:
-        """Each once: failed ones, left out ones, those with a reservation."""
+        """Agents that something is owed for, each once: failed, left out, with a reservation."""
         return tuple(dict.fromkeys([*self.failed, *self.over_cap, *(answer.agent for answer in self.with_reservation)]))
 
 
 def debt(outcomes: Sequence[Outcome], over_cap: Iterable[AgentCall], calls: Iterable[AgentCall] = ()) -> Debt:
-    """What these outcomes owe.
+    """Returns what these outcomes owe.
 
     A failure is made good by a later answer of the same agent to the same words; a call left out that only repeats an answered
     one owes nothing.
@@ -84,7 +84,7 @@ def reservations(answers: Iterable[Answer]) -> str:
 
 
 def rescue(outcomes: Sequence[Outcome], over_cap: Sequence[AgentCall], ctx: RunContext | None = None) -> str:
-    """A reply without any model: the answers in hand, then what could not be answered."""
+    """Returns a reply that no model wrote: the answers in hand, then the fixed sentences for the rest."""
     calls = ctx.turn.calls if ctx is not None else ()
     owing = debt(outcomes, over_cap, calls)
     raw = raw_reasons(ctx.turn) if ctx is not None else [o.detail for o in outcomes if isinstance(o, Failure)]

@@ -82,14 +82,14 @@ def scrub(text: str, ctx: RunContext | None = None, raw: Iterable[str] = ()) -> 
 
 
 def words_in_use(turn: TurnState) -> str:
-    """What the user and the answers in hand said, and what was read before, in lower case: to use their words leaks nothing."""
+    """Returns what the user, the answers in hand and earlier turns said, in lower case: their words leak nothing."""
     answers = (o.text for o in turn.outcomes if isinstance(o, Answer))
     earlier = (message.text for message in turn.memory.history(""))
     return "\n".join([*_requests(turn), *answers, *earlier]).lower()
 
 
 def raw_reasons(turn: TurnState) -> list[str]:
-    """The raw reasons of everything that went wrong so far; they stand on the trace and nowhere else."""
+    """Returns the raw reasons of all failures of the turn so far; they belong on the trace and nowhere else."""
     details = [o.detail for o in turn.outcomes if isinstance(o, Failure) and o.detail]
     errors = (event.body.error for event in turn.log.events if isinstance(event.body, ToolEnded | ModelEnded))
     return list(dict.fromkeys([*details, *(error for error in errors if error)]))
@@ -110,7 +110,7 @@ def _identifiers(lower: str, turn: TurnState) -> Iterator[str]:
 
 
 def _echoes(text: str, reasons: Iterable[str], allowed: str) -> Iterator[str]:
-    """Odd words of a raw reason, and runs of its words, that a text repeats."""
+    """Yields the odd words of raw reasons, and runs of their words, that a text repeats."""
     lower = text.lower()
     text_words = " ".join(_words(lower))
     allowed_words = " ".join(_words(allowed))

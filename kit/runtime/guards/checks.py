@@ -25,7 +25,7 @@ _Request = tuple[str, str]
 async def apply_guards(
     decision: Decision, thread: Thread, call: AgentCall, lead: LLMAgent, ctx: RunContext, guards: Guards
 ) -> Decision:
-    """The decision as it is executed: asked again when short, then echo, overlap, verbatim (decisions 4 to 7).
+    """Returns the decision as it is executed: asked again when short, then echo, fastpath, overlap, verbatim (decisions 4 to 7).
 
     `thread` is what the model was shown. With every guard off only call ids are put in order. Nothing here is told to the user.
     This is for a turn's first decision; of what follows, `tidy` says.
@@ -47,7 +47,7 @@ async def apply_guards(
 
 
 def tidy(decision: Decision, ctx: RunContext) -> Decision:
-    """A decision in which every call has an id of its own within the turn, and no request is made twice or was answered before.
+    """Returns a decision in which every call has an id of its own within the turn and no request repeats another.
 
     Decisions after the first get this and no other guard. Their calls are made from results, not from the message: held against
     it, a good one would be dropped or carry the whole message, parts of other agents included. And
@@ -80,7 +80,7 @@ def _request(agent: str, query: str) -> _Request:
 
 
 def _answered_requests(turn: TurnState) -> frozenset[_Request]:
-    """Requests of this turn that have an answer, in the words of the model and in those that were sent."""
+    """Returns the requests of this turn that have an answer, in the model's words and in those that were sent."""
     queries = {call.call_id: call.query for call in turn.calls}
     answers = [outcome for outcome in turn.outcomes if isinstance(outcome, Answer)]
     requests = (_request(a.agent, words[a.call_id]) for words in (queries, turn.wording) for a in answers if a.call_id in words)
@@ -136,13 +136,13 @@ def overlap(decision: Decision, call: AgentCall, ctx: RunContext) -> Decision:
 
 
 def verbatim(decision: Decision, call: AgentCall, ctx: RunContext) -> Decision:
-    """The user's exact text for a single call or a message of four words; else the model's split, where it overlaps."""
+    """Gives the user's exact text to a single call, to a message of four words and to a split that does not overlap with it."""
     asks = tuple(_exact(decision.asks, call.query, ctx))
     return decision if asks == decision.asks else decision.with_asks(asks)
 
 
 def set_aside(decision: Decision, keep: Sequence[AgentCall], guard: str, reason: str, ctx: RunContext) -> Decision:
-    """The decision with only these calls to run; the others are recorded, never run and never told to the user (decisions 7)."""
+    """Returns the decision with only these calls; the others are recorded, never run and never told to the user (decisions 7)."""
     ids = {ask.call_id for ask in keep}
     others = tuple(ask for ask in decision.asks if ask.call_id not in ids)
     for ask in others:
@@ -156,7 +156,7 @@ def set_aside(decision: Decision, keep: Sequence[AgentCall], guard: str, reason:
 def _rerouted(
     decision: Decision, agent: str, guard: str, reason: str, call: AgentCall, lead: LLMAgent, ctx: RunContext
 ) -> Decision:
-    """The decision as one call to `agent` with the user's exact text; what was announced for another one is taken back."""
+    """Returns the decision as one call to `agent` with the user's exact text; a preamble for another agent is replaced."""
     call_id = decision.asks[0].call_id if decision.asks else f"{call.call_id}-{guard}"
     count = decision.asks[0].intent_count if decision.asks else 1
     ask = AgentCall(call_id=call_id, agent=agent, query=call.query, intent_count=count)

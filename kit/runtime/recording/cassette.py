@@ -76,11 +76,11 @@ class Cassette:
         return mine
 
     def holds(self, name: str) -> bool:
-        """Whether anything of a track is there."""
+        """Whether the file holds a take of this track."""
         return any(track == name for track, *_ in self._reel.takes)
 
     def find(self, place: str, request: Request) -> Take | None:
-        """The take for a request; None when it has to be called.
+        """Returns the take for a request; None when the call has to be made.
 
         Raises CassetteError when replaying and the recording does not hold it: what changed, as a diff.
         """
@@ -162,7 +162,7 @@ def cassette_at(file: Path | None, mode: Mode | None, *words: str) -> Cassette |
 
 
 def _old(path: Path) -> tuple[Header, dict[Key, Take]]:
-    """What is recorded over; a file that cannot be read is nothing."""
+    """Reads the file that is recorded over; one that cannot be read counts as empty."""
     try:
         return read(path)
     except CassetteError:

@@ -12,7 +12,7 @@ MOST = 14
 
 
 def misfit(path: str, track: str, place: str, request: Request, takes: Sequence[Take], again: str) -> str:
-    """`told`: what was recorded from the same place and not asked yet."""
+    """Returns the message for a request that no take answers; `takes` were recorded from the same place."""
     call = f"{place}, {track}" if track else place
     if not takes:
         return f"{path}: the recording was never asked from {call}; it asks now:\n{_excerpt(request[-1][1])}\n{again}"
@@ -25,7 +25,7 @@ def misfit(path: str, track: str, place: str, request: Request, takes: Sequence[
 
 
 def _first_change(before: Request, request: Request) -> tuple[str, str, str]:
-    """The first part that differs: in what way, as it was, as it is."""
+    """Returns the first part that differs: in what way, its old text, its new text."""
     old, new = dict(before), dict(request)
     for label, text in request:
         if label not in old:
@@ -37,7 +37,7 @@ def _first_change(before: Request, request: Request) -> tuple[str, str, str]:
 
 
 def _alike(one: Request, other: Request) -> float:
-    """How many parts are equal, then how near the last ones are."""
+    """Returns how many parts are equal, and as a fraction how similar the last ones are."""
     same = sum(a == b for a, b in zip(one, other, strict=False))
     return same + SequenceMatcher(None, one[-1][1][-500:], other[-1][1][-500:]).ratio()
 

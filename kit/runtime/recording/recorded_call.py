@@ -114,7 +114,7 @@ def _message_text(message: BaseMessage) -> str:
 
 
 def _small(content: Any) -> Any:
-    """Blocks of content, the bytes of a picture as their digest."""
+    """Returns blocks of content with the bytes of pictures replaced by their digest."""
     match content:
         case dict():
             return {key: _small(value) for key, value in cast("dict[str, Any]", content).items()}

@@ -62,7 +62,7 @@ async def replay_tool(take: Take, emit: Callable[[Body], None], pace: float = 1.
 
 
 async def _fail(how: Broken) -> None:
-    """Fails as a recorded call did."""
+    """Raises what the recorded call raised; one that was given up waits for ever."""
     if how.kind == GIVEN_UP:
         await asyncio.get_running_loop().create_future()
     kind = _EXCEPTIONS.get(how.kind) or type(how.kind, (Exception,), {})

@@ -88,7 +88,7 @@ class Narrating:
 
 
 def narration_listener(hear: Hear) -> Narrating:
-    """A listener that is told narration alone; one that already is stays itself."""
+    """Wraps a listener so that it gets text without components; one that is wrapped already is returned."""
     return hear if isinstance(hear, Narrating) else Narrating(hear)
 
 

@@ -37,7 +37,7 @@ class Progress:
         self._timer: asyncio.TimerHandle | None = None
 
     def begin(self, span: Span, agent: str, path: str, at: float) -> None:
-        """An invocation is at work: should nothing be heard of it for a while, it is said to be thinking."""
+        """Notes that an invocation is at work; if it sends no status for a while, a line says that it is thinking."""
         if self._quiet is not None:
             self._silent[path] = span, agent, at
             if self._alarm is None:
@@ -46,7 +46,7 @@ class Progress:
             self._narrator.begin(agent)
 
     def end(self, agent: str, path: str) -> None:
-        """It has ended, however it did; the last one leaves no timer behind."""
+        """Notes that an invocation has ended; the last one leaves no timer behind."""
         self._silent.pop(path, None)
         if self._alarm is not None and not self._silent:
             self._alarm.cancel()

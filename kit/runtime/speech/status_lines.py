@@ -38,11 +38,11 @@ class Narrator:
         self._last_heard: str | None = None
 
     def begin(self, agent: str) -> None:
-        """An invocation of this agent is at work."""
+        """Notes that an invocation of this agent is at work."""
         self._working.append(agent)
 
     def end(self, agent: str, at: float) -> list[TimedLine]:
-        """It no longer is: what still waits of it is old news and is left out."""
+        """Notes that an invocation has ended and returns the lines that are due; waiting lines of an idle agent are left out."""
         if agent in self._working:
             self._working.remove(agent)
         if agent not in self._working:
@@ -50,7 +50,7 @@ class Narrator:
         return self.wake(at)
 
     def hear(self, agent: str, status: str, at: float) -> list[TimedLine]:
-        """The lines that a status brings about; one outside the vocabulary brings none."""
+        """Returns the lines that a status brings about; one outside the vocabulary brings none."""
         term = current_term(status, self._vocabulary)
         if term is None:
             return []
@@ -65,7 +65,7 @@ class Narrator:
         return self.wake(at)
 
     def wake(self, at: float) -> list[TimedLine]:
-        """The lines whose time has come."""
+        """Returns the lines whose time has come."""
         lines: list[TimedLine] = []
         while (group := self._next(at)) and self._room() <= at:
             self._waiting = [waiting for waiting in self._waiting if waiting not in group]
