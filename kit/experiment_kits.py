@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from kit.compose.deck import Deck
 from kit.runtime.recording.cassette import Cassette
 from kit.settings import Settings
-from kit.tools.tool import Toolbox
 from kit.wire import Kit, open_kit, open_opik
 
 if TYPE_CHECKING:
@@ -33,10 +32,10 @@ class ExperimentKits:
         """With these settings; where time is `virtual` nothing waits."""
         return cls(settings.with_(pace=0.0) if virtual else settings, cassette)
 
-    def __call__(self, *, models: str, deck: Deck, faults: bool, tools: Toolbox | None) -> AbstractAsyncContextManager[Kit]:
+    def __call__(self, *, models: str, deck: Deck, faults: bool) -> AbstractAsyncContextManager[Kit]:
         """A kit as `Player` asks for one."""
         quiet = self.settings.with_(store=":memory:", today=DAY, opik_url=None, opik_api_key=None)
-        return open_kit(quiet, models=models, deck=deck, faults=faults, tools=tools, cassette=self.cassette)
+        return open_kit(quiet, models=models, deck=deck, faults=faults, cassette=self.cassette)
 
     @property
     def has_opik(self) -> bool:

@@ -1,11 +1,11 @@
 """The only reader of the environment: one frozen Settings, each field with its variable."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 
 from kit.core.errors import SettingsError
 from kit.core.value import Value
@@ -20,7 +20,7 @@ class Settings(Value):
     deck: Path = HOME / "cards" / "consumer"
     """KIT_DECK: folder of the deck."""
     data: Path = HOME / "data" / "world"
-    """KIT_DATA: folder of the embedded world."""
+    """KIT_DATA: folder of the data that a deck's tools read."""
     store: str = str(HOME / ".kit" / "kit.db")
     """KIT_STORE: file of sessions and traces; `:memory:` keeps nothing."""
     environment: str = "default"
@@ -31,10 +31,6 @@ class Settings(Value):
     """OPENAI_API_KEY."""
     openai_base_url: str | None = None
     """OPENAI_BASE_URL: any OpenAI-compatible endpoint."""
-    upstream_url: str | None = None
-    """KIT_UPSTREAM_URL: the services of `python -m kit upstream`; unset, they run in-process."""
-    envelope_key: str | None = None
-    """KIT_ENVELOPE_KEY: the context service signs with it and the tools refuse what is not so signed; unset, neither."""
     pace: float = 1.0
     """KIT_PACE: how slowly the embedded services and the stand-in work; 0 is at once."""
     today: str | None = None
@@ -55,6 +51,8 @@ class Settings(Value):
     """KIT_USER."""
     location: str | None = "Rivermont"
     """KIT_LOCATION."""
+    variables: Mapping[str, str] = Field(default={}, repr=False)
+    """The whole environment; a deck's tools see of it what deck.yaml lists under `environment:`."""
 
     @classmethod
     def read(cls, environ: Mapping[str, str] | None = None) -> "Settings":
@@ -62,8 +60,8 @@ class Settings(Value):
 
         Raises SettingsError naming the variable that cannot be used.
         """
-        values: dict[str, Any] = {}
         source = os.environ if environ is None else environ
+        values: dict[str, Any] = {"variables": dict(source)}
         for field, variable in _VARIABLES.items():
             if source.get(variable):
                 values[field] = source[variable]
@@ -73,6 +71,10 @@ class Settings(Value):
             first = error.errors()[0]
             field = str(first["loc"][0])
             raise SettingsError(f"{_VARIABLES[field]}={values[field]!r} cannot be used: {first['msg'].lower()}") from error
+
+    def environment_of(self, names: Iterable[str]) -> Mapping[str, str]:
+        """The values of these environment variables; one that is unset or empty is left out."""
+        return {name: value for name in names if (value := self.variables.get(name))}
 
     @property
     def has_model(self) -> bool:
@@ -101,8 +103,6 @@ _VARIABLES: Mapping[str, str] = {
     "model": "KIT_MODEL",
     "openai_api_key": "OPENAI_API_KEY",
     "openai_base_url": "OPENAI_BASE_URL",
-    "upstream_url": "KIT_UPSTREAM_URL",
-    "envelope_key": "KIT_ENVELOPE_KEY",
     "pace": "KIT_PACE",
     "today": "KIT_TODAY",
     "opik_url": "OPIK_URL_OVERRIDE",

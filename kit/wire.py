@@ -2,15 +2,13 @@
 
 import asyncio
 import datetime
+import re
 import uuid
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-import httpx
-from langchain_core.tools import BaseTool
+from typing import TYPE_CHECKING, Any
 
 from kit.compose.deck import Deck, load_deck
 from kit.core.context import Principal, Session
@@ -33,19 +31,15 @@ from kit.settings import Settings
 from kit.sinks.recorder import Recorder, Sink
 from kit.stores.protocol import Store
 from kit.stores.sqlite import SqliteStore
-from kit.tools.asgi_transport import StreamingASGITransport
-from kit.tools.enricher import HttpEnrich
-from kit.tools.fault_header import asking_for_faults
-from kit.tools.tool import Toolbox, ToolFactory
-from kit.worlds.consumer.support import HttpSupport
-from kit.worlds.consumer.support_service import support_app
-from kit.worlds.consumer.toolbox import TOOL_IDS, toolbox
-from kit.worlds.consumer.world import load_world
-from kit.worlds.service.context_service import context_app
-from kit.worlds.service.faults import by_header, lines_by_header
+from kit.tools.deck_tools import given_tools
+from kit.tools.tool import Toolbox
+from kit.tools.tool_factory import ToolSetup
 
 if TYPE_CHECKING:
     from kit.sinks.opik import OpikSink
+
+SECRET = re.compile("KEY|TOKEN|SECRET|PASSWORD")
+"""Names of environment variables whose values no recording keeps."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +56,7 @@ class Kit:
     cassette: Cassette | None = None
     faults: bool = False
     """Whether a turn may be told to go wrong."""
-    tools: Toolbox = field(default_factory=dict[str, BaseTool | ToolFactory])
+    tools: Toolbox = field(default_factory=dict[str, Any])
     """What agents were bound to."""
     services: Mapping[str, Service] = field(default_factory=dict[str, Service])
     """What answers in the place of sub-agents."""
@@ -171,7 +165,7 @@ async def open_kit(
     settings: Settings | None = None,
     *,
     models: Models | None = None,
-    tools: Toolbox | None = None,
+    tools: object = None,
     deck: Deck | None = None,
     pattern: str = "mediated",
     cassette: Cassette | None = None,
@@ -180,24 +174,26 @@ async def open_kit(
 ) -> AsyncGenerator[Kit]:
     """Opens a kit on the running loop and closes all of it at the end.
 
-    Without arguments it is what the environment says: the consumer deck, the embedded services, the offline stand-in.
+    Without arguments it is what the environment says: the consumer deck, the tools it names, the offline stand-in. `tools` come
+    on top of the deck's own: functions, LangChain tools or tool factories, in a sequence or a mapping from id to tool.
     `faults` lets `ask()` make single turns go wrong; without it nothing that could is in place. A `cassette` records every call
     of a model or tool, or answers in their place (docs/bench.md); it is written, or its first misfit raised, at the end.
     `services`: sub-agent -> what answers in its model's place, `async (question, ctx) -> text` (docs/memory.md).
     Raises a KitError whose message says what to do when anything it needs is missing.
     """
-    settings = settings or Settings.read()
+    settings, more = settings or Settings.read(), given_tools(tools)
+    deck = deck or load_deck(settings.deck, more.ids, environment=settings.environment)
+    environment = settings.environment_of(deck.settings.environment)
     if cassette is not None:
-        settings, models = _as_recorded(settings, models, cassette)
+        settings, models = _as_recorded(settings, models, cassette, environment)
     elif models is None:
         models = choose_models(settings)
-    deck = deck or load_deck(settings.deck, TOOL_IDS, environment=settings.environment)
     async with AsyncExitStack() as stack:
         store = open_store(settings.store)
         stack.callback(store.close)
-        if tools is None:
-            tools = await _upstream_tools(settings, store, stack, faults)
-        stages = stages_of(deck, models, tools, settings, services or {}, faults=faults)
+        setup = ToolSetup(deck.tools.folder, settings, store, environment, faults=faults)
+        toolbox = await stack.enter_async_context(deck.tools.plus(more).open(setup))
+        stages = stages_of(deck, models, toolbox, settings, services or {}, faults=faults)
         team = stages.team(MEDIATED)
         if team.orchestrator.model.spec.key == OFFLINE.key:
             await asyncio.to_thread(OfflineModel.warm)  # else the first question pays for reading the word vectors
@@ -206,41 +202,23 @@ async def open_kit(
         today = settings.today or datetime.date.today().isoformat()
         stack.push_async_callback(stages.aclose)
         chosen = find_pattern(pattern)
-        yield Kit(settings, team, store, recorder, chosen, today, stages, cassette, faults, tools, services or {})
+        yield Kit(settings, team, store, recorder, chosen, today, stages, cassette, faults, toolbox, services or {})
         if cassette is not None:
             cassette.close()
 
 
-def _as_recorded(settings: Settings, models: Models | None, cassette: Cassette) -> tuple[Settings, Models | None]:
+def _as_recorded(
+    settings: Settings, models: Models | None, cassette: Cassette, environment: Mapping[str, str]
+) -> tuple[Settings, Models | None]:
     """What the run that was recorded was told: its date, its model; and for a replay a key that is never sent."""
     today = settings.today or datetime.date.today().isoformat()
-    secrets = (settings.openai_api_key, settings.opik_api_key, settings.envelope_key)
+    keys = [value for name, value in environment.items() if SECRET.search(name)]
+    secrets = (settings.openai_api_key, settings.opik_api_key, *keys)
     told = cassette.begin(today, choose_models(settings) if models is None else None, secrets)
     if models is None:
         models = settings.model or told.model
     key = settings.openai_api_key or ("replayed" if cassette.mode == "replay" else None)
     return settings.with_(today=settings.today or told.today, openai_api_key=key), models
-
-
-async def _upstream_tools(settings: Settings, store: Store, stack: AsyncExitStack, faults: bool) -> Toolbox:
-    """Tools over the upstream services: over their socket when a URL is set, else in this process."""
-    if settings.upstream_url:
-        base = settings.upstream_url.rstrip("/")
-        context = httpx.AsyncClient(base_url=f"{base}/context", timeout=10)
-        support = httpx.AsyncClient(base_url=f"{base}/support", timeout=10)
-    else:
-        world = load_world(settings.data)
-        context = _in_process(context_app(world, latency=settings.pace, faults=by_header, key=settings.envelope_key), "context")
-        support = _in_process(support_app(world, pace=settings.pace, faults=lines_by_header), "support")
-    for client in (context, support):
-        if faults:
-            client.event_hooks = {"request": [asking_for_faults]}
-        await stack.enter_async_context(client)
-    return toolbox(HttpEnrich(context), HttpSupport(support), store, store, key=settings.envelope_key)
-
-
-def _in_process(app: object, name: str) -> httpx.AsyncClient:
-    return httpx.AsyncClient(transport=StreamingASGITransport(app), base_url=f"http://{name}.internal", timeout=10)
 
 
 def open_store(path: str) -> Store:

@@ -12,9 +12,8 @@ from kit.tools.enricher import UNAVAILABLE, HttpEnrich
 from kit.wire import open_kit
 from kit.worlds.consumer.support import HttpSupport
 from kit.worlds.consumer.support_service import support_app
-from kit.worlds.consumer.toolbox import toolbox
-from kit.worlds.service.context_service import context_app
 from tests.test_tools import Run, Watched, call, client, world
+from tests.worlds import context_app, toolbox
 
 KEY = "a key that both sides hold"
 Reply = EnricherResponse[Any]
@@ -96,7 +95,7 @@ def test_what_is_only_recorded_is_not_signed() -> None:
 @pytest.mark.req("PC2-HMAC")
 async def test_the_variable_reaches_service_and_tools() -> None:
     settings = Settings.read({"KIT_ENVELOPE_KEY": KEY, "KIT_STORE": ":memory:", "KIT_PACE": "0"})
-    assert settings.envelope_key == KEY
+    assert settings.environment_of(["KIT_ENVELOPE_KEY", "KIT_UPSTREAM_URL"]) == {"KIT_ENVELOPE_KEY": KEY}
     async with open_kit(settings) as kit:
         reply = await kit.ask("how many points do I have?", kit.session("s"))
     assert "4,975" in reply.text

@@ -6,11 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from kit.bench.grid.simulated_tools import simulated_tools
+from kit.bench.grid.simulated_tools import with_simulated_tools
 from kit.compose.deck import load_deck
 from kit.experiment_kits import ExperimentKits, trace_home
 from kit.settings import HOME, Settings
-from kit.worlds.consumer.toolbox import TOOL_IDS
 
 NOTEBOOKS = sorted((HOME / "notebooks").glob("*.ipynb"))
 
@@ -42,7 +41,7 @@ def test_where_traces_go_without_opik() -> None:
 async def test_a_kit_of_a_grid_keeps_and_sends_nothing_whatever_is_configured() -> None:
     settings = Settings(store="/nowhere/kit.db", pace=0.0, opik_url="http://127.0.0.1:9/api", today="2020-01-01")
     kits = ExperimentKits(settings)
-    deck = load_deck(settings.deck, TOOL_IDS)
-    async with kits(models="offline", deck=deck, faults=False, tools=simulated_tools(deck)) as kit:
+    deck = with_simulated_tools(load_deck(settings.deck))
+    async with kits(models="offline", deck=deck, faults=False) as kit:
         assert (kit.settings.store, kit.recorder.sinks, kit.today) == (":memory:", (), "2026-11-01")
     assert kits.has_opik

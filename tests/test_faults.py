@@ -55,12 +55,13 @@ from kit.ui.shared.turn_fold import advance
 from kit.ui.shared.turn_view import TurnView
 from kit.ui.traces.export import export
 from kit.wire import Kit, open_kit
-from kit.worlds.consumer.toolbox import TOOL_IDS
+from kit.worlds.__main__ import world_app
 from kit.worlds.consumer.wording import WORDINGS
 from kit.worlds.consumer.world import load_world
-from kit.worlds.service.context_service import context_app
+from kit.worlds.manga.library import Library
 from kit.worlds.service.faults import by_header
-from kit.worlds.service.serve import serving, world_app
+from kit.worlds.service.serve import serving
+from tests.worlds import MANGA, context_app
 
 EMBEDDED = Settings(store=":memory:", pace=0.0, today="2026-11-01")
 AGENTS = ("support", "rewards", "shop")
@@ -114,7 +115,7 @@ async def asking(deck: Deck | None = None, models: Any = None, settings: Setting
 
 def quick(seconds: float) -> Deck:
     """The shipped deck, with a shorter time for every sub-agent."""
-    deck = load_deck(EMBEDDED.deck, TOOL_IDS)
+    deck = load_deck(EMBEDDED.deck)
     cards = [
         card
         if card.sub_agents
@@ -509,13 +510,13 @@ async def test_a_model_that_could_fail_streams_and_binds_like_its_own():
 @pytest.mark.req("PC2-AC-7", "PC2-FR-11")
 async def test_every_request_of_every_vertical_carries_the_sessions_principal_and_none_is_refused():
     asked: list[str | None] = []
-    app = world_app(load_world(EMBEDDED.data), latency=0.0)
+    app = world_app(load_world(EMBEDDED.data), Library(MANGA), latency=0.0)
 
     async def listening(scope: Any, receive: Any, send: Any) -> None:
         asked.append(dict(scope["headers"]).get(b"x-principal", b"").decode())
         await app(scope, receive, send)
 
-    async with serving(listening) as url, open_kit(EMBEDDED.with_(upstream_url=url)) as kit:
+    async with serving(listening) as url, open_kit(EMBEDDED.with_(variables={"KIT_UPSTREAM_URL": url})) as kit:
         for agent, question in EVERY_VERTICAL.items():
             reply = await kit.ask(question, kit.session(agent, tenant="globex"))
             assert [outcome.agent for outcome in reply.outcomes if isinstance(outcome, Answer)] == [agent]
@@ -530,13 +531,13 @@ async def test_every_request_of_every_vertical_carries_the_sessions_principal_an
 @pytest.mark.req("PC2-S5.8")
 async def test_over_a_socket_the_services_fail_the_same_and_untold_requests_carry_nothing():
     heads: list[str | None] = []
-    app = world_app(load_world(EMBEDDED.data), latency=0.0)
+    app = world_app(load_world(EMBEDDED.data), Library(MANGA), latency=0.0)
 
     async def listening(scope: Any, receive: Any, send: Any) -> None:
         heads.append(dict(scope["headers"]).get(HEADER.encode()))
         await app(scope, receive, send)
 
-    async with serving(listening) as url, asking(settings=EMBEDDED.with_(upstream_url=url)) as ask:
+    async with serving(listening) as url, asking(settings=EMBEDDED.with_(variables={"KIT_UPSTREAM_URL": url})) as ask:
         whole = await ask()
         assert len(heads) >= 3 and not any(heads)
         broken = await ask("rewards=stranger", "support=down")

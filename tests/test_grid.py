@@ -23,7 +23,7 @@ from kit.bench.grid.ledger import FinishedCell, Ledger
 from kit.bench.grid.report import compare_ways, report
 from kit.bench.grid.results import read_results, routed_turns, tidy
 from kit.bench.grid.run import LEDGER, PROVENANCE, RESULTS, TIMINGS, TRACES, Bar, Run, run_grid
-from kit.bench.grid.simulated_tools import simulated_tools
+from kit.bench.grid.simulated_tools import with_simulated_tools
 from kit.bench.home import HOME
 from kit.bench.promotion import promote
 from kit.bench.scoring.run_case import turn_id
@@ -227,7 +227,8 @@ def test_every_turn_has_its_times_tokens_and_cost_and_a_price_makes_dollars(tmp_
 
 async def weights(spec: GridSpec, pattern: str) -> dict[str, int]:
     """Agent -> characters of its prompt, as far as every request shares it, and of the schemas of its tools."""
-    async with OPENER(models="simulated-test", deck=spec.decks["deck", "wide"], tools=simulated_tools(spec.deck)) as kit:
+    deck = with_simulated_tools(spec.decks["deck", "wide"])
+    async with OPENER(models="simulated-test", deck=deck, faults=False) as kit:
         agents = [agent for agent in kit.stages.team(PATTERNS[pattern]).agents.values() if isinstance(agent, LLMAgent)]
         return {agent.card.id: len(agent.prompt.prefix) + len(json.dumps(schemas(agent))) for agent in agents}
 

@@ -15,7 +15,6 @@ from kit.core.transcript import transcript
 from kit.models.scripted import Line, Script, ScriptedModel
 from kit.runtime.team import bind
 from kit.runtime.turn import Reply, run_turn
-from kit.worlds.consumer.toolbox import TOOL_IDS
 from tests.kits import ALICE, answering, asks, failing, small_deck, small_kit
 
 HANGS = Line("never said", delay=600)
@@ -116,7 +115,7 @@ def test_a_budget_of_nothing_is_a_fault_with_its_line(setting: str, value: int, 
     (folder / "deck.yaml").write_text(f"orchestrator: lead\n{setting}: {value}\n")
     (folder / "lead.yaml").write_text("id: lead\ndescription: Routes.\nmodel: offline\n")
     with pytest.raises(DeckError, match=rf"deck\.yaml:2: .*{setting}"):
-        load_deck(folder, TOOL_IDS)
+        load_deck(folder)
 
 
 def test_a_call_that_may_take_the_whole_turn_is_worth_a_warning() -> None:

@@ -24,7 +24,6 @@ from kit.models.scripted import Line, ScriptedModel
 from kit.patterns import PATTERNS
 from kit.settings import HOME, Settings
 from kit.wire import Kit, open_kit
-from kit.worlds.consumer.toolbox import TOOL_IDS
 from kit.worlds.consumer.world import load_world
 from tests.kits import SmallKit, answering, asks, small_kit, stitched
 from tests.paraphrases import PARAPHRASES
@@ -368,7 +367,7 @@ async def test_supports_words_are_material_for_the_reply_and_the_scorer_tells_th
 
     rows: list[dict[str, Any]] = []
     models = {
-        **dict.fromkeys(load_deck(HOME / "cards" / "consumer", TOOL_IDS).cards, "offline"),
+        **dict.fromkeys(load_deck(HOME / "cards" / "consumer").cards, "offline"),
         "orchestrator": ScriptedModel(lead),
     }
     async with open_kit(Settings(store=":memory:", pace=0.0), models=models) as kit:

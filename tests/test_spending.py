@@ -25,9 +25,9 @@ from kit.runtime.job import JOBS
 from kit.runtime.team import Reach, Team, bind
 from kit.runtime.turn import Reply, run_turn
 from kit.settings import Settings
-from kit.worlds.consumer.toolbox import TOOL_IDS
 from tests.kits import ALICE, SmallKit, asks, small_kit, stitched
 from tests.test_continuity import chained
+from tests.worlds import TOOL_IDS
 
 PRICES = {"lead": (2.0, 8.0), "sub": (1.0, 4.0), "helper": (0.1, 0.4), "composer": (0.5, 2.0)}
 """Dollars a million tokens, in and out."""
@@ -154,7 +154,7 @@ async def test_users_share_what_extra_calls_cost_and_an_unknown_price_is_no_pric
 
 @pytest.mark.req("PC1-NFR-7")
 def test_a_deck_names_the_cheaper_models_and_bind_takes_them() -> None:
-    deck = load_deck(Settings().deck, TOOL_IDS)
+    deck = load_deck(Settings().deck)
     tools: Any = {name: _nothing(name) for name in TOOL_IDS}
     team = bind(deck, None, tools, Reach(api_key="k"))
     assert {team.jobs[name].spec.key for name in JOBS} == {deck.settings.helper_model} == {"gpt-5.4-nano"}

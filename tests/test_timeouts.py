@@ -26,8 +26,8 @@ from kit.runtime.turn import Reply, run_turn
 from kit.stores.sqlite import SqliteStore
 from kit.tools.enricher import structured
 from kit.tools.tool import ToolResult
-from kit.worlds.consumer.toolbox import TOOL_IDS, toolbox
 from tests.kits import ALICE, SmallKit, answering, asks, failing, stitched
+from tests.worlds import TOOL_IDS, toolbox
 
 BUDGET = 4.0
 SEARCH = "search_offers"

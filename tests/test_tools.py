@@ -26,14 +26,17 @@ from kit.core.outcome import Reason
 from kit.core.record import Feedback, TurnRecord
 from kit.tools.asgi_transport import StreamingASGITransport
 from kit.tools.enricher import CAVEAT, UNAVAILABLE, Enrich, EnrichError, HttpEnrich
-from kit.tools.render import RENDERS
 from kit.tools.tool import ToolContext, ToolResult, within
+from kit.worlds.consumer.enrichers import ENRICHERS
 from kit.worlds.consumer.support import HttpSupport
 from kit.worlds.consumer.support_service import support_app
-from kit.worlds.consumer.toolbox import SKILLS, SPECS, TOOL_IDS, WORDINGS, toolbox
+from kit.worlds.consumer.tools import RENDERS, SPECS
+from kit.worlds.consumer.wording import WORDINGS as CONSUMER
 from kit.worlds.consumer.world import World, load_world, truth
-from kit.worlds.service.context_service import context_app
-from kit.worlds.service.enrichers import ENRICHERS
+from kit.worlds.manga.enrichers import ENRICHERS as LIBRARY
+from kit.worlds.manga.tools import SKILLS
+from kit.worlds.manga.wording import WORDINGS as MANGA
+from tests.worlds import TOOL_IDS, context_app, toolbox
 
 ACME, GLOBEX = (Principal(tenant_id=tenant, user_id="u-001") for tenant in ("acme", "globex"))
 MARK = "TAINTED-7f3a"
@@ -115,7 +118,7 @@ def altered(**changes: Any) -> Callable[[Reply], Reply]:
 
 def test_the_toolbox_holds_exactly_the_tools_of_the_deck() -> None:
     assert {*IDS.split(), *(spec.id for spec in (*RENDERS, *SKILLS))} == TOOL_IDS
-    assert {(spec.domain_type, spec.enricher_id) for spec in (*SPECS, *SKILLS)} == set(ENRICHERS) == set(WORDINGS)
+    assert {(spec.domain_type, spec.enricher_id) for spec in (*SPECS, *SKILLS)} == {*ENRICHERS, *LIBRARY} == {*CONSUMER, *MANGA}
 
 
 async def test_every_status_a_tool_sends_is_in_the_vocabulary() -> None:

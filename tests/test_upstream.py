@@ -17,11 +17,14 @@ from kit.core.envelope import EnricherRequest, EnricherResponse, FailedSource
 from kit.core.errors import UpstreamError
 from kit.runtime.clock import run_virtual
 from kit.tools.asgi_transport import StreamingASGITransport
+from kit.worlds.__main__ import world_app
+from kit.worlds.consumer.enrichers import ENRICHERS
 from kit.worlds.consumer.support_service import support_app
 from kit.worlds.consumer.world import World, load_world, truth
-from kit.worlds.service.context_service import Faults, Serve, context_app, no_faults
-from kit.worlds.service.enrichers import ENRICHERS
-from kit.worlds.service.serve import listen, serve, serving, world_app
+from kit.worlds.manga.library import Library
+from kit.worlds.service.context_service import Faults, Serve, no_faults
+from kit.worlds.service.serve import listen, serve, serving
+from tests.worlds import MANGA, context_app
 
 ACME, GLOBEX = (Principal(tenant_id=tenant, user_id="u-001") for tenant in ("acme", "globex"))
 Reply = EnricherResponse[Any]
@@ -368,7 +371,7 @@ async def test_both_services_answer_alike_over_a_socket() -> None:
         here = (await post(http, ("shop", "offers"), query="coffee")).json()
     async with support() as http:
         said_here = [chunk for _, chunk in await say(http, "scan")]
-    async with serving(world_app(world(), latency=0.0)) as url:
+    async with serving(world_app(world(), Library(MANGA), latency=0.0)) as url:
         async with httpx.AsyncClient(base_url=f"{url}/context") as http:
             there = (await post(http, ("shop", "offers"), query="coffee")).json()
         async with httpx.AsyncClient(base_url=f"{url}/support") as http:
@@ -380,9 +383,9 @@ def test_a_taken_port_is_a_clear_sentence() -> None:
     with listen("127.0.0.1", 0) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(UpstreamError, match=rf"^127\.0\.0\.1:{port} is already taken: .*--port$"):
-            serve(world(), "127.0.0.1", port)
+            serve(support_app(world()), "127.0.0.1", port)
 
 
 def test_an_address_that_is_not_ours_is_a_clear_sentence() -> None:
     with pytest.raises(UpstreamError, match=r"cannot be used"):
-        serve(world(), "192.0.2.1", 0)
+        serve(support_app(world()), "192.0.2.1", 0)

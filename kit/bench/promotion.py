@@ -70,6 +70,7 @@ def _unfit(deck: Deck, card: AgentCard) -> list[str]:
             deck.models.values(),
             name=deck.name,
             flags=deck.flags,
+            tools=deck.tools,
         )
     except ValueError as error:
         return [f"the card does not fit its schema: {error}"]

@@ -27,10 +27,9 @@ def add(commands: Any) -> None:
 def _check(arguments: Arguments) -> int:
     from kit.compose.deck import load_deck
     from kit.settings import Settings
-    from kit.worlds.consumer.toolbox import TOOL_IDS
 
     settings = Settings.read()
-    deck = load_deck(arguments.deck or settings.deck, TOOL_IDS, environment=settings.environment)
+    deck = load_deck(arguments.deck or settings.deck, (), environment=settings.environment)
     for warning in deck.warnings:
         print(f"warning: {warning}")
     for card in deck.active():

@@ -112,7 +112,7 @@ class Check:
                 sentence = f"{tool!r} is no tool name; use letters, digits, _ and -, at most 64 of them"
             elif tool in below:
                 sentence = f"tool {tool!r} is held by the sub-agent {below[tool]!r} too; a parent asks, so take it out here"
-            elif self.tools is not None and tool not in self.tools:
+            elif self.tools is not None and self._missing("tool", tool, self.tools):
                 sentence = f"unknown tool {tool!r}: {nearest(tool, self.tools)}"
             else:
                 continue

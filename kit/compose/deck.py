@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,8 @@ from kit.compose.topology import Rubric
 from kit.core.card import AgentCard
 from kit.core.errors import DeckError
 from kit.core.model import OFFLINE, ModelSpec
+from kit.tools.deck_tools import DeckTools, given_tools, load_deck_tools
+from kit.tools.tool import Toolbox
 
 __all__ = ["Block", "Deck", "DeckSettings", "load_deck"]
 
@@ -34,6 +36,7 @@ class Deck(Parts):
         models: Iterable[ModelSpec] = (),
         *,
         name: str = "deck",
+        tools: object = None,
         known: Collection[str] | None = None,
         flags: Mapping[str, bool] | None = None,
         tool_settings: Mapping[str, Mapping[str, Any]] | None = None,
@@ -43,8 +46,10 @@ class Deck(Parts):
     ) -> "Deck":
         """A deck from values, under the same checks as a loaded one and without any file.
 
-        With no settings the one card that has sub_agents orchestrates, else the first card. `known`: ids of the tools there
-        are, None to leave tools unchecked. Raises DeckError with every fault.
+        With no settings the one card that has sub_agents orchestrates, else the first card. `tools`: functions, LangChain tools
+        and tool factories, in a sequence or a mapping, or the tools of another deck; None takes what `settings.tools` names.
+        `known`: ids of further tools, which `open_kit` is going to be given;
+        with neither, tools are left unchecked. Raises DeckError with every fault, CodeError for tools that cannot be used.
         """
         cards, blocks = tuple(cards), tuple(blocks)
         settings = settings or DeckSettings(orchestrator=_root(cards))
@@ -59,12 +64,17 @@ class Deck(Parts):
             flag_settings=flag_settings or {},
             tool_flags=tool_flags or {},
             rubrics={rubric.id: rubric for rubric in rubrics},
+            tools=load_deck_tools(settings.tools, Path()) if tools is None else given_tools(tools),
         )
-        check = Check(parts, lambda noun, name, path: f"{noun} {name!r}", known)
+        check = Check(parts, lambda noun, name, path: f"{noun} {name!r}", _tool_ids(parts, known))
         for noun, ids in (("card", [card.id for card in cards]), ("block", [block.id for block in blocks])):
             for taken in (key for key, count in Counter(ids).items() if count > 1):
                 check.faults.add(f"{noun} {taken!r}", f"{noun} id {taken!r} is given twice; choose another")
         return _checked(check, f"deck {name!r} cannot be used:")
+
+    def with_tools(self, tools: Toolbox) -> "Deck":
+        """The same deck with these tools in place of its own: stand-ins behind the same names."""
+        return replace(self, tools=DeckTools(tools))
 
 
 def load_deck(
@@ -75,9 +85,9 @@ def load_deck(
 ) -> Deck:
     """Reads and checks a deck's folder (PC1-FR-1, FR-2, PC1-S5.2).
 
-    `path` holds deck.yaml and one YAML file a card; blocks/, models.yaml and settings/ lie beside it. `known`: ids of the
-    tools there are, None to leave tools unchecked. `environment` names a file of settings/, laid over default.yaml; `flags`
-    go before both.
+    `path` holds deck.yaml and one YAML file a card; blocks/, models.yaml and settings/ lie beside it. The code that
+    deck.yaml names under `tools:` is imported. `known`: ids of further tools, which `open_kit` is going to be given; without
+    any, tools are left unchecked. `environment` names a file of settings/, laid over default.yaml; `flags` go before both.
 
     Raises DeckError: all faults in one report, each `file:line: sentence with the fix`. Warnings are in `deck.warnings`.
     """
@@ -85,8 +95,14 @@ def load_deck(
     if not folder.is_dir():
         raise DeckError(f"no deck at {folder}:", [f"{folder} is not a folder; give the folder that holds deck.yaml"])
     parts, draft = read_deck(folder, environment, flags or {})
-    check = Check(parts, draft.where, known, draft.lost, draft.faults)
+    check = Check(parts, draft.where, _tool_ids(parts, known), draft.lost, draft.faults)
     return _checked(check, f"deck {parts.name!r} cannot be used:")
+
+
+def _tool_ids(parts: Parts, known: Collection[str] | None) -> Collection[str] | None:
+    if known is None and not parts.tools.ids and not parts.tools.references:
+        return None
+    return parts.tools.ids | frozenset(known or ())
 
 
 def _checked(check: Check, title: str) -> Deck:

@@ -55,7 +55,8 @@ class PageSettings(Value):
     faults: tuple[str, ...] = ()
     """Faults that the scenario panel offers at once, as `agent=kind`; the others are one choice away."""
     people: str | tuple[Person, ...] = ()
-    """A list, or a reference such as `package.module:people` to a function that takes the data folder and returns one."""
+    """A list, or a reference such as `package.module:people` to a function that returns one, given the data folder and the
+    environment variables that deck.yaml names."""
     renderers: str | None = None
     """A reference such as `package.module:RENDERERS` to a mapping of component types to Renderers. Any other type is drawn as a
     card of its first fields."""

@@ -13,6 +13,7 @@ from kit.compose.topology import Rubric, Topology
 from kit.core.card import AgentCard, Policy
 from kit.core.model import OFFLINE, ModelSpec
 from kit.core.value import Value
+from kit.tools.deck_tools import DeckTools
 
 PLATFORM = "platform"
 Category = Literal["persona", "instructions", "capabilities", "safety", "format", "context"]
@@ -63,6 +64,10 @@ class DeckSettings(Value):
     """Platform blocks put at the head of every prompt, in this order (PC1-FR-12)."""
     exempt: tuple[str, ...] = ()
     """Helper cards (judge, distiller) that go without the required blocks (decisions 15)."""
+    tools: tuple[str, ...] = ()
+    """The code that holds the deck's tools: `package.module:NAME`, or `./file.py:NAME` for a file beside deck.yaml."""
+    environment: tuple[str, ...] = ()
+    """The environment variables that this code may read; it is given no others."""
     cap: int = 4
     """Most sub-agents called in one turn (PC2-FR-7)."""
     default_sub_agent: str | None = None
@@ -127,6 +132,8 @@ class Parts:
     rubrics: Mapping[str, Rubric] = field(default_factory=dict[str, Rubric])
     environment_surface: str | None = None
     """The surface an environment chooses over the deck's."""
+    tools: DeckTools = field(default_factory=DeckTools)
+    """The tools that come with the deck; a Kit opens them."""
 
     @property
     def surface(self) -> str:

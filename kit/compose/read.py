@@ -15,6 +15,7 @@ from kit.core.card import AgentCard
 from kit.core.errors import nearest
 from kit.core.model import OFFLINE, ModelSpec
 from kit.core.value import Value
+from kit.tools.deck_tools import DeckTools, load_deck_tools
 
 _FRONT = re.compile(r"\A---[ \t]*\r?\n(.*?)^---[ \t]*\r?$\n?", re.DOTALL | re.MULTILINE)
 
@@ -71,6 +72,7 @@ def read_deck(folder: Path, environment: str, flags: Mapping[str, bool]) -> tupl
         tool_flags=here.tool_flags,
         rubrics=_rubrics(root / "rubrics", draft),
         environment_surface=here.surface,
+        tools=_tools(folder, settings.tools, draft),
     )
     return parts, draft
 
@@ -83,6 +85,14 @@ def _settings(path: Path, draft: Draft) -> DeckSettings:
     if settings is None:
         draft.lost.add(("settings", "deck"))
     return settings or DeckSettings(orchestrator="")
+
+
+def _tools(folder: Path, references: tuple[str, ...], draft: Draft) -> DeckTools:
+    def report(number: int, sentence: str) -> None:
+        draft.faults.add(draft.where("settings", "deck", ("tools", number)), sentence)
+        draft.lost.add(("tool", "*"))
+
+    return load_deck_tools(references, folder, report)
 
 
 def _cards(folder: Path, draft: Draft) -> dict[str, AgentCard]:

@@ -2,6 +2,7 @@
 
 KitError                 anything below; its message is a sentence that says what to do
 ├── DeckError            faults in cards, blocks or deck settings; all of them in one report
+├── CodeError            code or tools that a deck names and that cannot be used
 ├── UnknownId            an id that no registry holds; names the nearest known ones
 ├── BindError            a deck that cannot become a team (model, tool or capability missing)
 ├── SettingsError        an environment value that cannot be used
@@ -29,6 +30,10 @@ class DeckError(KitError):
     def __init__(self, title: str, faults: Sequence[str]):
         self.faults = tuple(faults)
         super().__init__("\n".join([title, *(f"  - {fault}" for fault in faults)]))
+
+
+class CodeError(KitError):
+    """Code that a deck names and that cannot be imported, or is not what the deck needs."""
 
 
 class UnknownId(KitError):

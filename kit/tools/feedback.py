@@ -1,14 +1,17 @@
 """llm_feedback: what a user says about an answer in words, stored where the app's thumbs are stored (PC1-S5.2b)."""
 
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
 from typing import Any, Protocol
 
 from langchain_core.tools import BaseTool
 
 from kit.core.record import Feedback, TurnRecord
 from kit.tools.enricher import fitted, structured
-from kit.tools.tool import ToolContext, ToolResult, tool_context
+from kit.tools.tool import Toolbox, ToolContext, ToolResult, tool_context
+from kit.tools.tool_factory import ToolSetup, tool_factory
 
+FEEDBACK = "llm_feedback"
 DESCRIPTION = (
     "Store what the user thinks of an answer, when the user praises it or complains about it. Not for questions or requests."
 )
@@ -47,3 +50,10 @@ def _meant(thumbs: Thumbs, context: ToolContext) -> str:
     """The turn before this one; this one when it is the first."""
     recent = thumbs.turns(context.inherited.episode_id, limit=2)
     return next((turn.id for turn in recent if turn.id != context.turn_id), context.turn_id)
+
+
+@tool_factory(FEEDBACK)
+@asynccontextmanager
+async def TOOLS(setup: ToolSetup) -> AsyncGenerator[Toolbox]:
+    """What deck.yaml names as `kit.tools.feedback:TOOLS`: feedback goes to the kit's own store."""
+    yield {FEEDBACK: feedback_tool(FEEDBACK, setup.store)}

@@ -30,15 +30,6 @@ class RenderSpec:
     type: str
 
 
-RENDERS: tuple[RenderSpec, ...] = (
-    RenderSpec("render_offers", "offer"),
-    RenderSpec("render_products", "product"),
-    RenderSpec("render_receipts", "receipt"),
-    RenderSpec("render_games", "game"),
-    RenderSpec("render_restaurants", "restaurant"),
-)
-
-
 def render_tool(spec: RenderSpec) -> BaseTool:
     """Shows components by id, out of those this agent's tools found in this turn; an id nobody found is not made up.
 

@@ -13,10 +13,19 @@ from kit.core.event import Body
 from kit.core.outcome import ComponentPayload, Reason
 from kit.core.value import Value
 
-ToolFactory = Callable[[Mapping[str, Any]], BaseTool]
-"""Makes a tool from its resolved configuration (card, then settings, then flags: PC1-D4)."""
-Toolbox = Mapping[str, BaseTool | ToolFactory]
-"""Tool id -> tool, or a factory for one."""
+
+@dataclass(frozen=True, slots=True)
+class ConfiguredTool:
+    """A tool that is made for each card from its configuration there: the card's, then the settings', then the flags'."""
+
+    make: Callable[[Mapping[str, Any]], BaseTool]
+
+    def __call__(self, config: Mapping[str, Any]) -> BaseTool:
+        return self.make(config)
+
+
+Toolbox = Mapping[str, BaseTool | ConfiguredTool]
+"""Tool id -> what `bind` gives to the agents whose cards name it."""
 
 
 class ToolResult(Value):

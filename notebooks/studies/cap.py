@@ -5,10 +5,10 @@ Models are simulated; the turns, the cap, the refusal of what is over it and the
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import product
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from kit.bench.case import read_cases
-from kit.bench.grid.simulated_tools import simulated_tools
+from kit.bench.grid.simulated_tools import simulate
 from kit.bench.home import HOME
 from kit.bench.routing import RoutingKit
 from kit.bench.statistics.estimate import Estimate
@@ -20,7 +20,8 @@ from kit.models.simulated import SimulatedModel, use_truth
 from kit.runtime.clock import run_virtual
 from kit.runtime.team import bind
 from kit.runtime.turn import run_turn
-from kit.worlds.consumer.toolbox import TOOL_IDS
+from kit.tools.feedback import FEEDBACK, feedback_tool
+from kit.worlds.consumer.tools import toolbox
 
 
 class CappedTurn(NamedTuple):
@@ -46,20 +47,22 @@ def play_caps(law: Law, messages: int = 16, sizes: Iterable[int] = range(1, 9), 
     A message of several parts is as many single cases of data/cases, joined. A cap that leaves nothing out is played once: the
     draws of a message are those of its name, whatever the cap.
     """
-    deck = load_deck(HOME / "cards" / "consumer", TOOL_IDS)
+    deck = load_deck(HOME / "cards" / "consumer")
     subs = deck.active_sub_agents(deck.cards[deck.settings.orchestrator])
     asks: dict[str, list[str]] = {card.id: [] for card in subs}
     for case in read_cases(HOME / "data" / "cases" / "single.jsonl"):
         if len(case.turns) == 1 and len(case.turns[0].expected) == 1:
             asks[case.turns[0].expected[0]].append(case.turns[0].user)
-    kit = RoutingKit(bind(deck, SimulatedModel(name="simulated", law=law, seed=seed), simulated_tools(deck)))
-    tools = {card.id: card.tools[0] for card in subs if card.tools}
+    nowhere: Any = None
+    tools = simulate({**toolbox(nowhere, nowhere), FEEDBACK: feedback_tool(FEEDBACK, None)}, deck)
+    kit = RoutingKit(bind(deck, SimulatedModel(name="simulated", law=law, seed=seed), tools))
+    first_tools = {card.id: card.tools[0] for card in subs if card.tools}
 
     async def play() -> list[CappedTurn]:
         turns: list[CappedTurn] = []
         for parts, message in product(sizes, range(messages)):
             agents = [list(asks)[(message + place) % len(asks)] for place in range(parts)]
-            requests = tuple(Part(agent=a, query=asks[a][message % len(asks[a])], tool=tools.get(a)) for a in agents)
+            requests = tuple(Part(agent=a, query=asks[a][message % len(asks[a])], tool=first_tools.get(a)) for a in agents)
             at_cap = {cap: await _one(kit, requests, cap, message) for cap in range(1, parts + 1)}
             turns += [at_cap[min(cap, parts)]._replace(cap=cap) for cap in range(1, len(asks) + 1)]
         kit.store.close()

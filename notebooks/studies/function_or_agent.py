@@ -9,9 +9,9 @@ import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from math import log
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from kit.bench.grid.simulated_tools import simulated_tools
+from kit.bench.grid.simulated_tools import simulate
 from kit.bench.home import HOME
 from kit.bench.routing import RoutingKit
 from kit.bench.statistics.distributions import normal_share
@@ -28,7 +28,7 @@ from kit.runtime.clock import run_virtual
 from kit.runtime.dispatch import dispatch
 from kit.runtime.team import bind
 from kit.runtime.turn import run_turn
-from kit.worlds.consumer.toolbox import TOOL_IDS
+from kit.worlds.manga.tools import toolbox
 from studies.study_deck import direct_context, study_session
 
 WISH = "recommend me a dark fantasy that is new"
@@ -84,9 +84,10 @@ def chance_within(law: Law, seconds: float) -> float:
 
 
 async def _play_pairs(model: str, count: int) -> list[Pair]:
-    deck = load_deck(HOME / "cards" / "manga", TOOL_IDS)
+    deck = load_deck(HOME / "cards" / "manga")
     decks = (_with_lead(deck, tools=(TOOL,)), _with_lead(deck, sub_agents=(AGENT,)))
-    kits = [RoutingKit(bind(one, model, simulated_tools(deck))) for one in decks]
+    nowhere: Any = None
+    kits = [RoutingKit(bind(one, model, simulate(toolbox(nowhere), deck))) for one in decks]
     try:
         return [await _pair(model, case, *kits) for case in range(count)]
     finally:

@@ -15,6 +15,7 @@ from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.team import Team, bind
 from kit.runtime.turn import run_turn
 from kit.settings import HOME
+from kit.tools.tool import ConfiguredTool
 from tests.kits import ALICE, answering, asks, small_deck, small_kit, stitched
 
 
@@ -73,9 +74,9 @@ def test_an_orchestrator_model_without_concurrent_calls_is_refused_unless_it_rou
 
 @pytest.mark.req("PC1-S5.2b", "PC1-S9.4-1")
 def test_the_orchestrators_tools_are_its_own_plus_one_ask_per_sub_agent() -> None:
-    from kit.worlds.consumer.toolbox import TOOL_IDS, toolbox
+    from tests.worlds import toolbox
 
-    deck = load_deck(HOME / "cards" / "consumer", TOOL_IDS)
+    deck = load_deck(HOME / "cards" / "consumer")
     team = bind(deck, "offline", toolbox(_nobody, _nobody))  # type: ignore[arg-type]
     subs = ["shop", "support", "rewards", "ereceipts", "play", "offer_details", "restaurants", "retailer_context"]
     assert sorted(names(team, "orchestrator")) == sorted(["llm_feedback", *(f"ask_{sub}" for sub in subs)])
@@ -130,7 +131,7 @@ def test_a_tool_is_made_from_card_settings_and_flags_resolved_at_bind() -> None:
             flags={"wide": flag},
             flag_settings={"wide": {"lookup": {"limit": 12}}},
         )
-        bind(deck, "offline", {"lookup": factory})
+        bind(deck, "offline", {"lookup": ConfiguredTool(factory)})
     assert made == [{"limit": 5, "x": 1, "y": 2}, {"limit": 12, "x": 1, "y": 2}]
 
 
@@ -166,9 +167,9 @@ async def test_an_agent_past_its_tool_calls_fails_by_budget() -> None:
 def test_binding_costs_at_most_half_a_millisecond_of_cpu_a_card() -> None:
     import time
 
-    from kit.worlds.consumer.toolbox import TOOL_IDS, toolbox
+    from tests.worlds import toolbox
 
-    deck = load_deck(HOME / "cards" / "consumer", TOOL_IDS)
+    deck = load_deck(HOME / "cards" / "consumer")
     box = toolbox(_nobody, _nobody)  # type: ignore[arg-type]
     best = float("inf")
     for _ in range(7):

@@ -15,8 +15,9 @@ from kit.core.context import DynamicContext
 from kit.core.errors import DeckError
 from kit.core.event import STATUSES
 from kit.core.model import OFFLINE
-from kit.tools.render import RENDERS
-from kit.worlds.consumer.toolbox import SKILLS, TOOL_IDS
+from kit.worlds.consumer.tools import RENDERS
+from kit.worlds.manga.tools import SKILLS
+from tests.worlds import TOOL_IDS
 
 CARDS = Path(__file__).parents[2] / "cards"
 VERTICALS = ("shop", "support", "rewards", "ereceipts", "play", "offer_details", "restaurants", "retailer_context")
@@ -46,7 +47,7 @@ def prefixes(deck: Deck) -> dict[str, str]:
 
 @pytest.mark.parametrize("environment", ["default", "production"])
 def test_the_consumer_deck_loads_without_a_warning_and_names_only_tools_there_are(environment: str):
-    deck = load_deck(CARDS / "consumer", known=TOOL_IDS, environment=environment)
+    deck = load_deck(CARDS / "consumer", environment=environment)
     assert deck.warnings == ()
     elsewhere = {spec.id for spec in (*RENDERS, *SKILLS)}
     assert {tool for card in deck.cards.values() for tool in card.tools} == TOOL_IDS - elsewhere
@@ -256,7 +257,7 @@ def test_the_twelve_support_topics_are_the_same_in_card_and_routing_block(deck: 
 
 
 def test_every_status_has_words(deck: Deck):
-    manga = load_deck(CARDS / "manga", known=TOOL_IDS)
+    manga = load_deck(CARDS / "manga")
     assert set(deck.settings.status_phrases) | set(manga.settings.status_phrases) == STATUSES
 
 

@@ -20,10 +20,10 @@ from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.turn import Reply, run_turn
 from kit.settings import HOME, Settings
 from kit.tools.enricher import structured
-from kit.tools.tool import ToolResult
+from kit.tools.tool import ConfiguredTool, ToolResult
 from kit.wire import open_kit
-from kit.worlds.consumer.toolbox import TOOL_IDS, toolbox
 from tests.kits import ALICE, answering, asks, small_kit, stitched
+from tests.worlds import toolbox
 
 EMBEDDED = Settings(store=":memory:", pace=0.0, today="2026-11-01")
 CARDS = HOME / "cards"
@@ -72,7 +72,7 @@ def lead_asking(*names: str, own: tuple[str, ...] = ()) -> ScriptedModel:
 
 @pytest.mark.req("PC1-S9.1-3")
 async def test_each_tool_id_of_each_card_is_made_at_bind_and_runs_its_own_implementation() -> None:
-    deck = load_deck(CARDS / "consumer", TOOL_IDS)
+    deck = load_deck(CARDS / "consumer")
     listed = {card.id: card.tools for card in deck.active()}
     made: list[str] = []
 
@@ -84,7 +84,7 @@ async def test_each_tool_id_of_each_card_is_made_at_bind_and_runs_its_own_implem
             made.append(tool_id)
             return structured(tool_id, f"The tool {tool_id}.", {}, (), call)
 
-        return make
+        return ConfiguredTool(make)
 
     models = {
         name: ScriptedModel(Line(calls=[(tool_id, {}) for tool_id in tools]), lambda _: Line("Done."))
@@ -92,7 +92,8 @@ async def test_each_tool_id_of_each_card_is_made_at_bind_and_runs_its_own_implem
     }
     subs = deck.cards["orchestrator"].sub_agents
     models["orchestrator"] = lead_asking(*subs, own=listed["orchestrator"])
-    async with open_kit(EMBEDDED, deck=deck, models=models, tools={name: factory(name) for name in TOOL_IDS}) as kit:
+    deck = deck.with_tools({name: factory(name) for name in deck.tools.ids})
+    async with open_kit(EMBEDDED, deck=deck, models=models) as kit:
         assert Counter(made) == Counter(tool_id for tools in listed.values() for tool_id in tools)
         assert not any(model.seen for model in models.values())
         before = len(made)
@@ -111,7 +112,7 @@ def block_texts() -> dict[str, str]:
 
 @pytest.mark.req("PC1-S9.1-2", "PC1-S9.1-4", "PC1-S9.1-5")
 async def test_what_each_shipped_agents_model_reads_is_platform_blocks_own_blocks_and_last_the_request() -> None:
-    deck, texts = load_deck(CARDS / "consumer", TOOL_IDS), block_texts()
+    deck, texts = load_deck(CARDS / "consumer"), block_texts()
     required = yaml.safe_load((CARDS / "consumer" / "deck.yaml").read_text())["required_blocks"]
     models = {card.id: answering("Done.") for card in deck.active()}
     subs = deck.cards["orchestrator"].sub_agents
@@ -155,7 +156,7 @@ def test_a_tool_reference_is_the_id_under_which_the_registry_makes_a_tool_of_tha
     async def nobody(*_: Any) -> Any:
         raise AssertionError("nothing is called at bind")
 
-    deck, box = load_deck(CARDS / "consumer", TOOL_IDS), toolbox(nobody, nobody)  # type: ignore[arg-type]
+    deck, box = load_deck(CARDS / "consumer"), toolbox(nobody, nobody)  # type: ignore[arg-type]
     for card in deck.cards.values():
         for reference in card.tools:
             entry = box[reference]
@@ -165,7 +166,7 @@ def test_a_tool_reference_is_the_id_under_which_the_registry_makes_a_tool_of_tha
     for name, text in {"deck.yaml": "orchestrator: a\n", "a.yaml": wrong}.items():
         (tmp_path / name).write_text(text)
     with pytest.raises(DeckError, match=r"a\.yaml:5: .*tools.*string"):
-        load_deck(tmp_path, TOOL_IDS)
+        load_deck(tmp_path)
 
 
 @pytest.mark.req("PC1-S9.4-2")
@@ -178,7 +179,7 @@ async def test_the_registry_takes_a_langchain_tool_or_a_factory_of_one_for_the_s
 
     card = AgentCard(id="a", description="A.", model="offline", tools=("lookup",))
     worker = ScriptedModel(Line(calls=[("lookup", {"key": "k"})]), lambda seen: Line(str(seen[-1].content)))
-    entry = lookup if form == "a tool" else lambda _: lookup
+    entry = lookup if form == "a tool" else ConfiguredTool(lambda _: lookup)
     kit = small_kit(lead_asking("a"), {"a": worker}, {"lookup": entry}, [card])
     assert (await run_turn("look it up", ALICE, kit)).text == "value of k"
 

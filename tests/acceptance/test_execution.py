@@ -31,12 +31,11 @@ from kit.tools.enricher import CAVEAT, HttpEnrich
 from kit.wire import Kit, open_kit
 from kit.worlds.consumer.support import HttpSupport, SupportQuestion
 from kit.worlds.consumer.support_service import support_app
-from kit.worlds.consumer.toolbox import TOOL_IDS, toolbox
-from kit.worlds.service.context_service import context_app
 from tests.kits import ALICE, SmallKit, answering, asks, failing, small_deck, small_kit, stitched
 from tests.test_faults import EMBEDDED, EVERY_VERTICAL, asking, owned, plain
 from tests.test_tools import Reply as EnvelopeReply
 from tests.test_tools import Watched, client, world
+from tests.worlds import TOOL_IDS, context_app, toolbox
 
 ENRICHED = {name: question for name, question in EVERY_VERTICAL.items() if name != "support"}
 """Verticals whose data comes from the context service, with a question of each."""
@@ -72,7 +71,8 @@ class Watching:
 async def watching(alter: Callable[[EnvelopeReply], EnvelopeReply] = lambda reply: reply) -> AsyncGenerator[Watching]:
     async with client(context_app(world())) as context, client(support_app(world(), pace=0.0)) as support:
         asked, told = Watched(HttpEnrich(context), alter), WatchedSupport(HttpSupport(support))
-        async with open_kit(EMBEDDED, tools=toolbox(asked, told)) as kit:
+        deck = load_deck(EMBEDDED.deck).with_tools(toolbox(asked, told))
+        async with open_kit(EMBEDDED, deck=deck) as kit:
             yield Watching(kit, asked, told)
 
 
@@ -215,7 +215,7 @@ sub_agents: [shop, rewards, support, ereceipts]
 
 @pytest.mark.req("PC2-S9.4-1")
 async def test_the_composition_designs_cards_run_as_they_are_and_sub_agents_alone_make_an_orchestrator() -> None:
-    shipped = load_deck(HOME / "cards" / "consumer", TOOL_IDS)
+    shipped = load_deck(HOME / "cards" / "consumer")
 
     @tool
     def stand_in() -> str:

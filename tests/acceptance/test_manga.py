@@ -18,11 +18,9 @@ from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.turn import Reply
 from kit.settings import Settings
 from kit.wire import open_kit
-from kit.worlds.consumer.toolbox import TOOL_IDS
-from kit.worlds.consumer.world import load_world
+from kit.worlds.manga.enrichers import ENRICHERS
 from kit.worlds.manga.library import Library
-from kit.worlds.service.enrichers import ENRICHERS
-from kit.worlds.service.parameters import Asking
+from kit.worlds.service.parameters import Parameters
 from tests.kits import answering, stitched
 
 ROOT = Path(__file__).parent.parent.parent
@@ -31,7 +29,7 @@ SETTINGS = Settings(deck=ROOT / "cards" / "manga", store=":memory:", pace=0.0, t
 
 @lru_cache(maxsize=1)
 def deck() -> Deck:
-    return load_deck(SETTINGS.deck, TOOL_IDS)
+    return load_deck(SETTINGS.deck)
 
 
 @lru_cache(maxsize=1)
@@ -149,9 +147,10 @@ async def test_every_pattern_runs_over_this_deck_too(pattern: str) -> None:
 
 @pytest.mark.req("SO-14")
 def test_what_an_arc_reveals_is_served_to_nobody() -> None:
-    world, reader = load_world(ROOT / "data" / "world"), Principal(tenant_id="acme", user_id="u-001")
-    kinds = [enricher for (domain, _), enricher in ENRICHERS.items() if domain == "manga"]
-    served = json.dumps([kind.serve(world, reader, Asking(id=key)) for kind in kinds for key in list(library().titles)[::8]])
+    reader, kinds = Principal(tenant_id="acme", user_id="u-001"), list(ENRICHERS.values())
+    served = json.dumps(
+        [kind.serve(library(), reader, Parameters(id=key)) for kind in kinds for key in list(library().titles)[::8]]
+    )
     assert len(kinds) == 5 and '"gist"' in served
     assert [secret for secret in secrets() if secret in served] == []
 

@@ -26,9 +26,10 @@ from kit.runtime.memory import points_back
 from kit.runtime.speech.narration import Narrating, narration
 from kit.runtime.turn import Reply, run_turn
 from kit.settings import Settings
-from kit.tools.render import RENDERS, render_tool
+from kit.tools.render import render_tool
 from kit.tools.tool import ToolContext, ToolResult, tool_context
 from kit.wire import open_kit
+from kit.worlds.consumer.tools import RENDERS
 from studies import compaction
 from studies.history_leaks import LeakMeter
 from tests.kits import ALICE, SmallKit, answering, asks, small_deck, small_kit, stitched

@@ -42,7 +42,7 @@ def cells(spec: GridSpec) -> Iterator[Cell]:
     models = {key: digest(model) for key, model in spec.models.items()}
     decks = {
         names: digest(
-            deck.settings.model_dump(mode="json", exclude={"page"}),  # what the app shows decides no outcome
+            deck.settings.model_dump(mode="json", exclude={"page", "tools", "environment"}),  # where code lies decides no outcome
             *(*deck.cards.values(), *deck.blocks.values()),
             sorted(deck.flags.items()),
             deck.tool_settings,

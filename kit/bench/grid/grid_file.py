@@ -25,7 +25,6 @@ from kit.core.model import OFFLINE, ModelSpec
 from kit.core.value import Value
 from kit.patterns import PATTERNS
 from kit.runtime.recording.cassette import Mode
-from kit.worlds.consumer.toolbox import TOOL_IDS
 
 _KINDS = {"offline": "offline stand-in", "simulated": "simulated"}
 """Providers whose models know no clock but the turn's own: they run in virtual time."""
@@ -158,7 +157,7 @@ def read_grid(path: Path, model: str | None = None) -> GridSpec:
         tape = grid.cassette.model_copy(update={"file": str(_found(grid.cassette.file, path))})
         grid = grid.model_copy(update={"cassette": tape})
     try:
-        deck = load_deck(_found(grid.deck, path), TOOL_IDS)
+        deck = load_deck(_found(grid.deck, path))
     except KitError as error:
         raise DataError(f"{source.at('deck')}: {' '.join(str(error).split())}") from error
     deck = _with_models(deck, grid, source)

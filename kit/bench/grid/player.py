@@ -12,7 +12,7 @@ from kit.bench.case import Case
 from kit.bench.grid.cell import Cell, track
 from kit.bench.grid.grid_file import GridSpec
 from kit.bench.grid.ledger import FinishedCell
-from kit.bench.grid.simulated_tools import simulated_tools
+from kit.bench.grid.simulated_tools import with_simulated_tools
 from kit.bench.grid.transient_store import TransientStore
 from kit.bench.routing import Stub
 from kit.bench.scoring.failsafe import fate
@@ -25,14 +25,13 @@ from kit.patterns import PATTERNS
 from kit.runtime.reply import Reply
 from kit.runtime.turn import run_turn
 from kit.stores.sqlite import SqliteStore
-from kit.tools.tool import Toolbox
 from kit.wire import Kit
 
 
 class Opener(Protocol):
     """Opens a kit: kit.wire.open_kit with its settings filled in. It must survive pickling, for it crosses to other processes."""
 
-    def __call__(self, *, models: str, deck: Deck, faults: bool, tools: Toolbox | None) -> AbstractAsyncContextManager[Kit]: ...
+    def __call__(self, *, models: str, deck: Deck, faults: bool) -> AbstractAsyncContextManager[Kit]: ...
 
 
 class Player:
@@ -46,7 +45,6 @@ class Player:
         self._lock = asyncio.Lock()
         subs = spec.deck.active_sub_agents(spec.deck.cards[spec.deck.settings.orchestrator])
         self._tools = {card.id: card.tools[0] for card in subs if card.tools}
-        self._toolbox = None if spec.grid.sub_agents == "world" else simulated_tools(spec.deck)
         self.store = TransientStore()
         """Where the rollups of the turns are until their cells have taken them."""
         self._traces = SqliteStore(spec.traces) if spec.traces else None
@@ -127,7 +125,9 @@ class Player:
             if key not in self._kits:
                 deck = self._spec.decks[cell.prompt, cell.setting]
                 deck = replace(deck, models=self._spec.deck.models)
-                opened = self._open(models=cell.model, deck=deck, faults=faults, tools=self._toolbox)
+                if self._spec.grid.sub_agents != "world":
+                    deck = with_simulated_tools(deck)
+                opened = self._open(models=cell.model, deck=deck, faults=faults)
                 self._kits[key] = await self._stack.enter_async_context(opened)
         return self._kits[key]
 

@@ -2,7 +2,9 @@
 "simulated". So patterns can be compared in a tenth of the time that the embedded services would take."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any, cast
 
 from langchain_core.tools import BaseTool, StructuredTool
@@ -11,9 +13,10 @@ from kit.compose.deck import Deck
 from kit.core.fault import Kind
 from kit.core.fault_injection import active_faults
 from kit.core.outcome import Reason
+from kit.tools.deck_tools import DeckTools
 from kit.tools.enricher import CAVEAT, UNAVAILABLE
-from kit.tools.tool import Toolbox, ToolFactory, ToolResult
-from kit.worlds.consumer.toolbox import toolbox
+from kit.tools.tool import ConfiguredTool, Toolbox, ToolResult
+from kit.tools.tool_factory import ToolSetup, tool_factory
 
 SECONDS = 0.2
 """A call takes so long: an assumption."""
@@ -27,18 +30,31 @@ FAULTS: Mapping[Kind, Reason | None] = {
 """Fault of a service -> what the tool over it makes of that; None: it answers with a reservation."""
 
 
-def simulated_tools(deck: Deck) -> Toolbox:
-    """Every tool of the deck's sub-agents. A tool's faults are those of the first card that holds it, whoever calls."""
-    nobody: Any = None
-    real = toolbox(nobody, nobody, nobody, nobody)
+def with_simulated_tools(deck: Deck) -> Deck:
+    """The deck with nothing behind the tools of its sub-agents; its own are opened for their names and schemas."""
+
+    @tool_factory(*deck.tools.ids)
+    @asynccontextmanager
+    async def simulated(setup: ToolSetup) -> AsyncGenerator[Toolbox]:
+        async with deck.tools.open(setup) as tools:
+            yield simulate(tools, deck)
+
+    return replace(deck, tools=DeckTools(dict.fromkeys(deck.tools.ids, simulated)))
+
+
+def simulate(tools: Toolbox, deck: Deck) -> Toolbox:
+    """The same tools, those of the deck's sub-agents with nothing behind them; the orchestrator's own stay as they are.
+
+    A tool's faults are those of the first card that holds it, whoever calls.
+    """
     owners: dict[str, str] = {}
     for card in deck.active_sub_agents(deck.cards[deck.settings.orchestrator]):
         for tool in card.tools:
             owners.setdefault(tool, card.id)
-    return {**real, **{tool: _without_service(real[tool], owner) for tool, owner in owners.items()}}
+    return {**tools, **{tool: _without_service(tools[tool], owner) for tool, owner in owners.items() if tool in tools}}
 
 
-def _without_service(entry: BaseTool | ToolFactory, owner: str) -> ToolFactory:
+def _without_service(entry: BaseTool | ConfiguredTool, owner: str) -> ConfiguredTool:
     def make(config: Mapping[str, Any]) -> BaseTool:
         tool = cast(StructuredTool, entry if isinstance(entry, BaseTool) else entry(config))
         said = ToolResult(text=f"Simulated finding about {owner.replace('_', ' ')}.")
@@ -55,7 +71,7 @@ def _without_service(entry: BaseTool | ToolFactory, owner: str) -> ToolFactory:
 
         return tool.model_copy(update={"coroutine": call})
 
-    return make
+    return ConfiguredTool(make)
 
 
 def _reserved(said: ToolResult) -> ToolResult:

@@ -1,46 +1,31 @@
 """The code that a deck's `page:` section refers to: who can be chosen, and what draws the components."""
 
 from collections.abc import Iterable, Mapping
-from importlib import import_module
-from pathlib import Path
 from typing import cast
 
-from kit.compose.page import PageSettings, Person, Renderer
+from kit.compose.deck import Deck
+from kit.compose.page import Person, Renderer
 from kit.core.context import Principal
-from kit.core.errors import SettingsError
+from kit.core.errors import CodeError
 from kit.settings import Settings
+from kit.tools.loading import load_reference
 
 
-def load_people(page: PageSettings, settings: Settings) -> Mapping[Principal, Person]:
-    """Returns whom the page can ask as; nobody of the embedded data when the services are elsewhere.
-
-    Raises SettingsError for a reference to something else, and what its function raises.
-    """
-    people: Iterable[Person]
-    if not isinstance(page.people, str):
-        people = page.people
-    elif settings.upstream_url:
-        people = ()
-    else:
-        listing = load_reference(page.people, settings.deck)
+def load_people(deck: Deck, settings: Settings) -> Mapping[Principal, Person]:
+    """Returns whom the page can ask as. Raises CodeError for a reference to something else, and what its function raises."""
+    people: Iterable[Person] | str = deck.settings.page.people
+    if isinstance(people, str):
+        listing = load_reference(people, deck.tools.folder)
         if not callable(listing):
-            raise SettingsError(f"people {page.people!r} is no function; write one that takes the data folder")
-        people = cast("Iterable[Person]", listing(settings.data))
+            raise CodeError(f"people {people!r} is no function; write one that takes the data folder and the environment")
+        people = cast("Iterable[Person]", listing(settings.data, settings.environment_of(deck.settings.environment)))
     return {Principal(tenant_id=person.tenant_id, user_id=person.user_id): person for person in people}
 
 
-def load_renderers(page: PageSettings, folder: Path) -> Mapping[str, Renderer]:
-    """Returns what draws the components of each type. Raises SettingsError for a reference to something else."""
-    renderers = load_reference(page.renderers, folder) if page.renderers else {}
+def load_renderers(deck: Deck) -> Mapping[str, Renderer]:
+    """Returns what draws the components of each type. Raises CodeError for a reference to something else."""
+    reference = deck.settings.page.renderers
+    renderers = load_reference(reference, deck.tools.folder) if reference else {}
     if not isinstance(renderers, Mapping):
-        raise SettingsError(f"renderers {page.renderers!r} is no mapping; write one of component types to functions")
+        raise CodeError(f"renderers {reference!r} is no mapping; write one of component types to functions")
     return cast("Mapping[str, Renderer]", renderers)
-
-
-def load_reference(reference: str, folder: Path) -> object:
-    """Returns what `package.module:NAME` names. Raises SettingsError where there is no such thing."""
-    module, _, name = reference.partition(":")
-    try:
-        return getattr(import_module(module), name)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise SettingsError(f"{reference!r} in the page of {folder.name!r} cannot be loaded: {error}") from error

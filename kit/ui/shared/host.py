@@ -193,8 +193,7 @@ class Host:
         async with open_kit(settings, faults=True) as kit:
             if kit.team.orchestrator.model.spec.key == "offline":
                 OfflineModel.warm()
-            page = kit.deck.settings.page
-            self.people, self.renderers = load_people(page, kit.settings), load_renderers(page, kit.settings.deck)
+            self.people, self.renderers = load_people(kit.deck, kit.settings), load_renderers(kit.deck)
             opening.set_result(kit)
             await self._closing.wait()
             for live in self._live.values():

@@ -5,13 +5,13 @@ from typing import Any
 from kit.core.context import Principal
 from kit.worlds.consumer.shopping import page
 from kit.worlds.consumer.world import World
-from kit.worlds.service.parameters import Asking
+from kit.worlds.service.parameters import Parameters
 
 Payload = dict[str, Any]
 
 
-def articles(world: World, principal: Principal, asking: Asking) -> Payload:
+def articles(world: World, principal: Principal, parameters: Parameters) -> Payload:
     """The articles that share the most, and the rarest, words with the question."""
-    found = world.article_index.search(asking.text)
-    rows = [article.model_dump(include={"id", "topic", "title", "text"}) for article in found.rows[: asking.limit]]
+    found = world.article_index.search(parameters.text)
+    rows = [article.model_dump(include={"id", "topic", "title", "text"}) for article in found.rows[: parameters.limit]]
     return page("articles", rows, found)

@@ -6,28 +6,28 @@ from kit.core.context import Principal
 from kit.worlds.consumer.rows import Game, Progress
 from kit.worlds.consumer.shopping import page
 from kit.worlds.consumer.world import World, who
-from kit.worlds.service.parameters import Asking
+from kit.worlds.service.parameters import Parameters
 from kit.worlds.service.search import Index
 
 Payload = dict[str, Any]
 
 
-def games(world: World, principal: Principal, asking: Asking) -> Payload:
+def games(world: World, principal: Principal, parameters: Parameters) -> Payload:
     """Games that still run, the best paid first, apart from those the user already plays."""
     begun = {progress.game_id for progress in world.progress.get(who(principal), ())}
     running = sorted(
         (game for game in world.games.values() if game.ends >= world.as_of), key=lambda game: (-_worth(game), game.id)
     )
-    found = Index(running, _words).search(asking.text)
+    found = Index(running, _words).search(parameters.text)
     fresh = found.rows if found.match == "named" else tuple(game for game in found.rows if game.id not in begun)
-    return page("games", [_told(game, game.id in begun) for game in fresh[: asking.limit]], found)
+    return page("games", [_told(game, game.id in begun) for game in fresh[: parameters.limit]], found)
 
 
-def progress(world: World, principal: Principal, asking: Asking) -> Payload:
+def progress(world: World, principal: Principal, parameters: Parameters) -> Payload:
     """The user's games, nearest to their next goal first."""
     own = sorted(world.progress.get(who(principal), ()), key=lambda row: _left(world.games[row.game_id], row))
-    found = Index(own, lambda row: _words(world.games[row.game_id])).search(asking.text)
-    rows = [_told_progress(world.games[row.game_id], row) for row in found.rows[: asking.limit]]
+    found = Index(own, lambda row: _words(world.games[row.game_id])).search(parameters.text)
+    rows = [_told_progress(world.games[row.game_id], row) for row in found.rows[: parameters.limit]]
     return page("games", rows, found)
 
 

@@ -7,10 +7,13 @@ from typing import cast
 from kit.compose.page import ComponentCard, ComponentTable, Payload, Person, Renderer
 from kit.worlds.consumer.wording import day, money
 from kit.worlds.consumer.world import load_users
+from kit.worlds.service.clients import URL
 
 
-def people(data: Path) -> list[Person]:
-    """Returns everybody in the data folder, with the city each lives in. Raises DataError where it cannot be read."""
+def people(data: Path, environment: Mapping[str, str]) -> list[Person]:
+    """Returns everybody in the data folder with their city, and nobody where the services are elsewhere. Raises DataError."""
+    if URL in environment:
+        return []
     return [Person(tenant_id=user.tenant_id, user_id=user.id, location=user.city) for user in load_users(data).values()]
 
 

@@ -4,16 +4,7 @@ from collections.abc import Mapping
 from typing import Literal
 
 from kit.core.envelope import Inbound
-
-Match = Literal["named", "closest", "all"]
-
-
-class Searched(Inbound):
-    """Of every list: how well it fits what was asked for, and how many rows fit in all."""
-
-    match: Match = "all"
-    topic: str = ""
-    found: int = 0
+from kit.worlds.service.wording import Searched
 
 
 class Offer(Inbound):

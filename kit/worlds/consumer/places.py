@@ -8,17 +8,19 @@ from kit.core.context import Principal
 from kit.worlds.consumer.rows import Restaurant, RestaurantOffer, Retailer, Store
 from kit.worlds.consumer.shopping import page
 from kit.worlds.consumer.world import World, who
-from kit.worlds.service.parameters import Asking
+from kit.worlds.service.parameters import Parameters
 from kit.worlds.service.search import Index, tokens
 
 Payload = dict[str, Any]
 
 
-def restaurants(world: World, principal: Principal, asking: Asking) -> Payload:
+def restaurants(world: World, principal: Principal, parameters: Parameters) -> Payload:
     """Restaurants, best fit first, then nearest."""
-    city = city_of(world, principal, asking)
+    city = city_of(world, principal, parameters)
     ordered = sorted(world.restaurants.values(), key=lambda row: (miles(world, city, row), row.id))
-    found = Index(ordered, lambda row: [(3.0, row.cuisine), (3.0, row.name), (4.0, row.id)]).search(_without_city(asking, city))
+    found = Index(ordered, lambda row: [(3.0, row.cuisine), (3.0, row.name), (4.0, row.id)]).search(
+        _without_city(parameters, city)
+    )
     pays = {offer.restaurant: offer.points for offer in _live(world, principal)}
     rows = [
         {
@@ -31,15 +33,15 @@ def restaurants(world: World, principal: Principal, asking: Asking) -> Payload:
             "rating": row.rating,
             "points": pays.get(row.name, 0),
         }
-        for row in found.rows[: asking.limit]
+        for row in found.rows[: parameters.limit]
     ]
     return {**page("restaurants", rows, found), "city": city}
 
 
-def restaurant_offers(world: World, principal: Principal, asking: Asking) -> Payload:
+def restaurant_offers(world: World, principal: Principal, parameters: Parameters) -> Payload:
     """Live restaurant offers, most points first."""
     live = sorted(_live(world, principal), key=lambda offer: (-offer.points, offer.id))
-    found = Index(live, lambda offer: [(3.0, offer.cuisine), (3.0, offer.restaurant), (4.0, offer.id)]).search(asking.text)
+    found = Index(live, lambda offer: [(3.0, offer.cuisine), (3.0, offer.restaurant), (4.0, offer.id)]).search(parameters.text)
     rows = [
         {
             "id": offer.id,
@@ -51,16 +53,16 @@ def restaurant_offers(world: World, principal: Principal, asking: Asking) -> Pay
             "starts": offer.starts,
             "ends": offer.ends,
         }
-        for offer in found.rows[: asking.limit]
+        for offer in found.rows[: parameters.limit]
     ]
     return page("offers", rows, found)
 
 
-def retailer(world: World, principal: Principal, asking: Asking) -> Payload:
+def retailer(world: World, principal: Principal, parameters: Parameters) -> Payload:
     """One retailer: the best fit, else the one the user shops at most."""
-    known = _index(world.retailers.values(), world).search(asking.text)
+    known = _index(world.retailers.values(), world).search(parameters.text)
     picked = known.rows[0] if known.match == "named" else _usual(world, principal) or known.rows[0]
-    city = city_of(world, principal, asking)
+    city = city_of(world, principal, parameters)
     stores = [store for store in world.stores.values() if store.retailer_id == picked.id]
     nearest = min(stores, key=lambda store: (miles(world, city, store), store.id))
     live = [offer for offer in world.offer_index[principal.tenant_id].rows if picked.id in offer.retailer_ids]
@@ -76,20 +78,20 @@ def retailer(world: World, principal: Principal, asking: Asking) -> Payload:
     return {"retailer": told, "match": known.match, "topic": known.topic}
 
 
-def stores(world: World, principal: Principal, asking: Asking) -> Payload:
+def stores(world: World, principal: Principal, parameters: Parameters) -> Payload:
     """Stores by distance; of the retailers, kinds of retailer or goods asked for."""
-    city = city_of(world, principal, asking)
-    found = _index(world.retailers.values(), world).search(_without_city(asking, city))
+    city = city_of(world, principal, parameters)
+    found = _index(world.retailers.values(), world).search(_without_city(parameters, city))
     keys = {row.id for row in found.rows}
     near = [store for store in world.stores.values() if store.retailer_id in keys]
     near.sort(key=lambda store: (miles(world, city, store), store.id))
-    rows = [_told_store(world, city, store) for store in near[: asking.limit]]
+    rows = [_told_store(world, city, store) for store in near[: parameters.limit]]
     return {**page("stores", rows, found), "found": len(near), "city": city}
 
 
-def city_of(world: World, principal: Principal, asking: Asking) -> str:
+def city_of(world: World, principal: Principal, parameters: Parameters) -> str:
     """The first city the request names, else the user's own."""
-    said = set(tokens(f"{asking.location} {asking.query}"))
+    said = set(tokens(f"{parameters.location} {parameters.query}"))
     for city in world.meta.cities:
         if said >= set(tokens(city)):
             return city
@@ -103,9 +105,9 @@ def miles(world: World, city: str, place: Restaurant | Store) -> float:
     return round(hypot(place.x - middle.x, place.y - middle.y), 1)
 
 
-def _without_city(asking: Asking, city: str) -> str:
+def _without_city(parameters: Parameters, city: str) -> str:
     gone = set(tokens(city))
-    return " ".join(word for word in asking.text.split() if not gone & set(tokens(word)))
+    return " ".join(word for word in parameters.text.split() if not gone & set(tokens(word)))
 
 
 def _live(world: World, principal: Principal) -> list[RestaurantOffer]:

@@ -8,7 +8,7 @@ from kit.core.context import Principal
 from kit.worlds.consumer.rows import Reward
 from kit.worlds.consumer.shopping import page
 from kit.worlds.consumer.world import World, who
-from kit.worlds.service.parameters import Asking
+from kit.worlds.service.parameters import Parameters
 from kit.worlds.service.search import Index
 
 Payload = dict[str, Any]
@@ -18,7 +18,7 @@ def balance_of(world: World, principal: Principal) -> int:
     return sum(entry.points for entry in world.ledger.get(who(principal), ()))
 
 
-def balance(world: World, principal: Principal, asking: Asking) -> Payload:
+def balance(world: World, principal: Principal, parameters: Parameters) -> Payload:
     """Balance, what is pending, and the last 30 days."""
     since = (date.fromisoformat(world.as_of) - timedelta(days=30)).isoformat()
     recent = [entry.points for entry in world.ledger.get(who(principal), ()) if entry.date > since]
@@ -33,27 +33,27 @@ def balance(world: World, principal: Principal, asking: Asking) -> Payload:
     }
 
 
-def redemptions(world: World, principal: Principal, asking: Asking) -> Payload:
+def redemptions(world: World, principal: Principal, parameters: Parameters) -> Payload:
     """What the user redeemed, newest first."""
     taken = sorted(world.redemptions.get(who(principal), ()), key=lambda redemption: redemption.date, reverse=True)
     index = Index(taken, lambda row: [(2.0, world.rewards[row.reward_id].name), (3.0, row.status), (4.0, row.id)])
-    found = index.search(asking.text)
+    found = index.search(parameters.text)
     rows = [
         {"id": row.id, "name": world.rewards[row.reward_id].name, "points": row.points, "date": row.date, "status": row.status}
         for row in sorted(found.rows, key=lambda redemption: redemption.date, reverse=True)
     ]
-    return {**page("redemptions", rows[: asking.limit], found), "total_points": sum(row.points for row in found.rows)}
+    return {**page("redemptions", rows[: parameters.limit], found), "total_points": sum(row.points for row in found.rows)}
 
 
-def quote(world: World, principal: Principal, asking: Asking) -> Payload:
+def quote(world: World, principal: Principal, parameters: Parameters) -> Payload:
     """Rewards against the balance: the ones asked for, else the dearest the user can afford and the next one up."""
     have = balance_of(world, principal)
     by_cost = sorted(world.rewards.values(), key=lambda reward: (reward.points, reward.id))
-    found = Index(by_cost, lambda reward: [(2.0, f"{reward.name} {reward.kind}"), (4.0, reward.id)]).search(asking.text)
+    found = Index(by_cost, lambda reward: [(2.0, f"{reward.name} {reward.kind}"), (4.0, reward.id)]).search(parameters.text)
     shown = found.rows if found.match == "named" else _around(by_cost, have)
     rows = [
         {"id": r.id, "name": r.name, "points": r.points, "affordable": r.points <= have, "missing": max(0, r.points - have)}
-        for r in shown[: asking.limit]
+        for r in shown[: parameters.limit]
     ]
     return {**page("rewards", rows, found), "balance": have, "affordable": sum(r.points <= have for r in by_cost)}
 
@@ -64,7 +64,7 @@ def _around(by_cost: list[Reward], have: int) -> tuple[Reward, ...]:
     return (*reversed(within[-2:]), *beyond[:1], *beyond[1:])
 
 
-def by_method(world: World, principal: Principal, asking: Asking) -> Payload:
+def by_method(world: World, principal: Principal, parameters: Parameters) -> Payload:
     """How the balance came about, one row a method; the rows add up to the balance."""
     sums: dict[str, int] = defaultdict(int)
     counts: dict[str, int] = defaultdict(int)

@@ -7,7 +7,7 @@ from kit.core.context import Principal
 from kit.worlds.consumer.rows import Offer, Receipt
 from kit.worlds.consumer.shopping import page, told_offer
 from kit.worlds.consumer.world import World, who
-from kit.worlds.service.parameters import Asking
+from kit.worlds.service.parameters import Parameters
 from kit.worlds.service.search import Found, Index
 
 Payload = dict[str, Any]
@@ -18,25 +18,25 @@ _SAID = {
 }
 
 
-def receipts(world: World, principal: Principal, asking: Asking) -> Payload:
+def receipts(world: World, principal: Principal, parameters: Parameters) -> Payload:
     """The user's receipts, newest first, with how many there are of each status."""
     own = _own(world, principal)
     counts = Counter(receipt.status for receipt in own)
-    found = _search(world, own, asking)
+    found = _search(world, own, parameters)
     newest = sorted(found.rows, key=lambda receipt: receipt.date, reverse=True)
-    rows = [told_receipt(world, receipt) for receipt in newest[: asking.limit]]
+    rows = [told_receipt(world, receipt) for receipt in newest[: parameters.limit]]
     return {**page("receipts", rows, found), "counts": dict(counts)}
 
 
-def receipt(world: World, principal: Principal, asking: Asking) -> Payload:
+def receipt(world: World, principal: Principal, parameters: Parameters) -> Payload:
     """One receipt with every line; the newest that fits."""
-    picked, match, topic = _pick(world, principal, asking)
+    picked, match, topic = _pick(world, principal, parameters)
     return {"receipt": _in_full(world, picked), "match": match, "topic": topic}
 
 
-def matched(world: World, principal: Principal, asking: Asking) -> Payload:
+def matched(world: World, principal: Principal, parameters: Parameters) -> Payload:
     """One receipt, the offers it met, and the offers on what was bought that it missed, each with the reason."""
-    picked, match, topic = _pick(world, principal, asking)
+    picked, match, topic = _pick(world, principal, parameters)
     if picked is None:
         return {"receipt": None, "offers": [], "missed": [], "match": match, "topic": topic}
     met = [world.offers[hit.offer_id] for hit in picked.matches]
@@ -52,7 +52,7 @@ def matched(world: World, principal: Principal, asking: Asking) -> Payload:
     return {
         "receipt": _in_full(world, picked),
         "offers": [told_offer(world, offer) for offer in met],
-        "missed": missed[: asking.limit],
+        "missed": missed[: parameters.limit],
         "match": match,
         "topic": topic,
     }
@@ -101,14 +101,14 @@ def _own(world: World, principal: Principal) -> list[Receipt]:
     return sorted(world.receipts.get(who(principal), ()), key=lambda receipt: receipt.date, reverse=True)
 
 
-def _search(world: World, own: list[Receipt], asking: Asking) -> Found[Receipt]:
-    if asking.status:
-        own = [receipt for receipt in own if receipt.status == asking.status]
-    return Index(own, lambda receipt: _words(world, receipt)).search(asking.text)
+def _search(world: World, own: list[Receipt], parameters: Parameters) -> Found[Receipt]:
+    if parameters.status:
+        own = [receipt for receipt in own if receipt.status == parameters.status]
+    return Index(own, lambda receipt: _words(world, receipt)).search(parameters.text)
 
 
-def _pick(world: World, principal: Principal, asking: Asking) -> tuple[Receipt | None, str, str]:
-    found = _search(world, _own(world, principal), asking)
+def _pick(world: World, principal: Principal, parameters: Parameters) -> tuple[Receipt | None, str, str]:
+    found = _search(world, _own(world, principal), parameters)
     return max(found.rows, key=lambda receipt: receipt.date, default=None), found.match, found.topic
 
 

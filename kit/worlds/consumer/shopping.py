@@ -6,7 +6,7 @@ from typing import Any
 from kit.core.context import Principal
 from kit.worlds.consumer.rows import Line, Offer, Receipt
 from kit.worlds.consumer.world import World, who
-from kit.worlds.service.parameters import Asking
+from kit.worlds.service.parameters import Parameters
 from kit.worlds.service.search import Found, Index
 
 Payload = dict[str, Any]
@@ -36,29 +36,29 @@ def told_offer(world: World, offer: Offer) -> Payload:
     }
 
 
-def offers(world: World, principal: Principal, asking: Asking) -> Payload:
+def offers(world: World, principal: Principal, parameters: Parameters) -> Payload:
     """Live offers of the tenant, best match first, then most points. The terms are offer_details' own."""
-    found = world.offer_index[principal.tenant_id].search(asking.text)
-    return page("offers", [told_offer(world, offer) for offer in found.rows[: asking.limit]], found)
+    found = world.offer_index[principal.tenant_id].search(parameters.text)
+    return page("offers", [told_offer(world, offer) for offer in found.rows[: parameters.limit]], found)
 
 
-def expiring(world: World, principal: Principal, asking: Asking) -> Payload:
+def expiring(world: World, principal: Principal, parameters: Parameters) -> Payload:
     """Live offers that end within some days, soonest first; the soonest of all when none does."""
-    found = world.offer_index[principal.tenant_id].search(asking.text)
-    last = (date.fromisoformat(world.as_of) + timedelta(days=asking.within_days)).isoformat()
+    found = world.offer_index[principal.tenant_id].search(parameters.text)
+    last = (date.fromisoformat(world.as_of) + timedelta(days=parameters.within_days)).isoformat()
     by_end = sorted(found.rows, key=lambda offer: (offer.ends, -offer.points, offer.id))
     ending = [offer for offer in by_end if offer.ends <= last]
-    shown = (ending or by_end)[: asking.limit]
+    shown = (ending or by_end)[: parameters.limit]
     return {
         **page("offers", [told_offer(world, offer) for offer in shown], found),
-        "within_days": asking.within_days,
+        "within_days": parameters.within_days,
         "ending": len(ending),
     }
 
 
-def products(world: World, principal: Principal, asking: Asking) -> Payload:
+def products(world: World, principal: Principal, parameters: Parameters) -> Payload:
     """Products of the catalogue, cheapest first, with what the best live offer on each pays."""
-    found = world.product_index.search(asking.text)
+    found = world.product_index.search(parameters.text)
     pays = {offer.product_id: offer.points for offer in reversed(world.offer_index[principal.tenant_id].rows)}
     rows = [
         {
@@ -69,12 +69,12 @@ def products(world: World, principal: Principal, asking: Asking) -> Payload:
             "price_cents": product.price_cents,
             "points": pays.get(product.id, 0),
         }
-        for product in found.rows[: asking.limit]
+        for product in found.rows[: parameters.limit]
     ]
     return page("products", rows, found)
 
 
-def purchases(world: World, principal: Principal, asking: Asking) -> Payload:
+def purchases(world: World, principal: Principal, parameters: Parameters) -> Payload:
     """Lines of the user's accepted and pending receipts, newest first."""
     bought = [
         (receipt, line)
@@ -83,10 +83,10 @@ def purchases(world: World, principal: Principal, asking: Asking) -> Payload:
         for line in receipt.lines
         if line.product_id
     ]
-    found = Index(bought, lambda pair: _purchase_words(world, *pair)).search(asking.text)
+    found = Index(bought, lambda pair: _purchase_words(world, *pair)).search(parameters.text)
     newest = sorted(found.rows, key=lambda pair: pair[0].date, reverse=True)
     return {
-        **page("purchases", [_purchase(world, *pair) for pair in newest[: asking.limit]], found),
+        **page("purchases", [_purchase(world, *pair) for pair in newest[: parameters.limit]], found),
         "total_cents": sum(line.price_cents * line.quantity for _, line in found.rows),
         "quantity": sum(line.quantity for _, line in found.rows),
     }

@@ -1,12 +1,11 @@
 """Words a payload for a model or a person: short plain sentences, and the rows beside them as components."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date
 
-from kit.core.envelope import Inbound
-from kit.core.outcome import ComponentPayload
 from kit.tools.enricher import Told, Wording
 from kit.worlds.consumer import payload as p
+from kit.worlds.service.wording import Searched, components, listed
 
 
 def money(cents: int) -> str:
@@ -23,16 +22,7 @@ def count(number: int, noun: str) -> str:
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
-def listed(items: Sequence[str]) -> str:
-    """a, b and c."""
-    return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} and {items[-1]}" if items else ""
-
-
-def components(kind: str, rows: Iterable[Inbound]) -> tuple[ComponentPayload, ...]:
-    return tuple(ComponentPayload(type=kind, payload=row.model_dump(mode="json")) for row in rows)
-
-
-def headed(page: p.Searched, noun: str, items: Sequence[str]) -> str:
+def headed(page: Searched, noun: str, items: Sequence[str]) -> str:
     """A heading that says how well the list fits, then its items; honest when nothing fits or nothing is there."""
     if not items:
         return f"There are no {noun} to show."

@@ -13,7 +13,6 @@ from kit.core.context import Principal
 from kit.core.errors import DataError
 from kit.core.value import Value
 from kit.worlds.consumer import rows
-from kit.worlds.manga.library import Library
 from kit.worlds.service.search import GRAMMAR, Index
 
 V = TypeVar("V", bound=Value)
@@ -46,7 +45,6 @@ class World:
     restaurants: Mapping[str, rows.Restaurant]
     restaurant_offers: Mapping[str, rows.RestaurantOffer]
     articles: Sequence[rows.Article]
-    library: Library
 
     @property
     def as_of(self) -> rows.Day:
@@ -119,7 +117,6 @@ def load_world(folder: Path) -> World:
         restaurants=_by_id(read("restaurants", rows.Restaurant)),
         restaurant_offers=_by_id(read("restaurant_offers", rows.RestaurantOffer)),
         articles=read("articles", rows.Article),
-        library=Library(folder.parent / "manga"),
     )
 
 

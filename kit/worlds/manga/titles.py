@@ -3,63 +3,61 @@
 from typing import Any
 
 from kit.core.context import Principal
-from kit.worlds.consumer.world import World
-from kit.worlds.manga.library import NEW, Title, words
-from kit.worlds.service.parameters import Asking
+from kit.worlds.manga.library import NEW, Library, Title, words
+from kit.worlds.service.parameters import Parameters
 from kit.worlds.service.search import Found, Index
 
 Payload = dict[str, Any]
 RULE = "Tell how an arc begins and what is at stake; keep back how it ends, and what it reveals."
 
 
-def catalog(world: World, principal: Principal, asking: Asking) -> Payload:
+def catalog(library: Library, principal: Principal, parameters: Parameters) -> Payload:
     """Titles that fit the words asked for, best reviewed first; newest first where something new is asked for."""
-    found = world.library.index.search(asking.text)
+    found = library.index.search(parameters.text)
     rows = found.rows
-    if any(word in asking.text.lower().split() for word in ("new", "newer", "newest", "recent", "latest")):
+    if any(word in parameters.text.lower().split() for word in ("new", "newer", "newest", "recent", "latest")):
         rows = tuple(sorted(rows, key=lambda title: -title.year))
-    return _page([_told(title) for title in rows[: asking.limit]], found)
+    return _page([_told(title) for title in rows[: parameters.limit]], found)
 
 
-def prefs(world: World, principal: Principal, asking: Asking) -> Payload:
+def prefs(library: Library, principal: Principal, parameters: Parameters) -> Payload:
     """What a reader likes, and well-reviewed titles of those genres that are not read yet."""
-    library = world.library
     reader = library.readers.get((principal.tenant_id, principal.user_id), NEW)
     fresh = [t for t in library.index.rows if (not reader.likes or t.genres[0] in reader.likes) and t.id not in reader.read]
-    found = Index(fresh, words).search(asking.text)
+    found = Index(fresh, words).search(parameters.text)
     rows = found.rows if found.match == "named" else tuple(fresh)
     return {
-        **_page([_told(title) for title in rows[: asking.limit]], found),
+        **_page([_told(title) for title in rows[: parameters.limit]], found),
         "likes": list(reader.likes),
         "dislikes": reader.dislikes,
         "read": [library.titles[key].title for key in reader.read],
     }
 
 
-def sentiment(world: World, principal: Principal, asking: Asking) -> Payload:
+def sentiment(library: Library, principal: Principal, parameters: Parameters) -> Payload:
     """What reviewers make of the titles asked for."""
-    found = world.library.index.search(asking.text)
-    rows = [{**_told(title), **title.reviews.model_dump()} for title in found.rows[: asking.limit]]
+    found = library.index.search(parameters.text)
+    rows = [{**_told(title), **title.reviews.model_dump()} for title in found.rows[: parameters.limit]]
     return _page(rows, found)
 
 
-def links(world: World, principal: Principal, asking: Asking) -> Payload:
+def links(library: Library, principal: Principal, parameters: Parameters) -> Payload:
     """How the titles asked for hang together with others."""
-    titles = world.library.titles
-    found = world.library.index.search(asking.text)
+    titles = library.titles
+    found = library.index.search(parameters.text)
     rows = [
         {**_told(title), "links": [{"how": link.how, "id": link.id, "title": titles[link.id].title} for link in title.links]}
-        for title in found.rows[: asking.limit]
+        for title in found.rows[: parameters.limit]
     ]
     return _page(rows, found)
 
 
-def policy(world: World, principal: Principal, asking: Asking) -> Payload:
+def policy(library: Library, principal: Principal, parameters: Parameters) -> Payload:
     """What may be told of a story: the rule, and of each arc its beginning alone."""
-    found = world.library.index.search(asking.text)
+    found = library.index.search(parameters.text)
     rows = [
         {**_told(title), "arcs": [arc.model_dump(exclude={"hidden"}) for arc in title.arcs]}
-        for title in found.rows[: min(2, asking.limit)]
+        for title in found.rows[: min(2, parameters.limit)]
     ]
     return {**_page(rows, found), "rule": RULE}
 

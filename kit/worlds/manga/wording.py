@@ -4,8 +4,7 @@ from collections.abc import Mapping
 
 from kit.core.envelope import Inbound
 from kit.tools.enricher import Told, Wording
-from kit.worlds.consumer.payload import Searched
-from kit.worlds.consumer.wording import components, listed
+from kit.worlds.service.wording import Searched, components, listed
 
 
 class Title(Inbound):

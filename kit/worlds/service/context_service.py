@@ -10,11 +10,9 @@ from fastapi import FastAPI, Request
 from fastapi.responses import JSONResponse
 from pydantic import ValidationError
 
-from kit.core.context import Principal
 from kit.core.envelope import CacheMeta, EnricherRequest, EnricherResponse, FailedSource, sign
-from kit.worlds.consumer.world import World, who
-from kit.worlds.service.enrichers import ENRICHERS, VERSION, Enricher
-from kit.worlds.service.parameters import Asking
+from kit.worlds.service.enrichers import VERSION, Catalogue
+from kit.worlds.service.parameters import Parameters
 
 Reply = EnricherResponse[Any]
 Serve = Callable[[EnricherRequest], Awaitable[Reply]]
@@ -27,10 +25,9 @@ async def no_faults(headers: Mapping[str, str], request: EnricherRequest, serve:
     return await serve(request)
 
 
-def context_app(world: World, *, latency: float = 0.0, faults: Faults = no_faults, key: str | None = None) -> FastAPI:
-    """The service over a world; each enricher waits its own seconds times `latency` (PC2-S5.5); with a `key` it signs."""
-    _ = (world.offer_index, world.product_index, world.article_index)  # built now, so that no first question waits for it
-    service = _Service(world, latency, faults, key)
+def context_app(*catalogues: Catalogue, latency: float = 0.0, faults: Faults = no_faults, key: str | None = None) -> FastAPI:
+    """The service over the data of some worlds. Each enricher waits its own seconds times `latency`; with a `key` it signs."""
+    service = _Service({key: one for one in catalogues for key in one.enrichers}, latency, faults, key)
     app = FastAPI(title="context service (simulated)", docs_url=None, redoc_url=None, openapi_url=None)
     app.add_api_route("/v1/enrich", service.enrich, methods=["POST"], response_model=None)
     app.add_api_route("/v1/metrics", service.metrics, methods=["GET"], response_model=None)
@@ -48,7 +45,8 @@ def settle(reply: Reply) -> Reply:
 
 @dataclass(frozen=True)
 class _Service:
-    world: World
+    catalogues: Mapping[tuple[str, str], Catalogue]
+    """(domain type, enricher id) -> the world that has it."""
     latency: float
     faults: Faults
     key: str | None = None
@@ -73,7 +71,7 @@ class _Service:
             return self._refuse(401, "missing_credential")
         if credential != str(request.principal):
             return self._refuse(403, "principal_mismatch")
-        if (request.domain_type, request.enricher_id) not in ENRICHERS:
+        if (request.domain_type, request.enricher_id) not in self.catalogues:
             return self._refuse(404, "unknown_enricher")
         reply = settle(await self.faults(http.headers, request, self._serve))
         if self.key is not None:
@@ -86,7 +84,9 @@ class _Service:
         return JSONResponse({"error": code}, status_code=status)
 
     async def _serve(self, request: EnricherRequest) -> Reply:
-        enricher = ENRICHERS[request.domain_type, request.enricher_id]
+        key = (request.domain_type, request.enricher_id)
+        catalogue = self.catalogues[key]
+        enricher = catalogue.enrichers[key]
         principal = request.principal
         assert principal is not None, "checked before serving"
         if self.latency:
@@ -97,12 +97,9 @@ class _Service:
             "version": VERSION,
             "principal": principal,
         }
-        if not self._knows(enricher, principal):
+        if not catalogue.knows(principal, enricher.personal):
             failed = FailedSource(source="accounts", critical=True, message="no such account")
             return Reply(status="ok", partial=(failed,), **envelope)
-        payload = enricher.serve(self.world, principal, Asking.model_validate(request.params))
+        payload = enricher.serve(catalogue.data, principal, Parameters.model_validate(request.params))
         cache = CacheMeta(cacheable=not enricher.personal, ttl_seconds=None if enricher.personal else 300)
         return Reply(status="ok", payload=payload, cache_meta=cache, **envelope)
-
-    def _knows(self, enricher: Enricher, principal: Principal) -> bool:
-        return who(principal) in self.world.users if enricher.personal else principal.tenant_id in self.world.offer_index

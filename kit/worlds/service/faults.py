@@ -1,13 +1,11 @@
 """Faults of the embedded services, asked for in a header: a caller decides for its own requests, and for no others."""
 
-from collections.abc import AsyncGenerator, Mapping
-from contextlib import aclosing
+from collections.abc import Mapping
 from typing import Any
 
 from kit.core.context import Principal
 from kit.core.envelope import EnricherRequest, EnricherResponse, FailedSource
 from kit.core.fault import CANARY, CANARY_NUMBER, HEADER, RAW
-from kit.worlds.consumer.support_service import Lines, line_of
 from kit.worlds.service.context_service import Serve
 
 STRANGER = "u-stranger"
@@ -16,7 +14,7 @@ GONE = FailedSource(source=f"ledger {RAW}", message=f"503 from ledger ({RAW})")
 Reply = EnricherResponse[Any]
 
 
-def asked_for(headers: Mapping[str, str]) -> tuple[str, ...]:
+def fault_kinds(headers: Mapping[str, str]) -> tuple[str, ...]:
     """Kinds a request asks for."""
     return tuple(kind.strip() for kind in headers.get(HEADER, "").split(",") if kind.strip())
 
@@ -24,7 +22,7 @@ def asked_for(headers: Mapping[str, str]) -> tuple[str, ...]:
 async def by_header(headers: Mapping[str, str], request: EnricherRequest, serve: Serve) -> Reply:
     """Serves honestly, then spoils the reply the way the header asks."""
     reply = await serve(request)
-    for kind in asked_for(headers):
+    for kind in fault_kinds(headers):
         reply = _spoiled(kind, reply)
     return reply
 
@@ -63,27 +61,3 @@ def planted(value: Any) -> Any:
 
 def _with(reply: Reply, **changes: Any) -> Reply:
     return reply.model_copy(update=changes)
-
-
-async def lines_by_header(headers: Mapping[str, str], lines: Lines) -> AsyncGenerator[bytes, None]:
-    """The same for the support service, which streams: what an envelope would say is said by its lines.
-
-    Error: closed without an answer. Partial: broken off after the first sentence. Another principal: named in the opening.
-    """
-    kinds = asked_for(headers)
-    async with aclosing(lines):
-        if "bad_payload" in kinds or "version_break" in kinds:
-            yield line_of(kind="opened-2", said=CANARY)
-            return
-        number = 0
-        async for line in lines:
-            if number == 0 and "foreign_principal" in kinds:
-                line = line_of(kind="opened", conversation_id=f"sc-{CANARY}", principal=f"acme/{STRANGER}")
-            elif number == 1 and "foreign_principal" in kinds:
-                line = line_of(kind="text", text=f"A stranger's matter, {CANARY}.")
-            elif number == 1 and "error_envelope" in kinds:
-                line = line_of(kind="closed")
-            yield line
-            number += 1
-            if number == 2 and {"error_envelope", "partial_envelope"} & set(kinds):
-                return

@@ -1,5 +1,6 @@
-"""What an enricher may be asked: parameters that forgive, because a small model wrote them."""
+"""What an enricher may be asked: the schema that a model reads, and the parameters, which forgive what a small model wrote."""
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict
@@ -20,10 +21,11 @@ def _status(value: Any) -> Any:
     return value if value in ("accepted", "pending", "rejected") else None
 
 
+Properties = Mapping[str, Mapping[str, Any]]
 Words = Annotated[str, BeforeValidator(_said)]
 
 
-class Asking(BaseModel):
+class Parameters(BaseModel):
     """Words in any of the text fields; unknown fields are ignored."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
@@ -44,3 +46,13 @@ class Asking(BaseModel):
     def text(self) -> str:
         """Every word that was given, the specific ones included."""
         return " ".join(filter(None, (self.query, self.category, self.brand, self.retailer, self.reward, self.game, self.id)))
+
+
+def search_properties(description: str, **more: str) -> Properties:
+    """The arguments of a search: free words, more named words, and how many rows."""
+    named = {name: {"type": "string", "description": text} for name, text in more.items()}
+    return {
+        "query": {"type": "string", "description": description},
+        **named,
+        "limit": {"type": "integer", "description": "How many to return, 1 to 20."},
+    }

@@ -1,4 +1,4 @@
-"""The upstream services over a socket: both in one server, under /context and /support."""
+"""Serving an app over a socket, on an address that was free when it was taken."""
 
 import asyncio
 import errno
@@ -7,28 +7,15 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
 import uvicorn
-from starlette.applications import Starlette
-from starlette.routing import Mount
 from starlette.types import ASGIApp
 
 from kit.core.errors import UpstreamError
-from kit.worlds.consumer.support_service import support_app
-from kit.worlds.consumer.world import World
-from kit.worlds.service.context_service import context_app
-from kit.worlds.service.faults import by_header, lines_by_header
 
 
-def world_app(world: World, *, latency: float = 1.0, key: str | None = None) -> Starlette:
-    """Both services as one app; a request that asks for a fault gets it, as there is nothing real behind them."""
-    context = context_app(world, latency=latency, faults=by_header, key=key)
-    support = support_app(world, pace=latency, faults=lines_by_header)
-    return Starlette(routes=[Mount("/context", app=context), Mount("/support", app=support)])
-
-
-def serve(world: World, host: str, port: int, *, latency: float = 1.0, key: str | None = None) -> None:
+def serve(app: ASGIApp, host: str, port: int) -> None:
     """Serves until interrupted. Raises UpstreamError when the address cannot be used."""
     with listen(host, port) as listening:
-        _server(world_app(world, latency=latency, key=key)).run(sockets=[listening])
+        _server(app).run(sockets=[listening])
 
 
 def listen(host: str, port: int) -> socket.socket:

@@ -1,31 +1,16 @@
-"""Every tool of the consumer deck, as data, and the factories that make them."""
+"""The tools of the consumer deck: what each asks of which service, as data, and the factory that opens their clients."""
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 
-from langchain_core.tools import BaseTool
-
-from kit.tools.enricher import Enrich, EnricherSpec, enricher_tool
-from kit.tools.feedback import Thumbs, feedback_tool
-from kit.tools.render import RENDERS, RenderSpec, render_tool
-from kit.tools.tool import ToolFactory
-from kit.worlds.consumer.support import Conversations, Episodes, Support, support_tool
-from kit.worlds.consumer.wording import WORDINGS as CONSUMER
-from kit.worlds.manga.wording import WORDINGS as MANGA
-
-WORDINGS = {**CONSUMER, **MANGA}
-Properties = Mapping[str, Mapping[str, Any]]
-
-
-def _words(description: str, **more: str) -> Properties:
-    """The arguments of a search: free words, more named words, and how many rows."""
-    named = {name: {"type": "string", "description": text} for name, text in more.items()}
-    return {
-        "query": {"type": "string", "description": description},
-        **named,
-        "limit": {"type": "integer", "description": "How many to return, 1 to 20."},
-    }
-
+from kit.tools.enricher import Enrich, EnricherSpec, HttpEnrich, enricher_tool
+from kit.tools.render import RenderSpec, render_tool
+from kit.tools.tool import ConfiguredTool, Toolbox
+from kit.tools.tool_factory import ToolSetup, tool_factory
+from kit.worlds.consumer.support import Conversations, Episodes, HttpSupport, Support, support_tool
+from kit.worlds.consumer.wording import WORDINGS
+from kit.worlds.service.clients import KEY, open_client
+from kit.worlds.service.parameters import search_properties
 
 _STATUS = {"type": "string", "enum": ["accepted", "pending", "rejected"], "description": "Only receipts in this state."}
 
@@ -36,7 +21,9 @@ SPECS: tuple[EnricherSpec, ...] = (
         domain_type="shop",
         enricher_id="offers",
         wording=WORDINGS["shop", "offers"],
-        properties=_words("What to find offers for, such as coffee or a brand name.", brand="Brand name.", category="Category."),
+        properties=search_properties(
+            "What to find offers for, such as coffee or a brand name.", brand="Brand name.", category="Category."
+        ),
         statuses=("searching_offers",),
     ),
     EnricherSpec(
@@ -45,7 +32,7 @@ SPECS: tuple[EnricherSpec, ...] = (
         domain_type="shop",
         enricher_id="products",
         wording=WORDINGS["shop", "products"],
-        properties=_words("What product to look for.", brand="Brand name.", category="Category."),
+        properties=search_properties("What product to look for.", brand="Brand name.", category="Category."),
         statuses=("searching_catalog",),
     ),
     EnricherSpec(
@@ -54,7 +41,7 @@ SPECS: tuple[EnricherSpec, ...] = (
         domain_type="shop",
         enricher_id="purchases",
         wording=WORDINGS["shop", "purchases"],
-        properties=_words("A product, brand, category or store to narrow it to."),
+        properties=search_properties("A product, brand, category or store to narrow it to."),
         statuses=("looking_up_purchase_history",),
     ),
     EnricherSpec(
@@ -63,7 +50,7 @@ SPECS: tuple[EnricherSpec, ...] = (
         domain_type="support",
         enricher_id="articles",
         wording=WORDINGS["support", "articles"],
-        properties=_words("The question or problem in the user's words.", category="Support topic."),
+        properties=search_properties("The question or problem in the user's words.", category="Support topic."),
         statuses=("reading_help_articles",),
     ),
     EnricherSpec(
@@ -80,7 +67,7 @@ SPECS: tuple[EnricherSpec, ...] = (
         domain_type="rewards",
         enricher_id="redemptions",
         wording=WORDINGS["rewards", "redemptions"],
-        properties=_words("A reward to narrow it to."),
+        properties=search_properties("A reward to narrow it to."),
         statuses=("looking_up_points_balance",),
     ),
     EnricherSpec(
@@ -89,7 +76,7 @@ SPECS: tuple[EnricherSpec, ...] = (
         domain_type="rewards",
         enricher_id="quote",
         wording=WORDINGS["rewards", "quote"],
-        properties=_words("The reward the user has in mind, such as a gift card."),
+        properties=search_properties("The reward the user has in mind, such as a gift card."),
         statuses=("calculating_redemption",),
     ),
     EnricherSpec(
@@ -106,7 +93,7 @@ SPECS: tuple[EnricherSpec, ...] = (
         domain_type="ereceipts",
         enricher_id="receipts",
         wording=WORDINGS["ereceipts", "receipts"],
-        properties={**_words("A store, product or receipt number to narrow it to."), "status": _STATUS},
+        properties={**search_properties("A store, product or receipt number to narrow it to."), "status": _STATUS},
         statuses=("matching_receipt",),
     ),
     EnricherSpec(
@@ -115,7 +102,7 @@ SPECS: tuple[EnricherSpec, ...] = (
         domain_type="ereceipts",
         enricher_id="match",
         wording=WORDINGS["ereceipts", "match"],
-        properties={**_words("The store, product or receipt number it is about."), "status": _STATUS},
+        properties={**search_properties("The store, product or receipt number it is about."), "status": _STATUS},
         statuses=("matching_receipt",),
     ),
     EnricherSpec(
@@ -124,7 +111,7 @@ SPECS: tuple[EnricherSpec, ...] = (
         domain_type="ereceipts",
         enricher_id="receipt",
         wording=WORDINGS["ereceipts", "receipt"],
-        properties=_words("The receipt number, or the store or product it is about."),
+        properties=search_properties("The receipt number, or the store or product it is about."),
         statuses=("matching_receipt",),
     ),
     EnricherSpec(
@@ -133,7 +120,7 @@ SPECS: tuple[EnricherSpec, ...] = (
         domain_type="play",
         enricher_id="games",
         wording=WORDINGS["play", "games"],
-        properties=_words("A game or a kind of game, such as puzzle or cards."),
+        properties=search_properties("A game or a kind of game, such as puzzle or cards."),
         statuses=("looking_up_games",),
     ),
     EnricherSpec(
@@ -142,7 +129,7 @@ SPECS: tuple[EnricherSpec, ...] = (
         domain_type="play",
         enricher_id="progress",
         wording=WORDINGS["play", "progress"],
-        properties=_words("A game to narrow it to."),
+        properties=search_properties("A game to narrow it to."),
         statuses=("looking_up_games",),
     ),
     EnricherSpec(
@@ -151,7 +138,7 @@ SPECS: tuple[EnricherSpec, ...] = (
         domain_type="offer_details",
         enricher_id="terms",
         wording=WORDINGS["offer_details", "terms"],
-        properties=_words("The offer, product or brand whose terms are wanted."),
+        properties=search_properties("The offer, product or brand whose terms are wanted."),
         statuses=("looking_up_offer_terms",),
     ),
     EnricherSpec(
@@ -161,7 +148,7 @@ SPECS: tuple[EnricherSpec, ...] = (
         enricher_id="expiring",
         wording=WORDINGS["offer_details", "expiring"],
         properties={
-            **_words("A category, brand or store to narrow it to."),
+            **search_properties("A category, brand or store to narrow it to."),
             "within_days": {"type": "integer", "description": "How many days ahead to look, 1 to 20."},
         },
         statuses=("looking_up_offer_terms",),
@@ -172,7 +159,7 @@ SPECS: tuple[EnricherSpec, ...] = (
         domain_type="restaurants",
         enricher_id="restaurants",
         wording=WORDINGS["restaurants", "restaurants"],
-        properties=_words("A cuisine or restaurant, such as pizza or thai.", location="City to look in."),
+        properties=search_properties("A cuisine or restaurant, such as pizza or thai.", location="City to look in."),
         statuses=("finding_restaurants",),
     ),
     EnricherSpec(
@@ -181,7 +168,7 @@ SPECS: tuple[EnricherSpec, ...] = (
         domain_type="restaurants",
         enricher_id="offers",
         wording=WORDINGS["restaurants", "offers"],
-        properties=_words("A cuisine or restaurant."),
+        properties=search_properties("A cuisine or restaurant."),
         statuses=("finding_restaurants",),
     ),
     EnricherSpec(
@@ -190,7 +177,7 @@ SPECS: tuple[EnricherSpec, ...] = (
         domain_type="retailer_context",
         enricher_id="retailer",
         wording=WORDINGS["retailer_context", "retailer"],
-        properties=_words("The name of the retailer.", location="City to look in."),
+        properties=search_properties("The name of the retailer.", location="City to look in."),
         statuses=("looking_up_retailer",),
     ),
     EnricherSpec(
@@ -199,95 +186,49 @@ SPECS: tuple[EnricherSpec, ...] = (
         domain_type="retailer_context",
         enricher_id="stores",
         wording=WORDINGS["retailer_context", "stores"],
-        properties=_words("A retailer or kind of store, such as pharmacy or grocery.", location="City to look in."),
+        properties=search_properties("A retailer or kind of store, such as pharmacy or grocery.", location="City to look in."),
         statuses=("looking_up_retailer",),
     ),
 )
 
-_TITLES = "Title ids, titles or words, such as mg-0012 or dark fantasy."
-SKILLS: tuple[EnricherSpec, ...] = (
-    EnricherSpec(
-        id="catalog-search",
-        description="Find titles of the library by genre, theme, story, studio or name.",
-        domain_type="manga",
-        enricher_id="catalog",
-        wording=WORDINGS["manga", "catalog"],
-        properties=_words("What to look for, such as dark fantasy or a title."),
-        statuses=("searching_catalog",),
-    ),
-    EnricherSpec(
-        id="user-prefs-reco",
-        description="What the reader likes and has read, and unread titles that fit.",
-        domain_type="manga",
-        enricher_id="prefs",
-        wording=WORDINGS["manga", "prefs"],
-        properties=_words("A genre or theme to narrow it to."),
-        statuses=("looking_up_tastes",),
-    ),
-    EnricherSpec(
-        id="review-sentiment",
-        description="What reviewers make of titles: score, praise and complaint, to compare them by.",
-        domain_type="manga",
-        enricher_id="sentiment",
-        wording=WORDINGS["manga", "sentiment"],
-        properties=_words(_TITLES),
-        statuses=("reading_reviews",),
-    ),
-    EnricherSpec(
-        id="cross-title-link",
-        description="How titles hang together: same studio, shared world, what is read after what.",
-        domain_type="manga",
-        enricher_id="links",
-        wording=WORDINGS["manga", "links"],
-        properties=_words(_TITLES),
-        statuses=("searching_catalog",),
-    ),
-    EnricherSpec(
-        id="support-policy",
-        description="The spoiler rules, and what may be told of each story arc of a title.",
-        domain_type="manga",
-        enricher_id="policy",
-        wording=WORDINGS["manga", "policy"],
-        properties=_words(_TITLES),
-        statuses=("checking_spoiler_rules",),
-    ),
+RENDERS: tuple[RenderSpec, ...] = (
+    RenderSpec("render_offers", "offer"),
+    RenderSpec("render_products", "product"),
+    RenderSpec("render_receipts", "receipt"),
+    RenderSpec("render_games", "game"),
+    RenderSpec("render_restaurants", "restaurant"),
 )
-"""Of the manga deck (SO-14)."""
-
-SUPPORT, FEEDBACK = "ask_support_service", "llm_feedback"
-TOOL_IDS: frozenset[str] = frozenset(spec.id for spec in (*SPECS, *SKILLS, *RENDERS)) | {SUPPORT, FEEDBACK}
+SUPPORT = "ask_support_service"
+TOOL_IDS = (*(spec.id for spec in (*SPECS, *RENDERS)), SUPPORT)
 """What a card may name."""
 
 
-def toolbox(
-    enrich: Enrich,
-    support: Support,
-    feedback: Thumbs | None = None,
-    episodes: Episodes | None = None,
-    *,
-    key: str | None = None,
-) -> dict[str, ToolFactory]:
-    """Tool id -> factory over the given clients; `feedback` and `episodes` are a store, or None when none is kept.
-
-    `key` signs envelopes.
-    """
+def toolbox(enrich: Enrich, support: Support, episodes: Episodes | None = None, *, key: str | None = None) -> Toolbox:
+    """The tools over the given clients. `episodes` keeps conversation ids, a store; None: in memory. `key` signs envelopes."""
     conversations = Conversations(episodes) if episodes is not None else Conversations()
 
-    def of(spec: EnricherSpec) -> ToolFactory:
-        return lambda config: enricher_tool(spec, enrich, config, key)
+    def enricher(spec: EnricherSpec) -> ConfiguredTool:
+        return ConfiguredTool(lambda config: enricher_tool(spec, enrich, config, key))
 
-    def of_support(config: Mapping[str, Any]) -> BaseTool:
-        return support_tool(SUPPORT, support, config, conversations)
-
-    def of_feedback(_: Mapping[str, Any]) -> BaseTool:
-        return feedback_tool(FEEDBACK, feedback)
-
-    def of_render(spec: RenderSpec) -> ToolFactory:
-        return lambda _: render_tool(spec)
+    def renderer(spec: RenderSpec) -> ConfiguredTool:
+        return ConfiguredTool(lambda _: render_tool(spec))
 
     return {
-        **{spec.id: of(spec) for spec in (*SPECS, *SKILLS)},
-        **{spec.id: of_render(spec) for spec in RENDERS},
-        SUPPORT: of_support,
-        FEEDBACK: of_feedback,
+        **{spec.id: enricher(spec) for spec in SPECS},
+        **{spec.id: renderer(spec) for spec in RENDERS},
+        SUPPORT: ConfiguredTool(lambda config: support_tool(SUPPORT, support, config, conversations)),
     }
+
+
+@tool_factory(*TOOL_IDS)
+@asynccontextmanager
+async def TOOLS(setup: ToolSetup) -> AsyncGenerator[Toolbox]:
+    """The tools over the embedded services, or over those that KIT_UPSTREAM_URL names."""
+    from kit.worlds.consumer.services import context_service, support_service, world_at
+
+    key, pace, data = setup.environment.get(KEY), setup.settings.pace, setup.settings.data
+    async with (
+        open_client(setup, "context", lambda: context_service(world_at(data), pace, key)) as context,
+        open_client(setup, "support", lambda: support_service(world_at(data), pace)) as support,
+    ):
+        yield toolbox(HttpEnrich(context), HttpSupport(support), setup.store, key=key)

@@ -1,0 +1,90 @@
+"""The tools that a deck brings: from the code its deck.yaml names, or given in Python; opened and closed with a Kit."""
+
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from langchain_core.tools import BaseTool
+
+from kit.core.errors import BindError, CodeError
+from kit.tools.loading import Reference, Tools, tools_in
+from kit.tools.tool import ConfiguredTool, Toolbox
+from kit.tools.tool_factory import ToolFactory, ToolSetup
+
+
+@dataclass(frozen=True)
+class DeckTools:
+    """Tools by id. Some are ready; the others' factories make them when a Kit opens."""
+
+    tools: Tools = field(default_factory=dict[str, BaseTool | ConfiguredTool | ToolFactory])
+    references: tuple[str, ...] = ()
+    """The references of deck.yaml that led to them; empty for tools given in Python."""
+    folder: Path = field(default=Path(), compare=False)
+    """The deck's folder, which factories are told."""
+
+    @property
+    def ids(self) -> frozenset[str]:
+        return frozenset(self.tools)
+
+    def plus(self, more: "DeckTools") -> "DeckTools":
+        """Both together. Raises BindError for an id that both have."""
+        for tool_id in more.tools:
+            if tool_id in self.tools:
+                raise BindError(f"tool {tool_id!r} is one of the deck's own already; rename the one that is added")
+        return DeckTools({**self.tools, **more.tools}, folder=self.folder)
+
+    @asynccontextmanager
+    async def open(self, setup: ToolSetup) -> AsyncGenerator[Toolbox]:
+        """Enters each factory once, and leaves them in reverse order. Raises BindError for a factory that breaks its promise."""
+        box: dict[str, BaseTool | ConfiguredTool] = {}
+        async with AsyncExitStack() as stack:
+            for tool_id, tool in self.tools.items():
+                if isinstance(tool, ToolFactory) and tool_id not in box:
+                    made = await stack.enter_async_context(tool.open(setup))
+                    if set(made) != set(tool.ids):
+                        promised, actual = ", ".join(tool.ids), ", ".join(made) or "nothing"
+                        raise BindError(f"a tool_factory declares {promised} and makes {actual}; declare what it makes")
+                    box |= made
+                elif not isinstance(tool, ToolFactory):
+                    box[tool_id] = tool
+            yield box
+
+    def __reduce__(self) -> tuple[Callable[..., "DeckTools"], tuple[Any, ...]]:
+        """Code crosses to another process by its references, as the functions of a deck's file have no importable name."""
+        return (load_deck_tools, (self.references, self.folder)) if self.references else (DeckTools, (self.tools,))
+
+
+def load_deck_tools(references: Sequence[str], folder: Path, report: Callable[[int, str], None] | None = None) -> DeckTools:
+    """Imports the code that a deck names. `report` gets each fault with the number of its reference, from 0.
+
+    Without `report` the first fault raises CodeError.
+    """
+    tools: dict[str, BaseTool | ConfiguredTool | ToolFactory] = {}
+    places: dict[str, str] = {}
+    for number, text in enumerate(references):
+        try:
+            found = tools_in(Reference.parse(text).load(folder), text)
+            _check_new(found, places, text)
+        except CodeError as error:
+            if report is None:
+                raise
+            report(number, str(error))
+        else:
+            tools |= found
+            places |= dict.fromkeys(found, text)
+    return DeckTools(tools, tuple(references), folder)
+
+
+def _check_new(tools: Tools, places: Mapping[str, str], place: str) -> None:
+    for tool_id in tools:
+        if tool_id in places:
+            raise CodeError(f"tool {tool_id!r} of {place} is there already, from {places[tool_id]}; rename one")
+
+
+def given_tools(tools: object) -> DeckTools:
+    """Tools given in Python, in the forms that deck.yaml's code may have; None is no tools. Raises CodeError."""
+    if isinstance(tools, DeckTools):
+        return tools
+    return DeckTools(tools_in(tools, "tools") if tools is not None else {})

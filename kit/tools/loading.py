@@ -1,0 +1,140 @@
+"""Python code that a deck names: `package.module:NAME`, or `./file.py:NAME` beside deck.yaml; and the tools found under it."""
+
+import importlib
+import importlib.util
+import inspect
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any, cast
+from zlib import crc32
+
+from langchain_core.tools import BaseTool, StructuredTool
+
+from kit.core.errors import CodeError, nearest
+from kit.tools.tool import ConfiguredTool
+from kit.tools.tool_factory import ToolFactory
+
+Tools = Mapping[str, BaseTool | ConfiguredTool | ToolFactory]
+"""Tool id -> the tool, or the factory that makes it when a Kit opens."""
+FORMS = "`package.module:NAME`, or `./file.py:NAME` for a file beside deck.yaml"
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """Where code lies: a module of Python's path, or a file in the deck's folder; and the name in it."""
+
+    module: str
+    name: str
+
+    @classmethod
+    def parse(cls, text: str) -> "Reference":
+        """Reads `package.module:NAME` or `./file.py:NAME`. Raises CodeError."""
+        module, colon, name = text.rpartition(":")
+        if not colon or not name.isidentifier():
+            raise CodeError(f"{text!r} is no reference to code; write {FORMS}")
+        if not module.endswith(".py") and not all(part.isidentifier() for part in module.split(".")):
+            raise CodeError(f"{module!r} is no module; write {FORMS}")
+        return cls(module, name)
+
+    def place(self, folder: Path) -> str:
+        """Where the code is, for a person who decides whether to run it."""
+        return str(folder / self.module) if self.module.endswith(".py") else f"module {self.module}"
+
+    def load(self, folder: Path) -> object:
+        """Imports the code and returns what stands under the name. Raises CodeError, which names the cause and the fix."""
+        try:
+            module = _file(folder, self.module) if self.module.endswith(".py") else importlib.import_module(self.module)
+        except CodeError:
+            raise
+        except Exception as error:  # a border: a deck's code is someone else's
+            raise CodeError(_import_fault(self.module, error)) from error
+        if not hasattr(module, self.name):
+            names = [name for name in vars(module) if not name.startswith("_")]
+            raise CodeError(f"{self.module} has no {self.name!r}: {nearest(self.name, names)}")
+        return getattr(module, self.name)
+
+
+def load_reference(reference: str, folder: Path) -> object:
+    """What a reference in deck.yaml stands for; `folder` is the deck's. Raises CodeError."""
+    return Reference.parse(reference).load(folder)
+
+
+def _file(folder: Path, name: str) -> ModuleType:
+    path = (folder / name).resolve()
+    if not path.is_relative_to(folder.resolve()):
+        raise CodeError(f"{name} lies outside the deck's folder; put it beside deck.yaml")
+    if not path.is_file():
+        files = [f"./{file.name}" for file in folder.glob("*.py")]
+        raise CodeError(f"no file {name} beside deck.yaml: {nearest(name, files)}")
+    unique = f"{path.stem}_{crc32(str(path).encode()):08x}"  # two decks may each have a tools.py
+    spec = importlib.util.spec_from_file_location(unique, path)
+    assert spec is not None and spec.loader is not None
+    module = sys.modules[unique] = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[unique]
+        raise
+    return module
+
+
+def _import_fault(module: str, error: Exception) -> str:
+    if isinstance(error, SyntaxError):
+        return f"{module}, line {error.lineno}: {error.msg}; correct it"
+    if isinstance(error, ModuleNotFoundError) and error.name and (module == error.name or module.startswith(f"{error.name}.")):
+        return f"no module {error.name!r}; install it, or write `./file.py:NAME` for a file beside deck.yaml"
+    frames = inspect.getinnerframes(error.__traceback__) if error.__traceback__ else []
+    line = next((frame.lineno for frame in reversed(frames) if Path(frame.filename).name == Path(module).name), None)
+    return f"importing {module} raised {type(error).__name__}: {error}{f' (line {line})' if line else ''}"
+
+
+def tools_in(value: object, place: str) -> Tools:
+    """The tools in a sequence or mapping of functions, LangChain tools and tool factories; one alone counts as a sequence.
+
+    A function becomes a tool with the name, docstring and type hints it has; it is not called. In a mapping the key is the id.
+    Raises CodeError, naming the item, where something is neither, where an id comes twice, or a function has no docstring.
+    """
+    if isinstance(value, Mapping):
+        named = [(str(key), item) for key, item in cast("Mapping[object, object]", value).items()]
+    else:
+        items = cast("Iterable[object]", value) if isinstance(value, list | tuple) else [value]
+        named = [("", item) for item in items]
+    tools: dict[str, BaseTool | ConfiguredTool | ToolFactory] = {}
+    for number, (key, item) in enumerate(named, 1):
+        for tool_id, tool in _tools_of(key, item, f"{place}, {repr(key) if key else f'item {number}'}").items():
+            if tool_id in tools:
+                raise CodeError(f"{place} holds two tools {tool_id!r}; rename one")
+            tools[tool_id] = tool
+    return tools
+
+
+def _tools_of(key: str, item: object, place: str) -> Tools:
+    match item:
+        case ToolFactory():
+            return dict.fromkeys(item.ids, item)
+        case BaseTool():
+            return {key or item.name: item}
+        case ConfiguredTool() if key:
+            return {key: item}
+        case _ if inspect.isroutine(item):
+            tool = function_tool(key, item, place)
+            return {tool.name: tool}
+        case _:
+            kind = f"the class {item.__name__}" if isinstance(item, type) else f"of type {type(item).__name__}"
+            raise CodeError(f"{place}: is {kind}; give a function, a LangChain tool or a tool_factory")
+
+
+def function_tool(name: str, function: Any, place: str = "tools") -> StructuredTool:
+    """A LangChain tool over a plain function, sync or async, under `name` or its own. Raises CodeError."""
+    name = name or function.__name__
+    if not inspect.getdoc(function):
+        raise CodeError(f"{place}: {name}() has no docstring; say in it what the tool does, the model reads it")
+    call = {"coroutine": function} if inspect.iscoroutinefunction(function) else {"func": function}
+    try:
+        return StructuredTool.from_function(**call, name=name)
+    except Exception as error:  # the same border: pydantic and LangChain refuse hints in ways of their own
+        fault = str(error).splitlines()[0]
+        raise CodeError(f"{place}: no schema can be made of {name}(): {fault}; check its type hints") from error

@@ -1,0 +1,78 @@
+"""Tools that need something opened first: an async context manager makes them from a ToolSetup, once for each Kit."""
+
+import time
+from collections.abc import Callable, Mapping
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from kit.stores.protocol import Store
+from kit.tools.tool import Toolbox
+
+
+class ToolSettings(Protocol):
+    """What tools may read of a kit's settings."""
+
+    @property
+    def data(self) -> Path:
+        """Folder of the data that tools read."""
+        ...
+
+    @property
+    def pace(self) -> float:
+        """How slowly simulated services work: 1 takes their time, 0 none."""
+        ...
+
+    @property
+    def today(self) -> str | None:
+        """The date as ISO text; None where it is the day of the turn."""
+        ...
+
+    @property
+    def location(self) -> str | None:
+        """Where the user is, when no session says so."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSetup:
+    """What a tool factory is given when a Kit opens."""
+
+    folder: Path
+    """The folder of the deck that names the factory."""
+    settings: ToolSettings
+    store: Store
+    """The kit's store of turns, conversations and feedback."""
+    environment: Mapping[str, str] = field(default_factory=dict[str, str])
+    """The environment variables that deck.yaml lists under `environment:` and that are set."""
+    clock: Callable[[], float] = time.time
+    """Seconds since the epoch."""
+    faults: bool = False
+    """Whether turns of this kit may be told to go wrong; `kit.tools.fault_header` passes that on to a service over HTTP."""
+
+
+OpenTools = Callable[[ToolSetup], AbstractAsyncContextManager[Toolbox]]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolFactory:
+    """The ids of some tools, and what makes them. Nothing is opened until a Kit is."""
+
+    ids: tuple[str, ...]
+    open: OpenTools
+
+
+def tool_factory(*ids: str) -> Callable[[OpenTools], ToolFactory]:
+    """Declares an async context manager as the maker of the tools with these ids.
+
+    The function gets a ToolSetup and yields a mapping from each id to a LangChain tool, or to a function that makes one from the
+    tool's configuration on a card. It is entered when a Kit opens and left when that Kit closes:
+
+        @tool_factory("search_orders")
+        @asynccontextmanager
+        async def TOOLS(setup):
+            async with httpx.AsyncClient(base_url=setup.environment["ORDERS_URL"]) as client:
+                yield {"search_orders": search_tool(client)}
+    """
+    return lambda open: ToolFactory(ids, open)

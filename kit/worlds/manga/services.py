@@ -1,0 +1,15 @@
+"""The context service of the manga world, in this process."""
+
+from pathlib import Path
+
+from fastapi import FastAPI
+
+from kit.worlds.manga.enrichers import catalogue
+from kit.worlds.manga.library import Library
+from kit.worlds.service.context_service import context_app
+from kit.worlds.service.faults import by_header
+
+
+def context_service(folder: Path, pace: float, key: str | None = None) -> FastAPI:
+    """The service over the library in a folder; a request that asks for a fault gets it. With a `key` it signs its envelopes."""
+    return context_app(catalogue(Library(folder)), latency=pace, faults=by_header, key=key)

@@ -1,0 +1,26 @@
+"""What the wordings of every world share: the shape of a list that was searched, lists in words, rows as components."""
+
+from collections.abc import Iterable, Sequence
+from typing import Literal
+
+from kit.core.envelope import Inbound
+from kit.core.outcome import ComponentPayload
+
+Match = Literal["named", "closest", "all"]
+
+
+class Searched(Inbound):
+    """Of every list: how well it fits what was asked for, and how many rows fit in all."""
+
+    match: Match = "all"
+    topic: str = ""
+    found: int = 0
+
+
+def listed(items: Sequence[str]) -> str:
+    """a, b and c."""
+    return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} and {items[-1]}" if items else ""
+
+
+def components(kind: str, rows: Iterable[Inbound]) -> tuple[ComponentPayload, ...]:
+    return tuple(ComponentPayload(type=kind, payload=row.model_dump(mode="json")) for row in rows)
