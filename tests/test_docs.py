@@ -11,6 +11,12 @@ from tests.test_repository import CODE, ROOT, sources
 
 PAGES = ["README.md", "CONTRIBUTING.md", *sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").glob("*.md"))]
 FILES = tuple(f"/{name}" for name, _ in sources(*CODE, "tests", ".ci"))
+FUNCTIONS = {
+    node.name
+    for _, text in sources(*CODE, "tests")
+    for node in ast.walk(ast.parse(text))
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+}
 PATH = re.compile(r"(?<![\w./])(?:kit|tests|cards|data|docs|notebooks)/[\w./-]*\w\.(?:py|md|yaml|jsonl|ipynb|css)\b")
 ROWS = [
     tuple(cell.strip(" `") for cell in line.strip("| ").split(" | "))
@@ -85,3 +91,10 @@ def test_every_file_a_page_names_exists(page: str):
     )
     named |= {(PurePath(page).parent / link).as_posix() for link in re.findall(r"\]\(([\w./-]+\.(?:md|png|ipynb))[)#]", text)}
     assert sorted(path for path in named if not (ROOT / path).exists()) == []
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_function_a_page_calls_exists(page: str):
+    """`promote(deck, card, results)` on a page is what a reader types; a rename has to reach it."""
+    calls = re.findall(r"`(?:[^`\n]*[^`\n\w])?(\w+)\([^`\n]*`", (ROOT / page).read_text())
+    assert {name for name in calls if name not in FUNCTIONS} <= {"json_each", "req"}  # of SQLite, and a mark of pytest
