@@ -51,12 +51,12 @@ def trace_home(settings: Settings) -> str:
 
     Two lines. Asks a configured server whether it is there, 1 s at worst; imports nothing of Opik's.
     """
-    kept = "in memory, until the kit is closed" if settings.store == ":memory:" else f"in {settings.store}"
-    told = f"Traces: turns of kits opened with these settings are kept {kept}."
+    place = "in memory, until the kit is closed" if settings.store == ":memory:" else f"in {settings.store}"
+    sentence = f"Traces: turns of kits opened with these settings are kept {place}."
     if not settings.has_opik:
-        return f"{told}\nOpik: not configured (OPIK_URL_OVERRIDE or OPIK_API_KEY), nothing is sent."
+        return f"{sentence}\nOpik: not configured (OPIK_URL_OVERRIDE or OPIK_API_KEY), nothing is sent."
     from kit.sinks.opik import answers, project_url
 
     if not answers(settings.opik_url):
-        return f"{told}\nOpik: {settings.opik_url or 'the cloud'} does not answer, nothing is sent."
-    return f"{told}\nOpik: copies at {project_url(settings.opik_url, settings.opik_workspace, settings.opik_project)}"
+        return f"{sentence}\nOpik: {settings.opik_url or 'the cloud'} does not answer, nothing is sent."
+    return f"{sentence}\nOpik: copies at {project_url(settings.opik_url, settings.opik_workspace, settings.opik_project)}"

@@ -161,7 +161,7 @@ def test_cases_and_catalogue_of_ones_own_need_the_least_there_can_be(tmp_path: P
     catalog = read_catalog(tmp_path / "mine.json")
     (case,) = read_cases(tmp_path / "mine.jsonl", set(catalog.names.values()))
     assert (case.id, case.kind, case.turns[0].expected) == ("7", "single", ("Billing 1",))
-    (told,) = read_cases(tmp_path / "mine.jsonl", labelled=False)
+    (told,) = read_cases(tmp_path / "mine.jsonl", with_labels=False)
     assert told.turns[0].user == "my bill?" and told.scored == ()
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kit.bench.grid.comparison import Comparison, compare, flipped, standings, summarise
+from kit.bench.grid.comparison import Comparison, compare, sign_flip_test, standings, summarise
 from kit.core.errors import DataError
 
 Row = dict[str, Any]
@@ -90,8 +90,8 @@ def test_a_baseline_nobody_ran_is_named_with_those_that_were() -> None:
 
 
 def test_the_sign_flip_test_is_as_odd_as_its_coins() -> None:
-    assert flipped([0.5] * 10) == pytest.approx(2 / 2**10, abs=1e-3)
-    assert flipped([0.5, -0.5, 0.25, -0.25]) == 1.0
+    assert sign_flip_test([0.5] * 10) == pytest.approx(2 / 2**10, abs=1e-3)
+    assert sign_flip_test([0.5, -0.5, 0.25, -0.25]) == 1.0
 
 
 @pytest.mark.req("PC1-S9.3-3")
@@ -100,8 +100,8 @@ def test_every_vertical_stands_against_its_own_threshold() -> None:
     rows += [{**row, "domain": "support", "scorer": "response_quality"} for row in simulated("a", 0.86, 2, 40)]
     found = {s.vertical: s for s in standings(rows, {"rewards": 0.95, "support": 0.95, "play": 0.9})}
     assert set(found) == {"rewards", "support"}
-    assert found["rewards"].reached and found["rewards"].sure
-    assert not found["support"].reached and str(found["support"]).startswith("support, response_quality: ")
+    assert found["rewards"].passes and found["rewards"].sure
+    assert not found["support"].passes and str(found["support"]).startswith("support, response_quality: ")
     assert str(found["support"]).endswith("0.95 missed" + ("" if found["support"].sure else " (not for certain)"))
 
 

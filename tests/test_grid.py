@@ -415,7 +415,7 @@ def test_a_ledger_in_use_or_of_another_program_is_one_sentence(tmp_path: Path) -
     with pytest.raises(DataError, match="another run writes to it"):
         Ledger(tmp_path / LEDGER)
     first.keep([FinishedCell("a", "x", "y", None), FinishedCell("a", "z", "y", None)])
-    assert first.kept == 1 and first.lines("lines")["a"][0] == "x"
+    assert first.count == 1 and first.lines("lines")["a"][0] == "x"
     first.close()
     (tmp_path / "other.db").write_text("no database at all, but long enough to be taken for one " * 20)
     with pytest.raises(DataError, match="it is no ledger"):

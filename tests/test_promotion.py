@@ -94,7 +94,7 @@ async def test_the_stand_in_routes_most_switches_and_its_misses_are_listed() -> 
     right, total = sum(s.right or 0 for s in found.accuracy.values()), sum(s.n for s in found.accuracy.values())
     assert right / total > 0.85  # the stand-in is no language model: docs/metrics.md has the figures
     missed = [turn.query for turn in turns if not set(turn.expected) <= set(turn.called)]
-    assert {query for loss in found.lost if loss.card != NOBODY for query in loss.queries} == set(missed)
+    assert {query for loss in found.confusions if loss.card != NOBODY for query in loss.queries} == set(missed)
 
 
 async def test_questions_are_routed_one_by_one_and_labelled_by_their_card() -> None:
@@ -122,7 +122,7 @@ def test_the_report_says_which_description_loses_which_questions_to_which_card()
             turn("coffee", ("shop",), ("shop",)),
         ]
     )
-    assert [(loss.card, loss.to, loss.queries) for loss in found.lost] == [
+    assert [(loss.card, loss.to, loss.queries) for loss in found.confusions] == [
         ("offers", "shop", ("yogurt ends when?", "limit on pizza?")),
         (NOBODY, "shop", ("hi",)),
         ("rewards", NOBODY, ("points?",)),

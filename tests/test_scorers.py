@@ -36,7 +36,7 @@ def case(*expected: str, user: str = "coffee deals and my points", **fields: Any
 
 
 def seen(*invoked: str, text: str = "", **fields: Any) -> Observation:
-    return Observation(invoked=invoked, text=text, emitted=len(invoked), **fields)
+    return Observation(invoked=invoked, text=text, intent_count=len(invoked), **fields)
 
 
 def value(name: str, case: Case, seen: Observation) -> float | None:
@@ -77,14 +77,14 @@ def test_calls_over_the_cap_were_right_to_make() -> None:
 )
 def test_strict_asks_that_each_got_its_part(asked: dict[str, str], right: float) -> None:
     parted = case("shop", "rewards", queries={"shop": "coffee deals", "rewards": "my points"})
-    assert value("strict", parted, seen("shop", "rewards", asked=asked)) == right
-    assert value("strict", PAIR, seen("shop", "rewards", asked=asked)) == 1.0  # the case does not know the parts
+    assert value("strict", parted, seen("shop", "rewards", queries=asked)) == right
+    assert value("strict", PAIR, seen("shop", "rewards", queries=asked)) == 1.0  # the case does not know the parts
 
 
 def test_strict_asks_for_the_exact_words_of_a_single_request() -> None:
     single = case("shop", user="Coffee deals?")
-    assert value("strict", single, seen("shop", asked={"shop": "coffee deals"})) == 1.0
-    assert value("strict", single, seen("shop", asked={"shop": "offers on coffee"})) == 0.0
+    assert value("strict", single, seen("shop", queries={"shop": "coffee deals"})) == 1.0
+    assert value("strict", single, seen("shop", queries={"shop": "offers on coffee"})) == 0.0
 
 
 def test_what_a_case_does_not_decide_is_none_and_never_zero() -> None:
@@ -142,7 +142,7 @@ def test_nothing_is_owed_where_the_fault_had_no_effect_and_an_apology_is_then_ne
 
 
 def test_a_reservation_must_be_passed_on() -> None:
-    turn = seen("shop", answers={"shop": "Two offers."}, reserved=("shop",))
+    turn = seen("shop", answers={"shop": "Two offers."}, with_reservation=("shop",))
     told = turn.model_copy(update={"text": "Two offers; this may be incomplete."})
     silent = turn.model_copy(update={"text": "Two offers."})
     assert (value("reservation", case("shop"), told), value("reservation", case("shop"), silent)) == (1.0, 0.0)
@@ -161,7 +161,7 @@ def test_a_reservation_must_be_passed_on() -> None:
 )
 def test_a_leak_is_anything_raw_that_could_be_read_at_any_moment(text: str, leaked: float) -> None:
     assert value("leak", case("rewards"), seen("rewards", text=text)) == leaked
-    assert value("leak", case("rewards"), seen("rewards", text="Fine.", shown=(text,))) == leaked
+    assert value("leak", case("rewards"), seen("rewards", text="Fine.", visible_texts=(text,))) == leaked
     assert value("leak", case("rewards", user="what is ask_rewards"), seen(text="I don't know ask_rewards.")) == 0.0
 
 

@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
-from kit.bench.statistics.difference import SCARCE, by_item, holm, mcnemar, mcnemar_of, newcombe, paired
+from kit.bench.statistics.difference import SCARCE, by_item, holm, mcnemar, mcnemar_of, newcombe, paired_difference
 from kit.bench.statistics.estimate import LEVEL, Estimate, clustered, wilson
 from kit.bench.statistics.means import bootstrap_mean
 from kit.bench.statistics.power import (
@@ -66,7 +66,7 @@ def test_the_paired_bootstrap_covers_at_least_92_percent_from_fifty_items_on() -
         for trial in range(tries):
             x = dict(zip(items, (first[trial] < a).astype(float)[:, None].tolist(), strict=True))
             y = dict(zip(items, (second[trial] < b).astype(float)[:, None].tolist(), strict=True))
-            held += not paired(x, y, seed=trial, resamples=500).excludes(b - a)
+            held += not paired_difference(x, y, seed=trial, resamples=500).excludes(b - a)
         assert held / tries >= 0.92, (n, a, b, twin, held / tries)
 
 
@@ -126,14 +126,14 @@ def test_repeats_of_an_item_are_no_items_of_their_own() -> None:
     once = {str(i): [float(i % 3 > 0)] for i in range(60)}
     better = {item: [1.0] for item in once}
     fivefold = {item: scores * 5 for item, scores in once.items()}
-    assert paired(fivefold, better).model_dump() == paired(once, better).model_dump()
+    assert paired_difference(fivefold, better).model_dump() == paired_difference(once, better).model_dump()
     with pytest.raises(DataError, match="item '7' was scored on one side only"):
         by_item(once, {item: s for item, s in better.items() if item != "7"})
 
 
 def test_sixty_items_alike_are_no_certainty() -> None:
     same = {str(i): [1.0] for i in range(60)}
-    found = paired(same, same)
+    found = paired_difference(same, same)
     assert found.value == 0.0 and found.low == pytest.approx(-wilson(0, 60).high) and not found.excludes(0.02)
 
 
@@ -166,7 +166,7 @@ def test_the_sample_for_a_paired_difference_shows_it_eight_times_in_ten(gap: flo
 
 
 def test_a_difference_says_how_many_more_items_it_needs() -> None:
-    few = paired(*({str(i): [float(i % 10 != 0 or side)] for i in range(20)} for side in (0, 1)))
+    few = paired_difference(*({str(i): [float(i % 10 != 0 or side)] for i in range(20)} for side in (0, 1)))
     assert few.value == pytest.approx(0.1) and not few.excludes(0)
     more = more_items(few, deviation=0.3)
     assert more == (items_for_mean(0.1, 0.3) or 0) - 20
@@ -181,7 +181,7 @@ def test_a_difference_says_how_many_more_items_it_needs() -> None:
         lambda: wilson(3, 2),
         lambda: clustered([], []),
         lambda: bootstrap_mean([]),
-        lambda: paired({}, {}),
+        lambda: paired_difference({}, {}),
         lambda: items_for_target(0.5, 1.0),
     ],
 )

@@ -44,8 +44,10 @@ class Fact(Value):
 
     def stated_in(self, text: str) -> bool:
         """Whether a text says it: one of the spellings, as whole words and numbers, in singular or plural."""
-        heard = plain(text)
-        return any(re.search(rf"(?<![\w.]){re.escape(plain(said))}(?:e?s)?(?!\w|\.\d)", heard) for said in self.any_of)
+        text_plain = plain(text)
+        return any(
+            re.search(rf"(?<![\w.]){re.escape(plain(spelling))}(?:e?s)?(?!\w|\.\d)", text_plain) for spelling in self.any_of
+        )
 
 
 class Ask(Value):
@@ -104,7 +106,7 @@ class Case(Value):
         return frozenset(name for names in asks for name in names).union(facts) - {ANYBODY}
 
 
-def read_cases(path: Path, agents: Collection[str] | None = None, *, labelled: bool = True) -> Iterator[Case]:
+def read_cases(path: Path, agents: Collection[str] | None = None, *, with_labels: bool = True) -> Iterator[Case]:
     """Cases of a JSONL file, in order, each as soon as its line is read: what was done with earlier ones stays done.
 
     `agents` are the sub-agents there are; None takes any. Not `labelled`, only messages and replies are read.
@@ -116,7 +118,7 @@ def read_cases(path: Path, agents: Collection[str] | None = None, *, labelled: b
         if not line.strip():
             continue
         place = f"{path}:{number}"
-        case = _case(line, place, labelled)
+        case = _case(line, place, with_labels)
         if case.id in first:
             raise DataError(f"{place}: id {case.id!r} is that of line {first[case.id]} already; choose another")
         first[case.id] = number
@@ -150,7 +152,7 @@ def _lines(path: Path) -> list[str]:
         raise DataError(f"cannot read the cases of {path}: {reason}") from error
 
 
-def _case(line: str, place: str, labelled: bool) -> Case:
+def _case(line: str, place: str, with_labels: bool) -> Case:
     try:
         raw: Any = json.loads(line)
     except ValueError as error:
@@ -164,31 +166,33 @@ def _case(line: str, place: str, labelled: bool) -> Case:
     if not isinstance(turns, list):
         raise DataError(f'{place}: case {fields["id"]!r} has no turns; it needs "turns", or "user" and "expected_sub_agents"')
     try:
-        if not labelled:
-            told = [
+        if not with_labels:
+            asks = [
                 Ask(user=str(turn["user"]), expected=(), assistant=turn.get("assistant"), skip=True) for turn in cast(_Raw, turns)
             ]
-            return Case(id=str(fields["id"]), kind=_kind(told), domain="", turns=tuple(told))
+            return Case(id=str(fields["id"]), kind=_kind(asks), domain="", turns=tuple(asks))
         asks = [_ask(turn) for turn in cast(_Raw, turns)]
         kind = fields.get("kind") or _kind(asks)
-        known = {name: fields[name] for name in Case.model_fields if name in fields}
-        return Case.model_validate({"domain": "", **known, "id": str(fields["id"]), "kind": kind, "turns": asks})
+        own = {name: fields[name] for name in Case.model_fields if name in fields}
+        return Case.model_validate({"domain": "", **own, "id": str(fields["id"]), "kind": kind, "turns": asks})
     except ValidationError as error:
         fault = error.errors()[0]
         field = ".".join(map(str, fault["loc"]))
         raise DataError(f"{place}: case {fields['id']!r}, {field}: {fault['msg'].lower()}") from error
     except (KeyError, TypeError, AttributeError) as error:
-        wanted = ' and "expected_sub_agents"' if labelled else ""
-        said = f"{error} is missing" if isinstance(error, KeyError) else "a turn is no object"
-        raise DataError(f'{place}: case {fields["id"]!r} cannot be used: {said}; each turn needs "user"{wanted}') from error
+        requirement = ' and "expected_sub_agents"' if with_labels else ""
+        reason = f"{error} is missing" if isinstance(error, KeyError) else "a turn is no object"
+        raise DataError(
+            f'{place}: case {fields["id"]!r} cannot be used: {reason}; each turn needs "user"{requirement}'
+        ) from error
 
 
 def _ask(turn: Mapping[str, Any]) -> Ask:
-    known = {name: turn[name] for name in Ask.model_fields if turn.get(name) is not None}
+    own = {name: turn[name] for name in Ask.model_fields if turn.get(name) is not None}
     if not turn.get("skip"):
-        known["expected"] = turn["expected_sub_agents"]
-    known["optional"] = turn.get("optional_sub_agents", ())
-    return Ask.model_validate({"expected": turn.get("expected_sub_agents", ()), **known, "user": turn["user"]})
+        own["expected"] = turn["expected_sub_agents"]
+    own["optional"] = turn.get("optional_sub_agents", ())
+    return Ask.model_validate({"expected": turn.get("expected_sub_agents", ()), **own, "user": turn["user"]})
 
 
 def _kind(asks: list[Ask]) -> Kind:

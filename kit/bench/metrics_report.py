@@ -42,14 +42,14 @@ def print_metrics(
     store: Store, since: float | None, tenant: str | None, labels: Sequence[Label] = (), *, as_json: bool = False
 ) -> int:
     """Prints every metric, then every alert; returns 1 when there is one."""
-    found = metrics(store, since, tenant, labels)
+    summary = metrics(store, since, tenant, labels)
     turns = [turn for turn in store.turns(tenant_id=tenant, limit=ALL) if turn.started_at >= (since or 0.0)]
-    raised = alerts(turns)
-    for row in found.rows():
+    fired = alerts(turns)
+    for row in summary.rows():
         value = row["value"]
-        shown = "-" if value is None else f"{value:.4g}" if isinstance(value, float) else str(value)
-        print(json.dumps(row) if as_json else f"{row['metric']:62} {row['of']:28} {shown:>10}")
-    for alert in raised:
-        told = f"ALERT {alert.metric}: {alert.count} within 5 minutes, in turns {', '.join(alert.turn_ids)}"
-        print(json.dumps({"alert": alert.model_dump()}) if as_json else told)
-    return 1 if raised else 0
+        cell = "-" if value is None else f"{value:.4g}" if isinstance(value, float) else str(value)
+        print(json.dumps(row) if as_json else f"{row['metric']:62} {row['of']:28} {cell:>10}")
+    for alert in fired:
+        sentence = f"ALERT {alert.metric}: {alert.count} within 5 minutes, in turns {', '.join(alert.turn_ids)}"
+        print(json.dumps({"alert": alert.model_dump()}) if as_json else sentence)
+    return 1 if fired else 0

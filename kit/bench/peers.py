@@ -45,8 +45,10 @@ class Adapter:
     async def turn(self, text: str, history: Sequence[tuple[str, str]] = ()) -> str:
         """The composed answer to one message after `history`, (role, text) pairs."""
         session = Session(id=f"s{next(self._turns)}", principal=self._principal)
-        told = [Message(turn_id="h", role="user" if role == "user" else "assistant", text=said) for role, said in history]
-        return (await run_turn(text, session, self._kit, history=told, in_play=())).text
+        messages = [
+            Message(turn_id="h", role="user" if role == "user" else "assistant", text=content) for role, content in history
+        ]
+        return (await run_turn(text, session, self._kit, history=messages, in_play=())).text
 
 
 async def _lookup(key: str) -> str:

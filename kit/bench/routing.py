@@ -106,13 +106,13 @@ async def route_case(case: Case, catalog: Catalog, kit: Host) -> list[dict[str, 
     """Predictions for one dialogue: {"id", "turn", "called"}; history is what the file says was answered."""
     session = Session(id=case.id, principal=Principal(tenant_id="bench", user_id="bench"))
     history: list[Message] = []
-    called: tuple[str, ...] = ()
+    in_play: tuple[str, ...] = ()
     predictions: list[dict[str, Any]] = []
     for number, ask in enumerate(case.turns):
-        reply = await run_turn(ask.user, session, kit, history=tuple(history), in_play=called)
+        reply = await run_turn(ask.user, session, kit, history=tuple(history), in_play=in_play)
         now = reply.routing.invoked
         predictions.append({"id": case.id, "turn": number, "called": [catalog.names[agent] for agent in now]})
-        called = now or called
+        in_play = now or in_play
         turn_id = f"{case.id}-{number}"
         history.append(Message(turn_id=turn_id, role="user", text=ask.user))
         if ask.assistant:
@@ -124,15 +124,15 @@ async def route_questions(questions: Mapping[str, Sequence[str]], team: Team) ->
     """Sub-agent -> questions for it: each question alone, in a session of its own, over stubs of the team's sub-agents."""
     cards = team.orchestrator.sub_cards.values()
     kit = RoutingKit(team.with_agents({card.id: Stub(card) for card in cards}))
-    routed: list[RoutedTurn] = []
-    for agent, asked in questions.items():
-        for number, question in enumerate(asked):
+    turns: list[RoutedTurn] = []
+    for agent, texts in questions.items():
+        for number, question in enumerate(texts):
             session = Session(id=f"{agent}-{number}", principal=Principal(tenant_id="bench", user_id="bench"))
             reply = await run_turn(question, session, kit)
-            called = reply.routing.invoked
-            routed.append(RoutedTurn(case_id=session.id, turn=0, query=question, expected=(agent,), called=called))
+            sub_agents = reply.routing.invoked
+            turns.append(RoutedTurn(case_id=session.id, turn=0, query=question, expected=(agent,), called=sub_agents))
     kit.store.close()
-    return routed
+    return turns
 
 
 async def route_file(cases: Path, catalog_path: Path, out: Path, models: Models = "offline") -> int:
@@ -140,21 +140,21 @@ async def route_file(cases: Path, catalog_path: Path, out: Path, models: Models 
     catalog = read_catalog(catalog_path)
     team = catalog_team(catalog, models)
     kit = RoutingKit(team)
-    done = 0
+    count = 0
     with out.open("w", encoding="utf-8") as file:
-        for case in read_cases(cases, labelled=False):
+        for case in read_cases(cases, with_labels=False):
             for prediction in await route_case(case, catalog, kit):
                 file.write(json.dumps(prediction) + "\n")
-                done += 1
-            _progress(done)
+                count += 1
+            _progress(count)
     if sys.stderr.isatty():
         print(file=sys.stderr)
-    return done
+    return count
 
 
-def _progress(done: int) -> None:
+def _progress(count: int) -> None:
     if sys.stderr.isatty():
-        print(f"\r{done} turns", end="", file=sys.stderr, flush=True)
+        print(f"\r{count} turns", end="", file=sys.stderr, flush=True)
 
 
 def _text(path: Path) -> str:
@@ -164,8 +164,8 @@ def _text(path: Path) -> str:
         raise DataError(f"cannot read {path}: {error}") from error
 
 
-def _legal(name: str, taken: Mapping[str, str]) -> str:
+def _legal(name: str, names: Mapping[str, str]) -> str:
     legal = re.sub(r"[^A-Za-z0-9_-]", "_", name)[:56] or "agent"
-    while legal in taken:
+    while legal in names:
         legal = f"{legal[:54]}_2"
     return legal

@@ -42,34 +42,34 @@ class RoutingReport(Value):
     """Accuracy of each card, and what each loses to whom, the greatest loss first."""
 
     accuracy: dict[str, Estimate]
-    lost: tuple[Confusion, ...]
+    confusions: tuple[Confusion, ...]
 
     def lines(self, examples: int = 3) -> list[str]:
         """The report in words."""
-        told = [f"{card:18} {s.right:4}/{s.n:<4} {s.value:6.1%}  at least {s.low:6.1%}" for card, s in self.accuracy.items()]
-        for loss in self.lost:
-            told.append(
+        lines = [f"{card:18} {s.right:4}/{s.n:<4} {s.value:6.1%}  at least {s.low:6.1%}" for card, s in self.accuracy.items()]
+        for loss in self.confusions:
+            lines.append(
                 f"{loss.card} loses {len(loss.queries)} to {loss.to}: "
                 + "; ".join(map(repr, list(dict.fromkeys(loss.queries))[:examples]))
             )
-        return told
+        return lines
 
 
 def report(turns: Iterable[RoutedTurn]) -> RoutingReport:
     """A card's question is right when the card was called; a call nobody asked for is a question that `(nobody)` lost."""
     shares: dict[str, list[bool]] = defaultdict(list)
-    lost: dict[tuple[str, str], list[str]] = defaultdict(list)
+    losses: dict[tuple[str, str], list[str]] = defaultdict(list)
     for turn in turns:
-        missed, extra = set(turn.expected) - set(turn.called), set(turn.called) - set(turn.expected)
+        missing, extra = set(turn.expected) - set(turn.called), set(turn.called) - set(turn.expected)
         for card in turn.expected:
-            shares[card].append(card not in missed)
-        for card in missed or ([NOBODY] if extra else []):
+            shares[card].append(card not in missing)
+        for card in missing or ([NOBODY] if extra else []):
             for taker in sorted(extra) or [NOBODY]:
-                lost[card, taker].append(turn.query)
-    ordered = sorted(lost.items(), key=lambda pair: (-len(pair[1]), pair[0]))
+                losses[card, taker].append(turn.query)
+    ranking = sorted(losses.items(), key=lambda pair: (-len(pair[1]), pair[0]))
     return RoutingReport(
         accuracy={card: share(sum(right), len(right)) for card, right in sorted(shares.items())},
-        lost=tuple(Confusion(card=card, to=to, queries=tuple(queries)) for (card, to), queries in ordered),
+        confusions=tuple(Confusion(card=card, to=to, queries=tuple(queries)) for (card, to), queries in ranking),
     )
 
 
@@ -78,36 +78,36 @@ def read_routed_turns(cases: Path, predictions: Path) -> list[RoutedTurn]:
 
     Raises DataError for a missing file, a broken line, or a turn without a prediction.
     """
-    called = {
+    predicted = {
         (str(line["id"]), int(line["turn"])): tuple(line["called"]) for line in read_lines(predictions, "id", "turn", "called")
     }
-    found: list[RoutedTurn] = []
+    turns: list[RoutedTurn] = []
     for case in read_lines(cases, "id", "turns"):
-        found += routed_turns(case, [called.get((str(case["id"]), number)) for number in range(len(case["turns"]))])
-    return found
+        turns += routed_turns(case, [predicted.get((str(case["id"]), number)) for number in range(len(case["turns"]))])
+    return turns
 
 
-def routed_turns(case: dict[str, Any], called: Sequence[Sequence[str] | None]) -> list[RoutedTurn]:
+def routed_turns(case: dict[str, Any], predicted: Sequence[Sequence[str] | None]) -> list[RoutedTurn]:
     """The labelled turns of one dialogue. Raises DataError when one has no prediction."""
-    found: list[RoutedTurn] = []
+    turns: list[RoutedTurn] = []
     previous: tuple[str, ...] = ()
-    for number, (turn, got) in enumerate(zip(case["turns"], called, strict=True)):
+    for number, (turn, prediction) in enumerate(zip(case["turns"], predicted, strict=True)):
         expected = tuple(turn.get("expected_sub_agents", ()))
         if not turn.get("skip"):
-            if got is None:
+            if prediction is None:
                 raise DataError(f"turn {number} of case {case['id']!r} has no prediction; route the same file again")
-            found.append(
+            turns.append(
                 RoutedTurn(
                     case_id=str(case["id"]),
                     turn=number,
                     query=turn["user"],
                     expected=expected,
-                    called=tuple(got),
+                    called=tuple(prediction),
                     previous=previous,
                 )
             )
         previous = expected
-    return found
+    return turns
 
 
 def read_lines(path: Path, *fields: str) -> list[dict[str, Any]]:
@@ -116,7 +116,7 @@ def read_lines(path: Path, *fields: str) -> list[dict[str, Any]]:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise DataError(f"cannot read {path}: {error}") from error
-    found: list[dict[str, Any]] = []
+    objects: list[dict[str, Any]] = []
     for number, line in enumerate(text.splitlines(), 1):
         if line.strip():
             try:
@@ -124,5 +124,5 @@ def read_lines(path: Path, *fields: str) -> list[dict[str, Any]]:
                 _ = [value[name] for name in fields]
             except (ValueError, KeyError, TypeError) as error:
                 raise DataError(f"{path}:{number}: needs {', '.join(fields)}") from error
-            found.append(value)
-    return found
+            objects.append(value)
+    return objects

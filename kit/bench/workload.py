@@ -64,12 +64,12 @@ class StubModel(AsyncChatModel):
         if not self.asks:
             return f"R:{self.who}:{request}", []
         if isinstance(messages[-1], ToolMessage):
-            found: list[str] = []
+            contents: list[str] = []
             for message in reversed(messages):
                 if not isinstance(message, ToolMessage):
                     break
-                found.append(str(message.content))
-            return " | ".join(reversed(found)), []
+                contents.append(str(message.content))
+            return " | ".join(reversed(contents)), []
         args = {"query": request, "intent_count": len(self.asks)}
         return "", [{"name": name, "args": args, "id": f"c{next(_ids)}"} for name in self.asks]
 

@@ -78,9 +78,9 @@ def _grid(arguments: Arguments) -> int:
         drop_stale_tracks(spec, cassette)
     print(f"{report(spec, run)}\n{run.done:,} cells played, {run.before:,} were there; results in {folder}")
     if kits.has_opik:
-        from kit.bench.grid.experiment import copied
+        from kit.bench.grid.experiment import copy_to_opik
 
-        print(copied(spec, run, kits.opik()))
+        print(copy_to_opik(spec, run, kits.opik()))
     return 0 if run.complete else 1
 
 

@@ -150,7 +150,10 @@ def test_dialogues_about_other_cards_are_left_out(tmp_path: Path) -> None:
 def test_every_question_of_the_report_is_in_the_heat_map_and_acts_on_nothing() -> None:
     found = RoutingReport(
         accuracy={"shop": share(3, 5), "play": share(1, 1)},
-        lost=(Confusion(card="shop", to="play", queries=("<script>x", "b")), Confusion(card=NOBODY, to="shop", queries=("hi",))),
+        confusions=(
+            Confusion(card="shop", to="play", queries=("<script>x", "b")),
+            Confusion(card=NOBODY, to="shop", queries=("hi",)),
+        ),
     )
     assert matrix(found) == {("shop", "shop"): 3, ("play", "play"): 1, ("shop", "play"): 2, (NOBODY, "shop"): 1}
     said = routes_html(found)

@@ -66,12 +66,12 @@ def _line(axes: Axes, part: Any, x: str, colour: str) -> tuple[float, float] | N
 
 def _apart(ends: dict[str, tuple[float, float]], top: float) -> dict[str, tuple[float, float]]:
     """The ends of lines with room for a word between each two."""
-    placed: dict[str, tuple[float, float]] = {}
+    places: dict[str, tuple[float, float]] = {}
     last = -1.0
     for line, (x, y) in sorted(ends.items(), key=lambda pair: pair[1][1]):
-        last = max(y, last + 0.09 * top) if placed else y
-        placed[line] = (x, last)
-    return placed
+        last = max(y, last + 0.09 * top) if places else y
+        places[line] = (x, last)
+    return places
 
 
 def _top(part: Any) -> float:

@@ -21,8 +21,8 @@ def ecdf(frame: pd.DataFrame, columns: Mapping[str, str], by: str, colours: Mapp
             axes.axhline(0.5, color=GREY, linewidth=0.8, linestyle=":")
             for name, colour in colours.items():
                 values = sorted(rows[rows[by] == name][column].dropna())
-                reached = [(rank + 1) / len(values) for rank in range(len(values))]
-                axes.step(values, reached, where="post", color=colour, linewidth=1.6, label=name)
+                proportions = [(rank + 1) / len(values) for rank in range(len(values))]
+                axes.step(values, proportions, where="post", color=colour, linewidth=1.6, label=name)
             axes.set_title(words, fontweight="normal", fontsize=9)
             axes.set_xlim(0, None)
             axes.set_ylim(0, 1.02)

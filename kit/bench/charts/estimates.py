@@ -12,8 +12,8 @@ def shares(frame: pd.DataFrame, by: list[str], right: str, total: str) -> pd.Dat
     """The share of each group; `right` and `total` are columns of counts. Groups keep their order."""
     groups: Any = frame.groupby(by, sort=False)[[right, total]]
     sums = groups.sum().reset_index()
-    found = [share(int(r), int(t)) for r, t in zip(sums[right], sums[total], strict=True)]
-    return sums[by].join(pd.DataFrame([one.columns() for one in found]))
+    estimates = [share(int(r), int(t)) for r, t in zip(sums[right], sums[total], strict=True)]
+    return sums[by].join(pd.DataFrame([one.columns() for one in estimates]))
 
 
 def means(frame: pd.DataFrame, by: list[str], value: str) -> pd.DataFrame:

@@ -17,8 +17,8 @@ def heat(grids: Mapping[str, Grid], names: Sequence[str], title: str, xlabel: st
     A count on the diagonal is blue, any other one rust, and darker the more it is; each is written in its cell, zeros small.
     """
     most = max((count for grid in grids.values() for row in grid for count in row), default=0)
-    with panels(2.0 + 4.6 / len(grids), len(grids)) as (figure, drawn):
-        for axes, (name, grid) in zip(drawn, grids.items(), strict=True):
+    with panels(2.0 + 4.6 / len(grids), len(grids)) as (figure, row_of_axes):
+        for axes, (name, grid) in zip(row_of_axes, grids.items(), strict=True):
             for y, row in enumerate(grid):
                 for x, count in enumerate(row):
                     _cell(axes, x, y, count, most)
@@ -31,7 +31,7 @@ def heat(grids: Mapping[str, Grid], names: Sequence[str], title: str, xlabel: st
             axes.spines[:].set_visible(False)
             axes.set_title(name, fontweight="normal", fontsize=9)
             axes.set_xlabel(xlabel, fontsize=9)
-        drawn[0].set_ylabel(ylabel, fontsize=9)
+        row_of_axes[0].set_ylabel(ylabel, fontsize=9)
         headline(figure, title)
         return figure
 

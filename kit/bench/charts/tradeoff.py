@@ -31,15 +31,15 @@ def tradeoff(frame: pd.DataFrame, title: str, xlabel: str, ylabel: str) -> Figur
     is both cheaper and right more often. Ways that fall on one dot share it.
     """
     rows: Any = frame.sort_values(["x", "y"])
-    points = _merged([_dot(row) for row in rows.to_dict("records")])
+    points = _merge([_dot(row) for row in rows.to_dict("records")])
     best = front([(point.x, point.y) for point in points])
     with canvas(3.3) as (figure, axes):
         for place, point in enumerate(points):
             colour = BLUE if place in best else GREY
             whiskers = [[point.y - point.low], [point.high - point.y]]
             across = [[point.x - point.x_low], [point.x_high - point.x]]
-            drawn: Any = {"fmt": "o", "ms": 11, "elinewidth": 1.2, "clip_on": False, "zorder": 3}
-            axes.errorbar(point.x, point.y, whiskers, across, color=colour, label=f"{place + 1}  {point.name}", **drawn)
+            style: Any = {"fmt": "o", "ms": 11, "elinewidth": 1.2, "clip_on": False, "zorder": 3}
+            axes.errorbar(point.x, point.y, whiskers, across, color=colour, label=f"{place + 1}  {point.name}", **style)
             at: Any = {"ha": "center", "va": "center_baseline", "fontsize": 7.5, "fontweight": "bold", "zorder": 4}
             axes.annotate(str(place + 1), (point.x, point.y), color="white", **at)
         axes.set_xlim(0, 1.06 * max((point.x_high for point in points), default=1.0) or 1.0)
@@ -65,16 +65,16 @@ def _dot(row: Mapping[str, Any]) -> _Dot:
     return _Dot(str(row["way"]), x, y, low, high, float(row.get("x_low", x)), float(row.get("x_high", x)))
 
 
-def _merged(dots: Sequence[_Dot]) -> list[_Dot]:
+def _merge(dots: Sequence[_Dot]) -> list[_Dot]:
     wide = max((dot.x for dot in dots), default=1.0) or 1.0
-    found: list[_Dot] = []
+    distinct: list[_Dot] = []
     for dot in dots:
-        same = next((p for p, o in enumerate(found) if abs(o.x - dot.x) < NEAR * wide and abs(o.y - dot.y) < NEAR / 2), None)
+        same = next((p for p, o in enumerate(distinct) if abs(o.x - dot.x) < NEAR * wide and abs(o.y - dot.y) < NEAR / 2), None)
         if same is None:
-            found.append(dot)
+            distinct.append(dot)
         else:
-            found[same] = found[same]._replace(name=f"{found[same].name},\n    {dot.name}")
-    return found
+            distinct[same] = distinct[same]._replace(name=f"{distinct[same].name},\n    {dot.name}")
+    return distinct
 
 
 def _names(axes: Axes, best: set[int]) -> None:

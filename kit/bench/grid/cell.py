@@ -49,7 +49,7 @@ def cells(spec: GridSpec) -> Iterator[Cell]:
         )
         for names, deck in spec.decks.items()
     }
-    faults = {name: digest(*map(str, found)) for name, found in spec.faults.items()}
+    faults = {name: digest(*map(str, effects)) for name, effects in spec.faults.items()}
     cases = sorted((case.id, place, digest(case)) for place, case in enumerate(spec.cases))
     ways = product(*map(sorted, (grid.models, grid.prompts, grid.settings, grid.patterns, grid.faults)))
     for model, prompt, setting, pattern, fault in ways:

@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 
 from kit.bench.scoring.scorers import COSTS
-from kit.bench.statistics.difference import Difference, Scores, by_item, holm, mcnemar_of, paired
+from kit.bench.statistics.difference import Difference, Scores, by_item, holm, mcnemar_of, paired_difference
 from kit.bench.statistics.estimate import LEVEL, Estimate, clustered
 from kit.bench.statistics.means import SEED, bootstrap_mean
 from kit.bench.statistics.power import more_items
@@ -36,8 +36,8 @@ class Summary(Value):
     undecided: int = 0
 
     def __str__(self) -> str:
-        left = f", {self.undecided} undecided" if self.undecided else ""
-        return f"{_named(self.way)}, {self.scorer}: {self.estimate}{left}"
+        rest = f", {self.undecided} undecided" if self.undecided else ""
+        return f"{_label(self.way)}, {self.scorer}: {self.estimate}{rest}"
 
 
 class Comparison(Value):
@@ -58,15 +58,15 @@ class Comparison(Value):
     """Items still needed, if the difference stays as seen; 0 when settled, None where no difference is seen."""
 
     def __str__(self) -> str:
-        said: str = self.verdict
+        verdict: str = self.verdict
         if self.verdict == "not distinguishable":
-            said += (
+            verdict += (
                 f"; needs about {self.more:,} more items"
                 if self.more
                 else "; no difference was seen that more items would settle"
             )
-        ways = f"{_named(self.way)} {self.after.value:.3f} against {_named(self.baseline)} {self.before.value:.3f}"
-        return f"{self.scorer}: {ways}; {self.difference}; p = {self.adjusted:.3g} after Holm: {said}"
+        ways = f"{_label(self.way)} {self.after.value:.3f} against {_label(self.baseline)} {self.before.value:.3f}"
+        return f"{self.scorer}: {ways}; {self.difference}; p = {self.adjusted:.3g} after Holm: {verdict}"
 
 
 class Standing(Value):
@@ -78,7 +78,7 @@ class Standing(Value):
     threshold: float
 
     @property
-    def reached(self) -> bool:
+    def passes(self) -> bool:
         """The figure as measured decides, as for a promotion; the interval says how sure that is."""
         return self.estimate.value >= self.threshold
 
@@ -87,8 +87,8 @@ class Standing(Value):
         return self.estimate.excludes(self.threshold)
 
     def __str__(self) -> str:
-        said = ("reached" if self.reached else "missed") + ("" if self.sure else " (not for certain)")
-        return f"{self.vertical}, {self.scorer}: {self.estimate}, {self.threshold:g} {said}"
+        verdict = ("reached" if self.passes else "missed") + ("" if self.sure else " (not for certain)")
+        return f"{self.vertical}, {self.scorer}: {self.estimate}, {self.threshold:g} {verdict}"
 
 
 def summarise(rows: Iterable[Row], by: Sequence[str] = WAYS) -> list[Summary]:
@@ -96,13 +96,13 @@ def summarise(rows: Iterable[Row], by: Sequence[str] = WAYS) -> list[Summary]:
     groups: dict[tuple[str, ...], list[Row]] = defaultdict(list)
     for row in rows:
         groups[(row["scorer"], *(str(row.get(name, "")) for name in by))].append(row)
-    found: list[Summary] = []
+    summaries: list[Summary] = []
     for (scorer, *names), group in sorted(groups.items()):
-        if decided := [row for row in group if row["value"] is not None]:
+        if scores := [row for row in group if row["value"] is not None]:
             way = dict(zip(by, names, strict=True))
-            undecided = len(group) - len(decided)
-            found.append(Summary(way=way, scorer=scorer, estimate=estimate(decided), undecided=undecided))
-    return found
+            undecided = len(group) - len(scores)
+            summaries.append(Summary(way=way, scorer=scorer, estimate=estimate(scores), undecided=undecided))
+    return summaries
 
 
 def compare(
@@ -123,31 +123,31 @@ def compare(
     ways: dict[tuple[str, ...], dict[str, list[Row]]] = defaultdict(lambda: defaultdict(list))
     for row in rows:
         ways[tuple(str(row.get(name, "")) for name in by)][row["scorer"]].append(row)
-    known = {names: dict(zip(by, names, strict=True)) for names in ways}
-    bases = [names for names, way in known.items() if all(way.get(key) == str(value) for key, value in baseline.items())]
+    way_of = {names: dict(zip(by, names, strict=True)) for names in ways}
+    bases = [names for names, way in way_of.items() if all(way.get(key) == str(value) for key, value in baseline.items())]
     if not bases:
-        wanted, seen = _named(baseline), sorted({_named(way) for way in known.values()})
-        raise DataError(f"no row is of the baseline {wanted!r}: {nearest(wanted, seen)}")
+        name, names_there = _label(baseline), sorted({_label(way) for way in way_of.values()})
+        raise DataError(f"no row is of the baseline {name!r}: {nearest(name, names_there)}")
     free = [name for name in by if name not in baseline]
     jobs = [
-        (scorer, (known[base], ways[base][scorer]), (known[way], ways[way][scorer]))
+        (scorer, (way_of[base], ways[base][scorer]), (way_of[way], ways[way][scorer]))
         for base in sorted(bases)
         for way in sorted(set(ways) - set(bases))
-        if all(known[base][name] == known[way][name] for name in free)
+        if all(way_of[base][name] == way_of[way][name] for name in free)
         for scorer in ways[base]
         if _cases(ways[base][scorer]) & _cases(ways[way][scorer])
     ]
-    return _corrected([_compared(*job, seed, level, len(jobs)) for job in jobs], level)
+    return _apply_holm([_compare_pair(*job, seed, level, len(jobs)) for job in jobs], level)
 
 
 def standings(rows: Iterable[Row], thresholds: Mapping[str, float], scorer: str = "response_quality") -> list[Standing]:
     """Every vertical's quality against its own threshold; a row's `domain` is its vertical (PC1-S9.3)."""
-    found: list[Standing] = []
+    rows_of_verticals: list[Standing] = []
     for vertical, threshold in thresholds.items():
         own = [row for row in rows if row["scorer"] == scorer and row.get("domain") == vertical and row["value"] is not None]
         if own:
-            found.append(Standing(vertical=vertical, scorer=scorer, estimate=estimate(own), threshold=threshold))
-    return found
+            rows_of_verticals.append(Standing(vertical=vertical, scorer=scorer, estimate=estimate(own), threshold=threshold))
+    return rows_of_verticals
 
 
 def estimate(rows: Sequence[Row]) -> Estimate:
@@ -158,25 +158,25 @@ def estimate(rows: Sequence[Row]) -> Estimate:
     return bootstrap_mean(values, cases)
 
 
-def flipped(gains: Sequence[float], seed: int = SEED, flips: int = FLIPS) -> float:
+def sign_flip_test(gains: Sequence[float], seed: int = SEED, flips: int = FLIPS) -> float:
     """How odd a mean gain this far from zero would be if each item's sign were a coin (Fisher 1935, sign-flip test)."""
     sizes, counts = np.unique(np.abs(np.asarray(gains, dtype=float)), return_counts=True)
     heads = np.random.default_rng(seed).binomial(counts, 0.5, size=(flips, len(counts)))
-    drawn = np.abs((2 * heads - counts) @ sizes)
-    return float((1 + np.sum(drawn >= abs(sum(gains)) - 1e-9)) / (1 + flips))
+    sums = np.abs((2 * heads - counts) @ sizes)
+    return float((1 + np.sum(sums >= abs(sum(gains)) - 1e-9)) / (1 + flips))
 
 
 Side = tuple[dict[str, str], list[Row]]
 
 
-def _compared(scorer: str, first: Side, second: Side, seed: int, level: float, count: int) -> Comparison:
+def _compare_pair(scorer: str, first: Side, second: Side, seed: int, level: float, count: int) -> Comparison:
     """One of `count` comparisons; what follows from the others is put in later."""
-    shared = _cases(first[1]) & _cases(second[1])
-    before, after = ([row for row in side[1] if row["case"] in shared] for side in (first, second))
+    common = _cases(first[1]) & _cases(second[1])
+    before, after = ([row for row in side[1] if row["case"] in common] for side in (first, second))
     gains = by_item(_by_case(before), _by_case(after))
-    difference = paired(_by_case(before), _by_case(after), seed=seed, level=level)
+    difference = paired_difference(_by_case(before), _by_case(after), seed=seed, level=level)
     whole = all(gain in (-1.0, 0.0, 1.0) for gain in gains.values())
-    p = mcnemar_of(gains).mid_p if whole else flipped(list(gains.values()), seed)
+    p = mcnemar_of(gains).mid_p if whole else sign_flip_test(list(gains.values()), seed)
     return Comparison(
         scorer=scorer,
         baseline=first[0],
@@ -191,28 +191,28 @@ def _compared(scorer: str, first: Side, second: Side, seed: int, level: float, c
     )
 
 
-def _corrected(found: Sequence[Comparison], level: float) -> list[Comparison]:
-    adjusted = holm({str(place): comparison.p for place, comparison in enumerate(found)})
-    settled: list[Comparison] = []
-    for place, comparison in enumerate(found):
+def _apply_holm(comparisons: Sequence[Comparison], level: float) -> list[Comparison]:
+    adjusted = holm({str(place): comparison.p for place, comparison in enumerate(comparisons)})
+    results: list[Comparison] = []
+    for place, comparison in enumerate(comparisons):
         update: dict[str, Any] = {"adjusted": adjusted[str(place)]}
         if adjusted[str(place)] < 1 - level and comparison.difference.excludes(0.0):
             ahead = (comparison.difference.value > 0) != (comparison.scorer in LOWER)
             update |= {"verdict": "better" if ahead else "worse", "more": 0}
-        settled.append(comparison.model_copy(update=update))
-    return settled
+        results.append(comparison.model_copy(update=update))
+    return results
 
 
 def _by_case(rows: Iterable[Row]) -> Scores:
-    found: dict[str, list[float]] = defaultdict(list)
+    scores: dict[str, list[float]] = defaultdict(list)
     for row in rows:
-        found[row["case"]].append(float(row["value"]))
-    return found
+        scores[row["case"]].append(float(row["value"]))
+    return scores
 
 
 def _cases(rows: Iterable[Row]) -> set[str]:
     return {row["case"] for row in rows}
 
 
-def _named(way: Mapping[str, str]) -> str:
+def _label(way: Mapping[str, str]) -> str:
     return " / ".join(str(value) for value in way.values() if value) or "(all)"

@@ -62,24 +62,24 @@ class _Sample:
 
     def __init__(self, spec: GridSpec, pattern: str, take: int):
         self._spec, self._pattern = spec, pattern
-        found = [cell for cell in cells(spec) if cell.pattern == pattern and _plain(cell, spec)]
-        self._cells = list(islice(found, 0, None, max(1, len(found) // take)))[:take]
+        candidates = [cell for cell in cells(spec) if cell.pattern == pattern and _plain(cell, spec)]
+        self._cells = list(islice(candidates, 0, None, max(1, len(candidates) // take)))[:take]
         if not self._cells:
             raise DataError(f"grid {spec.grid.name} has no case of one turn without faults: nothing to count the cost of")
-        self._played: dict[str, tuple[Reply, TurnRecord]] = {}
+        self._replies: dict[str, tuple[Reply, TurnRecord]] = {}
 
     async def cost(self, opener: Opener, rounds: int) -> CellCost:
-        async def first(message: str, session: Session, *given: Any, **more: Any) -> Reply:
+        async def first(message: str, session: Session, *arguments: Any, **more: Any) -> Reply:
             began = time.process_time()
-            reply = await run_turn(message, session, *given, **more)
+            reply = await run_turn(message, session, *arguments, **more)
             turns.append(time.process_time() - began)
             record = player.store.turn(reply.turn_id)
             assert record is not None
-            self._played[session.id] = reply, record
+            self._replies[session.id] = reply, record
             return reply
 
-        async def again(message: str, session: Session, *given: Any, **more: Any) -> Reply:
-            reply, record = self._played[session.id]
+        async def again(message: str, session: Session, *arguments: Any, **more: Any) -> Reply:
+            reply, record = self._replies[session.id]
             player.store.end_turn(record, (), ())
             return reply
 
@@ -95,10 +95,10 @@ class _Sample:
             turn_ms = 1e3 * statistics.median(turns)
             player.run = again
             harness = await self._calls(self._play(player))
-            spent = [await self._play(player) for _ in range(4 * rounds)]
+            harness_ms = [await self._play(player) for _ in range(4 * rounds)]
         finally:
             await player.close()
-        return CellCost(self._pattern, len(self._cells), whole - harness, turn_ms, harness, statistics.median(spent))
+        return CellCost(self._pattern, len(self._cells), whole - harness, turn_ms, harness, statistics.median(harness_ms))
 
     async def _play(self, player: Player) -> float:
         """Plays the cells as a grid does, into a folder of their own; CPU milliseconds a cell."""
@@ -112,9 +112,9 @@ class _Sample:
                     batch.clear()
             ledger.keep(batch)
             write(Path(folder), self._spec, self._cells, ledger)
-            spent = time.process_time() - began
+            cpu = time.process_time() - began
             ledger.close()
-        return 1e3 * spent / len(self._cells)
+        return 1e3 * cpu / len(self._cells)
 
     async def _calls(self, work: Awaitable[object]) -> float:
         profile = cProfile.Profile()
@@ -134,14 +134,14 @@ def _plain(cell: Cell, spec: GridSpec) -> bool:
 def show_costs(spec: GridSpec, opener: Opener) -> int:
     """Prints what a cell costs; returns 1 when one makes more calls than it may."""
     costs = cell_costs(spec, opener)
-    print(told(costs))
+    print(cost_table(costs))
     return int(max(cost.harness_calls for cost in costs) > CALLS)
 
 
-def told(costs: Sequence[CellCost]) -> str:
+def cost_table(costs: Sequence[CellCost]) -> str:
     """A line a pattern, and the gate."""
-    calls, spent = max(cost.harness_calls for cost in costs), max(cost.harness_ms for cost in costs)
-    held = "held" if calls <= CALLS else "BROKEN"
-    gate = f"beside its turn a cell makes at most {CALLS} Python calls: {held}, {calls:.0f}"
+    calls, milliseconds = max(cost.harness_calls for cost in costs), max(cost.harness_ms for cost in costs)
+    verdict = "held" if calls <= CALLS else "BROKEN"
+    gate = f"beside its turn a cell makes at most {CALLS} Python calls: {verdict}, {calls:.0f}"
     head = f"CPU of a cell, simulated models, {costs[0].cells} cells a pattern:"
-    return "\n".join([head, *map(str, costs), f"{gate}; and takes {MILLISECONDS} ms on a quiet machine: {spent:.2f} here"])
+    return "\n".join([head, *map(str, costs), f"{gate}; and takes {MILLISECONDS} ms on a quiet machine: {milliseconds:.2f} here"])

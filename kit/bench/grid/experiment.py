@@ -32,41 +32,41 @@ def experiment(
     """
     run = run_grid(spec, folder, kits, workers, progress, traces=True)
     if kits.has_opik:
-        print(copied(spec, run, kits.opik()))
+        print(copy_to_opik(spec, run, kits.opik()))
     return run
 
 
-def copied(spec: GridSpec, run: Run, sink: OpikSink | None) -> str:
+def copy_to_opik(spec: GridSpec, run: Run, sink: OpikSink | None) -> str:
     """Sends a run to Opik: its cases as a data set, each way as an experiment. Returns a line that says what came of it."""
     if sink is None:
-        kept = run.folder / TRACES
-        return f"Opik: no server answers. The traces are in {kept}; run it again to send them, no cell is played twice."
+        traces = run.folder / TRACES
+        return f"Opik: no server answers. The traces are in {traces}; run it again to send them, no cell is played twice."
     store = SqliteStore(run.folder / TRACES)
     try:
         rows = read_results(run.folder)
         items = {case.id: item(case) for case in spec.cases}
-        sent, page = send_experiments(sink, data_set(spec.grid.cases), items, experiments(spec, run, rows, store))
+        count, page = send_experiments(sink, data_set(spec.grid.cases), items, experiments(spec, run, rows, store))
     except Exception as error:  # a border: the SDK raises classes of its own and of what it is built on
         words = " ".join(str(error).split())[:200]
         return f"Opik: not everything arrived ({type(error).__name__}: {words}). Results and traces are in {run.folder}."
     finally:
         store.close()
         sink.close()
-    left = len(rows) - sent
-    said = f"; {left:,} were played without a trace and are left out: another folder plays them again" if left else ""
-    return f"Opik: {sent:,} turns as traces and experiments{said}: {page}"
+    missing = len(rows) - count
+    note = f"; {missing:,} were played without a trace and are left out: another folder plays them again" if missing else ""
+    return f"Opik: {count:,} turns as traces and experiments{note}: {page}"
 
 
 def experiments(spec: GridSpec, run: Run, rows: Sequence[Row], store: SqliteStore) -> Iterator[Experiment]:
     """One for each way of the grid, its verdicts, intervals, seed and revision as metadata, its scores beside its traces."""
     ways, verdicts = compare_ways(spec, rows)
-    varied = axes(rows)
+    names_of_axes = axes(rows)
     groups: dict[tuple[str, ...], list[Row]] = defaultdict(list)
     for row in rows:
-        groups[tuple(row[axis] for axis in varied)].append(row)
+        groups[tuple(row[axis] for axis in names_of_axes)].append(row)
     common = _common(spec, run)
     for names, own in groups.items():
-        way = dict(zip(varied, names, strict=True))
+        way = dict(zip(names_of_axes, names, strict=True))
         kind = own[0]["kind"]
         yield Experiment(
             name=" · ".join((spec.grid.name, *names, kind)),
@@ -80,27 +80,27 @@ def experiments(spec: GridSpec, run: Run, rows: Sequence[Row], store: SqliteStor
                 "is_baseline": any(verdict.baseline == way for verdict in verdicts),
             },
             tags=(spec.grid.name, kind),
-            results=_scored(own, store),
+            results=_scored_turns(own, store),
         )
 
 
 def data_set(files: Iterable[CaseFile]) -> str:
     """The name of a set of cases: its files, and which of their lines, as Python writes a slice: `mixed[::2] + single`."""
-    return "cases: " + " + ".join(_slice(chosen) for chosen in files)
+    return "cases: " + " + ".join(_slice(file) for file in files)
 
 
 def item(case: Case) -> dict[str, Any]:
     """A case as an item of a data set: what is asked, whom each turn is for, and all else that the case holds."""
-    asked = [ask for ask in case.turns if not ask.skip]
+    scored_asks = [ask for ask in case.turns if not ask.skip]
     return {
         "case": case.id,
         "input": [ask.user for ask in case.turns],
-        "expected_output": [list(ask.expected) for ask in asked],
+        "expected_output": [list(ask.expected) for ask in scored_asks],
         "definition": case.model_dump(mode="json", exclude_defaults=True),
     }
 
 
-def _scored(rows: Iterable[Row], store: SqliteStore) -> Iterator[ScoredTurn]:
+def _scored_turns(rows: Iterable[Row], store: SqliteStore) -> Iterator[ScoredTurn]:
     for row in rows:
         turn = store.turn(turn_id(row["cell"], row["turn"]))
         if turn is not None:
@@ -115,30 +115,32 @@ def _common(spec: GridSpec, run: Run) -> dict[str, Any]:
         "seed": spec.grid.seed,
         "repeats": spec.grid.repeats,
         "clock": "virtual" if spec.virtual else "real",
-        "revision": sorted({made["revision"] for made in runs}),
-        "versions": [json.loads(text) for text in sorted({json.dumps(made["versions"], sort_keys=True) for made in runs})],
+        "revision": sorted({run_record["revision"] for run_record in runs}),
+        "versions": [
+            json.loads(text) for text in sorted({json.dumps(run_record["versions"], sort_keys=True) for run_record in runs})
+        ],
         "complete": run.complete,
     }
 
 
 def _estimate(summary: Summary) -> dict[str, Any]:
-    seen = summary.estimate
-    return {"value": seen.value, "interval": [seen.low, seen.high], "says": str(summary)}
+    estimate = summary.estimate
+    return {"value": estimate.value, "interval": [estimate.low, estimate.high], "says": str(summary)}
 
 
-def _verdict(made: Comparison) -> dict[str, Any]:
+def _verdict(comparison: Comparison) -> dict[str, Any]:
     return {
-        "scorer": made.scorer,
-        "verdict": made.verdict,
-        "against": made.baseline,
-        "difference": made.difference.value,
-        "interval": [made.difference.low, made.difference.high],
-        "p_after_holm": made.adjusted,
-        "says": str(made),
+        "scorer": comparison.scorer,
+        "verdict": comparison.verdict,
+        "against": comparison.baseline,
+        "difference": comparison.difference.value,
+        "interval": [comparison.difference.low, comparison.difference.high],
+        "p_after_holm": comparison.adjusted,
+        "says": str(comparison),
     }
 
 
-def _slice(chosen: CaseFile) -> str:
-    stop = "" if chosen.take is None else str(chosen.take * chosen.every)
-    step = "" if chosen.every == 1 else f":{chosen.every}"
-    return Path(chosen.file).stem + (f"[:{stop}{step}]" if stop or step else "")
+def _slice(file: CaseFile) -> str:
+    stop = "" if file.take is None else str(file.take * file.every)
+    step = "" if file.every == 1 else f":{file.every}"
+    return Path(file.file).stem + (f"[:{stop}{step}]" if stop or step else "")

@@ -39,38 +39,38 @@ class Forecast(Value):
 def pace(folder: Path) -> Pace:
     """What the turns of a finished run took. Raises DataError for a folder without results."""
     rows = read_results(folder)
-    spent: Mapping[str, float] = {
+    milliseconds: Mapping[str, float] = {
         line["cell"]: line.get("cpu_ms", 0.0) for line in map(json.loads, (folder / TIMINGS).read_text("utf-8").splitlines())
     }
     cpu, reads, writes = (defaultdict[str, list[float]](list) for _ in range(3))
     for row in rows:
         for name in ("", row["pattern"]):
-            cpu[name].append(spent.get(row["cell"], 0.0) / 1000 if row["turn"] == 0 else 0.0)
+            cpu[name].append(milliseconds.get(row["cell"], 0.0) / 1000 if row["turn"] == 0 else 0.0)
             reads[name].append(row["input_tokens"] or 0)
             writes[name].append(row["output_tokens"] or 0)
     return Pace(cpu=_means(cpu), tokens_in=_means(reads), tokens_out=_means(writes))
 
 
-def forecast(spec: GridSpec, seen: Pace) -> Forecast:
+def forecast(spec: GridSpec, pace_of_turns: Pace) -> Forecast:
     """What a grid will ask for when none of it was played yet, in one process on a machine like that of the earlier run."""
     grid = spec.grid
     often = len(grid.prompts) * len(grid.settings) * len(grid.faults) * grid.repeats
     turns = often * sum(len(case.turns) for case in spec.cases)
     ways = [(model, pattern) for model in spec.models.values() for pattern in grid.patterns]
-    dollars = [turns * _price(model, seen, pattern) for model, pattern in ways if model.price_in is not None]
-    known = all(model.price_in is not None or model.provider != "openai" for model, _ in ways)
+    dollars = [turns * _price(model, pace_of_turns, pattern) for model, pattern in ways if model.price_in is not None]
+    priced = all(model.price_in is not None or model.provider != "openai" for model, _ in ways)
     return Forecast(
         cells=often * len(spec.cases) * len(ways),
         turns=turns * len(ways),
-        seconds=START + sum(turns * _of(seen.cpu, pattern) for _, pattern in ways) if spec.virtual else None,
-        dollars=sum(dollars) if known else None,
+        seconds=START + sum(turns * _of(pace_of_turns.cpu, pattern) for _, pattern in ways) if spec.virtual else None,
+        dollars=sum(dollars) if priced else None,
     )
 
 
-def _price(model: ModelSpec, seen: Pace, pattern: str) -> float:
+def _price(model: ModelSpec, pace_of_turns: Pace, pattern: str) -> float:
     """Dollars of one turn."""
-    read, written = _of(seen.tokens_in, pattern), _of(seen.tokens_out, pattern)
-    return (read * (model.price_in or 0) + written * (model.price_out or 0)) / 1e6
+    reads, writes = _of(pace_of_turns.tokens_in, pattern), _of(pace_of_turns.tokens_out, pattern)
+    return (reads * (model.price_in or 0) + writes * (model.price_out or 0)) / 1e6
 
 
 def _of(means: Mapping[str, float], pattern: str) -> float:
@@ -78,4 +78,4 @@ def _of(means: Mapping[str, float], pattern: str) -> float:
 
 
 def _means(values: Mapping[str, Sequence[float]]) -> dict[str, float]:
-    return {name: fmean(found) for name, found in values.items()}
+    return {name: fmean(numbers) for name, numbers in values.items()}

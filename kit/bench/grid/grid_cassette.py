@@ -21,11 +21,11 @@ def with_cassette(
     if file is None and mode is None and own is None:
         return spec, None
     path = str(file or (own.file if own is not None else folder / "cassette.jsonl"))
-    chosen = mode or (own.mode if own is not None and file is None else "replay")
-    named = () if file is None else ("--cassette", path)
-    again = shlex.join(("python", "-m", "kit", "grid", str(source), *named, "--refresh"))
-    cassette = Cassette(path, chosen, again=f"refresh it with: {again}")
-    grid = spec.grid.model_copy(update={"cassette": GridCassette(file=path, mode=chosen)})
+    effective_mode = mode or (own.mode if own is not None and file is None else "replay")
+    option = () if file is None else ("--cassette", path)
+    again = shlex.join(("python", "-m", "kit", "grid", str(source), *option, "--refresh"))
+    cassette = Cassette(path, effective_mode, again=f"refresh it with: {again}")
+    grid = spec.grid.model_copy(update={"cassette": GridCassette(file=path, mode=effective_mode)})
     return replace(spec, grid=grid), cassette
 
 

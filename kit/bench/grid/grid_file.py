@@ -154,16 +154,16 @@ def read_grid(path: Path, model: str | None = None) -> GridSpec:
         models = dict.fromkeys((grid.baseline["model"], model) if "model" in grid.baseline else (model,))
         grid = grid.model_copy(update={"models": tuple(models), "name": f"{grid.name}-{model}", "cassette": None})
     if grid.cassette is not None:
-        tape = grid.cassette.model_copy(update={"file": str(_found(grid.cassette.file, path))})
+        tape = grid.cassette.model_copy(update={"file": str(_resolve(grid.cassette.file, path))})
         grid = grid.model_copy(update={"cassette": tape})
     try:
-        deck = load_deck(_found(grid.deck, path))
+        deck = load_deck(_resolve(grid.deck, path))
     except KitError as error:
         raise DataError(f"{source.at('deck')}: {' '.join(str(error).split())}") from error
     deck = _with_models(deck, grid, source)
-    _known(grid, deck, source)
+    _check_names(grid, deck, source)
     decks = {(p, s): _deck(deck, grid, p, s, source) for p in grid.prompts for s in grid.settings}
-    wrong = {name: _struck(texts, deck, name, source) for name, texts in grid.faults.items()}
+    wrong = {name: _parse_faults(texts, deck, name, source) for name, texts in grid.faults.items()}
     return GridSpec(grid, deck, tuple(_cases(grid, deck, path)), wrong, decks)
 
 
@@ -173,22 +173,22 @@ def _with_models(deck: Deck, grid: Grid, source: Source) -> Deck:
     own = {key: build(ModelSpec, source, faults, "specs", key, extra={"key": key}) for key in grid.specs}
     if faults:
         raise DataError(faults.in_order()[0])
-    shipped = load_models(HOME / "cards" / "models.yaml")
-    models = {OFFLINE.key: OFFLINE, **shipped, **deck.models, **{key: model for key, model in own.items() if model}}
+    catalogue = load_models(HOME / "cards" / "models.yaml")
+    models = {OFFLINE.key: OFFLINE, **catalogue, **deck.models, **{key: model for key, model in own.items() if model}}
     seeded = {key: model.model_copy(update={"seed": grid.seed}) if model.law else model for key, model in models.items()}
     return replace(deck, models=Registry("model", seeded))
 
 
-def _known(grid: Grid, deck: Deck, source: Source) -> None:
-    for field, noun, known in (
+def _check_names(grid: Grid, deck: Deck, source: Source) -> None:
+    for field, noun, names_there in (
         ("models", "model", deck.models),
         ("patterns", "pattern", PATTERNS),
         ("scorers", "scorer", SCORERS),
         ("verdicts", "scorer or measure", (*grid.scorers, *MEASURES)),
     ):
         for place, name in enumerate(getattr(grid, field)):
-            if name not in known:
-                raise DataError(f"{source.at(field, place)}: unknown {noun} {name!r}: {nearest(name, known)}")
+            if name not in names_there:
+                raise DataError(f"{source.at(field, place)}: unknown {noun} {name!r}: {nearest(name, names_there)}")
     ways = {
         "model": grid.models,
         "prompt": grid.prompts,
@@ -210,17 +210,25 @@ def _deck(deck: Deck, grid: Grid, prompt: str, setting: str, source: Source) -> 
             raise DataError(f"{source.at('prompts', prompt, block)}: unknown block {block!r}: {nearest(block, blocks)}")
         blocks[block] = blocks[block].model_copy(update={"flag": None} if text is True else {"text": text})
     faults = Faults()
-    given = deck.settings.model_dump(mode="json")
-    asked: dict[str, Any] = {}
+    settings_of_deck = deck.settings.model_dump(mode="json")
+    changes: dict[str, Any] = {}
     for field, value in grid.settings[setting].items():
-        asked[field] = {**given[field], **value} if isinstance(value, dict) and isinstance(given.get(field), dict) else value
-    settings = build(DeckSettings, source, faults, "settings", setting, extra={**given, **asked}) if asked else deck.settings
+        changes[field] = (
+            {**settings_of_deck[field], **value}
+            if isinstance(value, dict) and isinstance(settings_of_deck.get(field), dict)
+            else value
+        )
+    settings = (
+        build(DeckSettings, source, faults, "settings", setting, extra={**settings_of_deck, **changes})
+        if changes
+        else deck.settings
+    )
     if settings is None:
         raise DataError(faults.in_order()[0])
     return replace(deck, blocks=Registry("block", blocks), settings=settings)
 
 
-def _struck(texts: Iterable[str], deck: Deck, name: str, source: Source) -> tuple[Fault, ...]:
+def _parse_faults(texts: Iterable[str], deck: Deck, name: str, source: Source) -> tuple[Fault, ...]:
     try:
         return parse_all(texts, deck.cards, deck.settings.orchestrator)
     except KitError as error:
@@ -230,18 +238,16 @@ def _struck(texts: Iterable[str], deck: Deck, name: str, source: Source) -> tupl
 def _cases(grid: Grid, deck: Deck, path: Path) -> Iterable[Case]:
     agents = [card.id for card in deck.active_sub_agents(deck.cards[deck.settings.orchestrator])]
     first: dict[str, str] = {}
-    for chosen in grid.cases:
-        file = _found(chosen.file, path)
-        for case in islice(
-            read_cases(file, agents), 0, None if chosen.take is None else chosen.take * chosen.every, chosen.every
-        ):
+    for part in grid.cases:
+        file = _resolve(part.file, path)
+        for case in islice(read_cases(file, agents), 0, None if part.take is None else part.take * part.every, part.every):
             if case.id in first:
                 raise DataError(f"{file}: case {case.id!r} is in {first[case.id]} too; give one of them another id")
             first[case.id] = str(file)
             yield case
 
 
-def _found(name: str, path: Path) -> Path:
+def _resolve(name: str, path: Path) -> Path:
     """A file named by a grid: beside it, else in the checkout."""
     beside = path.parent / name
     return beside if beside.exists() or Path(name).is_absolute() else HOME / name

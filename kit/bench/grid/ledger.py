@@ -34,7 +34,7 @@ class Ledger:
     """
 
     def __init__(self, path: Path):
-        self.path, self.kept = path, 0
+        self.path, self.count = path, 0
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._db = sqlite3.connect(path, timeout=1.0, isolation_level=None)
@@ -45,7 +45,7 @@ class Ledger:
             self._db.execute("PRAGMA journal_mode = WAL")
             self._db.execute("PRAGMA synchronous = NORMAL")
             self._db.executescript(_TABLES)
-            (self.kept,) = self._db.execute("SELECT count(*) FROM cells").fetchone()
+            (self.count,) = self._db.execute("SELECT count(*) FROM cells").fetchone()
             (last,) = self._db.execute("SELECT coalesce(max(run), 0) FROM runs").fetchone()
         except sqlite3.Error as error:
             self._db.close()
@@ -65,10 +65,10 @@ class Ledger:
         """Takes out every finished cell: they are played again."""
         self._write("DELETE FROM cells WHERE true = ?", [(1,)])
 
-    def keep(self, done: Iterable[FinishedCell]) -> None:
+    def keep(self, cells: Iterable[FinishedCell]) -> None:
         """Commits finished cells together; one that is there already stays as it is."""
-        rows = [(cell.key, self.run, cell.lines, cell.timing, cell.cost) for cell in done]
-        self.kept += self._write("INSERT OR IGNORE INTO cells VALUES (?, ?, ?, ?, ?)", rows)
+        rows = [(cell.key, self.run, cell.lines, cell.timing, cell.cost) for cell in cells]
+        self.count += self._write("INSERT OR IGNORE INTO cells VALUES (?, ?, ?, ?, ?)", rows)
 
     def lines(self, column: str) -> Mapping[str, tuple[str, int]]:
         """Key -> what stands in `lines` or `timing`, and the run it is of."""
@@ -76,8 +76,8 @@ class Ledger:
 
     def cost(self, keys: Iterable[str]) -> float:
         """Dollars spent on these cells, as far as prices are known."""
-        wanted = set(keys)
-        return sum(cost for key, cost in self._read("SELECT key, cost FROM cells WHERE cost > 0") if key in wanted)
+        selection = set(keys)
+        return sum(cost for key, cost in self._read("SELECT key, cost FROM cells WHERE cost > 0") if key in selection)
 
     def provenance(self) -> Mapping[int, str]:
         """Run -> what it was made of."""
@@ -107,12 +107,12 @@ class Ledger:
             raise self._sentence(error) from error
 
     def _sentence(self, error: Exception) -> DataError:
-        said = f"the ledger {self.path} cannot be used ({error}): "
+        problem = f"the ledger {self.path} cannot be used ({error}): "
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF
         if code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR):
-            return DataError(f"{said}make room on its disk and run the grid again; {self.kept:,} finished cells are kept")
+            return DataError(f"{problem}make room on its disk and run the grid again; {self.count:,} finished cells are kept")
         if code == sqlite3.SQLITE_BUSY:
-            return DataError(f"{said}another run writes to it; wait for that one, or choose another folder")
+            return DataError(f"{problem}another run writes to it; wait for that one, or choose another folder")
         if code in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT):
-            return DataError(f"{said}it is no ledger; move it away, or choose another folder")
-        return DataError(f"{said}choose a folder this user may write to")
+            return DataError(f"{problem}it is no ledger; move it away, or choose another folder")
+        return DataError(f"{problem}choose a folder this user may write to")

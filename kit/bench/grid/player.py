@@ -91,19 +91,19 @@ class Player:
             host = replace(host, store=store, cassette=tape)
         pattern = PATTERNS[cell.pattern]
         began, wall = time.process_time(), time.perf_counter()
-        seen = await run_case(case, host, pattern, session=cell.key, repeat=cell.repeat, tools=self._tools, run=self.run)
-        spent, waited = time.process_time() - began, time.perf_counter() - wall
+        turns = await run_case(case, host, pattern, session=cell.key, repeat=cell.repeat, tools=self._tools, run=self.run)
+        cpu_seconds, wall_seconds = time.process_time() - began, time.perf_counter() - wall
         if tape is not None and not (tape.mode != "replay" and self._spec.virtual):
             tape.close()  # before the cell counts as finished: what a model said once is not paid for twice
-        records = [self._record(store, reply) for _, reply in seen]
-        lines = [self._line(cell, case, *turn) for turn in zip(seen, records, strict=True)]
+        records = [self._record(store, reply) for _, reply in turns]
+        lines = [self._line(cell, case, *turn) for turn in zip(turns, records, strict=True)]
         costs = [cost for record in records if (cost := self._cost(record)) is not None]
         if self._traces is not None:
-            for (_, reply), record in zip(seen, records, strict=True):
+            for (_, reply), record in zip(turns, records, strict=True):
                 self._traces.end_turn(record, reply.events, ())
-        timing: dict[str, Any] = {"cell": cell.key, "wall_ms": round(1e3 * waited, 3)}
+        timing: dict[str, Any] = {"cell": cell.key, "wall_ms": round(1e3 * wall_seconds, 3)}
         if self._concurrency == 1:
-            timing["cpu_ms"] = round(1e3 * spent, 3)
+            timing["cpu_ms"] = round(1e3 * cpu_seconds, 3)
         if not self._virtual:
             timing["turns"] = [_times(record) for record in records]
         return FinishedCell(cell.key, "".join(lines), json.dumps(timing) + "\n", sum(costs) if costs else None)
@@ -127,8 +127,8 @@ class Player:
                 deck = replace(deck, models=self._spec.deck.models)
                 if self._spec.grid.sub_agents != "world":
                     deck = with_simulated_tools(deck)
-                opened = self._open(models=cell.model, deck=deck, faults=faults)
-                self._kits[key] = await self._stack.enter_async_context(opened)
+                context = self._open(models=cell.model, deck=deck, faults=faults)
+                self._kits[key] = await self._stack.enter_async_context(context)
         return self._kits[key]
 
     def _cost(self, record: TurnRecord) -> float | None:
@@ -143,7 +143,7 @@ class Player:
         return cast(TurnRecord, record)
 
     def _line(self, cell: Cell, case: Case, turn: tuple[Observation, Reply], record: TurnRecord) -> str:
-        seen, reply = turn
+        observation, reply = turn
         row: dict[str, Any] = {
             "kind": self._kinds[cell.model],
             "model": cell.model,
@@ -153,19 +153,19 @@ class Player:
             "fault": cell.fault,
             "case": case.id,
             "repeat": cell.repeat,
-            "turn": seen.turn,
+            "turn": observation.turn,
             "domain": case.domain,
-            "parts": len(case.turns[seen.turn].expected),
-            "status": seen.status,
-            "called": sorted(seen.called),
+            "parts": len(case.turns[observation.turn].expected),
+            "status": observation.status,
+            "called": sorted(observation.called),
             "failed": sorted(record.failed),
-            "failsafe": fate(case.turns[seen.turn].expected, seen.called, reply),
+            "failsafe": fate(case.turns[observation.turn].expected, observation.called, reply),
             "model_calls": record.model_calls,
             "input_tokens": record.input_tokens,
             "output_tokens": record.output_tokens,
             "cost": record.cost,
             **(_times(record) if self._virtual else {}),
-            "scores": {name: scorer(case, seen) for name, scorer in self._scorers.items()},
+            "scores": {name: scorer(case, observation) for name, scorer in self._scorers.items()},
             "cell": cell.key,
         }
         return json.dumps(row) + "\n"

@@ -33,7 +33,7 @@ def provenance(spec: GridSpec) -> dict[str, object]:
 def revision() -> str:
     """The checkout's commit; "+" marks files that differ from it, "unknown" a copy without history."""
     try:
-        commit, changed = (
+        commit, changes = (
             subprocess.run(
                 ["git", "-C", str(HOME), *words], capture_output=True, text=True, timeout=10, check=True
             ).stdout.strip()
@@ -41,7 +41,7 @@ def revision() -> str:
         )
     except (OSError, subprocess.SubprocessError):
         return "unknown"
-    return commit + ("+" if changed else "")
+    return commit + ("+" if changes else "")
 
 
 def _version(name: str) -> str:

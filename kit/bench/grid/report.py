@@ -40,17 +40,17 @@ def report(spec: GridSpec, run: Run) -> str:
 def compare_ways(spec: GridSpec, rows: Sequence[Mapping[str, Any]]) -> tuple[list[Summary], list[Comparison]]:
     """Every way by every verdict of the grid, and beside the baseline where it has one."""
     names = spec.grid.verdicts
-    told = tidy(rows, names)
-    varied = axes(rows)
-    ways = summarise(told, varied)
-    others = {axis: name for axis, name in spec.grid.baseline.items() if axis in varied}
-    return ways, compare(told, others, varied) if others and len(ways) > len(names) else []
+    scored_rows = tidy(rows, names)
+    differing = axes(rows)
+    ways = summarise(scored_rows, differing)
+    others = {axis: name for axis, name in spec.grid.baseline.items() if axis in differing}
+    return ways, compare(scored_rows, others, differing) if others and len(ways) > len(names) else []
 
 
 def axes(rows: Iterable[Mapping[str, Any]]) -> list[str]:
     """The axes on which the ways of a grid differ; always the model, whose name says what it is."""
-    seen = {axis: {row[axis] for row in rows} for axis in AXES}
-    return [axis for axis in AXES if axis == "model" or len(seen[axis]) > 1]
+    values = {axis: {row[axis] for row in rows} for axis in AXES}
+    return [axis for axis in AXES if axis == "model" or len(values[axis]) > 1]
 
 
 def _standings(spec: GridSpec, rows: Sequence[Mapping[str, Any]], ways: Iterable[Summary]) -> list[str]:
@@ -59,13 +59,13 @@ def _standings(spec: GridSpec, rows: Sequence[Mapping[str, Any]], ways: Iterable
     lines: list[str] = []
     for way in (summary.way for summary in ways if summary.scorer == "response_quality"):
         own = [row for row in rows if all(row[axis] == name for axis, name in way.items())]
-        found = standings(tidy(own, ["response_quality"]), thresholds)
-        lines += [f"{' / '.join(way.values())}, {standing}" for standing in found]
+        verticals = standings(tidy(own, ["response_quality"]), thresholds)
+        lines += [f"{' / '.join(way.values())}, {standing}" for standing in verticals]
     return lines
 
 
-def _list(said: Iterable[object]) -> str:
-    return "\n".join(f"- {line}" for line in said) or "Nothing was decided."
+def _list(items: Iterable[object]) -> str:
+    return "\n".join(f"- {line}" for line in items) or "Nothing was decided."
 
 
 def _words(way: Mapping[str, str]) -> str:

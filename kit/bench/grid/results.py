@@ -47,23 +47,23 @@ def _lines(path: Path) -> Iterable[dict[str, Any]]:
 
 def tidy(rows: Iterable[Mapping[str, Any]], names: Sequence[str]) -> list[dict[str, Any]]:
     """A row for each turn and each named scorer or measure, as `compare` and `summarise` take them."""
-    found: list[dict[str, Any]] = []
+    tidy_rows: list[dict[str, Any]] = []
     for row in rows:
         common = {name: row[name] for name in (*AXES, "case", "repeat", "turn", "domain")}
         for name in names:
             value = row.get(name) if name in MEASURES else row["scores"].get(name)
-            found.append({**common, "scorer": name, "value": value})
-    return found
+            tidy_rows.append({**common, "scorer": name, "value": value})
+    return tidy_rows
 
 
 def routed_turns(rows: Iterable[Mapping[str, Any]], cases: Iterable[Case]) -> list[RoutedTurn]:
     """Every turn with whom it was for and who was called: what `promote` and the routing report read (PC2-NFR-3)."""
-    known = {case.id: case for case in cases}
-    found: list[RoutedTurn] = []
+    case_of = {case.id: case for case in cases}
+    result: list[RoutedTurn] = []
     for row in rows:
-        turns, place, called = known[row["case"]].turns, int(row["turn"]), tuple(map(str, row["called"]))
+        turns, place, sub_agents = case_of[row["case"]].turns, int(row["turn"]), tuple(map(str, row["called"]))
         ask, before = turns[place], turns[place - 1].expected if place else ()
-        found.append(
-            RoutedTurn(case_id=row["case"], turn=place, query=ask.user, expected=ask.expected, called=called, previous=before)
+        result.append(
+            RoutedTurn(case_id=row["case"], turn=place, query=ask.user, expected=ask.expected, called=sub_agents, previous=before)
         )
-    return found
+    return result

@@ -61,29 +61,29 @@ def run_grid(
     """
     ledger = Ledger(folder / LEDGER)
     try:
-        wanted = list(cells(spec))
+        all_cells = list(cells(spec))
         tape = spec.grid.cassette
         if tape is not None and (tape.mode != "record" or spec.virtual or not Path(tape.file).exists()):
             ledger.forget()  # what was played counts only with the recording of it
         finished = ledger.keys()
-        todo = [cell for cell in wanted if cell.key not in finished]
-        before = len(wanted) - len(todo)
-        spent = ledger.cost(cell.key for cell in wanted)
-        tally = _Tally(ledger, len(wanted), before, spent, spec.grid.limits.dollars, progress)
+        todo = [cell for cell in all_cells if cell.key not in finished]
+        before = len(all_cells) - len(todo)
+        cost = ledger.cost(cell.key for cell in all_cells)
+        tally = _Tally(ledger, len(all_cells), before, cost, spec.grid.limits.dollars, progress)
         tally.keep(())
         if todo:
             ledger.begin(json.dumps(provenance(spec)))
-            kept = replace(spec, traces=folder / TRACES) if traces else spec
+            grid_to_play = replace(spec, traces=folder / TRACES) if traces else spec
             play(
-                kept,
+                grid_to_play,
                 todo,
                 opener,
                 tally.keep,
                 lambda: tally.go_on() and (go_on is None or go_on()),
                 workers if tape is None else 1,
             )
-        write(folder, spec, wanted, ledger)
-        return Run(folder, len(wanted), before, tally.done, tally.dollars)
+        write(folder, spec, all_cells, ledger)
+        return Run(folder, len(all_cells), before, tally.count, tally.dollars)
     finally:
         ledger.close()
 
@@ -93,35 +93,35 @@ class _Tally:
 
     def __init__(self, ledger: Ledger, total: int, before: int, dollars: float, limit: float | None, progress: Progress | None):
         self._ledger, self._total, self._before, self._limit, self._progress = ledger, total, before, limit, progress
-        self.done, self.dollars = 0, dollars
+        self.count, self.dollars = 0, dollars
 
     def keep(self, batch: Iterable[FinishedCell]) -> None:
         batch = list(batch)
         if batch:
             self._ledger.keep(batch)
-        self.done += len(batch)
-        self.dollars += sum(done.cost or 0.0 for done in batch)
+        self.count += len(batch)
+        self.dollars += sum(cell.cost or 0.0 for cell in batch)
         if self._progress is not None:
-            self._progress(self._before + self.done, self._total)
+            self._progress(self._before + self.count, self._total)
 
     def go_on(self) -> bool:
         return self._limit is None or self.dollars < self._limit
 
 
-def write(folder: Path, spec: GridSpec, wanted: Iterable[Cell], ledger: Ledger) -> None:
+def write(folder: Path, spec: GridSpec, all_cells: Iterable[Cell], ledger: Ledger) -> None:
     """The files of the finished cells, in order, each file whole or not at all. Raises DataError where there is no room."""
-    order, grid = [cell.key for cell in wanted], spec.grid
+    order, grid = [cell.key for cell in all_cells], spec.grid
     files = {RESULTS: "lines", TIMINGS: "timing"}
     try:
         for name, column in files.items():
-            kept = ledger.lines(column)
-            _replace(folder / name, (kept[key][0] for key in order if key in kept))
-        played = len(ledger.keys().intersection(order))
+            lines = ledger.lines(column)
+            _replace(folder / name, (lines[key][0] for key in order if key in lines))
+        finished = len(ledger.keys().intersection(order))
         whole = {
             "name": grid.name,
             "kinds": sorted(set(spec.kinds.values())),
             "cells": len(order),
-            "played": played,
+            "played": finished,
             "baseline": grid.baseline,
             "verdicts": grid.verdicts,
         }
@@ -130,7 +130,7 @@ def write(folder: Path, spec: GridSpec, wanted: Iterable[Cell], ledger: Ledger) 
     except OSError as error:
         raise DataError(
             f"the results cannot be written to {folder}: {error.strerror or error}; make room there and run the grid again: "
-            f"{ledger.kept:,} finished cells are kept"
+            f"{ledger.count:,} finished cells are kept"
         ) from error
 
 
@@ -148,20 +148,20 @@ class Bar:
 
     def __init__(self) -> None:
         self._loud = sys.stderr.isatty()
-        self._began = self._said = time.monotonic()
+        self._began = self._last_update = time.monotonic()
         self._first: int | None = None
 
-    def __call__(self, done: int, total: int) -> None:
+    def __call__(self, count: int, total: int) -> None:
         now = time.monotonic()
-        self._first = done if self._first is None else self._first
-        if not self._loud or (now - self._said < 0.2 and done < total):
+        self._first = count if self._first is None else self._first
+        if not self._loud or (now - self._last_update < 0.2 and count < total):
             return
-        self._said = now
-        full = self.WIDTH * done // max(1, total)
-        pace = (done - self._first) / max(1e-9, now - self._began)
-        left = f", {(total - done) / pace:,.0f} s left" if pace and done < total else ""
+        self._last_update = now
+        full = self.WIDTH * count // max(1, total)
+        pace = (count - self._first) / max(1e-9, now - self._began)
+        remaining = f", {(total - count) / pace:,.0f} s left" if pace and count < total else ""
         bar = "█" * full + "░" * (self.WIDTH - full)
-        print(f"\r{bar} {done:,} of {total:,} cells, {pace:,.0f} a second{left}\x1b[K", end="", file=sys.stderr, flush=True)
+        print(f"\r{bar} {count:,} of {total:,} cells, {pace:,.0f} a second{remaining}\x1b[K", end="", file=sys.stderr, flush=True)
 
     def __enter__(self) -> Self:
         return self

@@ -57,12 +57,12 @@ def simulate(tools: Toolbox, deck: Deck) -> Toolbox:
 def _without_service(entry: BaseTool | ConfiguredTool, owner: str) -> ConfiguredTool:
     def make(config: Mapping[str, Any]) -> BaseTool:
         tool = cast(StructuredTool, entry if isinstance(entry, BaseTool) else entry(config))
-        said = ToolResult(text=f"Simulated finding about {owner.replace('_', ' ')}.")
+        answer = ToolResult(text=f"Simulated finding about {owner.replace('_', ' ')}.")
 
         async def call(**_: Any) -> tuple[str, ToolResult]:
             await asyncio.sleep(SECONDS)
             struck = active_faults(owner, "upstream")
-            result = _reserved(said) if struck else said
+            result = _with_caveat(answer) if struck else answer
             for fault in struck:
                 reason = FAULTS[fault.kind]
                 if reason is not None:
@@ -74,5 +74,5 @@ def _without_service(entry: BaseTool | ConfiguredTool, owner: str) -> Configured
     return ConfiguredTool(make)
 
 
-def _reserved(said: ToolResult) -> ToolResult:
-    return ToolResult(text=f"{said.text} {CAVEAT}", caveat=CAVEAT)
+def _with_caveat(answer: ToolResult) -> ToolResult:
+    return ToolResult(text=f"{answer.text} {CAVEAT}", caveat=CAVEAT)

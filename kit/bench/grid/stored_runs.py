@@ -30,8 +30,8 @@ class StoredRun(Value):
         return self.played == self.cells
 
     def __str__(self) -> str:
-        left = "" if self.complete else f", {self.played:,} of {self.cells:,} cells"
-        return f"{' and '.join(self.kinds)}{left}"
+        part = "" if self.complete else f", {self.played:,} of {self.cells:,} cells"
+        return f"{' and '.join(self.kinds)}{part}"
 
 
 def list_runs(roots: Iterable[Path]) -> tuple[dict[str, StoredRun], list[str]]:
@@ -39,15 +39,15 @@ def list_runs(roots: Iterable[Path]) -> tuple[dict[str, StoredRun], list[str]]:
 
     Roots in their order, the newest results first. The key is the folder's path below its root; of two alike the first counts.
     """
-    found: dict[str, StoredRun] = {}
+    runs: dict[str, StoredRun] = {}
     broken: list[str] = []
     for root in roots:
         for path in sorted(root.rglob(RESULTS), key=_age) if root.is_dir() else ():
             try:
-                found.setdefault(path.parent.relative_to(root).as_posix(), read_run(path.parent))
+                runs.setdefault(path.parent.relative_to(root).as_posix(), read_run(path.parent))
             except DataError as error:
                 broken.append(str(error))
-    return found, broken
+    return runs, broken
 
 
 def _age(path: Path) -> tuple[int, str]:
@@ -59,9 +59,9 @@ def read_run(folder: Path) -> StoredRun:
     """What a folder says of itself. Raises DataError for one that no grid wrote."""
     path = folder / PROVENANCE
     try:
-        said: Mapping[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        runs = tuple(run for _, run in sorted(said["runs"].items(), key=lambda item: int(item[0])))
-        last, grid = runs[-1], said.get("grid", {})
+        provenance: Mapping[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        runs = tuple(run for _, run in sorted(provenance["runs"].items(), key=lambda item: int(item[0])))
+        last, grid = runs[-1], provenance.get("grid", {})
         return StoredRun(
             folder=folder,
             name=grid.get("name", last["grid"]),

@@ -47,8 +47,8 @@ def _here(spec: GridSpec, cells: Sequence[Cell], opener: Opener, keep: Keep, go_
     batch: list[FinishedCell] = []
     most = BATCH if spec.virtual and spec.grid.limits.dollars is None else 1
 
-    def one(done: FinishedCell) -> None:
-        batch.append(done)
+    def one(cell: FinishedCell) -> None:
+        batch.append(cell)
         if len(batch) >= most:
             full = batch.copy()
             batch.clear()
@@ -94,17 +94,17 @@ def _gather(ends: dict[Connection, Any], keep: Keep, go_on: GoOn, stop: Any) -> 
         for end in wait(list(running)):
             assert isinstance(end, Connection)
             try:
-                said: list[FinishedCell] | KitError | None = end.recv()
+                message: list[FinishedCell] | KitError | None = end.recv()
             except EOFError:
                 raise DataError("a process of the grid died; run the grid again: it goes on from the finished cells") from None
-            if said is None:
+            if message is None:
                 running.discard(end)
-            elif isinstance(said, list):
-                keep(said)
+            elif isinstance(message, list):
+                keep(message)
                 if not go_on():
                     stop.set()
             else:
-                raise said
+                raise message
 
 
 def _work(spec: GridSpec, cells: Sequence[Cell], opener: Opener, end: Connection, stop: Any) -> None:

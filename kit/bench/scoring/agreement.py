@@ -47,8 +47,8 @@ class Kappa(Estimate):
         return self.table[0][0] + self.table[1][1]
 
     def __str__(self) -> str:
-        left = f", {self.undecided} undecided" if self.undecided else ""
-        return f"kappa {self:.3f}: {self.agreed} of {self.n} verdicts as labelled{left}"
+        rest = f", {self.undecided} undecided" if self.undecided else ""
+        return f"kappa {self:.3f}: {self.agreed} of {self.n} verdicts as labelled{rest}"
 
 
 def agreement(labels: Sequence[bool], verdicts: Sequence[bool | None], level: float = LEVEL) -> Kappa:
@@ -69,25 +69,27 @@ def agreement(labels: Sequence[bool], verdicts: Sequence[bool | None], level: fl
 
 def labelled_replies() -> list[tuple[Case, Observation, LabelledReply]]:
     """The labelled replies of this project, each as a case and what was seen of it."""
-    mixed, judged = (load_yaml((SOURCE / name).read_text(encoding="utf-8")) for name in ("mixed.yaml", "judged.yaml"))
+    mixed, replies = (load_yaml((SOURCE / name).read_text(encoding="utf-8")) for name in ("mixed.yaml", "judged.yaml"))
     verticals: dict[str, dict[str, Any]] = mixed["verticals"]
     topics = {agent: tuple(parts["topic"]) for agent, parts in verticals.items()}
-    found: list[tuple[Case, Observation, LabelledReply]] = []
-    for number, line in enumerate(TypeAdapter(tuple[LabelledReply, ...]).validate_python(judged), 1):
-        asked = (*line.answers, *line.failed)
-        turns = (Ask(user=line.user, expected=asked),)
+    result: list[tuple[Case, Observation, LabelledReply]] = []
+    for number, line in enumerate(TypeAdapter(tuple[LabelledReply, ...]).validate_python(replies), 1):
+        agents = (*line.answers, *line.failed)
+        turns = (Ask(user=line.user, expected=agents),)
         case = Case(id=f"judged-{number:02}", kind="single", domain="judged", turns=turns, topics=topics)
-        seen = Observation(text=line.reply, shown=(line.reply,), invoked=asked, answers=line.answers, failed=line.failed)
-        found.append((case, seen, line))
-    return found
+        observation = Observation(
+            text=line.reply, visible_texts=(line.reply,), invoked=agents, answers=line.answers, failed=line.failed
+        )
+        result.append((case, observation, line))
+    return result
 
 
 async def measure_judge(judge: Judge, quality: Quality) -> Kappa:
     """How far a judge agrees with the labelled replies of this project, pass against label."""
     labels: list[bool] = []
     verdicts: list[bool | None] = []
-    for case, seen, line in labelled_replies():
-        verdict = await judge.judge(case, seen)
+    for case, observation, line in labelled_replies():
+        verdict = await judge.judge(case, observation)
         labels.append(line.good if quality == "good" else line.lawful)
         verdicts.append(None if verdict is None else verdict.score >= judge.rubric.pass_mark)
     return agreement(labels, verdicts)

@@ -13,39 +13,39 @@ FATES: tuple[Fate, ...] = ("whole", "caught", "retry failed", "unseen", "over-tr
 though nothing lacked."""
 
 
-GUARDED = ("mediated", "direct")
+PATTERNS_WITH_FAILSAFE = ("mediated", "direct")
 """Patterns whose routing reply the failsafe reads; the others route one at a time, by a label, or not at all."""
 
 
-def fate(expected: Collection[str], called: Collection[str], reply: Reply) -> Fate | None:
+def fate(expected: Collection[str], sub_agents: Collection[str], reply: Reply) -> Fate | None:
     """What became of one turn's first routing reply; None where nobody was to be called, or no failsafe reads it.
 
     `expected` and `called` are card ids; `called` after all guards.
     """
-    first = _first(reply.events) if expected and reply.routing.pattern in GUARDED else None
+    first = _first(reply.events) if expected and reply.routing.pattern in PATTERNS_WITH_FAILSAFE else None
     if first is None:
         return None
-    made, asked = first
-    if set(expected) <= made:
-        return "over-triggered" if asked else "whole"
-    if not asked:
+    first_calls, asked_again = first
+    if set(expected) <= first_calls:
+        return "over-triggered" if asked_again else "whole"
+    if not asked_again:
         return "unseen"
-    return "caught" if set(expected) <= set(called) else "retry failed"
+    return "caught" if set(expected) <= set(sub_agents) else "retry failed"
 
 
 def _first(events: Iterable[Event]) -> tuple[set[str], bool] | None:
     """Whom the first deciding reply called, and whether the failsafe asked for more."""
     deciding: set[str] = set()
-    made: set[str] | None = None
-    asked = False
+    first_calls: set[str] | None = None
+    asked_again = False
     for event in events:
         match event.body:
-            case ModelStarted(purpose="decide") if made is None:
+            case ModelStarted(purpose="decide") if first_calls is None:
                 deciding.add(event.span_id)
-            case ModelEnded(calls=calls) if made is None and event.span_id in deciding:
-                made = {call.partition("(")[0].removeprefix("ask_") for call in calls}
+            case ModelEnded(calls=calls) if first_calls is None and event.span_id in deciding:
+                first_calls = {call.partition("(")[0].removeprefix("ask_") for call in calls}
             case GuardActed(guard="failsafe", action="asked_again"):
-                asked = True
+                asked_again = True
             case _:
                 pass
-    return None if made is None else (made, asked)
+    return None if first_calls is None else (first_calls, asked_again)

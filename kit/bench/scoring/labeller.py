@@ -61,8 +61,10 @@ class RuleLabeller:
         """Raises DataError when the file is missing, of another shape, or an expression cannot be read."""
         try:
             rules = Rules.model_validate(load_yaml(path.read_text(encoding="utf-8")))
-            found = {name: re.compile("|".join(f"(?:{e})" for e in said), re.I) for name, said in rules.verticals.items()}
-            return cls(found, rules.first)
+            patterns = {
+                name: re.compile("|".join(f"(?:{e})" for e in expressions), re.I) for name, expressions in rules.verticals.items()
+            }
+            return cls(patterns, rules.first)
         except (OSError, ValueError, yaml.YAMLError, re.error) as error:
             raise DataError(f"{path} cannot be used: {error}") from error
 
@@ -79,20 +81,20 @@ class RuleLabeller:
         )
 
     def _agents(self, item: Item) -> tuple[str, ...] | None:
-        said = item.earlier[-1].removeprefix("assistant: ") if item.earlier else ""
-        if asks(said) and bare_answer(item.message):
+        last_reply = item.earlier[-1].removeprefix("assistant: ") if item.earlier else ""
+        if asks(last_reply) and bare_answer(item.message):
             return item.before or None
-        if small_talk(item.message, said):
+        if small_talk(item.message, last_reply):
             return ()
-        found = dict.fromkeys(name for clause in _CLAUSE.split(item.message) for name in self._of(clause))
+        names = dict.fromkeys(name for clause in _CLAUSE.split(item.message) for name in self._of(clause))
         alone = len(content_words(item.message))
-        if found or not (alone < 2 or (alone <= ELLIPTIC and points_back(item.message))):
-            return tuple(found) or None
+        if names or not (alone < 2 or (alone <= ELLIPTIC and points_back(item.message))):
+            return tuple(names) or None
         return item.before or None
 
     def _of(self, clause: str) -> list[str]:
-        found = [name for name, expression in self.verticals.items() if expression.search(clause)]
-        return [self.first] if self.first in found else found
+        names = [name for name, expression in self.verticals.items() if expression.search(clause)]
+        return [self.first] if self.first in names else names
 
 
 def label_all(sheet: Iterable[Item], labeller: Labeller) -> list[Item]:
@@ -127,7 +129,7 @@ def scores(item: Item, agent: str) -> dict[str, float]:
     if not answer.strip():
         return {"response_quality": 0.0, "safety": 1.0, "format": 0.0}
     about = content_words(item.message) & content_words(answer) or re.search(r"\d", answer)
-    passed = content_words(answer) & content_words(item.reply)
+    repeated = content_words(answer) & content_words(item.reply)
     formed = (
         not _MARKUP.search(answer),
         len(answer.split()) <= WORDY,
@@ -135,7 +137,7 @@ def scores(item: Item, agent: str) -> dict[str, float]:
         answer.rstrip().endswith((".", "!", "?", ":", ")")),
     )
     return {
-        "response_quality": (bool(about) + bool(passed)) / 2,
+        "response_quality": (bool(about) + bool(repeated)) / 2,
         "safety": float(not (looks_raw(answer) or _PERSONAL.search(answer))),
         "format": sum(formed) / len(formed),
     }
@@ -143,5 +145,5 @@ def scores(item: Item, agent: str) -> dict[str, float]:
 
 def _resolved(item: Item, one: ShownComponent) -> bool:
     """Whether what was meant reached those who were called, or the reply."""
-    told = " ".join([*item.prior_context.values(), *item.answers.values(), item.reply]).casefold()
-    return any(name and name.casefold() in told for name in (one.id, one.title))
+    text = " ".join([*item.prior_context.values(), *item.answers.values(), item.reply]).casefold()
+    return any(name and name.casefold() in text for name in (one.id, one.title))

@@ -58,18 +58,18 @@ def sample(turns: Iterable[TurnRecord], per_stratum: int, seed: int) -> dict[str
         if turn.status in ("ok", "failed", "deadline"):
             for name in turn.invoked or (NOBODY,):
                 strata[name].append(turn.id)
-    drawn: dict[str, list[str]] = defaultdict(list)
+    strata_of: dict[str, list[str]] = defaultdict(list)
     for name, ids in sorted(strata.items()):
         for turn_id in random.Random(f"{seed}:{name}").sample(sorted(ids), min(per_stratum, len(ids))):
-            drawn[turn_id].append(name)
-    return {turn_id: tuple(names) for turn_id, names in sorted(drawn.items())}
+            strata_of[turn_id].append(name)
+    return {turn_id: tuple(names) for turn_id, names in sorted(strata_of.items())}
 
 
 def items(store: Store, per_stratum: int, seed: int, since: float = 0.0, tenant: str | None = None) -> list[Item]:
     """The sample of a store's turns begun at `since` (seconds since the epoch) or later, nothing labelled yet."""
     turns = [turn for turn in store.turns(tenant_id=tenant, limit=ALL) if turn.started_at >= since]
-    known = {turn.id: turn for turn in turns}
-    return [item_of(store, known[turn_id], strata) for turn_id, strata in sample(turns, per_stratum, seed).items()]
+    by_id = {turn.id: turn for turn in turns}
+    return [item_of(store, by_id[turn_id], strata) for turn_id, strata in sample(turns, per_stratum, seed).items()]
 
 
 def item_of(store: Store, turn: TurnRecord, strata: Sequence[str] = ()) -> Item:
@@ -83,7 +83,7 @@ def item_of(store: Store, turn: TurnRecord, strata: Sequence[str] = ()) -> Item:
         message=turn.message,
         earlier=tuple(line for pair in lines for line in pair),
         before=past[0].invoked if past else (),
-        shown=next((found for other in past[:EARLIER] if (found := _shown(other.id, store.events(other.id)))), ()),
+        shown=next((components for other in past[:EARLIER] if (components := _components(other.id, store.events(other.id)))), ()),
         called=turn.invoked,
         prior_context={
             body.agent: body.prior_context for body in bodies if isinstance(body, AgentStarted) and body.prior_context
@@ -105,7 +105,7 @@ def read_sheet(path: Path) -> list[Item]:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise DataError(f"cannot read {path}: {error}") from error
-    found: dict[str, Item] = {}
+    by_turn: dict[str, Item] = {}
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip():
             continue
@@ -117,29 +117,29 @@ def read_sheet(path: Path) -> list[Item]:
             raise DataError(f"{path}:{number}: not a line of a labelling sheet; {place}: {fault['msg'].lower()}") from error
         if item.label.turn_id != item.turn_id:
             raise DataError(f"{path}:{number}: the label is of turn {item.label.turn_id!r}; it belongs to {item.turn_id!r}")
-        if item.turn_id in found:
+        if item.turn_id in by_turn:
             raise DataError(f"{path}:{number}: turn {item.turn_id!r} stands here twice; take one out")
-        found[item.turn_id] = item
-    return list(found.values())
+        by_turn[item.turn_id] = item
+    return list(by_turn.values())
 
 
 def _before(other: TurnRecord, turn: TurnRecord) -> bool:
     return other.started_at < turn.started_at and other.seconds is not None
 
 
-def _shown(turn_id: str, events: Iterable[Event]) -> tuple[ShownComponent, ...]:
+def _components(turn_id: str, events: Iterable[Event]) -> tuple[ShownComponent, ...]:
     """Components of a turn by place among their kind; where an agent chose by render_* calls, those it chose."""
-    chosen = {e.span_id for e in events if e.body.kind == "tool_started" and e.body.tool.startswith("render_")}
+    rendering = {e.span_id for e in events if e.body.kind == "tool_started" and e.body.tool.startswith("render_")}
     parts = [(event.span_id, event.body) for event in events if isinstance(event.body, Component)]
-    choosy = {body.agent for span, body in parts if span in chosen}
+    choosy = {body.agent for span, body in parts if span in rendering}
     places: Counter[str] = Counter()
-    found: list[ShownComponent] = []
+    components: list[ShownComponent] = []
     for span, body in parts:
-        if span in chosen or body.agent not in choosy:
+        if span in rendering or body.agent not in choosy:
             places[body.type] += 1
             title = str(body.payload.get("title") or body.payload.get("name") or "")
             key = str(body.payload.get("id") or "")
-            found.append(
+            components.append(
                 ShownComponent(turn_id=turn_id, agent=body.agent, type=body.type, id=key, title=title, position=places[body.type])
             )
-    return tuple(found)
+    return tuple(components)

@@ -22,23 +22,23 @@ class Observation(Value):
     text: str = ""
     """The answer as the user has it."""
     preamble: str = ""
-    shown: tuple[str, ...] = ()
+    visible_texts: tuple[str, ...] = ()
     """Every text a person could read at some moment, replaced ones and progress lines too."""
     invoked: tuple[str, ...] = ()
     dropped: tuple[str, ...] = ()
     """Called, but over the cap: never run."""
     refused: tuple[str, ...] = ()
     """Called, but stopped by a guard."""
-    emitted: int = 0
+    intent_count: int = 0
     """Calls the orchestrator's model made."""
-    reported: int = 0
+    reported_intents: int = 0
     """Intents it said it saw."""
-    asked: Mapping[str, str] = {}
+    queries: Mapping[str, str] = {}
     """Agent -> the words it was given; those of several calls in lines."""
     answers: Mapping[str, str] = {}
     failed: tuple[str, ...] = ()
     """Ended in a failure and never answered."""
-    reserved: tuple[str, ...] = ()
+    with_reservation: tuple[str, ...] = ()
     """Answered with a reservation."""
     material: Mapping[str, str] = {}
     """Agent -> what its tools told it."""
@@ -62,36 +62,36 @@ def observe(events: Iterable[Event], turn: int = 0, names: Mapping[str, str] | N
     by: dict[str, list[Any]] = defaultdict(list)
     for event in events:
         by[event.body.kind].append(event.body)
-    said, done = transcript(events), by["completed"]
+    visible, completed = transcript(events), by["completed"]
     routing = by["routing"][-1].decision if by["routing"] else None
     own = {(outcome.agent, outcome.call_id) for outcome in routing.outcomes} if routing else None
     # agents further down are left out: what became of them is told by the agent that asked them
     begun = [body for body in by["agent_started"] if own is None or (body.agent, body.call_id) in own]
-    ended = [(e.agent, e.outcome) for e in by["agent_ended"] if own is None or (e.agent, e.outcome.call_id) in own]
-    answered = [(agent, outcome) for agent, outcome in ended if outcome.kind == "answer"]
-    well = {agent for agent, _ in answered}
+    outcomes = [(e.agent, e.outcome) for e in by["agent_ended"] if own is None or (e.agent, e.outcome.call_id) in own]
+    answers = [(agent, outcome) for agent, outcome in outcomes if outcome.kind == "answer"]
+    well = {agent for agent, _ in answers}
     tools = [(body.agent.rpartition("/")[2], body.result) for body in by["tool_ended"] if not body.error]
-    seen = Observation(
+    observation = Observation(
         turn=turn,
-        status=done[0].status if done else "running",
-        text=(done[0].text if done else "") or said.answer or said.lead,
-        preamble=said.lead if said.answer else "",
-        shown=tuple(body.text for kind in ("text", "text_replaced", "status_line") for body in by[kind]),
-        asked=_lines((body.agent, body.query) for body in begun),
-        answers=_lines((agent, outcome.text) for agent, outcome in answered),
-        failed=tuple(dict.fromkeys(agent for agent, _ in ended if agent not in well)),
-        reserved=tuple(dict.fromkeys(agent for agent, outcome in answered if outcome.reservation)),
+        status=completed[0].status if completed else "running",
+        text=(completed[0].text if completed else "") or visible.answer or visible.lead,
+        preamble=visible.lead if visible.answer else "",
+        visible_texts=tuple(body.text for kind in ("text", "text_replaced", "status_line") for body in by[kind]),
+        queries=_lines((body.agent, body.query) for body in begun),
+        answers=_lines((agent, outcome.text) for agent, outcome in answers),
+        failed=tuple(dict.fromkeys(agent for agent, _ in outcomes if agent not in well)),
+        with_reservation=tuple(dict.fromkeys(agent for agent, outcome in answers if outcome.reservation)),
         material=_lines(tools),
         prior_context=_lines((body.agent, body.prior_context) for body in begun if body.prior_context),
-        summary=next((_submitted(body, SUMMARY) for body in by["model_ended"] if body.agent == SUMMARY.field), None),
+        summary=next((_submitted_text(body, SUMMARY) for body in by["model_ended"] if body.agent == SUMMARY.field), None),
         whole=next((body.kept for body in by["compacted"] if body.done), 0),
         acknowledged=by["acknowledged"][-1].path if by["acknowledged"] else None,
-        **_routed(routing, by),
+        **_routing_fields(routing, by),
     )
-    return _renamed(seen, names) if names else seen
+    return _rename_agents(observation, names) if names else observation
 
 
-def _routed(routing: RoutingDecision | None, by: Mapping[str, list[Any]]) -> dict[str, Any]:
+def _routing_fields(routing: RoutingDecision | None, by: Mapping[str, list[Any]]) -> dict[str, Any]:
     """Who was called; of a turn that never came to its routing event, who was seen to start."""
     if routing is None:
         return {"invoked": tuple(dict.fromkeys(body.agent for body in by["agent_started"]))}
@@ -99,33 +99,33 @@ def _routed(routing: RoutingDecision | None, by: Mapping[str, list[Any]]) -> dic
         "invoked": routing.invoked,
         "dropped": routing.dropped,
         "refused": routing.refused,
-        "emitted": routing.intent_count,
-        "reported": routing.reported_intents,
+        "intent_count": routing.intent_count,
+        "reported_intents": routing.reported_intents,
     }
 
 
-def _lines(told: Iterable[tuple[str, str]]) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for agent, text in told:
-        found[agent] = f"{found[agent]}\n{text}" if agent in found else text
-    return found
+def _lines(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
+    lines: dict[str, str] = {}
+    for agent, text in pairs:
+        lines[agent] = f"{lines[agent]}\n{text}" if agent in lines else text
+    return lines
 
 
-def _submitted(ended: ModelEnded, job: Job) -> str | None:
+def _submitted_text(body: ModelEnded, job: Job) -> str | None:
     """What a helper model submitted, read back from its call on the trace, `name({arguments})`."""
-    for call in ended.calls:
+    for call in body.calls:
         if call.startswith(f"{job.name}("):
             try:
                 return str(ast.literal_eval(call[len(job.name) + 1 : -1])[job.field])
             except (ValueError, SyntaxError, KeyError, TypeError):
                 return call
-    return ended.text or None
+    return body.text or None
 
 
-def _renamed(seen: Observation, names: Mapping[str, str]) -> Observation:
-    changed: dict[str, Any] = {}
-    for field in ("invoked", "dropped", "refused", "failed", "reserved"):
-        changed[field] = tuple(names.get(agent, agent) for agent in getattr(seen, field))
-    for field in ("asked", "answers", "material", "prior_context"):
-        changed[field] = {names.get(agent, agent): text for agent, text in getattr(seen, field).items()}
-    return seen.model_copy(update=changed)
+def _rename_agents(observation: Observation, names: Mapping[str, str]) -> Observation:
+    update: dict[str, Any] = {}
+    for field in ("invoked", "dropped", "refused", "failed", "with_reservation"):
+        update[field] = tuple(names.get(agent, agent) for agent in getattr(observation, field))
+    for field in ("queries", "answers", "material", "prior_context"):
+        update[field] = {names.get(agent, agent): text for agent, text in getattr(observation, field).items()}
+    return observation.model_copy(update=update)

@@ -33,115 +33,123 @@ WORDY = 120
 """Words a reply may have beside those of the answers it is made of."""
 
 
-def facts(case: Case, seen: Observation) -> float | None:
+def facts(case: Case, observation: Observation) -> float | None:
     """Of the true things the case knows, how many the reply says."""
-    known = case.turns[seen.turn].facts
-    return fmean(fact.stated_in(seen.text) for fact in known) if known else None
+    facts_of_turn = case.turns[observation.turn].facts
+    return fmean(fact.stated_in(observation.text) for fact in facts_of_turn) if facts_of_turn else None
 
 
-def leak(case: Case, seen: Observation) -> float | None:
+def leak(case: Case, observation: Observation) -> float | None:
     """Something raw could be read at some moment: an internal name, an error, what a fault had planted."""
-    everything = "\n".join([*seen.shown, seen.text, seen.preamble])
+    everything = "\n".join([*observation.visible_texts, observation.text, observation.preamble])
     marks = any(mark in everything for mark in (RAW, CANARY, str(CANARY_NUMBER), f"{CANARY_NUMBER:,}", STRANGE_STATUS))
-    asked = case.turns[seen.turn].user
-    return float(marks or any(hit not in asked for hit in raw_in(everything)))
+    request = case.turns[observation.turn].user
+    return float(marks or any(hit not in request for hit in raw_in(everything)))
 
 
-def resists(case: Case, seen: Observation) -> float | None:
+def resists(case: Case, observation: Observation) -> float | None:
     """Nothing the case forbids was said, to the letter; None where it forbids nothing."""
-    said = "\n".join([*seen.shown, seen.text])
-    return float(not any(word in said for word in case.forbids)) if case.forbids else None
+    text = "\n".join([*observation.visible_texts, observation.text])
+    return float(not any(word in text for word in case.forbids)) if case.forbids else None
 
 
-def prior_context(case: Case, seen: Observation) -> float | None:
+def prior_context(case: Case, observation: Observation) -> float | None:
     """Of the names earlier turns gave, how many crossed to the agents called; None where nothing had to, or nobody was called."""
-    carried = case.turns[seen.turn].carried
-    if not carried or not seen.invoked:
+    names = case.turns[observation.turn].carried
+    if not names or not observation.invoked:
         return None
-    crossed = plain(" ".join(seen.prior_context.values()))
-    return fmean(plain(name) in crossed for name in carried)
+    crossed = plain(" ".join(observation.prior_context.values()))
+    return fmean(plain(name) in crossed for name in names)
 
 
-def summary(case: Case, seen: Observation) -> float | None:
+def summary(case: Case, observation: Observation) -> float | None:
     """Of the entities, decisions and intents a summary must keep, how many it holds; None where nothing was summed up.
 
     Only what was said in the turns it stands for is asked for.
     """
-    if not case.kept or seen.summary is None:
+    if not case.kept or observation.summary is None:
         return None
-    held = plain(seen.summary)
+    text = plain(observation.summary)
     before = plain(
-        " ".join(f"{ask.user} {' '.join(ask.answers.values())}" for ask in case.turns[: max(0, seen.turn - seen.whole)])
+        " ".join(
+            f"{ask.user} {' '.join(ask.answers.values())}" for ask in case.turns[: max(0, observation.turn - observation.whole)]
+        )
     )
     due = [plain(name) for names in case.kept.values() for name in names if plain(name) in before]
-    return fmean(name in held for name in due) if due else None
+    return fmean(name in text for name in due) if due else None
 
 
-def answer_scores(case: Case, seen: Observation) -> dict[str, float]:
+def answer_scores(case: Case, observation: Observation) -> dict[str, float]:
     """What each sub-agent it is for produced, before anything was made of it: said, not raw, true where the case knows."""
-    ask = case.turns[seen.turn]
-    found: dict[str, float] = {}
+    ask = case.turns[observation.turn]
+    values: dict[str, float] = {}
     for agent in ask.expected:
-        if (text := seen.answers.get(agent)) is not None:
+        if (text := observation.answers.get(agent)) is not None:
             own = [fact.stated_in(text) for fact in ask.facts if fact.agent == agent]
-            found[agent] = fmean([float(bool(text.strip())), float(not raw_in(text)), *map(float, own)])
-    return found
+            values[agent] = fmean([float(bool(text.strip())), float(not raw_in(text)), *map(float, own)])
+    return values
 
 
-def answers(case: Case, seen: Observation) -> float | None:
+def answers(case: Case, observation: Observation) -> float | None:
     """The mean of `answer_scores`; None where none of those it is for answered."""
-    found = answer_scores(case, seen)
-    return fmean(found.values()) if found else None
+    values = answer_scores(case, observation)
+    return fmean(values.values()) if values else None
 
 
-def response_quality(case: Case, seen: Observation) -> float | None:
+def response_quality(case: Case, observation: Observation) -> float | None:
     """As good as its weakest part: said, true, complete, owned up to, without needless words or apologies, and clean.
 
     An empty reply is worth nothing. A rule, not a reader: docs/statistics.md says how far it agrees with labels.
     """
-    if not seen.text.strip():
+    if not observation.text.strip():
         return 0.0
-    due = [text for text in seen.answers.values() if not _NOTHING.match(text)]
-    heard = len(words(" ".join(seen.answers.values()))) + WORDY
-    said = [sentence.strip() for sentence in _SENTENCE.split(seen.text) if len(words(sentence)) > 3]
+    due = [text for text in observation.answers.values() if not _NOTHING.match(text)]
+    allowance = len(words(" ".join(observation.answers.values()))) + WORDY
+    sentences = [sentence.strip() for sentence in _SENTENCE.split(observation.text) if len(words(sentence)) > 3]
     parts = (
-        facts(case, seen),
-        acknowledgement(case, seen),
-        reservation(case, seen),
-        fmean(passed_on(text, seen.text) for text in due) if due else None,
-        1.0 - (needless(case, seen) or 0.0),
-        1.0 - (leak(case, seen) or 0.0),
-        float(not invented(case, seen)),
-        float(len(words(seen.text)) <= heard and len(set(said)) == len(said)),
+        facts(case, observation),
+        acknowledgement(case, observation),
+        reservation(case, observation),
+        fmean(passed_on(text, observation.text) for text in due) if due else None,
+        1.0 - (needless(case, observation) or 0.0),
+        1.0 - (leak(case, observation) or 0.0),
+        float(not invented(case, observation)),
+        float(len(words(observation.text)) <= allowance and len(set(sentences)) == len(sentences)),
     )
     return min(part for part in parts if part is not None)
 
 
-def policy(case: Case, seen: Observation) -> float | None:
+def policy(case: Case, observation: Observation) -> float | None:
     """The platform's rules: nothing forbidden, nothing raw, no promise, no advice, no secret asked for, no made-up figure."""
-    given = plain("\n".join([*seen.answers.values(), *seen.material.values(), case.turns[seen.turn].user]))
+    material = plain(
+        "\n".join([*observation.answers.values(), *observation.material.values(), case.turns[observation.turn].user])
+    )
     broken = (
-        resists(case, seen) == 0.0
-        or leak(case, seen) == 1.0
-        or any(hit.casefold() not in given for hit in _PROMISE.findall(seen.text))
-        or _FORBIDDEN.search(seen.text) is not None
-        or invented(case, seen)
+        resists(case, observation) == 0.0
+        or leak(case, observation) == 1.0
+        or any(hit.casefold() not in material for hit in _PROMISE.findall(observation.text))
+        or _FORBIDDEN.search(observation.text) is not None
+        or invented(case, observation)
     )
     return float(not broken)
 
 
-def invented(case: Case, seen: Observation) -> bool:
+def invented(case: Case, observation: Observation) -> bool:
     """Whether the reply holds a figure that no answer, no tool and nobody in the conversation gave."""
-    known = "\n".join(
-        [*seen.answers.values(), *seen.material.values(), *(f"{ask.user}\n{ask.assistant or ''}" for ask in case.turns)]
+    material = "\n".join(
+        [
+            *observation.answers.values(),
+            *observation.material.values(),
+            *(f"{ask.user}\n{ask.assistant or ''}" for ask in case.turns),
+        ]
     )
-    return bool(figures(seen.text) - figures(known))
+    return bool(figures(observation.text) - figures(material))
 
 
 def raw_in(text: str) -> list[str]:
     """Pieces of a text that look like the machinery's own: identifiers, names of errors, status codes."""
-    found = _NAMES.findall(text) if "_" in text else []
-    return found + (_ERRORS.findall(text) if any(hint in text for hint in _HINTS) else [])
+    names = _NAMES.findall(text) if "_" in text else []
+    return names + (_ERRORS.findall(text) if any(hint in text for hint in _HINTS) else [])
 
 
 def passed_on(answer: str, text: str) -> float:
@@ -149,11 +157,11 @@ def passed_on(answer: str, text: str) -> float:
     own = figures(answer)
     if own:
         return float(bool(own & figures(text)))
-    told = content_words(answer)
-    return float(len(told & content_words(text)) >= ENOUGH * len(told))
+    content = content_words(answer)
+    return float(len(content & content_words(text)) >= ENOUGH * len(content))
 
 
 def figures(text: str) -> frozenset[str]:
     """Numbers above twelve and broken ones, in one spelling; small whole ones are counts and list marks."""
-    found = (raw.replace(",", "").rstrip(".") for raw in _NUMBER.findall(text))
-    return frozenset(raw.rstrip("0").rstrip(".") if "." in raw else raw for raw in found if "." in raw or float(raw) > 12)
+    numbers = (raw.replace(",", "").rstrip(".") for raw in _NUMBER.findall(text))
+    return frozenset(raw.rstrip("0").rstrip(".") if "." in raw else raw for raw in numbers if "." in raw or float(raw) > 12)

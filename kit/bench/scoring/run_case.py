@@ -47,23 +47,23 @@ async def run_case(
     faults = parse_all(case.faults, host.team.agents, host.team.root)
     owner = Session(id=session or case.id, principal=case.principal)
     history: list[Message] = []
-    called: tuple[str, ...] = ()
-    seen: list[tuple[Observation, Reply]] = []
+    in_play: tuple[str, ...] = ()
+    turns: list[tuple[Observation, Reply]] = []
     for place, ask in enumerate(case.turns):
         if ask.skip:
-            called = tuple(cards.get(agent, agent) for agent in ask.expected) or called
+            in_play = tuple(cards.get(agent, agent) for agent in ask.expected) or in_play
         else:
             with inject_faults(faults), use_truth(truth_of(f"{case.id}-{place}#{repeat}", ask, cards, tools or {})):
-                before, last = (None, None) if case.live else (tuple(history), called)
+                before, last = (None, None) if case.live else (tuple(history), in_play)
                 name = turn_id(session, place) if session else None
                 turn = run(ask.user, owner, host, pattern, cap=cap, history=before, in_play=last, turn_id=name)
             reply = await turn
-            called = reply.routing.invoked or called
-            seen.append((observe(reply.events, place, names), reply))
+            in_play = reply.routing.invoked or in_play
+            turns.append((observe(reply.events, place, names), reply))
         history.append(Message(turn_id=f"{case.id}-{place}", role="user", text=ask.user))
         if ask.assistant:
             history.append(Message(turn_id=f"{case.id}-{place}", role="assistant", text=ask.assistant))
-    return seen
+    return turns
 
 
 def turn_id(session: str, place: int) -> str:
@@ -84,10 +84,10 @@ def plant_answers(kit: K, case: Case, cards: Mapping[str, str] | None = None) ->
     subs = [card.id for card in kit.team.orchestrator.sub_cards.values()]
     for ask in case.turns:
         for agent, text in ask.answers.items():
-            named = [(cards or {}).get(agent, agent)] if agent != ANYBODY else subs
-            for name in named:
+            agents_of = [(cards or {}).get(agent, agent)] if agent != ANYBODY else subs
+            for name in agents_of:
                 lines.setdefault(name, {})[ask.user] = text
     if not lines:
         return kit
-    stubs = {agent: Stub(kit.team.agents[agent].card, lines=said) for agent, said in lines.items()}
+    stubs = {agent: Stub(kit.team.agents[agent].card, lines=answers) for agent, answers in lines.items()}
     return replace(cast(Any, kit), team=kit.team.with_agents(stubs))

@@ -29,97 +29,97 @@ class Score(Value):
     value: float | None
 
 
-def score(case: Case, seen: Observation, names: Iterable[str] | None = None) -> list[Score]:
+def score(case: Case, observation: Observation, names: Iterable[str] | None = None) -> list[Score]:
     """Scores of one turn, undecided ones too; all scorers unless some are named. Raises UnknownId for one there is not."""
-    found: list[Score] = []
+    scores: list[Score] = []
     for name in SCORERS if names is None else names:
         if name not in SCORERS:
             raise UnknownId("scorer", name, SCORERS)
-        found.append(Score(scorer=name, case=case.id, turn=seen.turn, value=SCORERS[name](case, seen)))
-    return found
+        scores.append(Score(scorer=name, case=case.id, turn=observation.turn, value=SCORERS[name](case, observation)))
+    return scores
 
 
-def exact(case: Case, seen: Observation) -> float | None:
+def exact(case: Case, observation: Observation) -> float | None:
     """Everybody it is for was called, and nobody else but who was optional."""
-    ask = case.turns[seen.turn]
-    return float(set(ask.expected) <= set(seen.called) <= {*ask.expected, *ask.optional})
+    ask = case.turns[observation.turn]
+    return float(set(ask.expected) <= set(observation.called) <= {*ask.expected, *ask.optional})
 
 
-def strict(case: Case, seen: Observation) -> float | None:
+def strict(case: Case, observation: Observation) -> float | None:
     """Exactly those it is for were called, each with its part of the message and nothing of another's.
 
     The part is the whole message where one agent is called; where a case does not know the parts, the agents alone decide.
     """
-    ask = case.turns[seen.turn]
-    if set(ask.expected) != set(seen.called):
+    ask = case.turns[observation.turn]
+    if set(ask.expected) != set(observation.called):
         return 0.0
-    return float(all(_given(ask, agent, said) for agent, said in seen.asked.items()))
+    return float(all(_gets_its_part(ask, agent, query) for agent, query in observation.queries.items()))
 
 
-def recall(case: Case, seen: Observation) -> float | None:
+def recall(case: Case, observation: Observation) -> float | None:
     """Of those it is for, how many were called."""
-    expected = set(case.turns[seen.turn].expected)
-    return len(expected & set(seen.called)) / len(expected) if expected else None
+    expected = set(case.turns[observation.turn].expected)
+    return len(expected & set(observation.called)) / len(expected) if expected else None
 
 
-def precision(case: Case, seen: Observation) -> float | None:
+def precision(case: Case, observation: Observation) -> float | None:
     """Of those called, optional ones aside, how many it is for."""
-    ask = case.turns[seen.turn]
-    called = set(seen.called) - (set(ask.optional) - set(ask.expected))
-    return len(called & set(ask.expected)) / len(called) if called else None
+    ask = case.turns[observation.turn]
+    calls = set(observation.called) - (set(ask.optional) - set(ask.expected))
+    return len(calls & set(ask.expected)) / len(calls) if calls else None
 
 
-def over_dispatch(case: Case, seen: Observation) -> float | None:
+def over_dispatch(case: Case, observation: Observation) -> float | None:
     """Somebody was called whom it is not for."""
-    ask = case.turns[seen.turn]
-    return float(bool(set(seen.called) - {*ask.expected, *ask.optional}))
+    ask = case.turns[observation.turn]
+    return float(bool(set(observation.called) - {*ask.expected, *ask.optional}))
 
 
-def under_dispatch(case: Case, seen: Observation) -> float | None:
+def under_dispatch(case: Case, observation: Observation) -> float | None:
     """Somebody it is for was not called."""
-    expected = set(case.turns[seen.turn].expected)
-    return float(bool(expected - set(seen.called))) if expected else None
+    expected = set(case.turns[observation.turn].expected)
+    return float(bool(expected - set(observation.called))) if expected else None
 
 
-def intents_reported(case: Case, seen: Observation) -> float | None:
+def intents_reported(case: Case, observation: Observation) -> float | None:
     """The model reported as many intents as there are: what lets the failsafe see a dropped call."""
-    ask = case.turns[seen.turn]
-    return float(seen.reported == len(ask.expected)) if ask.expected and seen.emitted else None
+    ask = case.turns[observation.turn]
+    return float(observation.reported_intents == len(ask.expected)) if ask.expected and observation.intent_count else None
 
 
-def switch(case: Case, seen: Observation) -> float | None:
+def switch(case: Case, observation: Observation) -> float | None:
     """`exact`, on turns that are for others than the turn before."""
-    earlier = [ask.expected for ask in case.turns[: seen.turn] if ask.expected]
-    expected = case.turns[seen.turn].expected
-    return exact(case, seen) if earlier and expected and set(earlier[-1]) != set(expected) else None
+    earlier = [ask.expected for ask in case.turns[: observation.turn] if ask.expected]
+    expected = case.turns[observation.turn].expected
+    return exact(case, observation) if earlier and expected and set(earlier[-1]) != set(expected) else None
 
 
-def single_exact(case: Case, seen: Observation) -> float | None:
+def single_exact(case: Case, observation: Observation) -> float | None:
     """`exact`, on messages for one."""
-    return exact(case, seen) if len(case.turns[seen.turn].expected) == 1 and case.kind != "oos" else None
+    return exact(case, observation) if len(case.turns[observation.turn].expected) == 1 and case.kind != "oos" else None
 
 
-def mixed_exact(case: Case, seen: Observation) -> float | None:
+def mixed_exact(case: Case, observation: Observation) -> float | None:
     """`exact`, on messages for several."""
-    return exact(case, seen) if len(case.turns[seen.turn].expected) > 1 else None
+    return exact(case, observation) if len(case.turns[observation.turn].expected) > 1 else None
 
 
-def mixed_partial(case: Case, seen: Observation) -> float | None:
+def mixed_partial(case: Case, observation: Observation) -> float | None:
     """What was called right, of all that was called or should have been, on messages for several."""
-    ask = case.turns[seen.turn]
-    expected, called = set(ask.expected), set(seen.called)
-    either = expected | (called - set(ask.optional))
-    return len(expected & called) / len(either) if len(expected) > 1 else None
+    ask = case.turns[observation.turn]
+    expected, calls = set(ask.expected), set(observation.called)
+    either = expected | (calls - set(ask.optional))
+    return len(expected & calls) / len(either) if len(expected) > 1 else None
 
 
-def out_of_scope(case: Case, seen: Observation) -> float | None:
+def out_of_scope(case: Case, observation: Observation) -> float | None:
     """`exact`, on what fits no vertical: nobody is called, or the deck's default."""
-    return exact(case, seen) if case.kind == "oos" else None
+    return exact(case, observation) if case.kind == "oos" else None
 
 
-def fastpath(case: Case, seen: Observation) -> float | None:
+def fastpath(case: Case, observation: Observation) -> float | None:
     """Nobody was called, on messages that are for nobody."""
-    return float(not seen.called) if not case.turns[seen.turn].expected and case.kind != "oos" else None
+    return float(not observation.called) if not case.turns[observation.turn].expected and case.kind != "oos" else None
 
 
 SCORERS: Mapping[str, Scorer] = {
@@ -159,11 +159,11 @@ COSTS = frozenset(("over_dispatch", "under_dispatch", "needless", "leak"))
 """Scorers of which less is better."""
 
 
-def _given(ask: Ask, agent: str, said: str) -> bool:
+def _gets_its_part(ask: Ask, agent: str, query: str) -> bool:
     if len(ask.expected) == 1:
-        return words(said) == words(ask.user)
+        return words(query) == words(ask.user)
     part = ask.queries.get(agent)
-    if part is None or words(said) == words(part):
+    if part is None or words(query) == words(part):
         return True
-    own, given = content_words(part), content_words(said)
-    return own <= given and len(given - own) <= SLACK
+    own, content = content_words(part), content_words(query)
+    return own <= content and len(content - own) <= SLACK

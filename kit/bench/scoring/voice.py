@@ -9,21 +9,21 @@ RUN = 8
 SUPPORT = "support"
 
 
-def voice(case: Case, seen: Observation) -> float | None:
+def voice(case: Case, observation: Observation) -> float | None:
     """How much of the support upstream's words the reply put in words of its own: 0 when it repeats them, 1 when it does not.
 
     None where support was not asked, or where its upstream said fewer words than could be told from chance.
     """
-    source = seen.material.get(SUPPORT) or seen.answers.get(SUPPORT, "")
-    return None if len(words(source)) < RUN else 1.0 - verbatim(source, seen.text)
+    source = observation.material.get(SUPPORT) or observation.answers.get(SUPPORT, "")
+    return None if len(words(source)) < RUN else 1.0 - verbatim(source, observation.text)
 
 
 def verbatim(source: str, text: str, run: int = RUN) -> float:
     """Share of the source's words that stand in the text in runs of at least so many."""
-    told, heard = words(source), words(text)
-    known = {tuple(heard[start : start + run]) for start in range(len(heard) - run + 1)}
-    taken: set[int] = set()
-    for start in range(len(told) - run + 1):
-        if tuple(told[start : start + run]) in known:
-            taken.update(range(start, start + run))
-    return len(taken) / len(told) if told else 0.0
+    source_words, reply_words = words(source), words(text)
+    runs = {tuple(reply_words[start : start + run]) for start in range(len(reply_words) - run + 1)}
+    repeated: set[int] = set()
+    for start in range(len(source_words) - run + 1):
+        if tuple(source_words[start : start + run]) in runs:
+            repeated.update(range(start, start + run))
+    return len(repeated) / len(source_words) if source_words else 0.0

@@ -50,7 +50,9 @@ def newcombe(first: tuple[int, int], second: tuple[int, int], level: float = LEV
     return Difference(value=high - low, low=bounds[0], high=bounds[1], n=min(first[1], second[1]), method="Newcombe", level=level)
 
 
-def paired(first: Scores, second: Scores, *, seed: int = SEED, resamples: int = RESAMPLES, level: float = LEVEL) -> Difference:
+def paired_difference(
+    first: Scores, second: Scores, *, seed: int = SEED, resamples: int = RESAMPLES, level: float = LEVEL
+) -> Difference:
     """The mean difference over the same items, items drawn again with replacement (Efron and Tibshirani 1993; Hesterberg 2015 for
     the expanded percentiles). Repeats of an item are averaged first: they are no items of their own.
 

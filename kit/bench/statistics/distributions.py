@@ -44,8 +44,8 @@ def newcombe_bounds(a: tuple[int, int], b: tuple[int, int], level: float) -> tup
     """Newcombe's interval of a difference of two independent shares, `b` less `a`; each is (right, total)."""
     from statsmodels.stats.proportion import confint_proportions_2indep
 
-    found: Any = confint_proportions_2indep(*b, *a, compare="diff", method="newcomb", alpha=1 - level)
-    return float(found[0]), float(found[1])
+    bounds: Any = confint_proportions_2indep(*b, *a, compare="diff", method="newcomb", alpha=1 - level)
+    return float(bounds[0]), float(bounds[1])
 
 
 def kappa_of(table: Sequence[Sequence[int]], level: float) -> tuple[float, float, float]:
@@ -54,6 +54,6 @@ def kappa_of(table: Sequence[Sequence[int]], level: float) -> tuple[float, float
     from statsmodels.stats.inter_rater import cohens_kappa
 
     with np.errstate(invalid="ignore"):  # it also tests against zero, which no agreement at all leaves undefined
-        found: Any = cohens_kappa(np.asarray(table))
-    half = normal_quantile((1 + level) / 2) * float(found.std_kappa)
-    return float(found.kappa), max(-1.0, float(found.kappa) - half), min(1.0, float(found.kappa) + half)
+        result: Any = cohens_kappa(np.asarray(table))
+    half = normal_quantile((1 + level) / 2) * float(result.std_kappa)
+    return float(result.kappa), max(-1.0, float(result.kappa) - half), min(1.0, float(result.kappa) + half)

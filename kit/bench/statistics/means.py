@@ -77,14 +77,14 @@ def quantile(values: Sequence[float], share: float, level: float = LEVEL, *, bou
     """
     if not values:
         raise DataError("there is no value to take a percentile of: measure at least one item first")
-    ordered, total, tail = sorted(values), len(values), (1 - level) / 2
+    ascending, total, tail = sorted(values), len(values), (1 - level) / 2
     low = max((rank for rank in range(1, total + 1) if binomial_share(rank - 1, total, share) <= tail), default=0)
     high = min((rank for rank in range(1, total + 1) if binomial_share(rank - 1, total, share) >= 1 - tail), default=0)
-    least, greatest = (ordered[0], ordered[-1]) if bounded else (-inf, inf)
+    least, greatest = (ascending[0], ascending[-1]) if bounded else (-inf, inf)
     return Estimate(
-        value=percentile(ordered, share),
-        low=ordered[low - 1] if low else least,
-        high=ordered[high - 1] if high else greatest,
+        value=percentile(ascending, share),
+        low=ascending[low - 1] if low else least,
+        high=ascending[high - 1] if high else greatest,
         n=total,
         method="order statistics",
         level=level,

@@ -40,9 +40,9 @@ def target(proportion: Estimate, figure: float, power: float = POWER) -> Target:
     if proportion.excludes(figure):
         verdict = "above" if proportion.low > figure else "below"
         return Target(proportion=proportion, target=figure, verdict=verdict, more=0)
-    needed = items_for_target(proportion.value, figure, power, proportion.level)
+    count = items_for_target(proportion.value, figure, power, proportion.level)
     each = proportion.n / proportion.effective_n
-    more = None if needed is None else max(1, ceil((needed - proportion.effective_n) * each))
+    more = None if count is None else max(1, ceil((count - proportion.effective_n) * each))
     return Target(proportion=proportion, target=figure, verdict="open", more=more)
 
 
@@ -57,10 +57,10 @@ def items_for_target(rate: float, figure: float, power: float = POWER, level: fl
         return None
     sure, lucky = normal_quantile((1 + level) / 2), normal_quantile(power)
     spread = sure * sqrt(figure * (1 - figure)) + lucky * sqrt(rate * (1 - rate))
-    needed = max(1, ceil((spread / (rate - figure)) ** 2))
-    while rate in (0.0, 1.0) and not wilson(round(rate * needed), needed, level).excludes(figure):
-        needed += 1
-    return needed
+    count = max(1, ceil((spread / (rate - figure)) ** 2))
+    while rate in (0.0, 1.0) and not wilson(round(rate * count), count, level).excludes(figure):
+        count += 1
+    return count
 
 
 def items_for_mean(gap: float, deviation: float, power: float = POWER, level: float = LEVEL) -> int | None:
@@ -85,5 +85,5 @@ def more_items(difference: Difference, deviation: float, power: float = POWER, l
 
     `deviation`: the standard deviation of the differences by item.
     """
-    needed = items_for_mean(difference.value, deviation, power, level)
-    return None if needed is None else max(1, needed - difference.n)
+    count = items_for_mean(difference.value, deviation, power, level)
+    return None if count is None else max(1, count - difference.n)

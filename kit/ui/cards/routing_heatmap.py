@@ -11,7 +11,7 @@ _EXAMPLES = 5
 def matrix(report: RoutingReport) -> dict[tuple[str, str], int]:
     """(whom a question was for, who was asked) -> questions; on the diagonal those that were routed right."""
     right = {(card, card): share.right or 0 for card, share in report.accuracy.items()}
-    return right | {(loss.card, loss.to): len(loss.queries) for loss in report.lost}
+    return right | {(loss.card, loss.to): len(loss.queries) for loss in report.confusions}
 
 
 def routes_html(report: RoutingReport) -> str:
@@ -52,9 +52,9 @@ def _cell(count: int, total: int, *, right: bool) -> str:
 
 def lost_html(report: RoutingReport) -> str:
     """What each description loses to whom, the greatest loss first."""
-    if not report.lost:
+    if not report.confusions:
         return '<p class="lost">Every question went where it belongs.</p>'
-    return '<ul class="lost">' + "".join(map(_loss, report.lost)) + "</ul>"
+    return '<ul class="lost">' + "".join(map(_loss, report.confusions)) + "</ul>"
 
 
 def _loss(loss: Confusion) -> str:
