@@ -1,7 +1,7 @@
 """The one alert of the kit: a reply for another principal came in, which must never happen."""
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from kit.core.record import TurnRecord
 from kit.core.value import Value
@@ -35,14 +35,13 @@ def alerts(turns: Iterable[TurnRecord], now: float | None = None) -> tuple[Alert
             windows[-1].append(hit)
         else:
             windows.append([hit])
-    return tuple(_alert(group) for group in windows)
+    return tuple(
+        Alert(since=hits[0][0], last=hits[-1][0], count=len(hits), turn_ids=tuple(dict.fromkeys(turn for _, turn in hits)))
+        for hits in windows
+    )
 
 
 def sound(turn: TurnRecord) -> None:
     """Says so at once, for whoever reads the log; names the turn and nothing of what was in it."""
     if turn.measures.mismatches:
         log.critical("%s: %d in turn %s", MISMATCH, len(turn.measures.mismatches), turn.id)
-
-
-def _alert(hits: Sequence[tuple[float, str]]) -> Alert:
-    return Alert(since=hits[0][0], last=hits[-1][0], count=len(hits), turn_ids=tuple(dict.fromkeys(turn for _, turn in hits)))

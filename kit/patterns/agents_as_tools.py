@@ -1,5 +1,7 @@
 """Agents as tools, mediated: the orchestrator's model routes by tool calls and composes what comes back."""
 
+from collections.abc import Callable
+
 from langchain_core.messages import HumanMessage, SystemMessage
 
 from kit.core.outcome import AgentCall, Answer, Failure, Outcome
@@ -27,16 +29,28 @@ async def run_mediated(call: AgentCall, ctx: RunContext) -> Outcome:
 MEDIATED = Pattern("mediated", run_mediated)
 
 
-async def compose_rounds(decision: Decision, thread: Thread, call: AgentCall, lead: LLMAgent, ctx: RunContext) -> Outcome:
-    """Runs what was decided and composes, as often as the model calls again; the last composition is checked."""
+async def compose_rounds(
+    decision: Decision,
+    thread: Thread,
+    call: AgentCall,
+    lead: LLMAgent,
+    ctx: RunContext,
+    most: int = MAX_ROUNDS,
+    narrow: Callable[[Decision, RunContext], Decision] | None = None,
+) -> Outcome:
+    """Runs what was decided and composes, as often as the model calls again; the last composition is checked.
+
+    `most` bounds the rounds; `narrow` takes calls out of the decisions of later rounds.
+    """
     rounds, clean = 0, True
-    while decision.calls and rounds < MAX_ROUNDS:
+    while decision.calls and rounds < most:
         rounds += 1
         fan = await fan_out(decision.asks, ctx)
         clean = clean and fan.clean
         news = await lead.tool_messages(decision, fan, ctx)
         thread += news
         decision = tidy(await lead.compose(thread, call, ctx, live=clean, news=len(news) - 1), ctx)
+        decision = decision if narrow is None else narrow(decision, ctx)
     if not rounds:
         return outcome_of(scrub(decision.text, ctx), call)
     return outcome_of(await own_up(decision.text, lead, thread, call, ctx, clean=clean), call)

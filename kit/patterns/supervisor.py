@@ -4,12 +4,10 @@ from langchain_core.messages import SystemMessage
 
 from kit.core.event import GuardActed
 from kit.core.outcome import AgentCall, Outcome
-from kit.patterns.agents_as_tools import outcome_of, own_up
+from kit.patterns.agents_as_tools import compose_rounds
 from kit.runtime.agents.llm_agent import Decision, LLMAgent
-from kit.runtime.answer.raw_text import scrub
 from kit.runtime.context import RunContext
-from kit.runtime.dispatch import fan_out
-from kit.runtime.guards.checks import apply_guards, tidy, verbatim
+from kit.runtime.guards.checks import apply_guards, verbatim
 from kit.runtime.pattern import Pattern
 
 TURNS = "Call one tool at a time. After each result you decide again: call the next one, or answer when nothing is missing."
@@ -29,20 +27,7 @@ async def run_supervisor(call: AgentCall, ctx: RunContext) -> Outcome:
     decision = _first(await apply_guards(decision, thread, call, lead, ctx, guards.model_copy(update=OFF)), ctx)
     if guards.verbatim and [ask.intent_count or 1 for ask in decision.asks] == [1]:
         decision = verbatim(decision, call, ctx)
-    steps, clean = 0, True
-    while decision.calls and steps <= ctx.turn.cap:
-        steps += 1
-        fan = await fan_out(decision.asks, ctx)
-        clean = clean and fan.clean
-        news = await lead.tool_messages(decision, fan, ctx)
-        thread += news
-        decision = _first(tidy(await lead.compose(thread, call, ctx, live=clean, news=len(news) - 1), ctx), ctx)
-    if not steps:
-        return outcome_of(scrub(decision.text, ctx), call)
-    return outcome_of(await own_up(decision.text, lead, thread, call, ctx, clean=clean), call)
-
-
-SUPERVISOR = Pattern("supervisor", run_supervisor)
+    return await compose_rounds(decision, thread, call, lead, ctx, ctx.turn.cap + 1, _first)
 
 
 def _first(decision: Decision, ctx: RunContext) -> Decision:
@@ -53,3 +38,6 @@ def _first(decision: Decision, ctx: RunContext) -> Decision:
         reason = "one at a time: the supervisor decides again after the first"
         ctx.emit(GuardActed(guard="one_at_a_time", action="dropped", agent=ask.agent, call_id=ask.call_id, reason=reason))
     return decision.calling(decision.asks[:1])
+
+
+SUPERVISOR = Pattern("supervisor", run_supervisor)

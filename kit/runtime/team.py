@@ -97,6 +97,7 @@ class _Binder:
             check_orchestrator(spec)
         sub_cards = {sub.tool_name: sub for sub in subs}
         private = private_fields(sub_cards)
+        as_named, composer = spec.key == card.model, self._deck.settings.compose_model
         return LLMAgent(
             card=card,
             model=_with_tools(spec, model, schemas, private),
@@ -104,8 +105,8 @@ class _Binder:
             tools=MappingProxyType({tool.name: tool for tool in own.values()}),
             policy=self._deck.policy(card),
             sub_cards=MappingProxyType(sub_cards),
-            fallback=self._fallback(card, spec, schemas, private),
-            composer=self._composer(card, spec, schemas, private),
+            fallback=self._second(card, "fallback", card.fallback_model if as_named else None, schemas, private),
+            composer=self._second(card, "composer", composer if as_named and card.sub_agents else None, schemas, private),
             contract=contract_of(card),
             new_tools=MappingProxyType(new_tools(card, own)),
         )
@@ -140,19 +141,6 @@ class _Binder:
         if isinstance(choice, BaseChatModel):
             return _spec_of(choice), choice
         return self._build(card, choice or card.model)
-
-    def _fallback(
-        self, card: AgentCard, spec: ModelSpec, schemas: Sequence[dict[str, Any]], private: Mapping[str, frozenset[str]]
-    ) -> BoundModel | None:
-        """The model of `fallback_model`, bound to the same tools."""
-        return self._second(card, "fallback", card.fallback_model if spec.key == card.model else None, schemas, private)
-
-    def _composer(
-        self, card: AgentCard, spec: ModelSpec, schemas: Sequence[dict[str, Any]], private: Mapping[str, frozenset[str]]
-    ) -> BoundModel | None:
-        """The deck's `compose_model`, for the orchestrator alone."""
-        key = self._deck.settings.compose_model if card.sub_agents and spec.key == card.model else None
-        return self._second(card, "composer", key, schemas, private)
 
     def _second(
         self,

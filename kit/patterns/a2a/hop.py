@@ -8,8 +8,6 @@ import hashlib
 import uuid
 from collections.abc import Sequence
 
-from pydantic import TypeAdapter
-
 from kit.core.context import DynamicContext, InheritedContext
 from kit.core.event import Event
 from kit.core.outcome import AgentCall, Outcome
@@ -36,9 +34,6 @@ class Report(Value):
 
     events: tuple[Event, ...] = ()
     outcome: Outcome | None = None
-
-
-_events = TypeAdapter(list[Event])
 
 
 def traceparent(turn_id: str, span_id: str) -> str:

@@ -59,7 +59,7 @@ class Contract:
             if self.closed and only_asks(text):
                 return Breach("low_confidence", "a question to the user instead of an answer", text)
             return Reading(text)
-        text = _unfenced(text)
+        text = _FENCE.sub(r"\1", text)
         try:
             value = json.loads(text)
         except (ValueError, RecursionError) as error:
@@ -102,11 +102,6 @@ def only_asks(text: str) -> bool:
     sentences = [s.strip() for s in _SENTENCE.findall(text) if s.strip()]
     statements = [s for s in sentences if not s.endswith("?")]
     return len(statements) < len(sentences) and all(s.endswith("!") and len(s.split()) <= 2 for s in statements)
-
-
-def _unfenced(text: str) -> str:
-    fenced = _FENCE.match(text)
-    return fenced[1] if fenced else text
 
 
 def _confidence(value: Any) -> tuple[float | None, str | None]:

@@ -85,7 +85,8 @@ def words_in_use(turn: TurnState) -> str:
     """Returns what the user, the answers in hand and earlier turns said, in lower case: their words leak nothing."""
     answers = (o.text for o in turn.outcomes if isinstance(o, Answer))
     earlier = (message.text for message in turn.memory.history(""))
-    return "\n".join([*_requests(turn), *answers, *earlier]).lower()
+    message = (event.body.message for event in turn.log.events[:3] if event.body.kind == "turn_started")
+    return "\n".join([*(call.query for call in turn.calls), *message, *answers, *earlier]).lower()
 
 
 def raw_reasons(turn: TurnState) -> list[str]:
@@ -93,11 +94,6 @@ def raw_reasons(turn: TurnState) -> list[str]:
     details = [o.detail for o in turn.outcomes if isinstance(o, Failure) and o.detail]
     errors = (event.body.error for event in turn.log.events if isinstance(event.body, ToolEnded | ModelEnded))
     return list(dict.fromkeys([*details, *(error for error in errors if error)]))
-
-
-def _requests(turn: TurnState) -> Iterator[str]:
-    yield from (call.query for call in turn.calls)
-    yield from (event.body.message for event in turn.log.events[:3] if event.body.kind == "turn_started")
 
 
 def _identifiers(lower: str, turn: TurnState) -> Iterator[str]:

@@ -1,6 +1,6 @@
 """Checks between a model's decision and its execution, in one order; each one that acts leaves an event with its reason."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from langchain_core.messages.tool import ToolCall
 
@@ -137,7 +137,7 @@ def overlap(decision: Decision, call: AgentCall, ctx: RunContext) -> Decision:
 
 def verbatim(decision: Decision, call: AgentCall, ctx: RunContext) -> Decision:
     """Gives the user's exact text to a single call, to a message of four words and to a split that does not overlap with it."""
-    asks = tuple(_exact(decision.asks, call.query, ctx))
+    asks = tuple([_exact(ask, decision, call.query, ctx) for ask in decision.asks])
     return decision if asks == decision.asks else decision.with_asks(asks)
 
 
@@ -196,19 +196,15 @@ def _fresh(call_id: str, ids_in_use: set[str]) -> str:
     return new
 
 
-def _exact(asks: Sequence[AgentCall], text: str, ctx: RunContext) -> Iterator[AgentCall]:
-    if len(asks) == 1:
-        yield _reworded(asks[0], text, "verbatim", "a single call carries the user's exact text", ctx)
-        return
-    short = len(words(strip_marks(text))) <= SHORT
-    topic = content_words(strip_marks(text))
-    for ask in asks:
-        if short:
-            yield _reworded(ask, text, "verbatim", f"a message of at most {SHORT} words is never split", ctx)
-        elif not _overlaps(ask.query, text, topic):
-            yield _reworded(ask, text, "verbatim", "its query shares no content word with the message", ctx)
-        else:
-            yield ask
+def _exact(ask: AgentCall, decision: Decision, text: str, ctx: RunContext) -> AgentCall:
+    plain = strip_marks(text)
+    if len(decision.asks) == 1:
+        return _reworded(ask, text, "verbatim", "a single call carries the user's exact text", ctx)
+    if len(words(plain)) <= SHORT:
+        return _reworded(ask, text, "verbatim", f"a message of at most {SHORT} words is never split", ctx)
+    if _overlaps(ask.query, text, content_words(plain)):
+        return ask
+    return _reworded(ask, text, "verbatim", "its query shares no content word with the message", ctx)
 
 
 def _reworded(ask: AgentCall, text: str, guard: str, reason: str, ctx: RunContext) -> AgentCall:
