@@ -1,19 +1,4 @@
-"""What raises, and who can fix it. Faults while serving a turn do not raise: they are Failure values.
-
-KitError                 anything below; its message is a sentence that says what to do
-├── DeckError            faults in cards, blocks or deck settings; all of them in one report
-├── CodeError            code or tools that a deck names and that cannot be used
-├── UnknownId            an id that no registry holds; names the nearest known ones
-├── BindError            a deck that cannot become a team (model, tool or capability missing)
-├── SettingsError        an environment value that cannot be used
-├── DataError            a data file that is missing or broken
-├── SessionError         a session id that belongs to another principal
-├── StoreError           the trace store cannot be opened, read or written
-├── PictureError         a picture that is too large, of another kind, or one too many
-├── FaultError           a fault to inject that cannot be read, or a kit that was opened without them
-├── UpstreamError        an upstream service cannot be reached or broke its contract
-└── CassetteError        a recording that is missing, broken or does not fit the request
-"""
+"""What raises, and who can fix it. Faults while serving a turn do not raise: they are Failure values."""
 
 import re
 from collections.abc import Iterable, Sequence

@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from contextlib import aclosing
 from typing import Any, Literal, cast
 
-from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, ToolCall
 from langchain_core.messages.ai import add_ai_message_chunks
@@ -50,37 +49,19 @@ class JsonRouting(BaseChatModel):
         """Keeps the tools for the request; other options of native binding have no meaning here."""
         return self.bind(tools=[convert_to_openai_tool(tool) for tool in tools], tool_choice=tool_choice)
 
-    def _generate(
-        self,
-        messages: list[BaseMessage],
-        stop: list[str] | None = None,
-        run_manager: CallbackManagerForLLMRun | None = None,
-        **kwargs: Any,
-    ) -> ChatResult:
+    def _generate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> ChatResult:
         plain, options, names = self._request(messages, kwargs)
-        return _by_schema(self.inner._generate(plain, stop, run_manager, **options), names)
+        return _by_schema(self.inner._generate(plain, **options), names)
 
-    async def _agenerate(
-        self,
-        messages: list[BaseMessage],
-        stop: list[str] | None = None,
-        run_manager: AsyncCallbackManagerForLLMRun | None = None,
-        **kwargs: Any,
-    ) -> ChatResult:
+    async def _agenerate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> ChatResult:
         plain, options, names = self._request(messages, kwargs)
-        return _by_schema(await self.inner._agenerate(plain, stop, run_manager, **options), names)
+        return _by_schema(await self.inner._agenerate(plain, **options), names)
 
-    def _astream(
-        self,
-        messages: list[BaseMessage],
-        stop: list[str] | None = None,
-        run_manager: AsyncCallbackManagerForLLMRun | None = None,
-        **kwargs: Any,
-    ) -> AsyncIterator[ChatGenerationChunk]:
+    def _astream(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> AsyncIterator[ChatGenerationChunk]:
         plain, options, names = self._request(messages, kwargs)
         if names:
-            return self._stream_by_schema(plain, stop, run_manager, names, options)
-        return self.inner._astream(plain, stop, run_manager, **options)
+            return self._stream_by_schema(plain, names, options)
+        return self.inner._astream(plain, **options)
 
     def _request(
         self, messages: list[BaseMessage], kwargs: dict[str, Any]
@@ -91,16 +72,11 @@ class JsonRouting(BaseChatModel):
         return plain, options, names
 
     async def _stream_by_schema(
-        self,
-        messages: list[BaseMessage],
-        stop: list[str] | None,
-        run_manager: AsyncCallbackManagerForLLMRun | None,
-        names: Collection[str],
-        options: dict[str, Any],
+        self, messages: list[BaseMessage], names: Collection[str], options: dict[str, Any]
     ) -> AsyncIterator[ChatGenerationChunk]:
         chunks: list[AIMessageChunk] = []
         raw = prefix = ""
-        source: Any = self.inner._astream(messages, stop, run_manager, **options)
+        source: Any = self.inner._astream(messages, **options)
         async with aclosing(source):
             async for chunk in source:
                 chunks.append(chunk.message)
@@ -134,32 +110,14 @@ class NativeOrJson(BaseChatModel):
         bound = cast("RunnableBinding[Any, Any]", self.inner.bind_tools(tools, **kwargs))
         return self.bind(**bound.kwargs)
 
-    def _generate(
-        self,
-        messages: list[BaseMessage],
-        stop: list[str] | None = None,
-        run_manager: CallbackManagerForLLMRun | None = None,
-        **kwargs: Any,
-    ) -> ChatResult:
-        return _by_text(self.inner._generate(messages, stop, run_manager, **kwargs), kwargs.get("tools"))
+    def _generate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> ChatResult:
+        return _by_text(self.inner._generate(messages, *args, **kwargs), kwargs.get("tools"))
 
-    async def _agenerate(
-        self,
-        messages: list[BaseMessage],
-        stop: list[str] | None = None,
-        run_manager: AsyncCallbackManagerForLLMRun | None = None,
-        **kwargs: Any,
-    ) -> ChatResult:
-        return _by_text(await self.inner._agenerate(messages, stop, run_manager, **kwargs), kwargs.get("tools"))
+    async def _agenerate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> ChatResult:
+        return _by_text(await self.inner._agenerate(messages, *args, **kwargs), kwargs.get("tools"))
 
-    def _astream(
-        self,
-        messages: list[BaseMessage],
-        stop: list[str] | None = None,
-        run_manager: AsyncCallbackManagerForLLMRun | None = None,
-        **kwargs: Any,
-    ) -> AsyncIterator[ChatGenerationChunk]:
-        stream = self.inner._astream(messages, stop, run_manager, **kwargs)
+    def _astream(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> AsyncIterator[ChatGenerationChunk]:
+        stream = self.inner._astream(messages, *args, **kwargs)
         tools = kwargs.get("tools")
         return _hold_back_calls(stream, tools) if tools else stream
 

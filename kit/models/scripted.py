@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from langchain_core.callbacks import AsyncCallbackManagerForLLMRun
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, ToolCallChunk
 from langchain_core.messages.ai import UsageMetadata
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
@@ -93,13 +92,7 @@ class ScriptedModel(AsyncChatModel):
         wrote = (len(line.text) + sum(len(str(a)) for _, a in line.calls)) // 4
         return UsageMetadata(input_tokens=read, output_tokens=wrote, total_tokens=read + wrote)
 
-    async def _agenerate(
-        self,
-        messages: list[BaseMessage],
-        stop: list[str] | None = None,
-        run_manager: AsyncCallbackManagerForLLMRun | None = None,
-        **kwargs: Any,
-    ) -> ChatResult:
+    async def _agenerate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> ChatResult:
         line = self._next(messages)
         await asyncio.sleep(line.delay)
         if line.error is not None:
@@ -108,13 +101,7 @@ class ScriptedModel(AsyncChatModel):
         message = AIMessage(line.text, tool_calls=calls, usage_metadata=self._usage(messages, line))
         return ChatResult(generations=[ChatGeneration(message=message)])
 
-    async def _astream(
-        self,
-        messages: list[BaseMessage],
-        stop: list[str] | None = None,
-        run_manager: AsyncCallbackManagerForLLMRun | None = None,
-        **kwargs: Any,
-    ) -> AsyncIterator[ChatGenerationChunk]:
+    async def _astream(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> AsyncIterator[ChatGenerationChunk]:
         line = self._next(messages)
         await asyncio.sleep(line.delay)
         if line.error is not None:

@@ -2,18 +2,13 @@
 
 import re
 
-from kit.core.words import STOP
+from kit.core.words import STOP, word_set
 from kit.models.offline import english
 from kit.models.offline.composition import cut, extract
 from kit.models.offline.similarity import content, spoken
 
-
-def _set(listed: str) -> frozenset[str]:
-    return frozenset(listed.split())
-
-
-_WHOLE_TEXT = _set("question message request issue problem text utterance input user query_text sentence")
-_SHORT_TEXT = _set(
+_WHOLE_TEXT = word_set("question message request issue problem text utterance input user query_text sentence")
+_SHORT_TEXT = word_set(
     "summary reason rationale explanation note notes description context comment critique title goal verdict answer"
 )
 _NUMBER = re.compile(r"(?<![\w.])-?\d[\d,]*(?:\.\d+)?")
@@ -22,10 +17,10 @@ _QUOTED = re.compile(r"[\"“]([^\"”]+)[\"”]|(?<!\w)'([^']+)'(?!\w)")
 _PLACE = re.compile(r"\b(?:in|near|around|at)\s+((?:the\s+)?[A-Za-z][\w'-]*(?:\s+[A-Z][\w'-]*)*)")
 _DATE = re.compile(r"\b\d{4}-\d{2}-\d{2}\b")
 _PROPER = re.compile(r"(?<!^)(?<![.!?]\s)\b[A-Z][\w'&-]*(?:\s+[A-Z][\w'&-]*)*")
-_BRANDISH = _set("brand retailer store merchant shop maker company restaurant")
-_PLACEISH = _set("location city place area town region country near address destination")
-_SEARCHING = _set("query q search term terms keyword keywords item product topic category name cuisine dish subject phrase")
-_IDENTIFYING = _set("id ids number code")
+_BRANDISH = word_set("brand retailer store merchant shop maker company restaurant")
+_PLACEISH = word_set("location city place area town region country near address destination")
+_SEARCHING = word_set("query q search term terms keyword keywords item product topic category name cuisine dish subject phrase")
+_IDENTIFYING = word_set("id ids number code")
 
 
 def text_for(
@@ -84,7 +79,7 @@ def unquoted(text: str) -> str:
     return _QUOTED.sub(" ", text)
 
 
-_GENERIC = _set(
+_GENERIC = word_set(
     """deal deals offer offers product products item items thing things information info detail details result results
     option options list help stuff article articles cheap cheapest best good great nice available current new today find
     search show look recommend suggest buy order check explain compare price prices cost near nearby"""
