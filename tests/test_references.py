@@ -82,7 +82,7 @@ async def test_the_stand_in_looks_up_the_one_that_was_meant_by_its_own_agent_and
             ("other", "find coffee deals", "when does the third one expire?"),
         ):
             await kit.ask(first, kit.session(session))
-            [one] = [one for one in kit.store.shown(session) if one.position == (2 if session == "own" else 3)]
+            [one] = [one for one in kit.store.last_components(session) if one.position == (2 if session == "own" else 3)]
             reply = await kit.ask(second, kit.session(session))
             [tool] = [event.body for event in reply.events if isinstance(event.body, ToolStarted)]
             asked[session], said[session] = tool.args["query"], one.title or one.id

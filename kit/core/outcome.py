@@ -107,7 +107,7 @@ class Answer(Value):
     timing: Timing | None = None
 
     @property
-    def passed(self) -> bool:
+    def is_handover(self) -> bool:
         """It had nothing to say itself and only handed on."""
         return self.hands_to is not None and not self.text
 

@@ -13,7 +13,7 @@ class Value(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     @classmethod
-    def trusted(cls, fields: dict[str, Any]) -> Self:
+    def from_trusted(cls, fields: dict[str, Any]) -> Self:
         """A value of fields that need no check: every one of them given, each of its type, and the mapping handed over.
 
         Takes a third of the time. Only for what the kit makes by the dozen in every turn out of values of its own; whatever comes
@@ -26,6 +26,6 @@ class Value(BaseModel):
         _set(value, "__pydantic_private__", None)
         return value
 
-    def but(self, **fields: Any) -> Self:
-        """The same value with these fields, which need no check: what `trusted` is to a new one, in half the time of a copy."""
-        return self.trusted({**self.__dict__, **fields})
+    def replace(self, **fields: Any) -> Self:
+        """Returns the value with these fields replaced and without any check, in half the time of a copy; see `from_trusted`."""
+        return self.from_trusted({**self.__dict__, **fields})

@@ -87,7 +87,7 @@ class Ledger:
 
     def usage(self) -> Usage:
         """Returns what this agent has spent so far, with the agents below it whose accounts are closed."""
-        return Usage.trusted(
+        return Usage.from_trusted(
             {
                 "input_tokens": self.input_tokens,
                 "output_tokens": self.output_tokens,

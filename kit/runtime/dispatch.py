@@ -40,7 +40,7 @@ async def dispatch(call: AgentCall, ctx: RunContext, place: str = "1.1", endings
             outcome = await _run(call, agent, span, path, ledger)
     except asyncio.CancelledError:
         timing = Timing(started=began, ended=turn.log.now())
-        failure = _interruption(call, turn).but(usage=ledger.settle(), timing=timing)
+        failure = _interruption(call, turn).replace(usage=ledger.settle(), timing=timing)
         _close(failure, span, place, endings)
         raise
     finally:
@@ -54,7 +54,7 @@ async def dispatch(call: AgentCall, ctx: RunContext, place: str = "1.1", endings
             span.emit(Component(agent=call.agent, type=part.type, payload=part.payload))
     if call.agent == turn.settings.support_agent and isinstance(outcome, Answer):
         span.emit(ResponseId(agent=call.agent, response_id=f"ft_{turn.log.turn_id}_{span.span_id}"))
-    outcome = outcome.but(usage=usage, timing=Timing(started=began, ended=turn.log.now()))
+    outcome = outcome.replace(usage=usage, timing=Timing(started=began, ended=turn.log.now()))
     _close(outcome, span, place, endings)
     return outcome
 

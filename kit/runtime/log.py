@@ -30,7 +30,7 @@ class TurnLog:
     def emit(self, body: Body, span_id: str, parent_span_id: str | None = None) -> Event:
         """Stamps and appends; the body was validated when it was made. After the log is closed nothing is added: a late child
         has no voice."""
-        event = Event.trusted(
+        event = Event.from_trusted(
             {
                 "seq": len(self.events),
                 "at": self._clock() - self._began,

@@ -97,7 +97,7 @@ class Memory:
             text = f"\nEarlier in this conversation: {self._summary['text']}"
         if self._conversation is None and points_back(self._message):
             if self._components is None:
-                self._components = self._store.shown(self._session.id)
+                self._components = self._store.last_components(self._session.id)
             lines = [_line(item) for item in self._components if not reader or item.agent == reader]
             if lines:
                 text += "\nShown to the user last, by position:\n" + "\n".join(lines)

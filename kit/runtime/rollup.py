@@ -37,7 +37,7 @@ def record_of(
 ) -> TurnRecord:
     """Returns the stored row of a finished turn."""
     first = next((event.at for event in log.events if event.body.__class__ is Text), None)
-    return begun.but(
+    return begun.replace(
         seconds=log.now(),
         status=status,
         text=text,
@@ -68,7 +68,7 @@ def dialogue(turn: TurnRecord, state: TurnState) -> list[Message]:
     if state.pictures:
         queries = {call_id: mark_pictures(query, state.pictures) for call_id, query in queries.items()}
     for outcome in state.outcomes:
-        if isinstance(outcome, Answer) and not outcome.passed:
+        if isinstance(outcome, Answer) and not outcome.is_handover:
             messages.append(
                 Message(turn_id=turn.id, role="user", text=queries.get(outcome.call_id, turn.message), agent=outcome.agent)
             )
@@ -87,7 +87,7 @@ def _parts(text: str, log: TurnLog, cuts: Sequence[int]) -> list[str]:
 def _routing_outcome(outcome: Outcome) -> RoutedOutcome:
     match outcome:
         case Answer():
-            result = "handed_on" if outcome.passed else "success"
+            result = "handed_on" if outcome.is_handover else "success"
             return RoutedOutcome(agent=outcome.agent, call_id=outcome.call_id, result=result)
         case Failure(axis="data"):
             return RoutedOutcome(agent=outcome.agent, call_id=outcome.call_id, result="data_error", reason=outcome.reason)

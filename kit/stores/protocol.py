@@ -47,7 +47,7 @@ class Store(Protocol):
         """Writes a note; a later one of the same name replaces it."""
         ...
 
-    def shown(self, session_id: str) -> list[ShownComponent]:
+    def last_components(self, session_id: str) -> list[ShownComponent]:
         """References to the components of the newest ended turn that showed any, in the order they were shown."""
         ...
 

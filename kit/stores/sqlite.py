@@ -229,7 +229,7 @@ class SqliteStore:
         with self._commit() as db:
             db.execute(_NOTE, (session_id, name, note.value, note.at))
 
-    def shown(self, session_id: str) -> list[ShownComponent]:
+    def last_components(self, session_id: str) -> list[ShownComponent]:
         """References to the components of the newest ended turn that showed any, in the order they were shown.
 
         Where an agent chose what to show by render_* calls, its other components are left out.

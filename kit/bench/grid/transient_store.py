@@ -40,7 +40,7 @@ class TransientStore:
     def note(self, session_id: str, name: str) -> Note | None:
         return None
 
-    def shown(self, session_id: str) -> list[ShownComponent]:
+    def last_components(self, session_id: str) -> list[ShownComponent]:
         return []
 
     def turn(self, turn_id: str) -> TurnRecord | None:
