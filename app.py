@@ -11,7 +11,7 @@ from kit.ui.shared.frame import declare_colours, freeze_modules
 
 
 def drawn_by(page: str) -> Callable[[], None]:
-    """Draws the page of one room of kit/ui. It is imported by whoever opens it: the first one does not wait for the others."""
+    """Returns a function that draws the page of one room of kit/ui; a page is imported when it is opened first."""
     return lambda: import_module(f"kit.ui.{page}.page").page()
 
 

@@ -1,4 +1,4 @@
-"""`python -m kit ...`: thin; each command imports what it needs. Faults end as one sentence and exit code 2."""
+"""`python -m kit ...`: each command imports what it needs. Errors end as one sentence and exit code 2."""
 
 import argparse
 import sys

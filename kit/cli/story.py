@@ -1,4 +1,4 @@
-"""A turn told on a terminal: preamble, a line for each step as it happens, the answer as it streams."""
+"""A turn on a terminal: preamble, a line for each step as it happens, the answer as it streams."""
 
 from typing import TextIO
 
@@ -85,7 +85,7 @@ def _plain(agent: str) -> str:
 
 
 def reply_line(reply: Reply) -> dict[str, object]:
-    """A reply as the last line of `ask --json`."""
+    """Returns a reply as the last line of `ask --json`."""
     outcomes: list[dict[str, object]] = []
     for outcome in reply.outcomes:
         result = {"ok": True} if outcome.kind == "answer" else {"ok": False, "reason": outcome.reason}

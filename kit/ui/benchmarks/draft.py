@@ -1,4 +1,4 @@
-"""A grid that somebody puts together on the page, or one of data/grids: its file, its folder, and what it will ask for."""
+"""A grid that somebody puts together on the page, or one of data/grids: its file, its folder, and a forecast of its cost."""
 
 import hashlib
 import tempfile
@@ -14,11 +14,11 @@ from kit.settings import HOME
 
 GRIDS = HOME / "data" / "grids"
 EXAMPLE = HOME / "data" / "results" / "reference" / "patterns_example"
-"""The run whose turns tell what a turn takes."""
+"""The run from whose turns a forecast is made."""
 MOST = 3_000
-"""Cells that the page starts; more is for the command line."""
+"""Most cells of a grid that the page starts; larger ones are for the command line."""
 UNPRICED = 200
-"""The same where a model costs money and nobody knows how much."""
+"""The same for a model that costs money and has no price in models.yaml."""
 CASE_SETS = {
     "mixed": "two to five requests in one message",
     "single": "one request each, of every vertical",
@@ -33,7 +33,7 @@ CASE_SETS = {
 
 
 class Draft(Value):
-    """What somebody chose."""
+    """A grid as somebody chose it on the page."""
 
     models: tuple[str, ...]
     patterns: tuple[str, ...]
@@ -47,12 +47,12 @@ class Draft(Value):
 
     @property
     def name(self) -> str:
-        """The same choice has the same name, so that it goes on where it was."""
+        """The same choice has the same name, so that its grid is resumed where it was stopped."""
         choice = self.model_dump_json(exclude={"dollars"})
         return f"{self.cases}-{self.take}-{hashlib.sha256(choice.encode()).hexdigest()[:6]}"
 
     def text(self) -> str:
-        """The grid as a file says it."""
+        """Returns the text of the grid's YAML file."""
         every = max(1, count_cases(self.cases) // self.take)
         grid: dict[str, Any] = {
             "name": self.name,
@@ -104,13 +104,13 @@ class Order(Value):
 
 
 def count_cases(cases: str) -> int:
-    """How many cases a set has."""
+    """Returns how many cases a set has."""
     text = (HOME / "data" / "cases" / f"{cases}.jsonl").read_text(encoding="utf-8")
     return sum(1 for line in text.splitlines() if line.strip())
 
 
 def order(text: str) -> Order:
-    """Reads a grid. Raises DataError, one sentence, for one that cannot be played."""
+    """Reads a grid's YAML text. Raises DataError, one sentence, for one that cannot be played."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "grid.yaml"
         path.write_text(text, encoding="utf-8")
@@ -120,11 +120,11 @@ def order(text: str) -> Order:
 
 
 def shipped_grids() -> dict[str, Path]:
-    """Stem -> file of data/grids."""
+    """Returns the files of data/grids by their stems."""
     return {path.stem: path for path in sorted(GRIDS.glob("*.yaml"))}
 
 
 def about(path: Path) -> str:
-    """What the comment on top of a grid's file says, in one line."""
+    """Returns the comment at the top of a grid's file as one line."""
     top = [line.lstrip("# ") for line in path.read_text(encoding="utf-8").splitlines() if line.startswith("#")]
     return " ".join(top)

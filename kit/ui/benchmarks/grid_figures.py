@@ -1,4 +1,4 @@
-"""Figures of a grid as pictures for a page, drawn by kit.bench.charts; each says in words what it shows."""
+"""Figures of a grid as PNG images for a page, drawn by kit.bench.charts, each with its description in words."""
 
 import base64
 import threading
@@ -22,19 +22,19 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 COLOURS = ("#5B4B8A", RED, "#2F7D5B", GREY, RUST, ORANGE, BLUE, "#17202B")
-"""Of lines, the slowest first; they differ in lightness too."""
+"""Colours of lines, the slowest first; they differ in lightness too."""
 _DRAWING = threading.Lock()
 """pyplot has one state for the whole process."""
 
 
 class GridFigure(NamedTuple):
-    """A figure: PNG, and what it shows."""
+    """A figure as a PNG image, and its description in words."""
 
     png: bytes
     alt: str
 
     def html(self, *, dark: bool) -> str:
-        """A box that a narrow window scrolls, not the page; on dark the lightness is turned round, hues stay."""
+        """Returns the image in a box that scrolls in a narrow window; `dark` inverts its lightness and keeps its hues."""
         source = base64.b64encode(self.png).decode()
         kind = ' class="dark"' if dark else ""
         picture = f'<img{kind} alt="{escape(self.alt)}" src="data:image/png;base64,{source}">'
@@ -42,7 +42,7 @@ class GridFigure(NamedTuple):
 
 
 def draw_figures(ways: Sequence[Summary], rows: Sequence[Mapping[str, Any]], axes: Sequence[str], kinds: str) -> list[GridFigure]:
-    """Accuracy with intervals, latency, and cost against accuracy, as far as the rows hold them."""
+    """Draws accuracy with its intervals, latency, and cost against accuracy, as far as the rows hold them."""
     turns = [{**row, "way": way_name(row, axes)} for row in rows]
     shares = [way for way in ways if way.estimate.is_share]
     with _DRAWING:
@@ -90,7 +90,7 @@ def _latency(turns: Sequence[Mapping[str, Any]], kinds: str) -> GridFigure | Non
 
 
 def _join_alike(turns: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Ways that took the same time turn by turn would lie on one another: they become one line with all their names."""
+    """Gives ways that took the same time turn by turn one line with all their names: they would lie on one another."""
     times: dict[str, list[float | None]] = {}
     for row in turns:
         times.setdefault(row["way"], []).extend((row["seconds"], row["ttft"]))

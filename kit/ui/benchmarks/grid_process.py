@@ -22,11 +22,11 @@ from kit.experiment_kits import ExperimentKits
 from kit.settings import Settings
 
 OFTEN = 0.2
-"""Seconds between two steps that are told."""
+"""Seconds between two reports of progress."""
 
 
 def main(file: str, folder: str) -> int:
-    """Plays the grid in this process; 0 also when it was stopped."""
+    """Plays the grid in this process; returns 2 when it cannot be played, else 0, also when it was stopped."""
     going = threading.Event()
     going.set()
     threading.Thread(target=_listen, args=(going,), daemon=True).start()
@@ -44,7 +44,7 @@ def main(file: str, folder: str) -> int:
 
 
 class _Steps:
-    """Tells how far it is, not too often."""
+    """Reports how many cells are done, not too often."""
 
     def __init__(self) -> None:
         self._reported_at = 0.0

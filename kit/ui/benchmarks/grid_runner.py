@@ -15,7 +15,7 @@ from kit.core.errors import DataError
 from kit.settings import HOME
 
 GRID_COMMAND = (sys.executable, "-m", "kit.ui.benchmarks.grid_process")
-"""What plays a grid; it is given a file and a folder."""
+"""The command that plays a grid; the grid's file and folder are its arguments."""
 GRACE = 5.0
 """Seconds a grid that is told to stop gets to finish its cell and to write its results."""
 State = Literal["running", "stopping", "complete", "stopped", "failed"]
@@ -23,7 +23,7 @@ State = Literal["running", "stopping", "complete", "stopped", "failed"]
 
 @dataclass
 class Job:
-    """One run of a grid, as far as it has been heard of. Any thread may read it."""
+    """One run of a grid, as far as its process has reported. Any thread may read it."""
 
     name: str
     file: Path
@@ -46,13 +46,13 @@ class Job:
 
     @property
     def seconds_to_go(self) -> float | None:
-        """Seconds that the rest will take at the pace so far; None before there is a pace."""
+        """Seconds that the remaining cells will take at the pace so far; None before the first cell."""
         progress = self.done - self.before
         return (self.total - self.done) * (time.monotonic() - self.began) / progress if progress else None
 
 
 class Grids:
-    """Starts, follows and stops them; `close` stops what still runs. Finished cells are kept whatever happens."""
+    """Starts, follows and stops grids, one at a time. Finished cells are kept whatever happens."""
 
     def __init__(self, command: Sequence[str] = GRID_COMMAND) -> None:
         self._command = command
@@ -86,7 +86,7 @@ class Grids:
                 _hang_up(self.job.process)
 
     def close(self) -> None:
-        """Stops what runs, and waits until it has."""
+        """Stops the running grid, and waits until it has ended."""
         self.stop()
         if self.job is not None:
             try:
@@ -102,7 +102,7 @@ def _hang_up(process: "subprocess.Popen[str]") -> None:
 
 
 def _follow(job: Job) -> None:
-    """Takes in what the process says until it ends."""
+    """Reads the reports of the process until it ends."""
     assert job.process.stdout is not None
     last: dict[str, Any] = {}
     with job.process.stdout as lines:
@@ -121,7 +121,7 @@ def _follow(job: Job) -> None:
 
 
 def _steps(job: Job, lines: IO[str], last: dict[str, Any]) -> str:
-    """Notes every step; returns the last line that is none."""
+    """Notes every report in the job; returns the last line that is none."""
     noise = "it said nothing"
     for line in lines:
         try:

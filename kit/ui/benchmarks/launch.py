@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 WAYS = ("A grid file", "My own choice")
 CASES = 24
-"""Cases of a grid of one's own, unless another number is asked for."""
+"""How many cases a visitor's own grid has at first."""
 
 
 @st.cache_resource(show_spinner=False, on_release=lambda grids: grids.close())
@@ -152,7 +152,7 @@ def _own(host: "Host") -> str | None:
 
 
 def _asks(plan: Order, runs: dict[str, StoredRun]) -> None:
-    """The limits: cells, time, dollars."""
+    """Says how many cells, seconds and dollars the grid takes, and warns of one that is too large."""
     asks = plan.asks
     time = f"about {_duration(asks.seconds)}" if asks.seconds is not None else "time not known before the first cells"
     if not plan.paid:

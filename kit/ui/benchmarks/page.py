@@ -1,4 +1,4 @@
-"""Benchmarks: the verdict of a grid, its table, figures and origin; and a small grid started from here."""
+"""The page Benchmarks: the verdict of a grid, its table, figures and origin; and a small grid to start."""
 
 from functools import partial
 from pathlib import Path
@@ -56,7 +56,7 @@ def _see(run: str) -> None:
 
 
 def _pick(key: str, current: str) -> None:
-    """Streamlit also calls this for a list that a click interrupted while it was drawn: then nothing was chosen."""
+    """Opens the chosen run. Streamlit also calls this for a list that was interrupted by a click: then nothing was chosen."""
     if st.session_state[key] != current:
         _see(st.session_state[key])
 
@@ -86,7 +86,7 @@ def _results(runs: "dict[str, StoredRun]") -> None:
 
 
 class _Comparisons(NamedTuple):
-    """What a run's rows come to, beside one baseline."""
+    """The results of a run, compared with one baseline."""
 
     rows: int
     cases: int
@@ -165,7 +165,7 @@ def _origin(run: "StoredRun") -> None:
 
 
 def _stamp(run: "StoredRun") -> int:
-    """Changes when the results do."""
+    """Returns a number that changes when the results do."""
     return (run.folder / "results.jsonl").stat().st_mtime_ns
 
 
@@ -178,7 +178,7 @@ def _rows(folder: str, stamp: int) -> list[dict[str, Any]]:
 
 @st.cache_data(show_spinner=False, max_entries=16)
 def _bases(folder: str, stamp: int, own: dict[str, str]) -> list[dict[str, str]]:
-    """What the others can be set beside: the grid's own baseline first, then every name of an axis with several."""
+    """Returns the possible baselines: the grid's own first, then every name of an axis with several."""
     from kit.bench.grid.report import axes
 
     rows = _rows(folder, stamp)

@@ -12,7 +12,7 @@ _TONES = {"better": "good", "worse": "bad", "not distinguishable": "", "baseline
 
 
 def verdicts_html(lines: Sequence[Line], measure: str, kinds: str, base: str) -> str:
-    """Every way by one measure, with its interval and its verdict beside the baseline."""
+    """Returns a table of every way by one measure, with its interval and its verdict against the baseline."""
     head = ("Way", measure.capitalize(), "95 % interval", f"Beside {base}", "Verdict", "More cases to settle it")
     titles = "".join(f'<th scope="col"{_word(place)}>{escape(name)}</th>' for place, name in enumerate(head))
     body = "".join(_row(line) for line in lines)
@@ -34,7 +34,7 @@ def _word(place: int) -> str:
 
 
 def origin_html(provenance: Mapping[str, Any], number: int, count: int) -> str:
-    """What a run was made of: revision, versions, seeds, inputs, models."""
+    """Returns what a run was made of as HTML: revision, versions, seeds, inputs, models."""
     revision = str(provenance.get("revision", "unknown"))
     difference = " (files differed from it)" if revision.endswith("+") else ""
     laws = {key: spec.get("law") for key, spec in provenance.get("models", {}).items() if spec.get("law")}
@@ -58,12 +58,12 @@ def origin_html(provenance: Mapping[str, Any], number: int, count: int) -> str:
 
 
 def _law(law: Mapping[str, Any]) -> str:
-    """As in models.yaml, in as many digits as a person wants."""
+    """Returns the law as models.yaml has it, its figures in four digits."""
     return json.dumps(json.loads(json.dumps(law), parse_float=lambda text: float(f"{float(text):.4g}"))).replace('"', "")
 
 
 def csv_of(folder: Path) -> bytes:
-    """A row for each scored turn, as `load_frame` gives them. Raises DataError for a folder without results."""
+    """Returns a CSV row for each scored turn, as `load_frame` gives them. Raises DataError for a folder without results."""
     from kit.bench.charts import load_frame  # brings pandas and matplotlib: the table does not wait for them
 
     return load_frame(folder).to_csv(index=False).encode()

@@ -37,19 +37,19 @@ class Line(NamedTuple):
 
 
 def way_name(way: Mapping[str, str], axes: Sequence[str]) -> str:
-    """A way by what tells it from the others."""
+    """Returns the name of a way: its values on the axes on which ways differ."""
     return " / ".join(way[axis] for axis in axes) or " / ".join(way.values())
 
 
 def words(measure: str) -> str:
-    """What a measure counts, in words."""
+    """Returns in words what a measure counts."""
     return WORDS.get(measure, measure.replace("_", " "))
 
 
 def headline(
     comparisons: Sequence[Comparison], baseline: str, kinds: str, axes: Sequence[str], ways: Sequence[Summary] = ()
 ) -> str:
-    """The verdict on one measure, in one sentence of markdown. `found`: every way beside the baseline by that
+    """Returns the verdict on one measure as a sentence of markdown. `comparisons`: every way against the baseline by that
     measure; `ways`: each by itself."""
     if not comparisons and len(ways) == 1:
         line = lines(ways, (), axes)[0]
@@ -80,18 +80,18 @@ def headline(
 
 
 def lines(ways: Sequence[Summary], comparisons: Sequence[Comparison], axes: Sequence[str]) -> list[Line]:
-    """Every way by one measure with its interval, and beside the baseline where it is compared."""
+    """Returns every way by one measure with its interval, and its difference from the baseline where it is compared."""
     beside = {tuple(sorted(one.way.items())): one for one in comparisons}
     return [_line(way, beside.get(tuple(sorted(way.way.items()))), axes) for way in ways]
 
 
 def value(figure: float, measure: str, *, share: bool) -> str:
-    """A figure as a person reads it, with its unit."""
+    """Returns a figure with its unit, as a person reads it."""
     return f"{_bare(figure, measure, share=share)}{_unit(measure, share=share)}"
 
 
 def interval(estimate: Estimate, measure: str, *, share: bool) -> str:
-    """The ends of an estimate."""
+    """Returns the ends of an estimate in words, with their unit."""
     return f"{_bare(estimate.low, measure, share=share)} to {value(estimate.high, measure, share=share)}"
 
 

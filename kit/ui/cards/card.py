@@ -1,4 +1,4 @@
-"""One card in full: what it is called for, on what it runs, what it may do, and what crosses into it."""
+"""One agent card in full: when it is called, its model, tools, limits and hand-off."""
 
 from collections.abc import Iterable, Iterator
 from html import escape
@@ -21,7 +21,7 @@ _LIMITS = {
 
 
 def card_html(card: AgentCard, deck: Deck, running: str | None) -> str:
-    """A card as HTML, everything from files escaped; `running` is the key of the model it is bound to, None when unbound."""
+    """Returns a card as HTML, everything from files escaped; `running` is the key of its bound model, None when it is unbound."""
     lines = "".join(
         f'<div data-part="{name}"><dt>{title}</dt><dd>{html}</dd></div>' for name, title, html in _parts(card, deck, running)
     )

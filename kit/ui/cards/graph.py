@@ -30,7 +30,7 @@ class Node(Value):
 
 
 class Edge(Value):
-    """May ask, or may call."""
+    """A card that may ask another one, or call a tool."""
 
     source: str
     target: str
@@ -48,7 +48,7 @@ class Graph(Value):
 
 
 def graph_of(deck: Deck) -> Graph:
-    """A deck laid out: every sub-agent beside its tools, a tool of several cards once, the orchestrator in the middle."""
+    """Lays a deck out: every sub-agent beside its tools, a tool of several cards once, the orchestrator in the middle."""
     root = deck.cards[deck.settings.orchestrator]
     order = [root, *(deck.cards[name] for name in root.sub_agents)]
     order += [card for card in deck.cards.values() if card not in order]
@@ -70,7 +70,7 @@ def graph_of(deck: Deck) -> Graph:
 
 
 def graph_spec(graph: Graph, selection: str, *, dark: bool = False) -> dict[str, Any]:
-    """A Vega-Lite specification, as wide as its place. A click sets the parameter `picked` to the card's id; the `chosen`
+    """Returns a Vega-Lite specification, as wide as its place. A click sets the parameter `picked` to the card's id; the selected
     card and what it may ask or call stand out."""
     ink = _DARK if dark else _LIGHT
     x = {"field": "x", "type": "quantitative", "axis": None, "scale": {"domain": [0, 1], "nice": False}}

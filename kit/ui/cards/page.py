@@ -1,4 +1,4 @@
-"""Cards: the deck as a graph, one card in full, the prompt it is given, and how well the descriptions route."""
+"""The page Cards: the deck as a graph, one card in full, its prompt, and how well the descriptions route."""
 
 from typing import TYPE_CHECKING
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 CASES = HOME / "data" / "cases" / "switches.jsonl"
 A_SECOND = 60
-"""Questions that the stand-in routes in a second, on two slow cores."""
+"""How many questions the stand-in routes in a second, on two slow cores."""
 
 
 def page() -> None:
@@ -118,7 +118,7 @@ def _prompt(host: "Host", who: Principal, card_id: str) -> None:
 
 @st.cache_resource(show_spinner=False, max_entries=8)
 def _reports(key: str) -> "list[RoutingReport]":
-    """Where the report over these descriptions and dialogues is kept, once there is one."""
+    """Returns the list that keeps the report over these descriptions and dialogues, once there is one."""
     return []
 
 

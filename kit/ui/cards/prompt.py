@@ -1,4 +1,4 @@
-"""A card's prompt as it would be sent: its blocks, the border behind which it is personal, and what of it a cohort shares."""
+"""A card's prompt as it would be sent: its blocks, where its personal part begins, and the share of it that a cohort shares."""
 
 from html import escape
 
@@ -23,7 +23,7 @@ class Piece(Value):
 
 
 def assembled(card: AgentCard, deck: Deck, dynamic: DynamicContext) -> tuple[Prompt, tuple[Piece, ...]]:
-    """The prompt of one request, and its pieces: joined by empty lines they are its text."""
+    """Returns the prompt of one request, and its pieces: joined by empty lines they are its text."""
     plan = plan_prompt(card, deck)
     prompt = plan.assemble(dynamic)
     return prompt, (*_pieces(plan), Piece(name="request", note="new for every request", text=prompt.suffix, personal=True))
@@ -36,12 +36,12 @@ def _pieces(plan: PromptPlan) -> list[Piece]:
 
 
 def prefix_share(prompt: Prompt) -> float:
-    """How much of the prompt a cohort shares byte for byte, 0 to 1, by characters."""
+    """Returns the share of the prompt that is the same for a cohort, 0 to 1, by characters."""
     return len(prompt.prefix) / max(len(prompt.text), 1)
 
 
 def prompt_html(prompt: Prompt, pieces: tuple[Piece, ...]) -> str:
-    """The pieces as HTML with the border drawn between what is shared and what is personal."""
+    """Returns the pieces as HTML, with a border between the shared and the personal ones."""
     whole = sum(piece.tokens for piece in pieces)
     bar = "".join(_slice(piece, whole) for piece in pieces)
     prefix = [piece for piece in pieces if not piece.personal]

@@ -1,4 +1,4 @@
-"""A routing report as a heat map, card against card, and the questions that went astray beneath."""
+"""A routing report as a heat map, card against card, and under it the questions that reached another card."""
 
 from html import escape
 
@@ -9,18 +9,18 @@ _EXAMPLES = 5
 
 
 def matrix(report: RoutingReport) -> dict[tuple[str, str], int]:
-    """(whom a question was for, who was asked) -> questions; on the diagonal those that were routed right."""
+    """Returns how many questions each pair has: (card a question was for, card that was asked). The diagonal was routed right."""
     right = {(card, card): share.right or 0 for card, share in report.accuracy.items()}
     return right | {(loss.card, loss.to): len(loss.queries) for loss in report.confusions}
 
 
 def routes_html(report: RoutingReport) -> str:
-    """The whole report as HTML."""
+    """Returns the whole report as HTML."""
     return f'<div class="routes">{heat_html(report)}<div>{lost_html(report)}</div></div>'
 
 
 def heat_html(report: RoutingReport) -> str:
-    """The matrix as an HTML table whose cells are tinted by their share of the row."""
+    """Returns the matrix as an HTML table whose cells are tinted by their share of the row."""
     cells = matrix(report)
     rows = [*report.accuracy, *([NOBODY] if any(card == NOBODY for card, _ in cells) else [])]
     columns = [*report.accuracy, *sorted({to for _, to in cells} - set(report.accuracy))]
@@ -51,7 +51,7 @@ def _cell(count: int, total: int, *, right: bool) -> str:
 
 
 def lost_html(report: RoutingReport) -> str:
-    """What each description loses to whom, the greatest loss first."""
+    """Returns as HTML how many questions each card loses to which other card, the greatest loss first."""
     if not report.confusions:
         return '<p class="lost">Every question went where it belongs.</p>'
     return '<ul class="lost">' + "".join(map(_loss, report.confusions)) + "</ul>"

@@ -28,7 +28,7 @@ LOOK = 4.0
 
 
 def converse(place: Places, *, fresh: bool) -> None:
-    """Begins what was asked, and draws the session of the address; `fresh` when nothing was asked in it yet."""
+    """Starts the turn that was asked for, and draws the session of the address; `fresh` when it has no turn yet."""
     host = open_host(Settings.read())
     choices = scenario.panel(host)
     place.header.badge(host.on(choices.model).model, icon=":material/memory:", color="gray")
@@ -59,13 +59,13 @@ def converse(place: Places, *, fresh: bool) -> None:
 
 @st.fragment(run_every=LOOK)
 def _look(host: Host, session: Session, newest: str) -> None:
-    """Draws the page anew once the session was asked something elsewhere."""
+    """Draws the page anew once the session has a turn that was asked elsewhere."""
     if host.newest(session) != newest:
         st.rerun()
 
 
 def _start(host: Host, session: Session, question: Question, choices: Scenario) -> None:
-    """The one place where a turn begins."""
+    """Starts a turn; the page starts none anywhere else."""
     faults = tuple(dict.fromkeys((*choices.faults, *question.faults)))
     host.start(
         question.text, session, faults, pattern=choices.pattern, cap=choices.cap, model=choices.model, images=question.pictures
@@ -74,7 +74,7 @@ def _start(host: Host, session: Session, question: Question, choices: Scenario) 
 
 
 def _session(host: Host) -> Session:
-    """The session of the page's address; a fresh one when that is somebody else's."""
+    """Returns the session of the page's address; a fresh one when that is somebody else's."""
     who = visitor(host)
     session = host.session(address.read("session"), who)
     if session is None:

@@ -10,7 +10,7 @@ from kit.stores.protocol import Store
 
 
 def thumbs(store: Store, turn_id: str) -> Feedback | None:
-    """Draws the thumbs of a stored turn as they were given; returns what was given."""
+    """Draws the thumbs of a stored turn, and returns the feedback it has."""
     feedback = store.feedback(turn_id)
     key = f"thumb-{turn_id}"
     st.feedback("thumbs", key=key, default=feedback.score if feedback else None, on_change=partial(_rate, store, turn_id, key))
@@ -18,7 +18,7 @@ def thumbs(store: Store, turn_id: str) -> Feedback | None:
 
 
 def remark(store: Store, feedback: Feedback) -> None:
-    """Room for a word beside a thumb."""
+    """Draws the input for a word about an answer that has a thumb."""
     key = f"note-{feedback.turn_id}"
     question = "What was good about it?" if feedback.score else "What was wrong?"
     st.text_input(

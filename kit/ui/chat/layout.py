@@ -1,4 +1,4 @@
-"""Where things go on the chat page, laid out before the kit is there; and its first screen."""
+"""The layout of the chat page, drawn before the kit is imported; and its first screen."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

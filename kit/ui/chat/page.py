@@ -1,4 +1,4 @@
-"""The chat: a question, its sub-agents at work side by side, one answer, and how it came about."""
+"""The page Chat: a question, its sub-agents at work side by side, one answer, and how it came about."""
 
 import streamlit as st
 

@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 WIDEST = 8
 PARTS = ("fault", "cap", "pattern", "model", "tenant", "user", "detail")
-"""What of the address the panel writes."""
+"""Parts of the address that the panel writes."""
 Detail = Literal["simple", "full"]
 
 
 class Scenario(Value):
-    """What the next turn is started with. None leaves it to the kit."""
+    """What the next turn is started with; None takes the kit's own."""
 
     faults: tuple[str, ...] = ()
     cap: int | None = None
@@ -36,7 +36,7 @@ class Scenario(Value):
 
     @classmethod
     def read(cls, host: "Host") -> "Scenario":
-        """The scenario of the page's address; what cannot be used there is left out (see `unread`)."""
+        """Returns the scenario of the page's address without what cannot be used; `faults` says why."""
         usable = {spec.key for spec in host.kit.deck.models.values() if not missing_variable(spec, host.kit.settings)}
         cap, pattern, model = address.read("cap"), address.read("pattern"), address.read("model")
         return cls(
@@ -49,7 +49,7 @@ class Scenario(Value):
 
 
 def faults(host: "Host") -> list[Fault | KitError]:
-    """Each `?fault=` of the address, read; what cannot be read says why."""
+    """Returns each `?fault=` of the address as a fault, or as the error that says why it is none."""
     results: list[Fault | KitError] = []
     for text in address.read_all("fault"):
         try:
@@ -133,7 +133,7 @@ def _choices(host: "Host") -> None:
 
 
 def _models(host: "Host") -> None:
-    """Those that can be used here; for the others, what is wanting."""
+    """Draws the choice of models that can be used here; for the others, what has to be set."""
     own = host.kit.team.orchestrator.model.spec.key
     models = host.kit.deck.models
     missing = {key: missing_variable(spec, host.kit.settings) for key, spec in models.items() if key != own}
@@ -154,7 +154,7 @@ def _person(host: "Host") -> None:
 
 
 def _choice(title: str, name: str, options: list[str], own: str, words: Callable[[str], str] = str) -> None:
-    """One part of the address as a list to choose from; `own` is what holds when the address says nothing."""
+    """Draws one part of the address as a list to choose from; `own` holds when the address says nothing."""
     key = f"scenario-{name}"
     st.session_state[key] = address.read(name) if address.read(name) in options else own
     st.selectbox(title, options, key=key, format_func=words, on_change=_choose, args=(name, key, own))

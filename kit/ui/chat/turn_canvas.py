@@ -47,7 +47,7 @@ class Setting:
 
     store: Store
     full: bool = True
-    """With requests, routing and trace; else what a person needs who only wants to see it work."""
+    """With requests, routing and trace; else without them."""
     budgets: Mapping[str, float | None] = field(default_factory=dict[str, float | None])
     """Agent -> seconds it may take."""
     pictures: Callable[[str], Sequence[Picture]] = lambda turn_id: ()
@@ -83,7 +83,7 @@ class _StepBox:
 
 
 class Canvas:
-    """A place for one turn: question, lead, steps, answer, what was found, and how it was answered."""
+    """A place for one turn: question, lead, steps, answer, components, and how it was answered."""
 
     def __init__(self, question: str, setting: Setting, pictures: Sequence[Picture] = ()):
         self._setting = setting
@@ -148,7 +148,7 @@ class Canvas:
 
 
 def _tick(now: float) -> float:
-    """Seconds as clocks on the page show them: each move of a clock is a message to the browser, beside what was said."""
+    """Rounds seconds down to a tick: each move of a clock on the page is a message to the browser."""
     return now - now % TICK
 
 
@@ -179,12 +179,12 @@ def _ending(view: TurnView, setting: Setting, *, details: bool, again: bool) -> 
 
 
 def _question(view: TurnView, pictures: Sequence[Picture]) -> Question:
-    """A turn's question, to be asked once more; its faults were for that one turn."""
+    """Returns a turn's question, to be asked once more without its faults."""
     return Question(text=strip_marks(view.question), pictures=tuple(pictures)) if pictures else Question(text=view.question)
 
 
 def _thumbnails(pictures: Sequence[Picture]) -> str:
-    """Pictures as HTML; the browser alone looks into them, and one that it cannot read shows its name."""
+    """Returns pictures as HTML; one that the browser cannot read shows its name."""
 
     def figure(picture: Picture) -> str:
         data = base64.b64encode(picture.data).decode()

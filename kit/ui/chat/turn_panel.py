@@ -1,4 +1,4 @@
-"""The turn panel: beside the chat on a desk, behind a button on a phone; it holds what the stored events of the turn say."""
+"""The panel "This turn": beside the chat in a wide window, behind a button on a phone; it shows what the stored events say."""
 
 from collections.abc import Iterable
 from html import escape
@@ -17,7 +17,7 @@ EXPLAINED = (
 
 
 class Panel:
-    """Two places for the same: one of them is in sight, by the width of the window."""
+    """The panel in two places, of which the width of the window hides one."""
 
     def __init__(self, desk: DeltaGenerator, phone: DeltaGenerator, *, full: bool):
         self._full = full
@@ -25,7 +25,7 @@ class Panel:
         self._html = ""
 
     def explain(self, agents: Iterable[str]) -> None:
-        """What will stand here, and who can be asked."""
+        """Draws what the panel will show, and the sub-agents that can be asked."""
         tags = "".join(tag_html(label(agent)) for agent in agents)
         self._show(f'<h3>This turn</h3><p>{escape(EXPLAINED)}</p><p>Who can be asked:</p><p class="who">{tags}</p>')
 

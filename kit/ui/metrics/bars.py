@@ -1,4 +1,4 @@
-"""Bars and spans as Vega-Lite specifications with their data inside: no altair and no pandas, which take seconds to import."""
+"""Charts of the metrics as Vega-Lite specifications with their data inside: altair and pandas take seconds to import."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -13,7 +13,7 @@ Spec = dict[str, Any]
 
 
 def bars_spec(values: Mapping[str, float], title: str, *, dark: bool = False, share: bool = False) -> Spec:
-    """A bar for each name, in the order given, its value beside it; shares are 0 to 1."""
+    """Returns a chart with a bar for each name, in the order given, its value beside it; shares are 0 to 1."""
     ink = _DARK if dark else _LIGHT
     most = 1.0 if share else max((*values.values(), 1))
     rows = [{"name": name, "value": value, "said": f"{value:.0%}" if share else f"{value:,}"} for name, value in values.items()]
@@ -31,7 +31,7 @@ def bars_spec(values: Mapping[str, float], title: str, *, dark: bool = False, sh
 
 
 def latency_spec(values: Sequence[tuple[str, float, float]], title: str, *, dark: bool = False) -> Spec:
-    """For each (name, p50, p95) in seconds a line from one to the other."""
+    """Returns a chart with a line from p50 to p95 for each (name, p50, p95) in seconds."""
     ink = _DARK if dark else _LIGHT
     rows = [{"name": name, "p50": p50, "p95": p95, "said": f"{p95:.2f} s"} for name, p50, p95 in values]
     most = max((p95 for _, _, p95 in values), default=1.0)

@@ -179,7 +179,7 @@ class Line(Value):
 
 
 def lines(summary: Metrics) -> tuple[Line, ...]:
-    """Every metric with what it is; one without a value has none, and is there."""
+    """Returns every metric with its values; one without a value has none."""
     values: dict[str, list[tuple[str, Any]]] = {}
     for row in summary.rows():
         values.setdefault(row["metric"], []).append((row["of"], row["value"]))
@@ -190,7 +190,7 @@ def lines(summary: Metrics) -> tuple[Line, ...]:
 
 
 def read(value: Any, unit: Unit) -> str:
-    """A value as a person reads it."""
+    """Returns a value as a person reads it."""
     match unit:
         case "count":
             return f"{value:,}"
@@ -205,7 +205,7 @@ def read(value: Any, unit: Unit) -> str:
 
 
 def agents_table(summary: Metrics) -> tuple[list[str], list[list[str]]]:
-    """Head and rows of the metrics that each sub-agent has, the slowest first."""
+    """Returns head and rows of the metrics that each sub-agent has, the slowest first."""
     figures = [figure for figure in FIGURES if figure.group == "Sub-agents"]
     values = {(row["metric"], row["of"]): row["value"] for row in summary.rows()}
     rows: list[list[str]] = []

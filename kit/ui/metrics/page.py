@@ -1,4 +1,4 @@
-"""Metrics: what the stored turns of the visitor's tenant add up to, each number beside what it means."""
+"""The page Metrics: sums over the stored turns of the visitor's tenant, each number beside its meaning."""
 
 import time
 from collections.abc import Mapping, Sequence

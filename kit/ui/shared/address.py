@@ -1,4 +1,4 @@
-"""What the page's address holds: its session, who is looking, the scenario. It survives a reload and a change of page."""
+"""The page's address: its session, its visitor, the scenario. It survives a reload and a change of page."""
 
 import uuid
 
@@ -21,17 +21,17 @@ def keep() -> None:
 
 
 def read(name: str) -> str:
-    """The last value of a part of the address; empty when it has none."""
+    """Returns the last value of a part of the address; empty when it has none."""
     return st.query_params.get(name, "")
 
 
 def read_all(name: str) -> list[str]:
-    """Every value of a part of the address."""
+    """Returns every value of a part of the address."""
     return st.query_params.get_all(name)
 
 
 def put(name: str, *values: str) -> None:
-    """Makes a part of the address these values; none takes it out."""
+    """Sets the values of a part of the address; no value takes it out."""
     parts: dict[str, list[str]] = st.session_state.setdefault("address", {})
     if values:
         parts[name] = list(values)
@@ -48,5 +48,5 @@ def new_session() -> None:
 
 
 def of_visitor() -> dict[str, str]:
-    """The part that says who is looking, for links that open in a tab of their own."""
+    """Returns the parts that name the visitor, for links that open in a tab of their own."""
     return {name: read(name) for name in ("tenant", "user") if read(name)}

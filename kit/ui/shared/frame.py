@@ -1,4 +1,4 @@
-"""What every page stands in: the process' one host, who is looking, how it looks, and how trouble is told."""
+"""What every page needs: the process' host, its visitor, its style, links to other pages, and errors in words."""
 
 import gc
 from collections.abc import Generator
@@ -23,7 +23,7 @@ STYLE = Path(__file__).with_name("style.css")
 
 @st.cache_resource(show_spinner=False, hash_funcs={Settings: Settings.model_dump_json}, on_release=lambda host: host.close())
 def open_host(settings: Settings) -> "Host":
-    """The process' one host for these settings."""
+    """Returns the process' one host for these settings."""
     from kit.ui.shared.host import Host  # brings the whole kit: the first screen does not wait for it
 
     return Host(settings)
@@ -31,7 +31,7 @@ def open_host(settings: Settings) -> "Host":
 
 @st.cache_resource(show_spinner=False)
 def freeze_modules(modules: int) -> None:
-    """Takes all there is out of the collector's rounds, once for each number of modules loaded.
+    """Takes all objects there are out of garbage collection, once for each number of modules loaded.
 
     Streamlit makes a full round after every run of a page: 0.15 s of a core with the kit in it, while every other thread waits.
     """
@@ -39,14 +39,14 @@ def freeze_modules(modules: int) -> None:
 
 
 def declare_colours() -> None:
-    """Tells the whole document which colours hold: what opens over the page stands outside of Streamlit's own element."""
+    """Declares the colour scheme for the whole document: menus and dialogs stand outside of Streamlit's own element."""
     st.html(f"<style>:root {{ color-scheme: {st.context.theme.type or 'light dark'} }}</style>")
 
 
 def visitor(host: "Host") -> Principal:
-    """Who is looking: every page shows this principal's sessions and traces and nobody else's.
+    """Returns the visitor's principal: every page shows its sessions and traces and nobody else's.
 
-    The address may name anybody of the embedded world; else it is the settings' own.
+    The address may name one of the deck's people; else it is the settings' own.
     """
     own = host.kit.session("").principal
     person = Principal(tenant_id=address.read("tenant") or own.tenant_id, user_id=address.read("user") or own.user_id)
@@ -62,7 +62,7 @@ def draw_link(place: DeltaGenerator, page: str, label: str, icon: str, **query: 
 
 @contextmanager
 def report_errors(place: DeltaGenerator) -> Generator[None]:
-    """Says in `place` what went wrong and what to do, in a sentence instead of a traceback."""
+    """Draws an error of the block in `place`, as a sentence that says what to do."""
     try:
         yield
     except KitError as error:

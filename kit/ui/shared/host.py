@@ -1,4 +1,4 @@
-"""The one loop of the app: turns live here, in a daemon thread, and outlive every rerun of the page that asked."""
+"""The app's one event loop, in a daemon thread: turns run here, and outlive every rerun of the page that asked."""
 
 import asyncio
 import logging
@@ -27,12 +27,12 @@ log = logging.getLogger("kit.host")
 MOST_FINISHED = 64
 """Finished turns held in memory; older ones are read from the store."""
 GATHER = 0.02
-"""Seconds a follower waits for company after the first event: a page repaints once for a burst."""
+"""Seconds a follower waits for more events after the first: a page is drawn once for a burst."""
 
 
 @dataclass(frozen=True)
 class Batch:
-    """What a follower gets: events in order, and whether the turn is over."""
+    """The next events of a turn, in order, and whether the turn is over."""
 
     events: tuple[Event, ...]
     done: bool
@@ -88,7 +88,7 @@ class Host:
             self._thread.join(timeout=10)
 
     def on(self, model: str | None) -> Kit:
-        """The kit with every agent on one model; as it was opened when none is named. Raises UnknownId or BindError."""
+        """Returns the kit with every agent on one model; as it was opened when none is named. Raises UnknownId or BindError."""
         if not model:
             return self.kit
         with self._lock:
@@ -97,7 +97,7 @@ class Host:
             return self._kits[model]
 
     def session(self, session_id: str, who: Principal | None = None) -> Session | None:
-        """The session of that id, new or known, for `who` or the settings' own; None when it is somebody else's."""
+        """Returns the session of that id, new or stored, for `who` or the settings' own; None when it is somebody else's."""
         own = self.kit.session(session_id, who and who.tenant_id, who and who.user_id)
         if own.principal in self.people and own.principal != self.kit.session("").principal:
             own = own.model_copy(update={"location": self.people[own.principal].location})
@@ -124,7 +124,7 @@ class Host:
         return asyncio.run_coroutine_threadsafe(starting, self._loop).result(timeout=30)
 
     def follow(self, turn_id: str, from_seq: int = 0, timeout: float = 0.2) -> Batch:
-        """Events from `from_seq` on, as soon as there are any; none, when `timeout` seconds bring nothing.
+        """Returns the events from `from_seq` on, as soon as there are any; none after `timeout` seconds without one.
 
         A turn this process does not run is over: its events are the store's.
         """
@@ -144,7 +144,7 @@ class Host:
             self._loop.call_soon_threadsafe(live.turn.cancel)
 
     def views(self, session: Session, limit: int = 10) -> list[TurnView]:
-        """The newest turns of a session, oldest first: stored ones restored, this process' own as they stand now.
+        """Returns the newest turns of a session, oldest first: stored ones, and this process' own as they stand now.
 
         A turn that nobody finished and this process does not run is `interrupted`.
         """
@@ -156,7 +156,7 @@ class Host:
         return sorted(views, key=lambda view: view.started_at)[-limit:]
 
     def newest(self, session: Session) -> str:
-        """Id of the turn a session was last asked for, here or by another process; empty when it has none."""
+        """Returns the id of a session's newest turn, of this process or another one; empty when it has none."""
         with self._lock:
             own = [live for live in self._live.values() if live.session_id == session.id]
         who = session.principal

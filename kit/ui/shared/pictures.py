@@ -1,4 +1,4 @@
-"""The pictures of this process' newest turns, for their thumbnails: nothing stores their bytes (SAT-14)."""
+"""The pictures of this process' newest turns, for their thumbnails: no store keeps their bytes."""
 
 import threading
 from collections.abc import Sequence
@@ -6,23 +6,23 @@ from collections.abc import Sequence
 from kit.core.picture import Picture
 
 ROOM = 32 * 2**20
-"""Bytes kept in all; older pictures go first, and are only named from then on."""
+"""Bytes of all pictures together; the oldest go first, and only their names are shown from then on."""
 
 
 class PictureCache:
-    """Turn id -> its pictures. Any thread may ask."""
+    """The pictures of turns by turn id. Any thread may use it."""
 
     def __init__(self, room: int = ROOM):
         self._room, self._lock = room, threading.Lock()
         self._pages: dict[str, tuple[Picture, ...]] = {}
 
     def of(self, turn_id: str) -> tuple[Picture, ...]:
-        """The pictures of a turn; none when it had none or they are gone."""
+        """Returns the pictures of a turn; none when it had none or they are gone."""
         with self._lock:
             return self._pages.get(turn_id, ())
 
     def keep(self, turn_id: str, pictures: Sequence[Picture]) -> None:
-        """Keeps them as long as there is room."""
+        """Keeps the pictures of a turn as long as there is room."""
         if not pictures:
             return
         with self._lock:

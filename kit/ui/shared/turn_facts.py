@@ -1,4 +1,4 @@
-"""What is known of a turn beside its text, a line each: who was asked, what the limits did, whose data it was, what it took."""
+"""The facts of a turn beside its text: which sub-agents were asked, limits, data, guards, time and cost."""
 
 from collections.abc import Iterator
 
@@ -26,7 +26,7 @@ _BY: dict[tuple[str, GuardAction], str] = {
     ("acknowledge", "asked_again"): "Had the answer written again: it did not own up to everything",
     ("preamble", "mended"): "Took back an opening line that nobody could know yet",
 }
-"""Guard and what it did -> its words, where the action alone does not say enough."""
+"""Words for an action of one guard, where the words of the action alone do not say enough."""
 _ACKNOWLEDGEMENTS = {
     "composed": "in the answer's own words",
     "recomposed": "after the answer was written again",
@@ -41,14 +41,14 @@ class Tag(Value):
     text: str
     tone: Tone = ""
     why: str = ""
-    """More, for whoever rests on it."""
+    """More, shown as a tooltip."""
 
 
 class Fact(Value):
     """One line of what is known."""
 
     name: str
-    """Stable, for tests and links."""
+    """An id that tests and links can rely on."""
     label: str
     text: str = ""
     tags: tuple[Tag, ...] = ()
@@ -56,16 +56,16 @@ class Fact(Value):
     value: str = ""
     """The same for a program: ids and figures as the stored events have them."""
     full: bool = False
-    """Of interest to whoever looks for details."""
+    """Shown only with full detail."""
 
 
 def facts(view: TurnView) -> tuple[Fact, ...]:
-    """Everything known of a turn so far, in the order in which it is read."""
+    """Returns the facts of a turn so far, in the order in which they are read."""
     return tuple(_facts(view))
 
 
 def fault_words(fault: str) -> str:
-    """A fault as a trace keeps it, in plain words."""
+    """Returns a fault of a trace in plain words."""
     try:
         return Fault.of(fault).label
     except ValueError:
@@ -73,7 +73,7 @@ def fault_words(fault: str) -> str:
 
 
 def headline(view: TurnView) -> Tag:
-    """How the turn stands."""
+    """Returns a tag that says how the turn stands or ended."""
     if view.running:
         return Tag(text="Working", tone="busy")
     tone: Tone = (
@@ -153,5 +153,5 @@ def _cost_facts(view: TurnView) -> Iterator[Fact]:
 
 
 def model_words(key: str) -> str:
-    """A model's key as a person reads it."""
+    """Returns a model's key as a person reads it."""
     return "offline stand-in" if key == "offline" else key

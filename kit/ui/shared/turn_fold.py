@@ -1,4 +1,4 @@
-"""Events to the view of a turn: one pure fold for live, stored and replayed turns alike."""
+"""Folds events into the view of a turn: one pure function for live, stored and replayed turns alike."""
 
 from collections.abc import Iterable
 
@@ -85,7 +85,7 @@ def _apply(view: TurnView, event: Event) -> TurnView:
 
 
 def _with_line(steps: tuple[Step, ...], event: Event, agent: str, text: str) -> tuple[Step, ...]:
-    """Gives the line to the step it was said in: its own span, its tool's parent, else the agent's newest step.
+    """Adds a status line to the step of its span, of its tool's parent span, else to the agent's newest step.
 
     A line about several agents, which names none, goes to every step that is running.
     """

@@ -50,11 +50,11 @@ class Step(Value):
 
     @property
     def verdict(self) -> str:
-        """How it went, in a word or a clause."""
+        """A word or a clause on how the step went."""
         return self.note or {"running": "working", "ok": "answered", "failed": "failed", "stopped": "stopped"}[self.state]
 
     def seconds(self, now: float) -> float:
-        """How long it has run, or ran; `now` in seconds since the turn began."""
+        """Returns how long the step has run, or ran; `now` in seconds since the turn began."""
         return max(0.0, (now if self.end is None else self.end) - self.start)
 
 
@@ -127,7 +127,7 @@ class TurnView(Value):
 
     @property
     def regret(self) -> str:
-        """What stands where an answer should, when a turn ended without one."""
+        """The sentence in place of an answer, when a turn ended without one."""
         return "" if self.answer or self.lead else _REGRET.get(self.status, "")
 
     @property
@@ -138,7 +138,7 @@ class TurnView(Value):
 
     @property
     def cap_words(self) -> str:
-        """How the turn stood to its limit on sub-agents; empty when nothing was routed."""
+        """Whether the turn kept within its limit on sub-agents; empty when nothing was routed."""
         if self.routing is None or not self.routing.intent_count:
             return ""
         cap = self.routing.cap

@@ -1,4 +1,4 @@
-"""A trace as a waterfall: one bar a span, so that what ran side by side, what was slow and what failed is seen at once."""
+"""A trace as a waterfall chart, one bar a span: it shows what ran at the same time, what was slow and what failed."""
 
 import json
 from typing import TYPE_CHECKING, Any
@@ -19,14 +19,14 @@ _WIDEST = 190
 
 
 def waterfall(trace: Trace, width: int = 640) -> "altair.LayerChart":
-    """The waterfall as an altair chart, for a notebook; `width` in pixels. Raises ImportError without altair."""
+    """Returns the waterfall as an altair chart, for a notebook; `width` in pixels. Raises ImportError without altair."""
     import altair
 
     return altair.LayerChart.from_dict({**waterfall_spec(trace), "width": width})
 
 
 def waterfall_spec(trace: Trace, *, dark: bool = False, chosen: str = "") -> dict[str, Any]:
-    """The same as a Vega-Lite specification, as wide as its place: a page needs no altair, which takes seconds to import.
+    """Returns a Vega-Lite specification, as wide as its place: a page needs no altair, which takes seconds to import.
 
     Errors are outlined in red and named beside their bar. Every span has its label, however many there are. A click on a bar
     sets the parameter `picked` to the span's id; the `chosen` one stands out.
@@ -81,7 +81,7 @@ def _bars(end: float, ink: dict[str, str]) -> list[dict[str, Any]]:
 
 
 def _beside(encoding: dict[str, Any], where: str, edge: str, align: str, dx: int) -> dict[str, Any]:
-    """What a bar took, at one of its edges; which one has room for it depends on where the bar lies."""
+    """Returns the layer of times at one edge of the bars; which edge has room depends on where a bar lies."""
     return {
         "transform": [{"filter": where}],
         "mark": {"type": "text", "align": align, "dx": dx, "fontSize": 11},
@@ -90,12 +90,12 @@ def _beside(encoding: dict[str, Any], where: str, edge: str, align: str, dx: int
 
 
 def rows(trace: Trace) -> list[dict[str, Any]]:
-    """The chart's data: a row a span in tree order, times in seconds."""
+    """Returns the chart's data: a row a span in tree order, times in seconds."""
     return [_row(place, bar) for place, bar in enumerate(bars(trace))]
 
 
 def took(seconds: float) -> str:
-    """Seconds as a person reads them: short ones in milliseconds."""
+    """Returns seconds as a person reads them, short ones in milliseconds."""
     return f"{seconds:.2f} s" if seconds >= 0.1 else f"{seconds * 1000:.0f} ms"
 
 

@@ -8,7 +8,7 @@ from kit.core.trace import trace_of
 
 
 def export(turn: TurnRecord, events: tuple[Event, ...]) -> str:
-    """JSON text of a turn. It holds what the store holds and no more: a foreign principal's data was never stored."""
+    """Returns the JSON text of a turn. It holds what the store holds and no more: another principal's data was never stored."""
     trace = trace_of(events)
     whole = {
         "turn": turn.model_dump(mode="json"),

@@ -1,4 +1,4 @@
-"""Traces: the turns of who is looking, and one of them in full, led by its routing decision."""
+"""The page Traces: the visitor's turns, and one of them in full, its routing decision first."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from kit.ui.shared.host import Host
 
 NEWEST = 500
-"""Turns that are looked through: filters read what is worked out of a turn's stored measures, not columns."""
+"""How many turns the filters search: they read what is computed from a turn's stored measures, not columns."""
 LOOK = 1.0
 """Seconds between two looks at a turn that runs."""
 PAGE = 15

@@ -1,4 +1,4 @@
-"""What a trace opens with: whom the message was sent to and why, whose data was read, and how the answer owned up."""
+"""The head of a trace: the sub-agents that were asked and why, whose data was read, and how the answer owned up to failures."""
 
 from collections.abc import Iterable
 from html import escape
@@ -19,7 +19,7 @@ _STATE = {"running": "busy", "ok": "good", "failed": "bad", "stopped": "warn"}
 
 
 def decision_html(view: TurnView) -> str:
-    """The three blocks as HTML; every word of a model, a tool or a person in it is escaped."""
+    """Returns the three blocks as HTML; every word of a model, a tool or a person in it is escaped."""
     blocks = (("Routing", _routing(view)), ("Whose data", _principal(view)), ("Owning up", _acknowledgement(view)))
     return '<div class="decision">' + "".join(f"<section><h3>{name}</h3>{body}</section>" for name, body in blocks) + "</div>"
 

@@ -1,4 +1,4 @@
-"""One span in full: what went in and came out, what it took, why it failed."""
+"""One span in full: its input and output, its time and cost, why it failed."""
 
 import json
 from collections.abc import Sequence
@@ -13,18 +13,18 @@ from kit.ui.shared.waterfall import took
 from kit.ui.shared.wording import label, literal, many
 
 QUIET = ("text", "status", "status_line", "guarded", "call_dropped", "refused", "envelope", "agent_error", "component")
-"""Kinds of events that are worth a line beside the span they belong to; its start and end are the span itself."""
+"""Kinds of events that are listed with their span; its start and end are the span itself."""
 LONGEST = 6_000
 """Characters of an input or output that are shown; the JSON file has all of them."""
 
 
 def span_name(span: Span) -> str:
-    """A span as lists and headings name it."""
+    """Returns the name of a span in lists and headings."""
     return str(span.attributes.get("purpose", span.name)) if span.kind == "model" else span.name
 
 
 def choice(span: Span) -> str:
-    """A span as one line of a list: what, whose, how long, how it ended."""
+    """Returns a span as one line of a list: its name, its agent, its time, whether it failed."""
     whose = f" ({span.agent})" if span.agent and span.agent != span.name else ""
     return f"{span_name(span)}{whose} · {took(span.seconds)}" + (" · failed" if span.status == "error" else "")
 
@@ -50,7 +50,7 @@ def draw_span(trace: Trace, span: Span, events: Sequence[Event]) -> None:
 
 
 def log_html(events: Sequence[Event]) -> str:
-    """Events as a table, a row each, with what they say as compact JSON; everything in it is escaped."""
+    """Returns events as an HTML table, a row each, their fields as compact JSON; everything in it is escaped."""
     rows = "".join(
         f"<tr><td>{event.at:.3f}</td><th>{escape(event.kind.replace('_', ' '))}</th><td>{escape(_body_json(event))}</td></tr>"
         for event in events
@@ -83,7 +83,7 @@ def _head(span: Span) -> str:
 
 
 def _late(late: Diagnosis) -> str:
-    """Where a time-out came from, and what helps against that."""
+    """Returns in markdown where a time-out came from, and what helps against it."""
     helps = "".join(f"\n- {literal(remedy.says)}: {remedy.where} `{', '.join(remedy.keys)}`" for remedy in late.remedies)
     return f"{literal(label(late.agent))} {literal(late.where)}. What helps:\n{helps or literal(NO_REMEDY)}"
 

@@ -1,4 +1,4 @@
-"""Stored turns on a shelf: which of them a person asked for, and how each reads as a row."""
+"""The list of stored turns: its filter, and its rows."""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
@@ -19,7 +19,7 @@ STATES: tuple[State, ...] = (
     "Working",
 )
 AXES = {"invocation": "a sub-agent failed", "data": "data failed", "partial": "some of several failed", "cap": "over the limit"}
-"""Failure axis -> its words. The third axis is a partial fan-out; over the cap is none, but looked for beside them."""
+"""Words for each failure axis; over the cap is no axis, but can be searched for beside them."""
 
 _STATES: dict[str, State] = {
     "failed": "No full answer",
@@ -31,7 +31,7 @@ _STATES: dict[str, State] = {
 
 
 class TurnFilter(Value):
-    """What a list of turns is narrowed to; what is left empty narrows nothing."""
+    """A filter of turns; a field that is empty lets every turn through."""
 
     text: str = ""
     states: tuple[State, ...] = ()
@@ -42,7 +42,7 @@ class TurnFilter(Value):
     """Seconds a turn took."""
 
     def takes(self, turn: TurnRecord) -> bool:
-        """Whether a turn is among those asked for."""
+        """Whether a turn passes the filter."""
         return (
             all(word in turn.message.lower() for word in self.text.lower().split())
             and (not self.states or state(turn) in self.states)
@@ -54,14 +54,14 @@ class TurnFilter(Value):
 
 
 def state(turn: TurnRecord) -> State:
-    """How a turn ended, in the words of the chat."""
+    """Returns how a turn ended, in the words of the chat."""
     if turn.status == "ok":
         return "Partly answered" if turn.failed or turn.cap_behavior == "over" else "Answered"
     return _STATES[turn.status]
 
 
 def axes(turn: TurnRecord) -> set[str]:
-    """The failure axes a turn touched (PC2-S5.8)."""
+    """Returns the failure axes of a turn, and `cap` for one over its limit."""
     agents = turn.measures.agents
     axes_of_turn = {one.axis for one in agents if one.axis is not None}
     axes_of_turn |= {"data"} if any(one.data_faults for one in agents) else set()
@@ -72,13 +72,13 @@ def axes(turn: TurnRecord) -> set[str]:
 
 
 def slow(turns: Sequence[TurnRecord]) -> float:
-    """Seconds that one turn in twenty takes or exceeds; 0 where there is none (nearest rank)."""
+    """Returns the 95th percentile of the turns' seconds by nearest rank; 0 without turns."""
     took = sorted(turn.seconds for turn in turns if turn.seconds is not None)
     return took[max(0, -(-len(took) * 95 // 100) - 1)] if took else 0.0
 
 
 def table(turns: Iterable[TurnRecord]) -> list[dict[str, Any]]:
-    """A row a turn, for a table; times in seconds, cost in US dollars."""
+    """Returns a row for each turn, for a table; times in seconds, cost in US dollars."""
     return [
         {
             "Question": " ".join(turn.message.split()),
