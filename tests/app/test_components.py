@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
+from streamlit.testing.v1 import AppTest
 
 from kit.core.event import AgentStarted, Component, Text, ToolStarted
 from kit.ui.chat.components import components_html, components_of
@@ -120,3 +121,21 @@ def test_markup_in_a_payload_is_text(kind: str) -> None:
 @given(some.lists(some.tuples(some.sampled_from(KINDS), PAYLOADS), min_size=1, max_size=4))
 def test_whatever_a_payload_holds_the_page_is_drawn(shown: list[tuple[str, dict[str, Any]]]) -> None:
     assert isinstance(html(view_of(*(("shop", kind, payload) for kind, payload in shown))), str)
+
+
+def test_a_renderer_may_draw_with_streamlit_itself() -> None:
+    code = """
+import streamlit as st
+from kit.ui.chat.components import draw_components
+from tests.app.test_components import OFFER, view_of
+
+def draw(payloads):
+    st.metric("Offers", len(payloads))
+    return []
+
+draw_components(view_of(("shop", "offer", OFFER), ("shop", "thing", {"title": "Plain"})), {"offer": draw})
+"""
+    page = AppTest.from_string(code).run()
+    assert not page.exception and page.metric[0].value == "1"
+    (drawn,) = page.get("html")
+    assert "Plain" in drawn.proto.body and "Oat Milk" not in drawn.proto.body

@@ -109,6 +109,16 @@ def test_the_page_says_and_offers_what_the_deck_declares(folder: Path) -> None:
     assert not page.exception and "Tide tables fails in the middle of its work" in content(page)
 
 
+def test_people_may_come_from_a_file_beside_the_deck(folder: Path) -> None:
+    (folder / "people.py").write_text(
+        "from kit.compose.page import Person\n\n\n"
+        "def everybody(data, environment):\n"
+        "    return [Person(tenant_id='acme', user_id=user) for user in ('u-001', 'u-007')]\n"
+    )
+    declare(folder, people="./people.py:everybody")
+    assert open_page().selectbox(key="scenario-user").options == ["u-001", "u-007"]
+
+
 @pytest.mark.parametrize("name", ["people", "renderers"])
 def test_a_reference_that_leads_nowhere_is_told_in_a_sentence(folder: Path, name: str) -> None:
     declare(folder, **{name: "kit.nowhere:NOTHING"})
