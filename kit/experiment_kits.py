@@ -1,4 +1,4 @@
-"""What settings mean to experiments: who opens the kits of a grid, and where traces go, in words a notebook begins with."""
+"""Opens the kits of a grid as the settings say, and tells a notebook's reader where traces go."""
 
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass

@@ -7,7 +7,7 @@ import pytest
 from langchain_core.messages import BaseMessage
 from langchain_core.tools import BaseTool, StructuredTool
 
-from kit.bench.scoring.labeller import RuleLabeller, labels_of
+from kit.bench.scoring.labeller import RuleLabeller, label_store
 from kit.bench.scoring.labelling_sheet import item_of
 from kit.core.card import AgentCard
 from kit.core.context import Session
@@ -162,7 +162,7 @@ async def consumer(tells: bool) -> SmallKit:
 @pytest.mark.parametrize("tells", [True, False])
 async def test_one_call_gives_every_metric_of_section_10_2_and_a_reader_who_misses_shows(tells: bool) -> None:
     kit = await consumer(tells)
-    labels = labels_of(kit.store, RuleLabeller.read())
+    labels = label_store(kit.store, RuleLabeller.read())
     found = metrics(kit.store, labels=labels)
     assert {name: (rate.hits, rate.of) for name, rate in found.routing_accuracy.items()} == {"rewards": (2, 2), "shop": (1, 1)}
     # Deciding takes 0.5 s; where its model wrote no prior_context, the helper's 0.3 s come on top. Summing up does not.
@@ -198,6 +198,6 @@ async def test_the_judge_scores_what_the_consumer_deck_says() -> None:
     async with open_kit(Settings(store=":memory:", pace=0.0, today="2026-11-01")) as kit:
         for message in ("find coffee deals", "how many points do I have?"):
             await kit.ask(message, kit.session("s"))
-        found = metrics(kit.store, labels=labels_of(kit.store, RuleLabeller.read()))
+        found = metrics(kit.store, labels=label_store(kit.store, RuleLabeller.read()))
     assert {v: rate.value for v, rate in found.routing_accuracy.items()} == {"rewards": 1.0, "shop": 1.0}
     assert all(score >= 0.75 for scores in found.scores.values() for score in scores.values()), found.scores

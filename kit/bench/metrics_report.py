@@ -1,4 +1,4 @@
-"""Metrics on paper: rows for a terminal or a file, and labels from a file."""
+"""Prints metrics and alerts as rows for a terminal or a file, and reads labels from a file."""
 
 import json
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Which description loses which questions to which card (PC2-S5.9): labelled cases set against predictions."""
+"""Reports which card's description loses which questions to which other card, from labelled cases and predictions."""
 
 import json
 from collections import defaultdict

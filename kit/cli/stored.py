@@ -42,13 +42,13 @@ def add(commands: Any) -> None:
 
 def _metrics(arguments: Arguments) -> int:
     from kit.bench.metrics_report import print_metrics, read_labels
-    from kit.bench.scoring.labeller import RuleLabeller, labels_of
+    from kit.bench.scoring.labeller import RuleLabeller, label_store
 
     labels, since = list(read_labels(arguments.labels) if arguments.labels else ()), _since(arguments)
     with _store() as store:
         if arguments.judge:
             ids = {label.turn_id for label in labels}
-            judgements = labels_of(store, RuleLabeller.read(), since, arguments.tenant)
+            judgements = label_store(store, RuleLabeller.read(), since, arguments.tenant)
             labels += [label for label in judgements if label.turn_id not in ids]
         return print_metrics(store, since, arguments.tenant, labels, as_json=arguments.json)
 

@@ -5,8 +5,7 @@ from kit.bench.charts.bands import bands
 from kit.bench.charts.canvas import BLUE, GREY, INK, ORANGE, PALE, RED, RUST, WIDTH, table
 from kit.bench.charts.dots import dots
 from kit.bench.charts.ecdf import ecdf
-from kit.bench.charts.estimates import means, shares
-from kit.bench.charts.frame import frame, load_frame
+from kit.bench.charts.frame import frame, load_frame, means, shares
 from kit.bench.charts.heat import heat
 from kit.bench.charts.stack import stack
 from kit.bench.charts.time_against_n import time_against_n

@@ -1,4 +1,4 @@
-"""How often something took at most so long: empirical distributions, one step line each."""
+"""Empirical distributions: the share of turns that took at most so long, one step line each."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""Who saw what: counts on a grid, the diagonal apart from the rest."""
+"""Heat maps of counts, the diagonal in a colour of its own."""
 
 from collections.abc import Mapping, Sequence
 

@@ -1,4 +1,4 @@
-"""What a whole is made of, at each step of something."""
+"""Stacked bars: the shares that make up a whole, one bar a step."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""One turn as a waterfall: who worked when, and at what."""
+"""Draws one turn as a waterfall: a lane for each agent, with its model and tool calls on it."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -126,8 +126,8 @@ def compare(
     way_of = {names: dict(zip(by, names, strict=True)) for names in ways}
     bases = [names for names, way in way_of.items() if all(way.get(key) == str(value) for key, value in baseline.items())]
     if not bases:
-        name, names_there = _label(baseline), sorted({_label(way) for way in way_of.values()})
-        raise DataError(f"no row is of the baseline {name!r}: {nearest(name, names_there)}")
+        name, existing = _label(baseline), sorted({_label(way) for way in way_of.values()})
+        raise DataError(f"no row is of the baseline {name!r}: {nearest(name, existing)}")
     free = [name for name in by if name not in baseline]
     jobs = [
         (scorer, (way_of[base], ways[base][scorer]), (way_of[way], ways[way][scorer]))
@@ -141,13 +141,13 @@ def compare(
 
 
 def standings(rows: Iterable[Row], thresholds: Mapping[str, float], scorer: str = "response_quality") -> list[Standing]:
-    """Every vertical's quality against its own threshold; a row's `domain` is its vertical (PC1-S9.3)."""
-    rows_of_verticals: list[Standing] = []
+    """Every vertical's quality against its own threshold; a row's `domain` is its vertical."""
+    results: list[Standing] = []
     for vertical, threshold in thresholds.items():
         own = [row for row in rows if row["scorer"] == scorer and row.get("domain") == vertical and row["value"] is not None]
         if own:
-            rows_of_verticals.append(Standing(vertical=vertical, scorer=scorer, estimate=estimate(own), threshold=threshold))
-    return rows_of_verticals
+            results.append(Standing(vertical=vertical, scorer=scorer, estimate=estimate(own), threshold=threshold))
+    return results
 
 
 def estimate(rows: Sequence[Row]) -> Estimate:

@@ -180,15 +180,15 @@ def _with_models(deck: Deck, grid: Grid, source: Source) -> Deck:
 
 
 def _check_names(grid: Grid, deck: Deck, source: Source) -> None:
-    for field, noun, names_there in (
+    for field, noun, registry in (
         ("models", "model", deck.models),
         ("patterns", "pattern", PATTERNS),
         ("scorers", "scorer", SCORERS),
         ("verdicts", "scorer or measure", (*grid.scorers, *MEASURES)),
     ):
         for place, name in enumerate(getattr(grid, field)):
-            if name not in names_there:
-                raise DataError(f"{source.at(field, place)}: unknown {noun} {name!r}: {nearest(name, names_there)}")
+            if name not in registry:
+                raise DataError(f"{source.at(field, place)}: unknown {noun} {name!r}: {nearest(name, registry)}")
     ways = {
         "model": grid.models,
         "prompt": grid.prompts,

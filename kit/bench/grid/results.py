@@ -1,4 +1,4 @@
-"""What a grid left behind, read back: tidy rows for comparisons, routed turns for promotions."""
+"""Reads the results of a grid: tidy rows for comparisons, routed turns for promotions."""
 
 import json
 from collections import defaultdict
@@ -57,7 +57,7 @@ def tidy(rows: Iterable[Mapping[str, Any]], names: Sequence[str]) -> list[dict[s
 
 
 def routed_turns(rows: Iterable[Mapping[str, Any]], cases: Iterable[Case]) -> list[RoutedTurn]:
-    """Every turn with whom it was for and who was called: what `promote` and the routing report read (PC2-NFR-3)."""
+    """Every turn with whom it was for and who was called: what `promote` and the routing report read."""
     case_of = {case.id: case for case in cases}
     result: list[RoutedTurn] = []
     for row in rows:

@@ -24,7 +24,7 @@ Progress = Callable[[int, int], object]
 
 @dataclass(frozen=True)
 class Run:
-    """What became of a run."""
+    """The outcome of a run."""
 
     folder: Path
     total: int

@@ -1,4 +1,4 @@
-"""What grids left behind: which folders hold results, and what each says of itself, without reading the results."""
+"""Lists the folders that hold results of grids, with what each one's provenance says; the results stay unread."""
 
 import json
 from collections.abc import Iterable, Mapping

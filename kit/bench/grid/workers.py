@@ -1,4 +1,4 @@
-"""Who plays the cells: this process, or one process for each core; what is done comes back as it is done."""
+"""Plays cells in this process, or in one process for each core that sends finished cells back in batches."""
 
 import asyncio
 import multiprocessing

@@ -1,1 +1,1 @@
-"""What is seen of a turn, and what it scores."""
+"""Observations of turns, scorers over them, judges and labels."""

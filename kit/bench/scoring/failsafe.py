@@ -1,4 +1,4 @@
-"""The failsafe taken apart: what became of a routing reply that lacked a call, or was asked again for nothing (SAT-2)."""
+"""Says what became of a routing reply that lacked a call, or was asked for again without need."""
 
 from collections.abc import Collection, Iterable
 from typing import Literal
@@ -7,7 +7,6 @@ from kit.core.event import Event, GuardActed, ModelEnded, ModelStarted
 from kit.runtime.reply import Reply
 
 Fate = Literal["whole", "caught", "retry failed", "unseen", "over-triggered"]
-FATES: tuple[Fate, ...] = ("whole", "caught", "retry failed", "unseen", "over-triggered")
 """`whole`: nothing lacked, nothing was asked; `caught`: what lacked was added; `retry failed`: asked again, and it still lacks;
 `unseen`: it lacks and was not asked for, because it was not counted either or the failsafe is off; `over-triggered`: asked again
 though nothing lacked."""

@@ -1,4 +1,4 @@
-"""Who labels stored turns: a person with an editor, or a judge. The judge that ships goes by rules, and abstains (PC2-S5.9b)."""
+"""Labels stored turns by rules, as a person with an editor or a model could; what no rule says is left open."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -117,7 +117,7 @@ def draw(
     return sheet
 
 
-def labels_of(store: Store, labeller: Labeller, since: float | None = None, tenant: str | None = None) -> list[Label]:
+def label_store(store: Store, labeller: Labeller, since: float | None = None, tenant: str | None = None) -> list[Label]:
     """Labels of every ended turn of a store, of one tenant or all, begun at `since` (seconds since the epoch) or later."""
     turns = (t for t in store.turns(tenant_id=tenant, limit=ALL) if t.seconds is not None and t.started_at >= (since or 0.0))
     return [labeller.label(item_of(store, turn)) for turn in turns]

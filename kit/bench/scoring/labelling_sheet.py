@@ -1,4 +1,4 @@
-"""A labelling sheet: a seeded, stratified sample of stored turns, written for a person or a judge, and read back (PC2-S5.9b)."""
+"""A labelling sheet: a seeded, stratified sample of stored turns, written for a person or a judge, and read back."""
 
 import random
 from collections import Counter, defaultdict

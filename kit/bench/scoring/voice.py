@@ -1,4 +1,4 @@
-"""In whose voice a reply about support speaks: the assistant's, or that of the service behind it (PC1-R-7)."""
+"""Scores whether a reply about support repeats the words of the service behind it, or puts them in words of its own."""
 
 from kit.bench.case import Case
 from kit.bench.scoring.observation import Observation
