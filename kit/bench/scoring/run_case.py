@@ -1,4 +1,4 @@
-"""Plays one case on one kit: the real turn, with the conversation, the faults and the sub-agents' words that the case tells of."""
+"""Plays one case on one kit: the real turn with the conversation, the faults and the sub-agents' words that the case holds."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
