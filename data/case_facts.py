@@ -1,13 +1,13 @@
 """What the simulated world says about a question: plain scans of its tables, sharing no code with the services that answer."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date
 from math import hypot
 
 from kit.bench.case import Fact
 from kit.core.context import Principal
 from kit.core.errors import DataError, UnknownId
-from kit.worlds.consumer.rows import Offer, Receipt, Store
+from kit.worlds.consumer.rows import Game, Offer, Receipt, Store
 from kit.worlds.consumer.world import World, truth
 
 Spellings = tuple[str, ...]
@@ -33,19 +33,11 @@ def date_spellings(iso: str) -> Spellings:
     return f"{day.day} {day:%b}", f"{day.day} {day:%B}", f"{day:%b} {day.day}", f"{day:%B} {day.day}", iso
 
 
-def _balance(world: World, who: Principal, _: str) -> Spellings:
-    return (str(truth(world, who).points),)
-
-
-def _pending(world: World, who: Principal, _: str) -> Spellings:
-    points = truth(world, who).pending_points
-    return (str(points),) if points else ()
-
-
-def _earned(world: World, who: Principal, method: str) -> Spellings:
-    rows = [e for entries in world.ledger.values() for e in entries if (e.tenant_id, e.user_id) == (who.tenant_id, who.user_id)]
-    points = sum(entry.points for entry in rows if entry.method == method)
-    return (str(points),) if points else ()
+def _points_earned(world: World, who: Principal, method: str) -> int:
+    entries = [
+        row for rows in world.ledger.values() for row in rows if (row.tenant_id, row.user_id) == (who.tenant_id, who.user_id)
+    ]
+    return sum(entry.points for entry in entries if entry.method == method)
 
 
 def _last_redemption(world: World, who: Principal, _: str) -> Spellings:
@@ -54,73 +46,29 @@ def _last_redemption(world: World, who: Principal, _: str) -> Spellings:
     return tuple(world.rewards[row.reward_id].name for row in redemptions if row.date == newest)
 
 
-def _cost(world: World, _: Principal, name: str) -> Spellings:
-    return tuple(str(reward.points) for reward in world.rewards.values() if reward.name == name)
-
-
 def _receipts(world: World, who: Principal, status: str | None = None) -> list[Receipt]:
+    """The user's receipts, of one status or of any, newest first."""
     own = world.receipts.get((who.tenant_id, who.user_id), ())
     return sorted((row for row in own if status in (None, row.status)), key=lambda row: row.date, reverse=True)
 
 
-def _totals(world: World, rows: Iterable[Receipt]) -> Spellings:
+def _totals(rows: Iterable[Receipt]) -> Spellings:
     return tuple(f"{row.total_cents / 100:.2f}" for row in rows)
 
 
-def _newest_receipt(world: World, who: Principal, _: str) -> Spellings:
-    return _totals(world, _receipts(world, who)[:1])
+def _totals_and_reasons(rows: Sequence[Receipt]) -> Spellings:
+    return (*_totals(rows), *(row.reason for row in rows if row.reason))
 
 
-def _newest_store(world: World, who: Principal, _: str) -> Spellings:
-    return tuple(world.retailer_of(row).name for row in _receipts(world, who)[:1])
-
-
-def _count(world: World, who: Principal, _: str) -> Spellings:
-    count = len(_receipts(world, who))
-    return (f"{count} receipt",) if count else ()
-
-
-def _of_status(status: str) -> Callable[[World, Principal, str], Spellings]:
-    def spellings(world: World, who: Principal, _: str) -> Spellings:
-        rows = _receipts(world, who, status)
-        return (*_totals(world, rows), *(row.reason for row in rows if row.reason))
-
-    return spellings
-
-
-def _live(world: World, who: Principal, category: str) -> list[Offer]:
+def _offers(world: World, who: Principal, category: str = "") -> list[Offer]:
+    """The offers this user can take, of a category or all."""
     return [world.offers[key] for key in sorted(truth(world, who, category or None).offer_ids)]
-
-
-def _offer(world: World, who: Principal, category: str) -> Spellings:
-    return tuple(world.products[offer.product_id].name for offer in _live(world, who, category))
 
 
 def _cheapest(world: World, _: Principal, category: str) -> Spellings:
     rows = [product for product in world.products.values() if product.category == category]
     least = min((product.price_cents for product in rows), default=0)
     return tuple(product.name for product in rows if product.price_cents == least)
-
-
-def _expires(world: World, who: Principal, category: str) -> Spellings:
-    return tuple(spelt for offer in _live(world, who, category) for spelt in date_spellings(offer.ends))
-
-
-def _next_expiring(world: World, who: Principal, _: str) -> Spellings:
-    return date_spellings(min(offer.ends for offer in _live(world, who, "")))
-
-
-def _minimum(world: World, who: Principal, category: str) -> Spellings:
-    return tuple(f"Buy {offer.minimum}" for offer in _live(world, who, category))
-
-
-def _limit(world: World, who: Principal, category: str) -> Spellings:
-    return tuple(f"limit {offer.limit}" for offer in _live(world, who, category))
-
-
-def _where(world: World, who: Principal, category: str) -> Spellings:
-    offers = _live(world, who, category)
-    return tuple(world.retailers[key].name for offer in offers for key in offer.retailer_ids) or ("any store",)
 
 
 def _best_game(world: World, _: Principal, __: str) -> Spellings:
@@ -133,16 +81,8 @@ def _progress(world: World, who: Principal, name: str) -> Spellings:
     return tuple(f"{world.games[row.game_id].steps} {row.step}" for row in rows if world.games[row.game_id].name == name)
 
 
-def _goal(world: World, _: Principal, name: str) -> Spellings:
-    return tuple(str(game.goals[-1].points) for game in world.games.values() if game.name == name)
-
-
-def _ends(world: World, _: Principal, name: str) -> Spellings:
-    return tuple(spelt for game in world.games.values() if game.name == name for spelt in date_spellings(game.ends))
-
-
-def _eat(world: World, who: Principal, cuisine: str) -> Spellings:
-    return tuple(row.name for row in world.restaurants.values() if row.cuisine == cuisine)
+def _games(world: World, name: str) -> list[Game]:
+    return [game for game in world.games.values() if game.name == name]
 
 
 def _nearest_stores(world: World, who: Principal, kind: str) -> list[Store]:
@@ -156,13 +96,11 @@ def _nearest_stores(world: World, who: Principal, kind: str) -> list[Store]:
     return [store for store in of_kind if away(store) == least]
 
 
-def _nearest(world: World, who: Principal, kind: str) -> Spellings:
-    return tuple(store.street for store in _nearest_stores(world, who, kind))
-
-
 def _closes(world: World, who: Principal, kind: str) -> Spellings:
     hours = [store.closes for store in _nearest_stores(world, who, kind)]
-    return tuple(spelt for hour in hours for spelt in (f"{hour}:00", f"{hour - 12} pm", f"{hour - 12}pm", f"{hour - 12} p.m"))
+    return tuple(
+        spelling for hour in hours for spelling in (f"{hour}:00", f"{hour - 12} pm", f"{hour - 12}pm", f"{hour - 12} p.m")
+    )
 
 
 def _stores(world: World, _: Principal, name: str) -> Spellings:
@@ -176,35 +114,42 @@ def _digital(world: World, _: Principal, name: str) -> Spellings:
     return _DIGITAL[flags[0]] if flags else ()
 
 
+def _unless_zero(count: int, unit: str = "") -> Spellings:
+    return (f"{count}{unit}",) if count else ()
+
+
 _DIGITAL: Mapping[bool, Spellings] = {
     True: ("takes eReceipts", "takes e-receipts", "sends digital", "sends e-receipts", "sends eReceipts"),
     False: ("not take", "n't take", "not send", "n't send", "no digital", "no e-receipts", "no eReceipts"),
 }
 
 FACTS: Mapping[str, Callable[[World, Principal, str], Spellings]] = {
-    "balance": _balance,
-    "pending": _pending,
-    "earned": _earned,
+    "balance": lambda world, who, _: (str(truth(world, who).points),),
+    "pending": lambda world, who, _: _unless_zero(truth(world, who).pending_points),
+    "earned": lambda world, who, method: _unless_zero(_points_earned(world, who, method)),
     "last_redemption": _last_redemption,
-    "cost": _cost,
-    "latest_receipt": _newest_receipt,
-    "latest_store": _newest_store,
-    "receipt_count": _count,
-    "pending_receipt": _of_status("pending"),
-    "rejected_receipt": _of_status("rejected"),
-    "offer": _offer,
+    "cost": lambda world, _, name: tuple(str(reward.points) for reward in world.rewards.values() if reward.name == name),
+    "latest_receipt": lambda world, who, _: _totals(_receipts(world, who)[:1]),
+    "latest_store": lambda world, who, _: tuple(world.retailer_of(row).name for row in _receipts(world, who)[:1]),
+    "receipt_count": lambda world, who, _: _unless_zero(len(_receipts(world, who)), " receipt"),
+    "pending_receipt": lambda world, who, _: _totals_and_reasons(_receipts(world, who, "pending")),
+    "rejected_receipt": lambda world, who, _: _totals_and_reasons(_receipts(world, who, "rejected")),
+    "offer": lambda world, who, category: tuple(world.products[o.product_id].name for o in _offers(world, who, category)),
     "cheapest": _cheapest,
-    "expires": _expires,
-    "next_expiring": _next_expiring,
-    "minimum": _minimum,
-    "limit": _limit,
-    "where": _where,
+    "expires": lambda world, who, category: tuple(day for o in _offers(world, who, category) for day in date_spellings(o.ends)),
+    "next_expiring": lambda world, who, _: date_spellings(min(offer.ends for offer in _offers(world, who))),
+    "minimum": lambda world, who, category: tuple(f"Buy {offer.minimum}" for offer in _offers(world, who, category)),
+    "limit": lambda world, who, category: tuple(f"limit {offer.limit}" for offer in _offers(world, who, category)),
+    "where": lambda world, who, category: (
+        tuple(world.retailers[key].name for offer in _offers(world, who, category) for key in offer.retailer_ids)
+        or ("any store",)
+    ),
     "best_game": _best_game,
     "progress": _progress,
-    "goal": _goal,
-    "ends": _ends,
-    "eat": _eat,
-    "nearest": _nearest,
+    "goal": lambda world, _, name: tuple(str(game.goals[-1].points) for game in _games(world, name)),
+    "ends": lambda world, _, name: tuple(day for game in _games(world, name) for day in date_spellings(game.ends)),
+    "eat": lambda world, _, cuisine: tuple(row.name for row in world.restaurants.values() if row.cuisine == cuisine),
+    "nearest": lambda world, who, kind: tuple(store.street for store in _nearest_stores(world, who, kind)),
     "closes": _closes,
     "stores": _stores,
     "digital": _digital,
