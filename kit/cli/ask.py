@@ -45,9 +45,9 @@ async def _ask_turn(message: str, arguments: Arguments) -> "Reply":
     from kit.wire import open_kit
 
     images = [read_picture(path) for path in arguments.image]
-    tape = cassette_at(arguments.cassette, arguments.mode, "ask", message)
-    async with open_kit(faults=bool(arguments.fault), cassette=tape) as kit:
-        session = kit.session(arguments.session or ("cli" if tape is None else uuid.uuid4().hex))
+    cassette = cassette_at(arguments.cassette, arguments.mode, "ask", message)
+    async with open_kit(faults=bool(arguments.fault), cassette=cassette) as kit:
+        session = kit.session(arguments.session or ("cli" if cassette is None else uuid.uuid4().hex))
         turn = kit.ask(message, session, arguments.pattern, arguments.cap, arguments.fault, images, arguments.surface)
         if arguments.fault and not arguments.json:
             print("made to fail: " + ", ".join(arguments.fault), flush=True)

@@ -154,8 +154,8 @@ def read_grid(path: Path, model: str | None = None) -> GridSpec:
         models = dict.fromkeys((grid.baseline["model"], model) if "model" in grid.baseline else (model,))
         grid = grid.model_copy(update={"models": tuple(models), "name": f"{grid.name}-{model}", "cassette": None})
     if grid.cassette is not None:
-        tape = grid.cassette.model_copy(update={"file": str(_resolve(grid.cassette.file, path))})
-        grid = grid.model_copy(update={"cassette": tape})
+        cassette = grid.cassette.model_copy(update={"file": str(_resolve(grid.cassette.file, path))})
+        grid = grid.model_copy(update={"cassette": cassette})
     try:
         deck = load_deck(_resolve(grid.deck, path))
     except KitError as error:

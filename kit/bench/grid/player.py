@@ -86,15 +86,15 @@ class Player:
             case = case.model_copy(update={"faults": (*case.faults, *map(str, faults))})
         host = await self.host(cell, faults=bool(case.faults))
         store = SqliteStore(":memory:") if case.live else self.store
-        tape = host.cassette.track(track(self._spec, cell)) if host.cassette is not None else None
-        if case.live or tape is not None:
-            host = replace(host, store=store, cassette=tape)
+        cassette = host.cassette.track(track(self._spec, cell)) if host.cassette is not None else None
+        if case.live or cassette is not None:
+            host = replace(host, store=store, cassette=cassette)
         pattern = PATTERNS[cell.pattern]
         began, wall = time.process_time(), time.perf_counter()
         turns = await run_case(case, host, pattern, session=cell.key, repeat=cell.repeat, tools=self._tools, run=self.run)
         cpu_seconds, wall_seconds = time.process_time() - began, time.perf_counter() - wall
-        if tape is not None and not (tape.mode != "replay" and self._spec.virtual):
-            tape.close()  # before the cell counts as finished: what a model said once is not paid for twice
+        if cassette is not None and not (cassette.mode != "replay" and self._spec.virtual):
+            cassette.close()  # before the cell counts as finished: what a model said once is not paid for twice
         records = [self._record(store, reply) for _, reply in turns]
         lines = [self._line(cell, case, *turn) for turn in zip(turns, records, strict=True)]
         costs = [cost for record in records if (cost := self._cost(record)) is not None]

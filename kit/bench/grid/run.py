@@ -62,8 +62,8 @@ def run_grid(
     ledger = Ledger(folder / LEDGER)
     try:
         all_cells = list(cells(spec))
-        tape = spec.grid.cassette
-        if tape is not None and (tape.mode != "record" or spec.virtual or not Path(tape.file).exists()):
+        cassette = spec.grid.cassette
+        if cassette is not None and (cassette.mode != "record" or spec.virtual or not Path(cassette.file).exists()):
             ledger.forget()  # what was played counts only with the recording of it
         finished = ledger.keys()
         todo = [cell for cell in all_cells if cell.key not in finished]
@@ -80,7 +80,7 @@ def run_grid(
                 opener,
                 tally.keep,
                 lambda: tally.go_on() and (go_on is None or go_on()),
-                workers if tape is None else 1,
+                workers if cassette is None else 1,
             )
         write(folder, spec, all_cells, ledger)
         return Run(folder, len(all_cells), before, tally.count, tally.dollars)

@@ -102,16 +102,16 @@ def draw_form(host: "Host", runs: dict[str, StoredRun]) -> None:
         if text is None:
             st.info("Choose at least one model and one pattern.", icon=":material/tune:")
             return
-        plan = _order(text)
-        _asks(plan, runs)
+        order = _order(text)
+        _asks(order, runs)
         grids = open_grids()
         busy = grids.job is not None and not grids.job.over
         if busy:
             st.caption("One grid is played at a time. This one can start when the running one has ended.")
-        label = f"Play {plan.asks.cells:,} cells"
-        if st.button(label, icon=":material/play_arrow:", key="bench-start", disabled=busy or plan.too_large):
-            folder = host.kit.settings.grids / plan.name
-            grids.start(plan.file(folder), folder)
+        label = f"Play {order.asks.cells:,} cells"
+        if st.button(label, icon=":material/play_arrow:", key="bench-start", disabled=busy or order.too_large):
+            folder = host.kit.settings.grids / order.name
+            grids.start(order.file(folder), folder)
             st.rerun()
 
 
@@ -151,21 +151,21 @@ def _own(host: "Host") -> str | None:
     return Draft(models=tuple(models), patterns=tuple(patterns), cases=cases, take=int(take), dollars=dollars, deck=deck).text()
 
 
-def _asks(plan: Order, runs: dict[str, StoredRun]) -> None:
+def _asks(order: Order, runs: dict[str, StoredRun]) -> None:
     """Says how many cells, seconds and dollars the grid takes, and warns of one that is too large."""
-    asks = plan.asks
+    asks = order.asks
     time = f"about {_duration(asks.seconds)}" if asks.seconds is not None else "time not known before the first cells"
-    if not plan.paid:
-        money = f"$0: its models are {' and '.join(plan.kinds)}, and no figure of theirs speaks for a language model"
+    if not order.paid:
+        money = f"$0: its models are {' and '.join(order.kinds)}, and no figure of theirs speaks for a language model"
     elif asks.dollars is None:
         money = "dollars not known: models.yaml has no price, so no limit can hold"
     else:
         money = f"about ${asks.dollars:,.2f}"
-        money += f", and no cell is begun past ${plan.limit:,.2f}" if plan.limit is not None else ", without a limit"
-    there = runs.get(plan.name)
+        money += f", and no cell is begun past ${order.limit:,.2f}" if order.limit is not None else ", without a limit"
+    there = runs.get(order.name)
     note = f" {there.played:,} of them may be there already: only what is missing is played." if there else ""
     st.markdown(f"**{asks.cells:,} cells**, {asks.turns:,} turns; {time}; {money}.{note}".replace("$", r"\$"))
-    if plan.too_large:
+    if order.too_large:
         st.warning(
             f"That is more than the page starts ({MOST:,} cells, fewer where the price is not known). Take fewer cases, or play "
             "it in a terminal: `python -m kit grid FILE.yaml`.",
