@@ -26,10 +26,15 @@ def add(commands: Any) -> None:
 
 def _check(arguments: Arguments) -> int:
     from kit.compose.deck import load_deck
+    from kit.compose.read import code_references
     from kit.settings import Settings
+    from kit.tools.loading import Reference
 
     settings = Settings.read()
-    deck = load_deck(arguments.deck or settings.deck, (), environment=settings.environment)
+    folder = Path(arguments.deck or settings.deck)
+    for reference in code_references(folder):
+        print(f"imports {reference} ({Reference.parse(reference).place(folder)})", flush=True)
+    deck = load_deck(folder, (), environment=settings.environment)
     for warning in deck.warnings:
         print(f"warning: {warning}")
     for card in deck.active():

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from kit.compose.models import read_models
 from kit.compose.parts import PLATFORM, Block, DeckSettings, Parts
@@ -16,6 +16,7 @@ from kit.core.errors import nearest
 from kit.core.model import OFFLINE, ModelSpec
 from kit.core.value import Value
 from kit.tools.deck_tools import DeckTools, load_deck_tools
+from kit.tools.loading import is_reference
 
 _FRONT = re.compile(r"\A---[ \t]*\r?\n(.*?)^---[ \t]*\r?$\n?", re.DOTALL | re.MULTILINE)
 
@@ -75,6 +76,19 @@ def read_deck(folder: Path, environment: str, flags: Mapping[str, bool]) -> tupl
         tools=_tools(folder, settings.tools, draft),
     )
     return parts, draft
+
+
+def code_references(folder: Path) -> tuple[str, ...]:
+    """The references to code in a deck's deck.yaml, as they stand there: what loading and showing it would import.
+
+    Nothing is imported; what cannot be read is left out, and is a fault once the deck is loaded.
+    """
+    source = _parse(folder / "deck.yaml", Draft())
+    fields: dict[str, Any] = source.value if source else {}
+    tools, page = fields.get("tools"), fields.get("page")
+    references: list[Any] = [*(cast("list[Any]", tools) if isinstance(tools, list) else ())]
+    references += cast("dict[str, Any]", page).values() if isinstance(page, dict) else ()
+    return tuple(text for text in references if isinstance(text, str) and is_reference(text))
 
 
 def _settings(path: Path, draft: Draft) -> DeckSettings:

@@ -57,6 +57,15 @@ class Reference:
         return getattr(module, self.name)
 
 
+def is_reference(text: str) -> bool:
+    """Whether a text has the form of a reference to code."""
+    try:
+        Reference.parse(text)
+    except CodeError:
+        return False
+    return True
+
+
 def load_reference(reference: str, folder: Path) -> object:
     """What a reference in deck.yaml stands for; `folder` is the deck's. Raises CodeError."""
     return Reference.parse(reference).load(folder)
