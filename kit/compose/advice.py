@@ -1,4 +1,4 @@
-"""What a deck may do but had better not: warnings, never a reason to refuse it (decisions 23)."""
+"""Warnings about a deck that can be used as it is (decisions 23)."""
 
 import re
 from collections.abc import Iterator
@@ -14,9 +14,9 @@ from kit.core.model import ModelSpec
 from kit.core.status import VOCABULARY
 
 DESCRIPTION_TOKENS = (200, 400)
-"""What a routing description should take (PC1-NFR-3)."""
+"""What a routing description should take."""
 PROMPT_WARNING = 0.25
-"""Share of a model's context window from which a prompt is worth a look (PC1-NFR-4)."""
+"""Share of a model's context window from which a prompt is worth a look."""
 _CAN_DO = re.compile(r"<can_do>(.*?)</can_do>", re.DOTALL)
 
 
@@ -52,7 +52,7 @@ def _prompt(card: AgentCard, parts: Parts, where: Where, warnings: Faults) -> No
 
 
 def _claims(parts: Parts, where: Where, warnings: Faults) -> None:
-    """Two agents that say they can do the same thing (PC1-S5.7b)."""
+    """Warns of two blocks that claim the same capability."""
     owners: dict[str, str] = {}
     block_names = {name for card in parts.cards.values() for name in card.prompt_blocks}
     for block in parts.blocks.values():
@@ -116,7 +116,7 @@ def _budgets(parts: Parts, where: Where, warnings: Faults) -> None:
 
 
 def _prices(parts: Parts, where: Where, warnings: Faults) -> None:
-    """Models for the extra calls of a turn are there to save money (PC1-NFR-7); where a price is not known nothing is said."""
+    """Warns of a helper or composing model that costs more than the orchestrator's; unknown prices are passed over."""
     settings, models = parts.settings, parts.models
     lead = models[parts.cards[settings.orchestrator].model]
     for setting, key in (("helper_model", settings.helper_model), ("compose_model", settings.compose_model)):

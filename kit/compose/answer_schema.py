@@ -36,7 +36,7 @@ def validator(schema: Mapping[str, Any]) -> Validator:
 
 
 def schema_faults(schema: Mapping[str, Any]) -> Iterator[str]:
-    """What keeps a schema from being a sub-agent's: it is no schema, or has a field for a question to the user (SO-8)."""
+    """What keeps a schema from being a sub-agent's: it is no schema, or has a field for a question to the user."""
     from jsonschema import Draft202012Validator
     from jsonschema.exceptions import SchemaError
 

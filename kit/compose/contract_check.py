@@ -13,7 +13,7 @@ Fault = tuple[tuple[str | int, ...], str]
 
 
 def contract_faults(card: AgentCard, models: Mapping[str, ModelSpec]) -> Iterator[Fault]:
-    """Faults of one card's contract (SO-1, SO-8, SO-11, SO-19)."""
+    """Faults of one card's contract."""
     for tool in card.tool_grants:
         if tool not in card.tools:
             yield ("tool_grants", tool), f"a grant for {tool!r}, which the card does not list: {nearest(tool, card.tools)}"
@@ -34,7 +34,7 @@ def contract_faults(card: AgentCard, models: Mapping[str, ModelSpec]) -> Iterato
 
 
 def _tool_cases(card: AgentCard) -> Iterator[Fault]:
-    """A tool that was added later must be evaluated on each way in which it can let the agent down (SO-19)."""
+    """A tool that was added later must be evaluated on each way in which it can let the agent down."""
     cases = card.eval.tool_cases if card.eval is not None else ()
     for index, case in enumerate(cases):
         place = ("eval", "tool_cases", index)

@@ -70,7 +70,7 @@ def build_model(
 
 
 def check_orchestrator(spec: ModelSpec) -> None:
-    """Refuses a model that cannot ask several sub-agents in one reply (PC1-NFR-6, decisions 23).
+    """Refuses a model that cannot ask several sub-agents in one reply (decisions 23).
 
     Raises BindError unless it makes concurrent tool calls itself, or routes by an answer bound to a JSON schema.
     """

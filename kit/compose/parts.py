@@ -1,4 +1,4 @@
-"""The parts a deck is made of, before and after anyone has checked them."""
+"""The values a deck is made of: prompt blocks, guards, deck settings, and `Parts`, which holds them all before any check."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -19,11 +19,11 @@ PLATFORM = "platform"
 Category = Literal["persona", "instructions", "capabilities", "safety", "format", "context"]
 
 LIMITS = Policy(time_budget_ms=8_000, tokens_in=64_000, tokens_out=4_000, max_tool_calls=8, max_recursion_depth=1)
-"""What holds where neither the card nor its deck says anything (decisions 16)."""
+"""Limits of an agent where neither its card nor its deck sets one (decisions 16)."""
 
 
 class Block(Value):
-    """A piece of a system prompt (PC1-S5.7)."""
+    """A piece of a system prompt."""
 
     id: str
     category: Category
@@ -31,7 +31,7 @@ class Block(Value):
     """`platform`, `shared`, or the id of the vertical it belongs to."""
     version: str = "1"
     flag: str | None = None
-    """Feature flag that must be on for the block to be present; None means always (PC1-S5.5b)."""
+    """Feature flag that must be on for the block to be present; None means always."""
     text: str
 
 
@@ -39,29 +39,29 @@ class Guards(Value):
     """The checks between the orchestrator's decision and its execution; each can be switched off for a deck (decisions 7)."""
 
     failsafe: bool = True
-    """Fewer calls than the model counted intents: it is asked once more (SAT-2)."""
+    """Asks the model once more when it made fewer calls than it counted intents."""
     duplicate: bool = True
-    """The same request to the same sub-agent is made once."""
+    """Makes the same request to the same sub-agent once."""
     echo: bool = True
-    """A short answer to the support agent's question goes to it (SAT-3)."""
+    """Sends a short answer to the support agent's question back to the support agent."""
     overlap: bool = True
-    """In a mixed decision, a call that shares no content word with the message is dropped (SAT-4)."""
+    """Drops a call that shares no content word with the message, where other calls of the decision share one."""
     verbatim: bool = True
-    """A single call, or a short message, travels in the user's exact words (SAT-5)."""
+    """Puts the user's exact words into a single call, and into every call of a short message."""
     fastpath: bool = True
-    """A reply without calls stands for small talk only (SAT-6)."""
+    """Accepts a reply without calls for small talk only."""
 
 
 GUARDS = Guards()
 
 
 class DeckSettings(Value):
-    """What holds for a whole deck; deck.yaml."""
+    """The settings of a whole deck, as deck.yaml gives them."""
 
     orchestrator: str
-    """Id of the one card that may have sub_agents (PC1-S5.9b)."""
+    """Id of the one card that may have sub_agents."""
     required_blocks: tuple[str, ...] = ()
-    """Platform blocks put at the head of every prompt, in this order (PC1-FR-12)."""
+    """Platform blocks put at the head of every prompt, in this order."""
     exempt: tuple[str, ...] = ()
     """Helper cards (judge, distiller) that go without the required blocks (decisions 15)."""
     tools: tuple[str, ...] = ()
@@ -69,40 +69,40 @@ class DeckSettings(Value):
     environment: tuple[str, ...] = ()
     """The environment variables that this code may read; it is given no others."""
     cap: int = 4
-    """Most sub-agents called in one turn (PC2-FR-7)."""
+    """How many sub-agents one turn may call at most."""
     default_sub_agent: str | None = None
-    """Who is asked when nothing fits; None: the orchestrator says so itself (decisions 5)."""
+    """The sub-agent that gets a message no other one fits; None lets the orchestrator say that nothing fits (decisions 5)."""
     support_agent: str | None = None
-    """Who handles support: a short answer to its question goes back to it (SAT-3)."""
+    """The sub-agent that handles support; the guard `echo` sends a short answer to its question back to it."""
     guards: Guards = GUARDS
     defaults: Policy = LIMITS
     turn_budget_ms: int = Field(default=30_000, gt=0)
     """Milliseconds a turn may take; then the answers in hand are used."""
     model_call_budget_ms: int = Field(default=10_000, gt=0)
     """Milliseconds one model call of the orchestrator may take, be it to route or to compose. Past it the card's fallback model
-    is asked, once in a turn; without one the answers in hand are used (PC2-S5.8b, decisions 10)."""
+    is asked, once in a turn; without one the answers in hand are used (decisions 10)."""
     flush_ms: int = Field(default=15, ge=0)
-    """Between two pieces of a text that waited for another sub-agent to end, where they speak to the user themselves (SAT-23)."""
+    """Milliseconds between two pieces of a text that had to wait for another sub-agent, where sub-agents speak to the user."""
     helper_model: str | None = None
-    """Key of the cheaper model for small jobs (prior_context, summaries); None takes the orchestrator's (PC1-NFR-7)."""
+    """Key of the cheaper model for small jobs (prior_context, summaries); None takes the orchestrator's."""
     compose_model: str | None = None
-    """Key of a cheaper model that words the answer once sub-agents came back; None takes the orchestrator's (PC1-NFR-7)."""
+    """Key of a cheaper model that words the answer once sub-agents came back; None takes the orchestrator's."""
     helper_ms: int = Field(default=3_000, gt=0)
     """Milliseconds one such job may take; a turn goes on without it."""
     compact_after: int | None = Field(default=16, gt=0)
-    """Turns the orchestrator remembers whole before old ones are summed up; None sums up nothing (PC1-FR-11, PC1-NFR-5)."""
+    """Turns the orchestrator remembers whole before old ones are summed up; None sums up nothing."""
     compact_tokens: int | None = Field(default=None, gt=0)
-    """Estimated tokens of them at which that happens sooner."""
+    """Estimated tokens of these turns above which they are summed up sooner; None sets no such limit."""
     compact_keep: int = Field(default=6, ge=1)
     """How many of the newest turns stay whole."""
     surface: str = "chat"
-    """Which topologies hold where nobody names a surface."""
+    """The surface whose topologies apply unless an environment names another."""
     topologies: dict[str, dict[str, Topology]] = {}
-    """Surface -> sub-agent -> how its calls are carried out; one that is not listed is asked itself (SO-7)."""
+    """Surface -> sub-agent -> how a call of it is carried out; a sub-agent that is not listed answers itself."""
     status_phrases: dict[str, str] = {}
-    """Status id -> the assistant's words for it (PC2-FR-13)."""
+    """Status id -> the assistant's words for it."""
     status_policy: StatusPolicy = StatusPolicy()
-    """What of the sub-agents' progress is read, and when (PC2-S5.7)."""
+    """Which progress reports of sub-agents the user reads, and when."""
     page: PageSettings = PageSettings()
     """What the chat page says and shows over this deck."""
 
@@ -113,7 +113,7 @@ def _no_models() -> Mapping[str, ModelSpec]:
 
 @dataclass(frozen=True, kw_only=True)
 class Parts:
-    """Cards, blocks, models and settings by id; nothing says yet that they fit together."""
+    """Cards, blocks, models and settings by id. `Check` finds out whether they fit together."""
 
     name: str
     settings: DeckSettings
@@ -122,13 +122,13 @@ class Parts:
     models: Mapping[str, ModelSpec] = field(default_factory=_no_models)
     flags: Mapping[str, bool] = field(default_factory=dict[str, bool])
     tool_settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]])
-    """Second layer of tool configuration: tool id -> values, per environment (PC1-D4)."""
+    """Second layer of tool configuration: tool id -> values, per environment."""
     flag_settings: Mapping[str, Mapping[str, Mapping[str, Any]]] = field(
         default_factory=dict[str, Mapping[str, Mapping[str, Any]]]
     )
     """Third layer: flag -> tool id -> values that hold while the flag is on."""
     tool_flags: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Tool id -> the flag that must be on for the tool to be bound at all (SO-11)."""
+    """Tool id -> the flag that must be on for the tool to be bound at all."""
     rubrics: Mapping[str, Rubric] = field(default_factory=dict[str, Rubric])
     environment_surface: str | None = None
     """The surface an environment chooses over the deck's."""
@@ -137,11 +137,11 @@ class Parts:
 
     @property
     def surface(self) -> str:
-        """Where this deck is used: in a chat, in a batch job."""
+        """The surface this deck serves, such as a chat or a batch job: the environment's, else the deck's own."""
         return self.environment_surface or self.settings.surface
 
     def on(self, flag: str | None) -> bool:
-        """Whether what hangs on a flag is there; no flag means always, an undeclared flag is off."""
+        """Whether a flag is on. None, for a part without a flag, is on; an undeclared flag is off."""
         return flag is None or self.flags.get(flag, False)
 
     def tool_on(self, tool_id: str) -> bool:
@@ -149,16 +149,16 @@ class Parts:
         return self.on(self.tool_flags.get(tool_id))
 
     def tools_on(self, card: AgentCard) -> tuple[str, ...]:
-        """The tools a card gets here: those whose own flag is on, and the flag of the card's grant (SO-11)."""
+        """The tools a card gets here: those whose own flag is on, and the flag of the card's grant."""
         grants = card.tool_grants
         return tuple(t for t in card.tools if self.tool_on(t) and (t not in grants or self.on(grants[t].flag)))
 
     def active(self) -> tuple[AgentCard, ...]:
-        """Every card that is to be bound: status active, flag on (PC2-S5.2a)."""
+        """Every card that is to be bound: status active, flag on."""
         return tuple(card for card in self.cards.values() if card.status == "active" and self.on(card.flag))
 
     def active_sub_agents(self, card: AgentCard) -> tuple[AgentCard, ...]:
-        """The sub-agents of a card that are to be bound, in the card's order (PC2-S5.2a)."""
+        """The sub-agents of a card that are to be bound, in the card's order."""
         subs = (self.cards[name] for name in card.sub_agents)
         return tuple(sub for sub in subs if sub.status == "active" and self.on(sub.flag))
 
@@ -168,7 +168,7 @@ class Parts:
         return Policy(**{name: value for layer in layers for name, value in layer if value is not None})
 
     def tool_config(self, card: AgentCard, tool_id: str) -> dict[str, Any]:
-        """What a tool is made with: card < settings of the environment < flags that are on (PC1-D4).
+        """Returns the configuration a tool is built with: the card's, then the environment's, then that of each flag that is on.
 
         A later layer replaces single values of an earlier one; among flags the one declared last wins.
         """

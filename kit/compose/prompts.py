@@ -10,7 +10,7 @@ from kit.core.context import DynamicContext
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """A system prompt for one request. Everything personal is in the suffix (PC1-S5.5)."""
+    """A system prompt for one request. Everything personal is in the suffix."""
 
     prefix: str
     suffix: str
@@ -23,17 +23,17 @@ class Prompt:
 
 @dataclass(frozen=True, slots=True)
 class PromptPlan:
-    """What of a prompt is settled before any request."""
+    """The part of a prompt that does not depend on the request."""
 
     agent: str
     blocks: tuple[Block, ...]
     """Those present under the deck's flags, in order."""
     prefix: str
     cohort: str
-    """Names the prefix: equal for two requests exactly when card, blocks and flags are (PC1-S5.5b)."""
+    """Names the prefix: equal for two requests exactly when card, blocks and flags are."""
 
     def assemble(self, dynamic: DynamicContext) -> Prompt:
-        """Adds the request's own context, last (PC1-FR-6)."""
+        """Returns the prompt with the request's own context as its suffix."""
         lines = f"Date: {_line(dynamic.date)}\nUser: {_line(dynamic.user_id)}\nLocale: {_line(dynamic.locale)}"
         if dynamic.location:
             lines += f"\nLocation: {_line(dynamic.location)}"
@@ -43,7 +43,7 @@ class PromptPlan:
 
 
 def plan_prompt(card: AgentCard, deck: Parts) -> PromptPlan:
-    """Puts a card's prompt together: required platform blocks, the card's own in order, the routing lines (PC1-FR-12).
+    """Puts a card's prompt together: required platform blocks, the card's own in order, the routing lines.
 
     Blocks hanging on a flag that is off are left out. Raises UnknownId for a block that is not registered.
     """
@@ -70,7 +70,7 @@ def tokens(text: str) -> int:
 
 
 def prompt_size(card: AgentCard, deck: Parts) -> int | None:
-    """Estimated tokens of a card's prefix and its sub-agents' descriptions (PC1-NFR-4); None while one of them is missing."""
+    """Estimated tokens of a card's prefix and its sub-agents' descriptions; None while one of them is missing."""
     blocks = (*deck.settings.required_blocks, *card.prompt_blocks)
     if any(name not in deck.blocks for name in blocks) or any(name not in deck.cards for name in card.sub_agents):
         return None
@@ -93,5 +93,5 @@ def _cohort(card: AgentCard, blocks: tuple[Block, ...], prefix: str) -> str:
 
 
 def _line(value: str) -> str:
-    """A value cannot pretend to be a line of the prompt."""
+    """Returns a value in one line, so that it cannot pass for another line of the prompt."""
     return value if value.isprintable() else " ".join(value.split())

@@ -9,13 +9,13 @@ T = TypeVar("T")
 
 
 class _Missing(UnknownId, KeyError):
-    """Also a KeyError, so that `get`, `in` and everything else that asks a mapping politely still works."""
+    """An UnknownId that is also a KeyError, which `get` and `in` of Mapping expect."""
 
     __str__ = Exception.__str__
 
 
 class Registry(Mapping[str, T]):
-    """Parts by id. `registry[missing]` raises UnknownId; `get` and `in` ask without raising (PC1-FR-2)."""
+    """Parts by id. `registry[missing]` raises UnknownId; `get` and `in` ask without raising."""
 
     __slots__ = ("_items", "noun")
 

@@ -1,4 +1,4 @@
-"""How one call of a sub-agent is carried out on a surface: by itself, or by several agents together (SO-7, SO-21)."""
+"""How one call of a sub-agent is carried out on a surface: by itself, or by several agents together."""
 
 from typing import Literal
 
@@ -11,7 +11,7 @@ DRAFT = "draft"
 
 
 class Topology(Value):
-    """What becomes of an ask_ call of one agent. `delegate` is the plain one: the agent is asked and its answer awaited."""
+    """How an ask_ call of one agent is carried out. `delegate`, the default, asks the agent and waits for its answer."""
 
     kind: Literal["delegate", "race", "ensemble", "pipeline"] = "delegate"
     members: tuple[str, ...] = ()
@@ -24,7 +24,7 @@ class Topology(Value):
 
 
 class Rubric(Value):
-    """What a judge looks at; cards/rubrics/<id>.yaml."""
+    """The criteria a judge applies, as cards/rubrics/<id>.yaml gives them."""
 
     id: str
     version: str = "1"

@@ -10,7 +10,7 @@ from kit.core.card import AgentCard
 from kit.core.errors import nearest
 
 WIDTH = (2, 3)
-"""How many members a race or an ensemble has (SO-21)."""
+"""How many members a race or an ensemble has."""
 
 
 def topology_faults(parts: Parts) -> Iterator[Fault]:

@@ -1,4 +1,4 @@
-"""A YAML text whose every value knows its line, and whose faults are sentences."""
+"""Parses YAML into pydantic values and reports each fault as `file:line: sentence with the fix`."""
 
 import re
 from collections.abc import Iterator, Sequence

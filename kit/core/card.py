@@ -1,4 +1,4 @@
-"""The agent card: an agent as a thin index of registered parts (PC1-FR-1, PC1-S5.2, SO-1)."""
+"""The agent card: an agent as a thin index of registered parts."""
 
 import datetime
 from typing import Any, Literal
@@ -21,7 +21,7 @@ class Tuning(Value):
 
 
 class Policy(Value):
-    """Limits of one invocation (SO-1). None takes the deck's default at bind (decisions 16)."""
+    """Limits of one invocation. None takes the deck's default at bind (decisions 16)."""
 
     time_budget_ms: int | None = Field(default=None, gt=0)
     tokens_in: int | None = Field(default=None, gt=0)
@@ -36,7 +36,7 @@ class Policy(Value):
 
 
 class HandoffField(Value):
-    """One input field of a sub-agent, beyond the query (SAT-16, SO-3)."""
+    """One input field of a sub-agent, beyond the query."""
 
     type: Literal["string", "integer", "number", "boolean", "array"] = "string"
     description: str = ""
@@ -47,7 +47,7 @@ class HandoffField(Value):
     max_tokens: int | None = Field(default=None, gt=0)
     """Of a string, at four characters a token."""
     pii: bool = False
-    """Redacted in traces (SO-22)."""
+    """Redacted in traces."""
     source: Literal["model", "locale", "location"] = "model"
     """Who fills the field: the caller's model, or the runtime from the session, and then no model is asked for it."""
 
@@ -66,13 +66,13 @@ class Handoff(Value):
     max_query_tokens: int | None = Field(default=None, gt=0)
     """Of the query, at four characters a token."""
     min_confidence: float | None = Field(default=None, ge=0, le=1)
-    """Below it an answer with a `confidence` comes back as a failure, with its text as a suggestion (SO-8)."""
+    """Below it an answer with a `confidence` comes back as a failure, with its text as a suggestion."""
     closed: bool = False
-    """Only the query and the fields go in, no history and no prior context; no question to the user comes out (SO-3, SO-8)."""
+    """Only the query and the fields go in, no history and no prior context; no question to the user comes out."""
 
 
 class ToolCase(Value):
-    """What an agent is asked while one of its tools lets it down, and what it may answer (SO-19)."""
+    """What an agent is asked while one of its tools lets it down, and what it may answer."""
 
     tool: str
     mode: ToolMode
@@ -94,7 +94,7 @@ class EvalPolicy(Value):
 
 
 class ToolGrant(Value):
-    """When a tool was put on a card, and the flag it stays behind at first (SO-11, SO-19)."""
+    """When a tool was put on a card, and the flag it stays behind at first."""
 
     since: datetime.date
     flag: str | None = None
@@ -113,18 +113,18 @@ class AgentCard(Value):
     tools: tuple[str, ...] = ()
     """The whitelist: ids of the tools this agent may call."""
     tool_grants: dict[str, ToolGrant] = {}
-    """Tools that were added later; each call of one is logged for thirty days (SO-19)."""
+    """Tools that were added later; each call of one is logged for thirty days."""
     prompt_blocks: tuple[str, ...] = ()
     sub_agents: tuple[str, ...] = ()
     tuning: Tuning = Tuning()
     version: str = "1"
     status: Literal["active", "draft"] = "active"
     flag: str | None = None
-    """Feature flag that must be on for this agent to be bound; None means always (PC2-S5.2a)."""
+    """Feature flag that must be on for this agent to be bound; None means always."""
     preamble: str | None = None
-    """The line an orchestrator says when its model calls tools without a word (SAT-19)."""
+    """The line an orchestrator says when its model calls tools without a word."""
     tool_config: dict[str, dict[str, Any]] = {}
-    """First layer of tool configuration: tool id -> values (PC1-D4)."""
+    """First layer of tool configuration: tool id -> values."""
     fallback_model: str | None = None
     handoff: Handoff = Handoff()
     policy: Policy = Policy()
@@ -132,7 +132,7 @@ class AgentCard(Value):
 
     @property
     def tool_name(self) -> str:
-        """The name an orchestrator's model sees (PC2-FR-2)."""
+        """The name an orchestrator's model sees."""
         return f"ask_{self.id}"
 
     @property

@@ -1,10 +1,10 @@
-"""Who a turn is for, and what a sub-agent inherits from it (PC2-FR-5, FR-11)."""
+"""Who a turn is for, and what a sub-agent inherits from it."""
 
 from kit.core.value import Value
 
 
 class Principal(Value):
-    """On whose behalf a turn runs. Both fields are compared (decisions 11)."""
+    """The tenant and user on whose behalf a turn runs; two are equal when both fields are (decisions 11)."""
 
     tenant_id: str
     user_id: str
@@ -23,7 +23,7 @@ class Session(Value):
 
 
 class InheritedContext(Value):
-    """What crosses from the orchestrator to a sub-agent at instantiation (PC2-FR-5)."""
+    """What crosses from the orchestrator to a sub-agent at instantiation."""
 
     principal: Principal
     episode_id: str
@@ -34,7 +34,7 @@ class InheritedContext(Value):
 
 
 class DynamicContext(Value):
-    """The per-request tail of a system prompt (PC1-FR-6): never part of the cohort prefix."""
+    """The per-request tail of a system prompt: never part of the cohort prefix."""
 
     date: str
     user_id: str

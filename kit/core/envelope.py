@@ -1,4 +1,4 @@
-"""The contract with the context service: request, response, and what a version skew means (PC2-S5.5)."""
+"""The contract with the context service: request, response, and what a version skew means."""
 
 import hashlib
 import hmac
@@ -20,7 +20,7 @@ class Inbound(BaseModel):
 
 
 class EnricherRequest(Inbound):
-    """What a tool asks the context service, always on behalf of a principal (PC2-FR-11)."""
+    """What a tool asks the context service, always on behalf of a principal."""
 
     request_id: str
     principal: Principal | None = None
@@ -48,7 +48,7 @@ class CacheMeta(Inbound):
 
 
 class EnricherResponse(Inbound, Generic[T]):
-    """The universal envelope; `status` alone decides what happens to the payload (PC2-FR-10)."""
+    """The universal envelope; `status` alone decides what happens to the payload."""
 
     status: Status
     domain_type: str
@@ -59,7 +59,7 @@ class EnricherResponse(Inbound, Generic[T]):
     partial: tuple[FailedSource, ...] = ()
     cache_meta: CacheMeta = Field(default_factory=CacheMeta)
     signature: str | None = None
-    """HMAC by `sign`, where service and tools share a key (PC2-HMAC)."""
+    """HMAC by `sign`, where service and tools share a key."""
 
 
 def compatible(version: str, supported: str) -> bool:

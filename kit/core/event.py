@@ -15,7 +15,7 @@ from kit.core.status import VOCABULARY
 from kit.core.value import Value
 
 STATUSES: frozenset[str] = frozenset(VOCABULARY)
-"""The closed status vocabulary (PC2-S5.7): identifiers, never prose. Unknown ones are dropped and counted."""
+"""The closed status vocabulary: identifiers, never prose. Unknown ones are dropped and counted."""
 
 UNKNOWN = "unknown"
 """Stands in every event for a status outside the vocabulary: what was sent may be prose, or worse, and is kept nowhere."""
@@ -26,7 +26,7 @@ def _of_the_vocabulary(status: str) -> str:
 
 
 INTERNAL: frozenset[str] = frozenset({"separator"})
-"""Kinds that are for history alone: whoever follows a turn is not told of them (SAT-18)."""
+"""Kinds that are for history alone: whoever follows a turn is not told of them."""
 
 Purpose = Literal["decide", "compose", "work", "job"]
 Acknowledgement = Literal["composed", "recomposed", "appended", "rescued"]
@@ -36,7 +36,7 @@ GuardAction = Literal["asked_again", "merged", "short", "rerouted", "dropped", "
 
 
 class Thinking(Value):
-    """The very first event of a turn (SAT-18)."""
+    """The very first event of a turn."""
 
     kind: Literal["thinking"] = "thinking"
 
@@ -52,7 +52,7 @@ class TurnStarted(Value):
     """Wall clock, seconds since the epoch; every other time is seconds since this moment."""
     deck: str = ""
     cohort: str = ""
-    """Which prompt prefix the orchestrator speaks with (PC1-S5.5b)."""
+    """Which prompt prefix the orchestrator speaks with."""
     cap: int = 0
     model: str = ""
     faults: tuple[str, ...] = ()
@@ -61,7 +61,7 @@ class TurnStarted(Value):
 
 
 class ResponseId(Value):
-    """What an answer is called: its provider's name for it, or `ft_...` for the support agent's, which has none (SAT-18)."""
+    """What an answer is called: its provider's name for it, or `ft_...` for the support agent's, which has none."""
 
     kind: Literal["response_id"] = "response_id"
     agent: str
@@ -75,7 +75,7 @@ class Text(Value):
     channel: Literal["lead", "answer"]
     text: str
     synthetic: bool = False
-    """The card's fixed line, because the model said nothing (SAT-19)."""
+    """The card's fixed line, because the model said nothing."""
 
 
 class TextReplaced(Value):
@@ -114,7 +114,7 @@ class ModelEnded(Value):
     ttft: float | None = None
     """Seconds from the call to the first token."""
     response_id: str | None = None
-    """The provider's name for it, while a chain may be continued from there (SAT-15)."""
+    """The provider's name for it, while a chain may be continued from there."""
     error: str | None = None
 
 
@@ -125,11 +125,11 @@ class AgentStarted(Value):
     query: str
     prior_context: str | None = None
     fields: dict[str, Any] = {}
-    """What crossed the hand-off; personal fields redacted (SO-3, SO-22)."""
+    """What crossed the hand-off; personal fields redacted."""
     limited: tuple[str, ...] = ()
     """What the hand-off cut or left out to keep the card's limits."""
     principal: Principal | None = None
-    """For whom it works: inherited from the turn (PC2-FR-11)."""
+    """For whom it works: inherited from the turn."""
     pictures: tuple[str, ...] = ()
     """SHA-256 of the message's pictures that it got."""
 
@@ -159,7 +159,7 @@ class ToolEnded(Value):
 
 
 class Status(Value):
-    """A sub-agent's progress as an identifier of the vocabulary (PC2-FR-13); any other is UNKNOWN from the moment it is sent."""
+    """A sub-agent's progress as an identifier of the vocabulary; any other is UNKNOWN from the moment it is sent."""
 
     kind: Literal["status"] = "status"
     agent: str
@@ -193,7 +193,7 @@ class CallDropped(Value):
 
 
 class AccessDenied(Value):
-    """An agent reached for what its contract does not give it; it never ran (SO-6, SO-11)."""
+    """An agent reached for what its contract does not give it; it never ran."""
 
     kind: Literal["refused"] = "refused"
     agent: str
@@ -216,7 +216,7 @@ class GuardActed(Value):
 
 
 class Envelope(Value):
-    """What a context-service envelope said about itself: recorded, not acted on (PC2-S5.5)."""
+    """What a context-service envelope said about itself: recorded, not acted on."""
 
     kind: Literal["envelope"] = "envelope"
     agent: str
@@ -232,7 +232,7 @@ class Envelope(Value):
 
 
 class AgentError(Value):
-    """agent.error_emit (PC2-OQ-5): no PII, no enricher id."""
+    """agent.error_emit: no PII, no enricher id."""
 
     kind: Literal["agent_error"] = "agent_error"
     agent: str
@@ -249,7 +249,7 @@ class Acknowledged(Value):
 
 
 class AnswerChosen(Value):
-    """How a call came to its answer where several agents worked on it (SO-7). What they spent is the call's own usage."""
+    """How a call came to its answer where several agents worked on it. What they spent is the call's own usage."""
 
     kind: Literal["chosen"] = "chosen"
     agent: str
@@ -264,7 +264,7 @@ class AnswerChosen(Value):
 
 
 class ContextCarried(Value):
-    """The helper model was asked for the prior_context of agents the conversation switched to (PC1-FR-8, PC1-NFR-7)."""
+    """The helper model was asked for the prior_context of agents the conversation switched to."""
 
     kind: Literal["carried"] = "carried"
     agents: tuple[str, ...]
@@ -273,7 +273,7 @@ class ContextCarried(Value):
 
 
 class Compacted(Value):
-    """Old turns were summed up, or that was tried (PC1-FR-11)."""
+    """Old turns were summed up, or that was tried."""
 
     kind: Literal["compacted"] = "compacted"
     done: bool
@@ -288,7 +288,7 @@ class Compacted(Value):
 
 
 class Separator(Value):
-    """Here one agent's words end and another's begin: in history each are a message of their own (SAT-18).
+    """Here one agent's words end and another's begin: in history each are a message of their own.
 
     A pattern emits it that shows sub-agents' own words; a composed answer has no parts. Never for the client.
     """

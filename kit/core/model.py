@@ -11,7 +11,7 @@ RoutingMode = Literal["native", "json_schema"]
 
 
 class Published(Value):
-    """A figure that somebody else measured, to stand beside ours (SAT-21)."""
+    """A figure that somebody else measured, to stand beside ours."""
 
     what: str
     value: float
@@ -42,7 +42,7 @@ class ModelSpec(Value):
     routing: RoutingMode = "native"
     """How the model calls tools: by its own tool calls, or by an answer bound to a JSON schema."""
     concurrent_tool_calls: bool = True
-    """Whether one reply may hold several tool calls; an orchestrator needs it (PC1-NFR-6)."""
+    """Whether one reply may hold several tool calls; an orchestrator needs it."""
     fallback: str | None = None
     law: Law | None = None
     """How a simulated model behaves; its draws are seeded."""

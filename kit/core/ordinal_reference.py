@@ -1,4 +1,4 @@
-"""A place in what was shown: which one "the third offer", "#2" or "the last one" means (PC1-S5.6d)."""
+"""Resolves references by position: which shown component "the third offer", "#2" or "the last one" means."""
 
 import re
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""What a dispatch is given and what it returns: values, never exceptions (SO-4, PC2-S5.8)."""
+"""What a dispatch is given and what it returns: values, never exceptions."""
 
 from collections.abc import Iterable
 from typing import Annotated, Any, Literal
@@ -76,20 +76,20 @@ class AgentCall(Value):
     query: str
     prior_context: str | None = None
     intent_count: int | None = None
-    """How many intents the model says it saw in the user's message (SAT-2)."""
+    """How many intents the model says it saw in the user's message."""
     fields: dict[str, Any] = {}
     """Declared hand-off fields, and nothing else."""
 
 
 class ComponentPayload(Value):
-    """A structured piece for the page (an offer, a receipt), kept apart from narration (PC1-FR-10)."""
+    """A structured piece for the page (an offer, a receipt), kept apart from narration."""
 
     type: str
     payload: dict[str, Any]
 
 
 class Answer(Value):
-    """A sub-agent that came back with something to say."""
+    """The outcome of a sub-agent that answered."""
 
     kind: Literal["answer"] = "answer"
     call_id: str
@@ -108,7 +108,7 @@ class Answer(Value):
 
     @property
     def is_handover(self) -> bool:
-        """It had nothing to say itself and only handed on."""
+        """Whether the sub-agent only handed the conversation on, without a text of its own."""
         return self.hands_to is not None and not self.text
 
     @property
@@ -118,7 +118,7 @@ class Answer(Value):
 
 
 class Failure(Value):
-    """A sub-agent that did not; `detail` goes to the trace only, never to a model or a person."""
+    """The outcome of a sub-agent that did not answer; `detail` goes to the trace alone, never to a model or a person."""
 
     kind: Literal["failure"] = "failure"
     call_id: str
@@ -127,7 +127,7 @@ class Failure(Value):
     reason: Reason
     detail: str = ""
     suggestion: str | None = None
-    """What it would have said, of an agent that was not sure enough (SO-8)."""
+    """What it would have said, of an agent that was not sure enough."""
     usage: Usage = Usage()
     timing: Timing | None = None
 
@@ -140,7 +140,7 @@ class FanOut(Value):
 
     outcomes: tuple[Outcome, ...]
     dropped: tuple[AgentCall, ...] = ()
-    """Over the cap: never run (PC2-FR-7)."""
+    """Over the cap: never run."""
     refused: tuple[AgentCall, ...] = ()
     """Stopped by a guard: never run, never told to the user."""
     cap: int
@@ -151,7 +151,7 @@ class FanOut(Value):
 
     @property
     def clean(self) -> bool:
-        """Nothing in it that the user must be told about."""
+        """Whether nothing in it must be told to the user: no failure, no reservation, no dropped call."""
         reservations = (isinstance(o, Failure) or o.caveat or o.data_faults for o in self.outcomes)
         return not self.dropped and not any(reservations)
 
@@ -166,7 +166,7 @@ class RoutedOutcome(Value):
 
 
 class RoutingDecision(Value):
-    """What was routed where on one turn (PC2-FR-15, AC-10)."""
+    """What was routed where on one turn."""
 
     pattern: str
     invoked: tuple[str, ...]
@@ -198,7 +198,7 @@ _BECAUSE: dict[Reason, str] = {
 
 
 def tell(outcome: Outcome) -> str:
-    """Words an outcome for a model: the answer, or one plain sentence without code, id or error text (PC2-FR-14)."""
+    """Words an outcome for a model: the answer, or one plain sentence without code, id or error text."""
     if isinstance(outcome, Answer):
         note, text = outcome.reservation, outcome.text or NO_TEXT
         return f"{text}\n\n(Note: {note})" if note else text

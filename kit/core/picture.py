@@ -1,4 +1,4 @@
-"""Pictures that come with a message: checked when made, told of in words, known to the trace by their hash (SAT-14)."""
+"""Pictures that come with a message: checked when made, told of in words, known to the trace by their hash."""
 
 import hashlib
 import re

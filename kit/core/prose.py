@@ -1,4 +1,4 @@
-"""A structured answer in sentences: what of its JSON a person can read."""
+"""Turns a structured (JSON) answer into sentences for a person."""
 
 import json
 from collections.abc import Iterator, Mapping

@@ -18,7 +18,7 @@ class Message(Value):
     text: str
     agent: str = ""
     response_id: str | None = None
-    """The provider's name for the response this line ends, while its chain can be continued (SAT-15); never stored here."""
+    """The provider's name for the response this line ends, while its chain can be continued; never stored here."""
 
 
 class AgentMeasure(Value):
@@ -32,17 +32,17 @@ class AgentMeasure(Value):
     """Which axis a failure is on: 1 is `invocation`, 2 is `data`."""
     reason: Reason | None = None
     cause: Cause | None = None
-    """What took the time, where its own ran out (SO-20)."""
+    """What took the time, where its own ran out."""
     data_faults: int = 0
     """Data calls that failed while it could still answer: axis 2 as well (decisions 9)."""
     statuses: int = 0
     """Statuses of the vocabulary sent in its name."""
     unknown_statuses: int = 0
-    """Statuses outside the vocabulary: dropped, counted here (PC2-S5.7)."""
+    """Statuses outside the vocabulary: dropped, counted here."""
     first_status: float | None = None
-    """From its start to its first status; None when it sent none (PC2-R-5)."""
+    """From its start to its first status; None when it sent none."""
     longest_silence: float = 0.0
-    """The longest stretch of its work without a status (PC2-R-5)."""
+    """The longest stretch of its work without a status."""
 
 
 class PurposeUsage(Value):
@@ -61,17 +61,17 @@ class Measures(Value):
     """Spent in deciding whom to ask and in writing prior_context; None when no model was asked to decide."""
     overhead: float | None = None
     """From a decision with calls to the composing call, less the time in which a sub-agent's model or tool was at work;
-    None when nobody was asked (PC2-NFR-1)."""
+    None when nobody was asked."""
     envelopes: int = 0
     """Envelopes of the context service, refused ones included."""
     mismatches: tuple[float, ...] = ()
-    """When a reply for another principal came in, since the turn began (PC2-NFR-4)."""
+    """When a reply for another principal came in, since the turn began."""
     version_mismatches: int = 0
     acknowledged: str | None = None
     """How the answer owned up to what failed: composed, recomposed, appended ...; None when nothing was owed."""
     compactions: int = 0
     spent: tuple[PurposeUsage, ...] = ()
-    """What its model calls cost, by what they were for (PC1-NFR-7)."""
+    """What its model calls cost, by what they were for."""
 
 
 class TurnRecord(Value):
@@ -113,7 +113,7 @@ class Note(Value):
 
 
 class ShownComponent(Value):
-    """A compact reference to a component a user was shown: what "the third one" can mean (PC1-S5.6d)."""
+    """A compact reference to a component a user was shown: what "the third one" can mean."""
 
     turn_id: str
     agent: str

@@ -1,4 +1,4 @@
-"""How a simulated model behaves: laws over seconds, tokens and mistakes, and the truth it errs from."""
+"""How a simulated model behaves: distributions of seconds and tokens, chances of mistakes, and the right answer of a case."""
 
 import math
 from statistics import NormalDist
@@ -12,7 +12,7 @@ _NORMAL = NormalDist()
 
 
 class LogNormal(Value):
-    """A log-normal law; given by its median, or fitted to a published `mean`."""
+    """A log-normal distribution, given by its median or by a published `mean`."""
 
     median: float = Field(gt=0)
     sigma: float = Field(default=0.0, ge=0)
@@ -50,7 +50,7 @@ class Law(Value):
     retry_drop: float | None = Field(default=None, ge=0, le=1)
     """The same, of a reply to being asked again; None takes `drop`."""
     under_report: float = Field(default=0.0, ge=0, le=1)
-    """With a call dropped, its intent is not counted either: no failsafe can see that (SAT-2)."""
+    """With a call dropped, its intent is not counted either: no failsafe can see that."""
     over_trigger: float = Field(default=0.0, ge=0, le=1)
     """A routing reply counts an intent too many: it is asked again for nothing."""
     stray: float = Field(default=0.0, ge=0, le=1)

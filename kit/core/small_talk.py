@@ -1,4 +1,4 @@
-"""Messages that ask for nothing: greetings, thanks, goodbyes, agreement. A strict allow-list (SAT-6)."""
+"""Messages that ask for nothing: greetings, thanks, goodbyes, agreement. A strict allow-list."""
 
 import re
 

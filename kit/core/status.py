@@ -35,11 +35,11 @@ VOCABULARY: Mapping[str, Term] = {
     "reading_reviews": Term(),
     "checking_spoiler_rules": Term(),
 }
-"""Identifiers, never prose (PC2-S5.7). To add one is a line here; to retire one is `deprecated`, then `instead`, then no line."""
+"""Identifiers, never prose. To add one is a line here; to retire one is `deprecated`, then `instead`, then no line."""
 
 
 def current_term(status: str, vocabulary: Mapping[str, Term] = VOCABULARY) -> str | None:
-    """The term to word for a status: itself, or what took its place; None for one outside the vocabulary."""
+    """Returns the term in use for a status: itself or its successor; None for a status outside the vocabulary."""
     term = vocabulary.get(status)
     if term is None:
         return None

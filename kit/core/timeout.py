@@ -1,4 +1,4 @@
-"""Why an agent ran out of time, read from its spans, and what helps against that; more time is not on the menu (SO-20)."""
+"""Why an agent ran out of time, read from its spans, and what helps against that; more time is not on the menu."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial

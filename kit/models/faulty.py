@@ -1,4 +1,4 @@
-"""A chat model that misbehaves when the turn it serves was told to; at any other time it is the model it wraps."""
+"""Wraps a chat model and injects the faults of the turn it serves; without faults it is the wrapped model."""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
@@ -61,7 +61,7 @@ def _concerns(fault: Fault, messages: Any) -> bool:
 
 
 async def _fails(fault: Fault, stream: Chunks) -> Chunks:
-    """Breaks off after the first piece, the way a connection does."""
+    """Raises InjectedFault after the first piece, as a broken connection does."""
     async with aclosing(stream):
         async for chunk in stream:
             yield chunk
@@ -85,7 +85,7 @@ async def _drips(fault: Fault, stream: Chunks) -> Chunks:
 
 
 async def _refuses(fault: Fault, stream: Chunks) -> Chunks:
-    """Says no in the field providers have for it, and nothing else."""
+    """Refuses in the field that providers use for a refusal, without any text."""
     await stream.aclose()
     ending = {"finish_reason": "stop"}
     yield AIMessage("", additional_kwargs={"refusal": REFUSAL}, response_metadata=ending)

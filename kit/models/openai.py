@@ -25,7 +25,7 @@ RETRIES = 1
 def chat_model(
     spec: ModelSpec, *, api_key: str | None = None, base_url: str | None = None, tuning: Tuning | None = None
 ) -> BaseChatModel:
-    """Builds the model a spec describes, routing the way `spec.routing` asks (SAT-21).
+    """Builds the model a spec describes, routing the way `spec.routing` asks.
 
     `api_key` belongs to `base_url` (None: OpenAI's own endpoint) and is sent nowhere else: a spec with another `base_url`
     of its own is called with a placeholder key. `tuning` is a card's; its effort goes before the spec's.

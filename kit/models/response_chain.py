@@ -1,4 +1,4 @@
-"""Continues a conversation from the provider's own memory of it, and from its narration where that has been lost (SAT-15)."""
+"""Continues a conversation by `previous_response_id`, or from all its messages where the provider has lost that response."""
 
 from collections.abc import AsyncIterator, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""The model of tests: says what it is told to say, at the pace it is told, and tells of lines it never said."""
+"""A chat model for tests: replies by a script, at scripted delays, and lists the lines that were never used."""
 
 import asyncio
 import json

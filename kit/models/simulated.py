@@ -1,8 +1,8 @@
 """Known-truth models: they answer right, and err, take time and spend tokens by seeded laws, so that a bench can be checked.
 
 A simulated model is no LLM and its figures are nobody's results: its name, its answers and every trace say "simulated". What it
-should do is the truth of the case at hand (`known`); without one it is what the offline stand-in would do. Each draw is fixed by
-seed, case and place of the call in the turn, never by the order in which calls arrive.
+should do is the truth of the case at hand (`use_truth`); without one it is what the offline stand-in would do. Each draw is
+fixed by seed, case and place of the call in the turn, never by the order in which calls arrive.
 """
 
 import asyncio
@@ -43,7 +43,7 @@ _truth: ContextVar[Truth | None] = ContextVar("truth", default=None)
 
 @contextmanager
 def use_truth(truth: Truth) -> Generator[None]:
-    """Turns started inside are about this case; their tasks inherit it."""
+    """Makes this the case of every turn that is started inside; tasks inherit it."""
     token = _truth.set(truth)
     try:
         yield
@@ -69,7 +69,7 @@ class _Reply:
 
 
 class SimulatedModel(AsyncChatModel):
-    """A chat model with a law in place of a mind. Asynchronous; costs microseconds, and its waiting is the loop's."""
+    """A chat model that behaves by a `Law`. It is awaited only; its latency is a sleep of the event loop."""
 
     name: str | None = NAME
     law: Law = Law()
@@ -216,7 +216,7 @@ class Simulated(AsyncModel):
 
 
 def _add_mistakes(reply: _Reply, talk: Conversation, asks: Mapping[str, str], law: Law, draw: Draws) -> _Reply:
-    """The calls of a reply with the law's mistakes in them, each with the count the model reports (SAT-2)."""
+    """The calls of a reply with the law's mistakes in them, each with the count the model reports."""
     again = set(_CALL_MADE.findall(talk.system)) if "<missing_calls>" in talk.system else set[str]()
     calls, count = reply.calls, len(reply.calls)
     if again:

@@ -1,4 +1,4 @@
-"""Which process a running turn belongs to: a lock on a side file, which the system drops however that process ends."""
+"""Tells which process owns a running turn, by a lock on a side file that the system drops when that process ends."""
 
 import sqlite3
 import uuid
@@ -17,12 +17,12 @@ class Owner:
         self._life: sqlite3.Connection | None = None
 
     def live(self) -> None:
-        """Says that this process lives; a store in memory has nobody to tell."""
+        """Takes the lock that says this process lives; a store in memory takes none."""
         if self._store != ":memory:":
             self._life = _hold(self._path(self.id))
 
     def end(self) -> None:
-        """Says that it no longer does; a second call does nothing."""
+        """Gives the lock back and removes its file; a second call does nothing."""
         if self._life is not None:
             self._life.close()
             self._path(self.id).unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""What the offline stand-in knows of English: stop words, openers, joiners, references. Nothing of any deck."""
+"""Word lists and patterns of English for the offline stand-in: openers, joiners, references. They name nothing of any deck."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""What a text says that an argument can hold: numbers, dates, identifiers, names, places, the thing that is sought."""
+"""Extracts argument values from a text: numbers, dates, identifiers, names, places, the thing that is sought."""
 
 import re
 

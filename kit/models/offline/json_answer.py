@@ -1,4 +1,4 @@
-"""Answers in a declared shape: a JSON schema filled from what tools said, an item for each row that has an identifier."""
+"""Builds an answer for a declared JSON schema out of tool results, with an item for each row that has an identifier."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""What the offline stand-in makes of a picture: it cannot see, so it reads what the file says of itself, else its name."""
+"""The text the offline stand-in takes for a picture: a PNG's own description, else the words of its file name."""
 
 import base64
 import binascii

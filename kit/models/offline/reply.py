@@ -1,4 +1,4 @@
-"""What the offline stand-in says and calls: router, worker, composer or structured job, told by what it was given."""
+"""Builds the offline stand-in's reply: as router, worker, composer or structured job, by the tools and messages it was given."""
 
 import json
 import re
