@@ -25,14 +25,13 @@ from langchain_core.messages.ai import add_ai_message_chunks
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 from langchain_core.runnables import Runnable
 
+from kit.bench.routing import RoutingKit
 from kit.compose.deck import Deck, DeckSettings
 from kit.core.card import AgentCard
 from kit.core.context import Principal, Session
 from kit.models.asynchronous import AsyncChatModel
-from kit.patterns.agents_as_tools import MEDIATED
 from kit.runtime.team import bind
 from kit.runtime.turn import run_turn
-from kit.sinks.recorder import Recorder
 from kit.stores.sqlite import SqliteStore
 
 CHUNKS = 20
@@ -162,13 +161,11 @@ class KitLoop:
         deck = Deck.of([orchestrator, *cards], settings=DeckSettings(orchestrator="orchestrator", cap=max(8, n)))
         models: dict[str, str | BaseChatModel] = {i: _stub(streaming, who=i) for i in ids}
         models["orchestrator"] = _stub(streaming, asks=[f"ask_{i}" for i in ids])
-        self.team = bind(deck, models, {})
-        self.store = SqliteStore(store)
-        self.recorder, self.pattern, self.today, self.cassette = Recorder(), MEDIATED, "2026-11-01", None
+        self._kit = RoutingKit(bind(deck, models, {}), SqliteStore(store))
         self._principal = Principal(tenant_id="bench", user_id="bench")
         self._turns = itertools.count()
 
     async def turn(self, text: str) -> str:
         session = Session(id=f"s{next(self._turns)}", principal=self._principal)
-        reply = await run_turn(text, session, self)
+        reply = await run_turn(text, session, self._kit)
         return reply.text
