@@ -3,10 +3,12 @@
 import ast
 import re
 from collections.abc import Iterator
-from pathlib import PurePath
+from pathlib import Path, PurePath
 
 import pytest
+from langchain_core.tools import BaseTool
 
+from kit.tools.loading import load_reference, tools_in
 from tests.test_repository import CODE, ROOT, sources
 
 PAGES = ["README.md", "CONTRIBUTING.md", *sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").glob("*.md"))]
@@ -17,6 +19,8 @@ FUNCTIONS = {
     for node in ast.walk(ast.parse(text))
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
 }
+FOREIGN = {"json_each", "from_function", "req"}
+"""Of SQLite, of LangChain, a mark of pytest."""
 PATH = re.compile(r"(?<![\w./])(?:kit|tests|cards|data|docs|notebooks)/[\w./-]*\w\.(?:py|md|yaml|jsonl|ipynb|css)\b")
 ROWS = [
     tuple(cell.strip(" `") for cell in line.strip("| ").split(" | "))
@@ -97,4 +101,13 @@ def test_every_file_a_page_names_exists(page: str):
 def test_every_function_a_page_calls_exists(page: str):
     """`promote(deck, card, results)` on a page is what a reader types; a rename has to reach it."""
     calls = re.findall(r"`(?:[^`\n]*[^`\n\w])?(\w+)\([^`\n]*`", (ROOT / page).read_text())
-    assert {name for name in calls if name not in FUNCTIONS} <= {"json_each", "req"}  # of SQLite, and a mark of pytest
+    assert {name for name in calls if name not in FUNCTIONS} <= FOREIGN
+
+
+def test_the_example_of_a_tool_is_one_that_a_deck_can_name(tmp_path: Path):
+    page = (ROOT / "docs/tools.md").read_text()
+    (tmp_path / "tools.py").write_text(page.split("```python\n")[1].split("```")[0])
+    tools = tools_in(load_reference("./tools.py:TOOLS", tmp_path), "TOOLS")
+    stock = tools["stock"]
+    assert isinstance(stock, BaseTool)
+    assert stock.invoke({"product": "tea"}) == "4 packs of tea are in stock."

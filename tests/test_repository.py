@@ -28,12 +28,13 @@ LONG_MODULES = {
 """Modules of more than 300 lines -> why they are one."""
 
 LONG_FUNCTIONS: dict[str, str] = {}
-"""`path::function` of more than 60 lines -> why it reads as one thought."""
+"""`path::function` of more than 50 lines -> why it reads as one thought."""
 
 PLANTED = {
     "Every package stands on those below it": ("core/card.py", "import kit.tools.tool"),
     "and every package has a place": ("misplaced.py", ""),
     "Pages share": ("ui/shared/address.py", "import kit.ui.chat.layout"),
+    "nothing of the kit imports one": ("settings.py", "import kit.worlds.consumer.world"),
     "nobody imports the names of the root": ("tools/tool.py", "from kit import open_kit"),
     "Settings reach the kit": ("compose/prompts.py", "import kit.settings"),
     "What stands beside notebooks": ("bench/peers.py", "import studies.cap"),
@@ -105,7 +106,7 @@ def test_modules_and_functions_stay_readable_in_one_sitting():
         if text.count("\n") > 300:
             modules.add(name)
         for node in ast.walk(ast.parse(text)):
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and (node.end_lineno or 0) - node.lineno >= 60:
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and (node.end_lineno or 0) - node.lineno >= 50:
                 functions.add(f"{name}::{node.name}")
     assert modules == set(LONG_MODULES)
     assert functions == set(LONG_FUNCTIONS)
