@@ -25,7 +25,7 @@ class Progress(Value):
 
 
 class DeckRoutes:
-    """The dialogues of a case file that concern cards of this deck. Raises DataError for a file that cannot be used."""
+    """Routes the dialogues of a case file that concern cards of this deck. Raises DataError for a file that cannot be used."""
 
     def __init__(self, deck: Deck, cases: Path):
         root = deck.cards[deck.settings.orchestrator]

@@ -27,6 +27,7 @@ class Promotion(Value):
 
     @property
     def promoted(self) -> bool:
+        """Nothing speaks against it."""
         return not self.faults
 
 

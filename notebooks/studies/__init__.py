@@ -1,1 +1,1 @@
-"""One question each: what the notebooks measure."""
+"""The experiments that notebooks run, one question a module."""

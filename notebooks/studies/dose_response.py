@@ -1,4 +1,4 @@
-"""Dose and response: how many parts of a turn fail, against what is left of its answer and who owns up to the rest.
+"""Dose and response: how many parts of a turn fail, against what is left of its answer and whether it admits the rest.
 
 Sub-agents, their data and the lying composer are simulated; turns, faults and checks are the real ones. Whoever judges here knows
 which faults were set and which values were planted, and nothing of how the kit checks itself.
@@ -91,7 +91,7 @@ class Response(NamedTuple):
 
 
 async def trust_composition(call: AgentCall, ctx: RunContext) -> Outcome:
-    """The baseline: decide, fan out, compose, and take the composition at its word."""
+    """Plays the baseline: decide, fan out, compose, and take the composition at its word."""
     lead = ctx.turn.agents[call.agent]
     assert isinstance(lead, LLMAgent)
     thread = lead.open(call, ctx)

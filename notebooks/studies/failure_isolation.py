@@ -70,7 +70,7 @@ class Round(NamedTuple):
 
 
 def team(siblings: Sequence[Sibling], cap: int = 8, think: float = 0.0) -> Team:
-    """An orchestrator over these; its scripted model takes `think` seconds to ask all of them, and again to compose."""
+    """Binds an orchestrator over these; its scripted model takes `think` seconds to ask all of them, and again to compose."""
     asks = [(f"ask_{s.id}", {"query": f"everything about {s.id}", "intent_count": len(siblings)}) for s in siblings]
 
     def lead(messages: list[BaseMessage]) -> Line:
@@ -83,7 +83,7 @@ def team(siblings: Sequence[Sibling], cap: int = 8, think: float = 0.0) -> Team:
 
 
 def caller_context(siblings: Sequence[Sibling], cap: int = 8) -> RunContext:
-    """The context of a caller of these with no turn around it: for calling `dispatch` and `fan_out` directly."""
+    """Returns the context of a caller of these with no turn around it: for calling `dispatch` and `fan_out` directly."""
     return direct_context(team(siblings, cap), [sibling.id for sibling in siblings], cap)
 
 

@@ -1,4 +1,4 @@
-"""One task as a deterministic function and as a sub-agent: how much longer and how much more .
+"""One task as a deterministic function and as a sub-agent: how much longer it takes and how many more tokens.
 
 The task is the discovery deck's: titles for a wish. As a function it is the tool that looks into the catalogue; as a sub-agent
 it is the explainer, which calls that tool and words what it found. Prompts, schemas, contract and dispatch are the real
@@ -124,7 +124,7 @@ def _tokens(usage: Usage) -> int:
 
 
 def _with_lead(deck: Deck, **fields: tuple[str, ...]) -> Deck:
-    """The deck whose orchestrator has nothing but these tools or sub-agents, and with time for everybody to finish."""
+    """Returns the deck whose orchestrator has nothing but these tools or sub-agents, and with time for everybody to finish."""
     cards = {name: card.model_copy(update={"policy": UNHURRIED}) for name, card in deck.cards.items()}
     lead = deck.settings.orchestrator
     cards[lead] = cards[lead].model_copy(update={"sub_agents": (), **fields})

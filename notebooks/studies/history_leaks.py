@@ -23,7 +23,7 @@ _PRIOR_CONTEXT = re.compile(r"^From earlier in the conversation: .*$", re.M)
 
 @dataclass(frozen=True)
 class LeakMatrix:
-    """How often each reader's model was shown each agent's mark; a row reads, a column was planted."""
+    """How often each reader's model was shown each agent's mark; a row is a reader, a column an owner."""
 
     agents: tuple[str, ...]
     raw: Mapping[tuple[str, str], int]

@@ -154,7 +154,7 @@ def _place(agent: str) -> int:
 
 
 class MonthlyFigures(NamedTuple):
-    """A way of answering, for a month of traffic."""
+    """What one way of answering costs and takes, for a month of traffic."""
 
     way: str
     p50: Estimate

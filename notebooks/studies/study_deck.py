@@ -19,17 +19,17 @@ BENCH_USER = Principal(tenant_id="bench", user_id="bench")
 
 
 def study_session(name: str) -> Session:
-    """A conversation of the bench's own user."""
+    """Returns a conversation of the bench's own user."""
     return Session(id=name, principal=BENCH_USER)
 
 
 def plain_cards(names: Iterable[str]) -> list[AgentCard]:
-    """A card without tools for each name."""
+    """Returns a card without tools for each name."""
     return [AgentCard(id=name, description=f"Answers about {name}.", model="offline") for name in names]
 
 
 def study_deck(cards: Collection[AgentCard], cap: int = 8, **settings: Any) -> Deck:
-    """A deck whose orchestrator may ask these sub-agents, eight in one turn; `settings` are more fields of deck.yaml."""
+    """Returns a deck whose orchestrator may ask these sub-agents, eight in one turn; `settings` are more fields of deck.yaml."""
     lead = AgentCard(id=ORCHESTRATOR, description="Asks.", model="offline", sub_agents=tuple(card.id for card in cards))
     return Deck.of(
         [lead, *cards], settings=DeckSettings.model_validate({"orchestrator": lead.id, "cap": cap, **settings}), name="study"
@@ -37,7 +37,7 @@ def study_deck(cards: Collection[AgentCard], cap: int = 8, **settings: Any) -> D
 
 
 def direct_context(team: Team, callees: Collection[str], cap: int = 8) -> RunContext:
-    """The orchestrator's context with no turn around it, on the running loop: for calling `dispatch` and `fan_out` directly."""
+    """Returns the orchestrator's context on the running loop without a turn: for calling `dispatch` and `fan_out` directly."""
     log = TurnLog("direct", asyncio.get_running_loop().time)
     dynamic = DynamicContext(date="2026-11-01", user_id=BENCH_USER.user_id, locale="en-US")
     settings = DeckSettings(orchestrator=team.root)

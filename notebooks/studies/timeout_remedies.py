@@ -162,13 +162,13 @@ def _row(way: str, case: int, outcome: Outcome, trace: Trace) -> Call:
 
 
 def _speaker(trace: Trace) -> str:
-    """The model whose reply came last."""
+    """Returns the model whose reply came last."""
     replies = [span for span in trace.spans if span.kind == "model" and span.status == "ok"]
     return str(max(replies, key=lambda span: span.ended or 0.0).attributes["model"])
 
 
 def catalog(seconds: float = TOOL_SECONDS) -> BaseTool:
-    """The sub-agent's tool: it finds what was asked for, or something else, as the case has it."""
+    """Makes the sub-agent's tool: it finds what was asked for, or something else, as the case has it."""
 
     async def look(**_: Any) -> tuple[str, ToolResult]:
         await asyncio.sleep(seconds)
