@@ -25,7 +25,7 @@ from kit.runtime.agents.api_agent import Service, with_services
 from kit.runtime.agents.faulty import faulty_team
 from kit.runtime.pattern import Pattern
 from kit.runtime.recording.cassette import Cassette
-from kit.runtime.team import Models, Reach, Team, bind
+from kit.runtime.team import ModelAccess, Models, Team, bind
 from kit.runtime.turn import Turn, run_turn
 from kit.settings import Settings
 from kit.sinks.recorder import Recorder, Sink
@@ -136,9 +136,9 @@ def choose_models(settings: Settings) -> str | None:
     return "local" if settings.openai_base_url else "offline"
 
 
-def reach_of(settings: Settings) -> Reach:
+def model_access(settings: Settings) -> ModelAccess:
     """What of the settings building a model needs."""
-    return Reach(api_key=settings.openai_api_key, base_url=settings.openai_base_url, pace=settings.pace)
+    return ModelAccess(api_key=settings.openai_api_key, base_url=settings.openai_base_url, pace=settings.pace)
 
 
 def stages_of(
@@ -153,7 +153,7 @@ def stages_of(
     """The teams of a deck on these models. Raises BindError where one cannot do the work. Nothing is called."""
 
     def bound(deck: Deck) -> Team:
-        team = bind(deck, models, tools, reach_of(settings))
+        team = bind(deck, models, tools, model_access(settings))
         team = faulty_team(team) if faults else team
         return with_services(team, services) if team.orchestrator.sub_cards else team  # a monolith asks nobody
 

@@ -22,7 +22,7 @@ from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.agents.llm_agent import LLMAgent
 from kit.runtime.bound_model import BoundModel
 from kit.runtime.job import JOBS
-from kit.runtime.team import Reach, Team, bind
+from kit.runtime.team import ModelAccess, Team, bind
 from kit.runtime.turn import Reply, run_turn
 from kit.settings import Settings
 from tests.kits import ALICE, SmallKit, asks, small_kit, stitched
@@ -156,11 +156,11 @@ async def test_users_share_what_extra_calls_cost_and_an_unknown_price_is_no_pric
 def test_a_deck_names_the_cheaper_models_and_bind_takes_them() -> None:
     deck = load_deck(Settings().deck)
     tools: Any = {name: _nothing(name) for name in TOOL_IDS}
-    team = bind(deck, None, tools, Reach(api_key="k"))
+    team = bind(deck, None, tools, ModelAccess(api_key="k"))
     assert {team.jobs[name].spec.key for name in JOBS} == {deck.settings.helper_model} == {"gpt-5.4-nano"}
     assert team.orchestrator.composer is None  # the orchestrator's own model words the answer unless the deck says otherwise
     cheaper = replace(deck, settings=deck.settings.model_copy(update={"compose_model": "gpt-5.4-nano"}))
-    composer = bind(cheaper, None, tools, Reach(api_key="k")).orchestrator.composer
+    composer = bind(cheaper, None, tools, ModelAccess(api_key="k")).orchestrator.composer
     assert composer is not None and composer.spec.key == "gpt-5.4-nano"
     assert bind(cheaper, "offline", tools).orchestrator.composer is None
 

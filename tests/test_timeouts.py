@@ -21,7 +21,7 @@ from kit.metrics.summary import metrics
 from kit.models.scripted import Line, ScriptedModel
 from kit.patterns.topology import with_topologies
 from kit.runtime.context import RunContext
-from kit.runtime.team import Reach, bind
+from kit.runtime.team import ModelAccess, bind
 from kit.runtime.turn import Reply, run_turn
 from kit.stores.sqlite import SqliteStore
 from kit.tools.enricher import structured
@@ -280,7 +280,7 @@ def test_thinking_less_reaches_the_model(tmp_path: Path) -> None:
     for name, tuning in (("as-is", {}), ("less", CHANGES["let it think"])):
         (tmp_path / name).mkdir()
         deck = deck_of(tmp_path / name, "model", {"model": "thinker", **tuning})
-        agent: Any = bind(deck, None, tools(), Reach(api_key="none")).agents["explainer"]
+        agent: Any = bind(deck, None, tools(), ModelAccess(api_key="none")).agents["explainer"]
         efforts.append(agent.model.runnable.inner.reasoning_effort)
     assert efforts == ["high", "low"]
 

@@ -21,7 +21,7 @@ from kit.patterns.agents_as_tools import MEDIATED
 from kit.runtime.context import RunContext
 from kit.runtime.host import Host
 from kit.runtime.pattern import Pattern
-from kit.runtime.team import Models, Reach, Team, bind
+from kit.runtime.team import ModelAccess, Models, Team, bind
 from kit.runtime.turn import run_turn
 from kit.sinks.recorder import Recorder
 from kit.stores.protocol import Store
@@ -98,7 +98,7 @@ def catalog_team(catalog: Catalog, models: Models = "offline") -> Team:
     description = "Routes each message to the sub-agents that can answer it."
     orchestrator = AgentCard(id="orchestrator", role="orchestrator", description=description, model="offline", sub_agents=ids)
     deck = Deck.of([orchestrator, *catalog.cards], settings=DeckSettings(orchestrator="orchestrator", cap=CAP))
-    team = bind(deck, models, {}, Reach(pace=0.0))
+    team = bind(deck, models, {}, ModelAccess(pace=0.0))
     return team.with_agents({card.id: Stub(card) for card in catalog.cards})
 
 

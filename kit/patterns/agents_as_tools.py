@@ -53,10 +53,10 @@ async def compose_rounds(
         decision = decision if narrow is None else narrow(decision, ctx)
     if not rounds:
         return outcome_of(scrub(decision.text, ctx), call)
-    return outcome_of(await own_up(decision.text, lead, thread, call, ctx, clean=clean), call)
+    return outcome_of(await check_composition(decision.text, lead, thread, call, ctx, clean=clean), call)
 
 
-async def own_up(text: str, lead: LLMAgent, thread: Thread, call: AgentCall, ctx: RunContext, *, clean: bool) -> str:
+async def check_composition(text: str, lead: LLMAgent, thread: Thread, call: AgentCall, ctx: RunContext, *, clean: bool) -> str:
     """Returns the composition as the user may read it; a second one is asked for with what the first lacked in the prompt."""
 
     async def again(notice: str) -> str:

@@ -9,7 +9,7 @@ from kit.compose.deck import Deck
 from kit.compose.registry import Registry
 from kit.core.card import AgentCard
 from kit.core.outcome import AgentCall, Answer, Failure, Outcome, Reason, Timing
-from kit.patterns.agents_as_tools import MAX_ROUNDS, outcome_of, own_up
+from kit.patterns.agents_as_tools import MAX_ROUNDS, check_composition, outcome_of
 from kit.runtime.agents.llm_agent import LLMAgent
 from kit.runtime.answer.raw_text import scrub
 from kit.runtime.context import Agent, RunContext
@@ -55,7 +55,7 @@ async def run_monolith(call: AgentCall, ctx: RunContext) -> Outcome:
         clean = _note_parts(results, call, ctx)
         reply = (await lead.compose(thread, call, ctx, live=clean, news=len(tool_runs))).reply
     text = reply.text.strip()
-    return outcome_of(await own_up(text, lead, thread, call, ctx, clean=clean) if results else scrub(text, ctx), call)
+    return outcome_of(await check_composition(text, lead, thread, call, ctx, clean=clean) if results else scrub(text, ctx), call)
 
 
 MONOLITH = Pattern("monolith", run_monolith, lambda deck, bind: bind(one_agent(deck)))

@@ -28,7 +28,7 @@ Verdict = tuple[Outcome, str | None, str]
 
 
 @dataclass(frozen=True)
-class Joint:
+class TopologyAgent:
     """An asked agent whose calls several carry out."""
 
     card: AgentCard
@@ -66,13 +66,13 @@ def with_topologies(team: Team, surface: str | None = None) -> Team:
         below = (*names, *([topology.judge] if topology.judge else ()))
         rubric = team.deck.rubrics.get(card.eval.rubric) if card.eval is not None else None
         text = rubric.text if rubric is not None else ""
-        agents[agent_id] = Joint(card.model_copy(update={"sub_agents": below}), topology, tuple(names), text)
+        agents[agent_id] = TopologyAgent(card.model_copy(update={"sub_agents": below}), topology, tuple(names), text)
     return team.with_agents(agents) if agents else team
 
 
-async def race(joint: Joint, members: Sequence[str], call: AgentCall, ctx: RunContext) -> Verdict:
+async def race(asked_agent: TopologyAgent, members: Sequence[str], call: AgentCall, ctx: RunContext) -> Verdict:
     """Takes the first answer that meets the bar and stops the others; else the best with a caveat, else a failure."""
-    bar = joint.topology.bar
+    bar = asked_agent.topology.bar
     tasks = {asyncio.create_task(_ask_member(call, member, n, ctx)): member for n, member in enumerate(members, 1)}
     finished: list[tuple[Outcome, str]] = []
     pending = set(tasks)
@@ -91,7 +91,7 @@ async def race(joint: Joint, members: Sequence[str], call: AgentCall, ctx: RunCo
     return _best(finished, UNSURE, "none met the bar")
 
 
-async def ensemble(joint: Joint, members: Sequence[str], call: AgentCall, ctx: RunContext) -> Verdict:
+async def ensemble(asked_agent: TopologyAgent, members: Sequence[str], call: AgentCall, ctx: RunContext) -> Verdict:
     """Asks all members; the judge picks an answer by the rubric, or merges them."""
     results = await asyncio.gather(*(_ask_member(call, m, n, ctx) for n, m in enumerate(members, 1)), return_exceptions=True)
     finished: list[tuple[Outcome, str]] = []
@@ -103,21 +103,21 @@ async def ensemble(joint: Joint, members: Sequence[str], call: AgentCall, ctx: R
     if len(answers) < 2:
         outcome, member = (answers or finished)[0]
         return outcome, member if answers else None, "only one answered" if answers else "none answered"
-    judgement = await dispatch(_to_judge(joint, call, [answer for answer, _ in answers]), ctx, "2.1")
+    judgement = await dispatch(_to_judge(asked_agent, call, [answer for answer, _ in answers]), ctx, "2.1")
     verdict = _read(judgement)
     best = verdict.get("best")
     if not isinstance(best, int) or not 1 <= best <= len(answers):
         return _best(list[tuple[Outcome, str]](answers), UNJUDGED, "the judge did not say")
     answer, member = answers[best - 1]
     text = verdict.get("merged")
-    if isinstance(text, str) and text.strip() and joint.card.handoff.output_schema is None:
+    if isinstance(text, str) and text.strip() and asked_agent.card.handoff.output_schema is None:
         return answer.model_copy(update={"text": text.strip()}), None, "merged by the judge"
     return answer, member, "preferred by the judge"
 
 
-async def pipeline(joint: Joint, members: Sequence[str], call: AgentCall, ctx: RunContext) -> Verdict:
+async def pipeline(asked_agent: TopologyAgent, members: Sequence[str], call: AgentCall, ctx: RunContext) -> Verdict:
     """Has the first member draft and the second revise; a draft that is sure enough, or that nobody revises, stands."""
-    bar = joint.topology.bar
+    bar = asked_agent.topology.bar
     draft = await _ask_member(call, members[0], 1, ctx)
     if isinstance(draft, Failure):
         return draft, None, "there was no draft"
@@ -130,7 +130,7 @@ async def pipeline(joint: Joint, members: Sequence[str], call: AgentCall, ctx: R
     return _with_caveat(draft, UNCHECKED), members[0], "the second could not go over it"
 
 
-_KINDS: Mapping[str, Callable[[Joint, Sequence[str], AgentCall, RunContext], Awaitable[Verdict]]] = {
+_KINDS: Mapping[str, Callable[[TopologyAgent, Sequence[str], AgentCall, RunContext], Awaitable[Verdict]]] = {
     "race": race,
     "ensemble": ensemble,
     "pipeline": pipeline,
@@ -142,10 +142,10 @@ async def _ask_member(call: AgentCall, member: str, position: int, ctx: RunConte
     return await dispatch(own, ctx, f"1.{position}")
 
 
-def _to_judge(joint: Joint, call: AgentCall, answers: Sequence[Answer]) -> AgentCall:
+def _to_judge(asked_agent: TopologyAgent, call: AgentCall, answers: Sequence[Answer]) -> AgentCall:
     candidates = "\n\n".join(f"Candidate {n}:\n{answer.text}" for n, answer in enumerate(answers, 1))
-    query = f"Request: {call.query}\n\nCriteria:\n{joint.rubric}\n\n{candidates}"
-    return AgentCall(call_id=f"{call.call_id}-judge", agent=joint.topology.judge or "", query=query)
+    query = f"Request: {call.query}\n\nCriteria:\n{asked_agent.rubric}\n\n{candidates}"
+    return AgentCall(call_id=f"{call.call_id}-judge", agent=asked_agent.topology.judge or "", query=query)
 
 
 def _read(outcome: Outcome) -> Mapping[str, Any]:

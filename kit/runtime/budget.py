@@ -6,9 +6,9 @@ from typing import Literal
 from kit.core.card import AgentCard, Policy
 from kit.core.outcome import Usage
 
-Purse = Literal["input_tokens", "output_tokens", "tool_calls", "cost"]
-"""What can run out, by the name it has in a Usage; time is kept by `run_to_outcome()`, depth beside the purses."""
-_PURSES: tuple[Purse, ...] = ("input_tokens", "output_tokens", "tool_calls", "cost")
+Resource = Literal["input_tokens", "output_tokens", "tool_calls", "cost"]
+"""What can run out, by the name it has in a Usage; time is kept by `run_to_outcome()`, depth beside the resources."""
+_RESOURCES: tuple[Resource, ...] = ("input_tokens", "output_tokens", "tool_calls", "cost")
 CHARACTERS = 4
 """Of a token, where nobody counted."""
 
@@ -26,7 +26,7 @@ class Ledger:
 
     agent: str = ""
     parent: "Ledger | None" = None
-    limits: dict[Purse, float] = field(default_factory=dict[Purse, float])
+    limits: dict[Resource, float] = field(default_factory=dict[Resource, float])
     depth: int | None = None
     """Levels of agents there may be below; None for any number."""
     closed: bool = False
@@ -104,11 +104,11 @@ class Ledger:
         """Whether anything was booked here."""
         return bool(self.model_calls or self.tool_calls or self.input_tokens or self.output_tokens or self.cost)
 
-    def room(self, purse: Purse) -> float | None:
+    def room(self, resource: Resource) -> float | None:
         """What may still be spent; negative when more was, None without a limit."""
-        if purse in self.limits:
-            return self.limits[purse] - (self._in_use(purse) if self.children else getattr(self, purse) or 0)
-        return self.parent.room(purse) if self.limit_above and self.parent is not None else None
+        if resource in self.limits:
+            return self.limits[resource] - (self._in_use(resource) if self.children else getattr(self, resource) or 0)
+        return self.parent.room(resource) if self.limit_above and self.parent is not None else None
 
     def before_model(self, tokens: int, price: float | None) -> float | None:
         """Whether a model call of about `tokens`, at dollars a million, fits; returns the tokens its answer may have.
@@ -131,10 +131,10 @@ class Ledger:
     def after_model(self) -> None:
         """Raises OverBudget when the call just booked took more than there was."""
         if self.bounded:
-            for purse in _PURSES if self.limit_above else self.limits:
-                room = self.room(purse)
+            for resource in _RESOURCES if self.limit_above else self.limits:
+                room = self.room(resource)
                 if room is not None and room < 0:
-                    raise OverBudget(f"{purse.replace('_', ' ')}: {-room:g} more than allowed")
+                    raise OverBudget(f"{resource.replace('_', ' ')}: {-room:g} more than allowed")
 
     def before_tools(self, count: int) -> None:
         """Raises OverBudget when `count` more tool calls are too many; then none of them runs."""
@@ -151,19 +151,19 @@ class Ledger:
         return False
 
     def _narrow(self, above: "Ledger") -> None:
-        for purse in _PURSES:
-            available = above.room(purse)
+        for resource in _RESOURCES:
+            available = above.room(resource)
             if available is None:
                 continue
-            if available <= 0 and purse != "tool_calls":
-                raise OverBudget(f"nothing is left of the {purse.replace('_', ' ')} of {above.agent!r}")
-            if purse in self.limits:
-                self.limits[purse] = min(self.limits[purse], max(available, 0))
+            if available <= 0 and resource != "tool_calls":
+                raise OverBudget(f"nothing is left of the {resource.replace('_', ' ')} of {above.agent!r}")
+            if resource in self.limits:
+                self.limits[resource] = min(self.limits[resource], max(available, 0))
 
-    def _in_use(self, purse: Purse) -> float:
-        total = getattr(self, purse) or 0
+    def _in_use(self, resource: Resource) -> float:
+        total = getattr(self, resource) or 0
         for child in self.children:
-            total += max(child.limits.get(purse, 0), child._in_use(purse))
+            total += max(child.limits.get(resource, 0), child._in_use(resource))
         return total
 
 
@@ -174,9 +174,9 @@ def root_ledger(card: AgentCard) -> Ledger:
     return ledger
 
 
-def _limits(policy: Policy) -> dict[Purse, float]:
+def _limits(policy: Policy) -> dict[Resource, float]:
     amounts = (policy.tokens_in, policy.tokens_out, policy.max_tool_calls, policy.cost)
-    return {purse: limit for purse, limit in zip(_PURSES, amounts, strict=True) if limit is not None}
+    return {resource: limit for resource, limit in zip(_RESOURCES, amounts, strict=True) if limit is not None}
 
 
 def _fits(amount: float, room: float | None, what: str) -> None:

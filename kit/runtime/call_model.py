@@ -18,7 +18,7 @@ from kit.runtime.budget import CHARACTERS, OverBudget
 from kit.runtime.context import RunContext
 from kit.runtime.recording.recorded_call import model_request, plain_message
 from kit.runtime.recording.replay import replay
-from kit.runtime.speech.narration import MARK, Hear, Narrating, narrated, narration_listener
+from kit.runtime.speech.narration import MARK, Hear, NarrationFilter, narrated, narration_filter
 from kit.runtime.tool_call_ids import with_calls, with_unique_ids
 
 PICTURE = 1000
@@ -173,7 +173,7 @@ async def _read(
                 reading.pieces.append(piece)
                 if hear is not None:
                     if "<" in piece:
-                        hear = narration_listener(hear)
+                        hear = narration_filter(hear)
                     hear(piece)
             if not calling and hear is not None and chunk.tool_calls:
                 calling = True
@@ -181,7 +181,7 @@ async def _read(
     except BaseException:
         await stream.aclose()  # where it was this side that broke off; a stream that ended, or failed itself, is closed
         raise
-    if isinstance(hear, Narrating):
+    if isinstance(hear, NarrationFilter):
         hear.end()
     return _merge(chunks), first
 

@@ -7,7 +7,7 @@ from kit.core.context import Principal
 from kit.core.errors import describe_error
 from kit.core.event import AccessDenied, AgentEnded, AgentError, AgentStarted, CallDropped, Component, ResponseId
 from kit.core.outcome import AgentCall, Answer, Failure, FanOut, Outcome, Reason, Timing
-from kit.runtime.agents.handoff import Crossing, distill, hide_outcome
+from kit.runtime.agents.handoff import HandoffResult, apply_handoff, hide_outcome
 from kit.runtime.budget import Ledger, OverBudget
 from kit.runtime.context import Agent, RunContext, TurnState
 from kit.runtime.speech.narration import MARK, narration
@@ -26,16 +26,16 @@ async def dispatch(call: AgentCall, ctx: RunContext, place: str = "1.1", endings
     """
     turn = ctx.turn
     agent = turn.agents.get(call.agent)
-    crossing = distill(call, agent.card if agent is not None else None, ctx.inherited)
-    turn.private += crossing.private
-    event = _start_event(crossing, ctx.inherited.principal)
+    handoff = apply_handoff(call, agent.card if agent is not None else None, ctx.inherited)
+    turn.private += handoff.private
+    event = _start_event(handoff, ctx.inherited.principal)
     span = ctx.open_span(_with_pictures(event, agent, ctx) if turn.pictures else event)
     began = turn.log.now()
-    call, ledger = crossing.call, Ledger(call.agent, ctx.ledger)
+    call, ledger = handoff.call, Ledger(call.agent, ctx.ledger)
     path = f"{ctx.path}/{place}.{call.agent}"
     turn.progress.begin(span, call.agent, path, began)
     try:
-        outcome = _refusal(crossing, agent, span, ledger)
+        outcome = _refusal(handoff, agent, span, ledger)
         if outcome is None and agent is not None:
             outcome = await _run(call, agent, span, path, ledger)
     except asyncio.CancelledError:
@@ -107,15 +107,15 @@ async def run_to_outcome(work: Work, call: AgentCall, ctx: RunContext, seconds: 
         return _failure(call, "exception", describe_error(error))
 
 
-def _start_event(crossing: Crossing, principal: Principal) -> AgentStarted:
-    call = crossing.call
+def _start_event(handoff: HandoffResult, principal: Principal) -> AgentStarted:
+    call = handoff.call
     return AgentStarted(
         agent=call.agent,
         call_id=call.call_id,
         query=call.query,
         prior_context=call.prior_context,
-        fields=dict(crossing.trace_fields),
-        limited=crossing.limited,
+        fields=dict(handoff.trace_fields),
+        limited=handoff.limited,
         principal=principal,
     )
 
@@ -129,9 +129,9 @@ def _with_pictures(event: AgentStarted, agent: Agent | None, ctx: RunContext) ->
     return event.model_copy(update={"pictures": tuple(picture.ref.sha256 for picture in ctx.turn.pictures)})
 
 
-def _refusal(crossing: Crossing, agent: Agent | None, ctx: RunContext, ledger: Ledger) -> Failure | None:
+def _refusal(handoff: HandoffResult, agent: Agent | None, ctx: RunContext, ledger: Ledger) -> Failure | None:
     """Returns why a call may not run; None when it may, and then its budget is reserved."""
-    call, caller = crossing.call, ctx.ledger
+    call, caller = handoff.call, ctx.ledger
     if agent is None:
         return _failure(call, "unknown_agent", f"{call.agent!r} is not bound")
     if caller.within(call.agent):
@@ -143,8 +143,8 @@ def _refusal(crossing: Crossing, agent: Agent | None, ctx: RunContext, ledger: L
     if caller.depth == 0:
         ctx.emit(AccessDenied(agent=caller.agent, what="agent", name=call.agent, because="depth"))
         return _failure(call, "budget", f"depth: {caller.agent!r} may have no agent below it")
-    if crossing.breach:
-        return _failure(call, "contract_violation", crossing.breach)
+    if handoff.breach:
+        return _failure(call, "contract_violation", handoff.breach)
     try:
         ledger.reserve(getattr(agent, "policy", agent.card.policy))
     except OverBudget as error:

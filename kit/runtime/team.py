@@ -63,7 +63,7 @@ class Team:
 
 
 @dataclass(frozen=True)
-class Reach:
+class ModelAccess:
     """What building a model needs beside its spec; comes from the settings."""
 
     api_key: str | None = None
@@ -72,20 +72,20 @@ class Reach:
     """How slowly the offline stand-in speaks; 0 is at once."""
 
 
-def bind(deck: Deck, models: Models | None = None, tools: Toolbox | None = None, reach: Reach | None = None) -> Team:
+def bind(deck: Deck, models: Models | None = None, tools: Toolbox | None = None, access: ModelAccess | None = None) -> Team:
     """Resolves every model, tool, block and sub-agent of a deck.
 
     `models`: one key or model for all, or a mapping; None takes what each card names. `tools`: id -> tool or factory.
     Raises BindError or UnknownId, naming the card and the nearest known ids. No model is called.
     """
-    binder = _Binder(deck, models, tools or {}, reach or Reach())
+    binder = _Binder(deck, models, tools or {}, access or ModelAccess())
     agents: dict[str, Agent] = {card.id: binder.agent(card) for card in deck.active()}
     return Team(deck, MappingProxyType(agents), deck.settings.orchestrator, binder.jobs())
 
 
 class _Binder:
-    def __init__(self, deck: Deck, models: Models | None, tools: Toolbox, reach: Reach):
-        self._deck, self._models, self._tools, self._reach = deck, models, tools, reach
+    def __init__(self, deck: Deck, models: Models | None, tools: Toolbox, access: ModelAccess):
+        self._deck, self._models, self._tools, self._access = deck, models, tools, access
         self._cache: dict[tuple[str, Tuning], BaseChatModel] = {}
 
     def agent(self, card: AgentCard) -> LLMAgent:
@@ -170,9 +170,9 @@ class _Binder:
             raise UnknownId(f"model of card {card.id!r}", key, specs)
         cache_key = (key, card.tuning)
         if cache_key not in self._cache:
-            reach = self._reach
+            access = self._access
             self._cache[cache_key] = build_model(
-                specs[key], api_key=reach.api_key, base_url=reach.base_url, pace=reach.pace, tuning=card.tuning
+                specs[key], api_key=access.api_key, base_url=access.base_url, pace=access.pace, tuning=card.tuning
             )
         return specs[key], self._cache[cache_key]
 

@@ -15,7 +15,7 @@ from kit.core.outcome import AgentCall, Answer
 from kit.core.picture import Picture, mark_pictures
 from kit.core.record import Message, SessionRecall, TurnRecord
 from kit.core.transcript import transcript
-from kit.metrics.alert import sound
+from kit.metrics.alert import log_mismatches
 from kit.runtime.answer.acknowledge import rescued
 from kit.runtime.budget import root_ledger
 from kit.runtime.context import RunContext, TurnState
@@ -247,7 +247,7 @@ class _Runner:
         self.ctx.emit(Completed(status=status, text=text, error=error or self.unsaved))
         self.log.close()
         row = record_of(record, self.log, routing, usage, status, text)
-        sound(row)
+        log_mismatches(row)
         lines = dialogue(row, self.state)
         notes = self.memory.remember(row, self.ctx, self.kit.team.agents)
         self._keep(lambda: self.kit.store.end_turn(row, self.log.events, lines, notes))

@@ -1,0 +1,1 @@
+"""Copies of finished turns for others: Opik and OpenTelemetry."""

@@ -23,7 +23,7 @@ from kit.runtime.agents.api_agent import ApiAgent
 from kit.runtime.clock import run_virtual
 from kit.runtime.context import RunContext
 from kit.runtime.memory import points_back
-from kit.runtime.speech.narration import Narrating, narration
+from kit.runtime.speech.narration import NarrationFilter, narration
 from kit.runtime.turn import Reply, run_turn
 from kit.settings import Settings
 from kit.tools.render import render_tool
@@ -111,7 +111,7 @@ def test_streamed_in_any_pieces_a_text_is_its_narration(parts: list[str], cuts: 
     plain, _ = narration(text)
     assert "<component" not in plain
     spoken: list[str] = []
-    hear = Narrating(spoken.append)
+    hear = NarrationFilter(spoken.append)
     edges = sorted({0, len(text), *(cut for cut in cuts if cut < len(text))})
     for start, end in itertools.pairwise(edges):
         hear(text[start:end])

@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from kit.patterns.a2a.client import Client
 
 
-def behind_a2a(deck: Deck, bind: Bind) -> Team:
+def serve_in_process(deck: Deck, bind: Bind) -> Team:
     """The deck's team, its sub-agents served and called over A2A inside this process: the SDK on both sides, no wire between."""
     import httpx
 
-    _without_spans_of_its_own()
-    from kit.patterns.a2a.inside import inside
+    _disable_sdk_tracing()
+    from kit.patterns.a2a.in_process import in_process_client
     from kit.patterns.a2a.server import peer_card, serve_team
     from kit.tools.asgi_transport import StreamingASGITransport
 
@@ -33,25 +33,25 @@ def behind_a2a(deck: Deck, bind: Bind) -> Team:
 
     def client(card: AgentCard) -> "Client":
         peer = peer_card(card, f"{url}/{card.id}")
-        return inside(http, peer, peers.handlers[card.id])
+        return in_process_client(http, peer, peers.handlers[card.id])
 
-    return replace(_elsewhere(team, client), closing=(http.aclose, peers.aclose))
+    return replace(_with_remote_agents(team, client), closing=(http.aclose, peers.aclose))
 
 
-A2A = Pattern("a2a", run_mediated, behind_a2a)
+A2A = Pattern("a2a", run_mediated, serve_in_process)
 """The mediated turn; what differs is where its sub-agents are."""
 
 
 def remote(team: Team, url: str, http: "httpx.AsyncClient") -> Team:
     """The same team with its sub-agents at `<url>/<id>`; whoever opened `http` closes it."""
-    _without_spans_of_its_own()
-    from kit.patterns.a2a.client import over
+    _disable_sdk_tracing()
+    from kit.patterns.a2a.client import http_client
     from kit.patterns.a2a.server import peer_card
 
-    return _elsewhere(team, lambda card: over(http, peer_card(card, f"{url}/{card.id}")))
+    return _with_remote_agents(team, lambda card: http_client(http, peer_card(card, f"{url}/{card.id}")))
 
 
-def _elsewhere(team: Team, client: Callable[[AgentCard], "Client"]) -> Team:
+def _with_remote_agents(team: Team, client: Callable[[AgentCard], "Client"]) -> Team:
     """The team with every sub-agent behind a client of its own, made once."""
     from kit.patterns.a2a.client import RemoteAgent
 
@@ -62,6 +62,6 @@ def _elsewhere(team: Team, client: Callable[[AgentCard], "Client"]) -> Team:
     return team.with_agents(agents)
 
 
-def _without_spans_of_its_own() -> None:
+def _disable_sdk_tracing() -> None:
     """Switches the SDK's own tracing off: it opens a hundred spans a call, and the turn's trace has the hop already."""
     os.environ.setdefault("OTEL_INSTRUMENTATION_A2A_SDK_ENABLED", "false")

@@ -16,7 +16,7 @@ from a2a.utils.errors import A2AError
 from kit.core.card import AgentCard, Policy
 from kit.core.event import Event, Status
 from kit.core.outcome import AgentCall, Answer, Failure, Outcome
-from kit.patterns.a2a.hop import KEY, Report, Request, traceparent
+from kit.patterns.a2a.exchange import KEY, Report, Request, traceparent
 from kit.runtime.context import RunContext
 
 GIVE_UP = 1.0
@@ -28,7 +28,7 @@ OURS = frozenset({"agent_started", "agent_ended", "agent_error", "status_line"})
 """Kinds that this side says itself: the far side's would say them twice."""
 
 
-def over(http: httpx.AsyncClient, peer: PeerCard) -> Client:
+def http_client(http: httpx.AsyncClient, peer: PeerCard) -> Client:
     """A client of one peer, over HTTP at the address its card gives."""
     return ClientFactory(ClientConfig(streaming=True, httpx_client=http)).create(peer)
 
@@ -45,22 +45,22 @@ class RemoteAgent:
     async def run(self, call: AgentCall, ctx: RunContext) -> Outcome:
         """Sends the call and follows it to its end; a peer that cannot be reached is a failure, one that is given up is told."""
         context = ClientCallContext(service_parameters={"traceparent": traceparent(ctx.turn.log.turn_id, ctx.span_id)})
-        hop = _Hop(ctx)
+        remote_call = _RemoteCall(ctx)
         try:
             stream: Any = self.client.send_message(_request(call, ctx), context=context)
             async with aclosing(stream):
                 async for update in stream:
-                    hop.hear(update)
+                    remote_call.hear(update)
         except A2AError as error:
             return _failed(call, self.card.id, f"{type(error).__name__}: {error}")
         finally:
-            if not hop.is_final and hop.task_id:
-                await _stop(self.client, hop.task_id)
-        return hop.outcome(call, self.card.id)
+            if not remote_call.is_final and remote_call.task_id:
+                await _stop(self.client, remote_call.task_id)
+        return remote_call.outcome(call, self.card.id)
 
 
 @dataclass(slots=True)
-class _Hop:
+class _RemoteCall:
     """What one call to a peer has brought so far."""
 
     ctx: RunContext

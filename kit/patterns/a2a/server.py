@@ -33,7 +33,7 @@ from kit.core.card import AgentCard
 from kit.core.event import Event
 from kit.core.outcome import Answer, Outcome, tell
 from kit.core.record import Message as Line
-from kit.patterns.a2a.hop import KEY, Request, packed, traced
+from kit.patterns.a2a.exchange import KEY, Request, report_metadata, trace_id_of
 from kit.runtime.budget import Ledger
 from kit.runtime.context import Agent, RunContext, TurnState
 from kit.runtime.dispatch import dispatch
@@ -107,19 +107,21 @@ class Executor(AgentExecutor):
             await event_queue.enqueue_event(Task(id=task_id, context_id=context_id, status=WORKING))
             await updater.reject(_message(NO_PRINCIPAL))
             return
-        log = TurnLog(traced(_headers(context).get("traceparent", "")), asyncio.get_running_loop().time)
+        log = TurnLog(trace_id_of(_headers(context).get("traceparent", "")), asyncio.get_running_loop().time)
         work = asyncio.create_task(self._work(request, context_id, log))
         try:
             await asyncio.sleep(0)  # so that what happens first travels with the task
             begun = list(log.events)
-            await event_queue.enqueue_event(Task(id=task_id, context_id=context_id, status=WORKING, metadata=packed(begun)))
+            await event_queue.enqueue_event(
+                Task(id=task_id, context_id=context_id, status=WORKING, metadata=report_metadata(begun))
+            )
             rest = await _tell(log, len(begun), updater)
             outcome = await work
         finally:
             work.cancel()
             await asyncio.gather(work, return_exceptions=True)
         state = TaskState.TASK_STATE_COMPLETED if isinstance(outcome, Answer) else TaskState.TASK_STATE_FAILED
-        await updater.update_status(state, _message(tell(outcome)), metadata=packed(rest, outcome))
+        await updater.update_status(state, _message(tell(outcome)), metadata=report_metadata(rest, outcome))
 
     async def cancel(self, context: RequestContext, event_queue: EventQueue) -> None:
         await TaskUpdater(event_queue, context.task_id or "", context.context_id or "").cancel()
@@ -155,7 +157,7 @@ async def _tell(log: TurnLog, since: int, updater: TaskUpdater) -> list[Event]:
     async for event in log.follow(since):
         batch.append(event)
         if event.seq == len(log.events) - 1 and not log.closed:
-            await updater.update_status(TaskState.TASK_STATE_WORKING, metadata=packed(batch))
+            await updater.update_status(TaskState.TASK_STATE_WORKING, metadata=report_metadata(batch))
             batch = []
     return batch
 

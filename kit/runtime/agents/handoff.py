@@ -18,7 +18,7 @@ _NONE = Handoff()
 
 
 @dataclass(frozen=True, slots=True)
-class Crossing:
+class HandoffResult:
     """A call as the sub-agent gets it, and as the trace shows it."""
 
     call: AgentCall
@@ -32,7 +32,7 @@ class Crossing:
     """Why the call cannot be made: a required field is missing, wrong or over its limit."""
 
 
-def distill(call: AgentCall, card: AgentCard | None, inherited: InheritedContext) -> Crossing:
+def apply_handoff(call: AgentCall, card: AgentCard | None, inherited: InheritedContext) -> HandoffResult:
     """Returns the call with only what the card's hand-off lets through, whatever a prompt asked for.
 
     Undeclared fields stay behind. An optional value that is wrong is left out, one that is too long is cut at its limit; both
@@ -41,7 +41,7 @@ def distill(call: AgentCall, card: AgentCard | None, inherited: InheritedContext
     """
     handoff = _NONE if card is None else card.handoff
     if not (handoff.fields or handoff.closed or handoff.max_query_tokens or call.fields):
-        return Crossing(call, call.fields)
+        return HandoffResult(call, call.fields)
     notes = [f"{name} is not declared: left out" for name in call.fields if name not in handoff.fields]
     fields: dict[str, Any] = {}
     breach: str | None = None
@@ -59,7 +59,7 @@ def distill(call: AgentCall, card: AgentCard | None, inherited: InheritedContext
     if prior != call.prior_context:
         notes.append("prior_context does not cross a closed hand-off: left out")
     secret = {name for name, field in handoff.fields.items() if field.pii and name in fields}
-    return Crossing(
+    return HandoffResult(
         call.model_copy(update={"fields": fields, "query": query, "prior_context": prior}),
         {name: PLACEHOLDER if name in secret else value for name, value in fields.items()},
         tuple(dict.fromkeys(text for name in secret for text in _texts(fields[name]))),

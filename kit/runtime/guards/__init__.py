@@ -1,0 +1,1 @@
+"""Checks between the decision of an orchestrator's model and its execution."""

@@ -1,0 +1,1 @@
+"""Recordings of model and tool calls: written, replayed, and compared with what is asked now."""

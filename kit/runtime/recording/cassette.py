@@ -18,7 +18,7 @@ Mode = Literal["replay", "record", "refresh"]
 
 
 @dataclass
-class _Reel:
+class _Recording:
     """The file in memory, shared by all its tracks."""
 
     header: Header
@@ -56,7 +56,7 @@ class Cassette:
         self._counts: Counter[tuple[str, str]] = Counter()
         fresh = mode == "refresh" and not self.path.exists()
         header, takes = (Header(), {}) if fresh else _old(self.path) if mode == "record" else read(self.path)
-        self._reel = _Reel(header, takes)
+        self._recording = _Recording(header, takes)
 
     def begin(self, today: str, model: str | None, secrets: Iterable[str | None] = ()) -> Header:
         """Notes the date and model of this run, and which keys must not be written; returns what it is to be told.
@@ -64,20 +64,20 @@ class Cassette:
         That is the same when it records, and what stands in the file when it replays or refreshes.
         """
         self._secrets = tuple(secret for secret in secrets if secret)
-        if self.mode == "record" or not self._reel.takes:
-            self._reel.header = Header(today=today, model=model)
-        return self._reel.header
+        if self.mode == "record" or not self._recording.takes:
+            self._recording.header = Header(today=today, model=model)
+        return self._recording.header
 
     def track(self, name: str) -> "Cassette":
         """The same file for one of several runs in it."""
         mine = copy(self)
         mine._track, mine._counts = name, Counter()
-        self._reel.begun.add(name)
+        self._recording.begun.add(name)
         return mine
 
     def holds(self, name: str) -> bool:
         """Whether the file holds a take of this track."""
-        return any(track == name for track, *_ in self._reel.takes)
+        return any(track == name for track, *_ in self._recording.takes)
 
     def find(self, place: str, request: Request) -> Take | None:
         """Returns the take for a request; None when the call has to be made.
@@ -86,20 +86,20 @@ class Cassette:
         """
         request = self._clean(request)
         name = digest(request)
-        self._reel.begun.add(self._track)
+        self._recording.begun.add(self._track)
         self._counts[place, name] += 1
         if self.mode == "record":
             return None
         for again in range(self._counts[place, name], 0, -1):  # one that was recorded once answers as often as it is asked
-            if take := self._reel.takes.get((self._track, place, name, again)):
-                self._reel.current.add(key_of(take))
+            if take := self._recording.takes.get((self._track, place, name, again)):
+                self._recording.current.add(key_of(take))
                 return take
         if self.mode == "refresh":
             return None
-        takes = [take for key, take in self._reel.takes.items() if key[:2] == (self._track, place)]
-        unasked = [take for take in takes if key_of(take) not in self._reel.current]
+        takes = [take for key, take in self._recording.takes.items() if key[:2] == (self._track, place)]
+        unasked = [take for take in takes if key_of(take) not in self._recording.current]
         error = CassetteError(misfit(str(self.path), self._track, place, request, unasked or takes, self._again))
-        self._reel.misfits.append(error)
+        self._recording.misfits.append(error)
         raise error
 
     def keep(self, place: str, request: Request, **outcome: Any) -> None:
@@ -112,8 +112,8 @@ class Cassette:
         fields["told"] = [(at, body.model_dump(mode="json")) for at, body in outcome.get("told", ())]
         fields = scrubbed(fields, self._secrets)
         take = Take.model_validate({**fields, "track": self._track, "place": place, "request": request, "again": again})
-        self._reel.takes[key_of(take)] = take
-        self._reel.current.add(key_of(take))
+        self._recording.takes[key_of(take)] = take
+        self._recording.current.add(key_of(take))
 
     def keep_fault(self, place: str, request: Request, error: BaseException, **outcome: Any) -> None:
         """Remembers a call that failed or was given up, so that the turn can fail in the same way again.
@@ -128,21 +128,21 @@ class Cassette:
 
     def save(self, tracks: Collection[str] | None = None) -> None:
         """Writes the file, whole or not at all. `tracks`: those there still are; None keeps every one."""
-        reel = self._reel
-        unplayed = {key[0] for key in reel.takes if tracks is None or key[0] in tracks} - reel.begun
-        takes = {key: take for key, take in reel.takes.items() if key in reel.current or key[0] in unplayed}
+        recording = self._recording
+        unplayed = {key[0] for key in recording.takes if tracks is None or key[0] in tracks} - recording.begun
+        takes = {key: take for key, take in recording.takes.items() if key in recording.current or key[0] in unplayed}
         self.path.parent.mkdir(parents=True, exist_ok=True)
         draft = self.path.with_name(self.path.name + ".part")
         with draft.open("w", encoding="utf-8", newline="\n") as file:
-            file.writelines(lines_of(reel.header, takes))
+            file.writelines(lines_of(recording.header, takes))
         draft.replace(self.path)
 
     def close(self, tracks: Collection[str] | None = None) -> None:
         """Ends the run: writes what was recorded, or raises the CassetteError of the first request that did not fit."""
         if self.mode != "replay":
             self.save(tracks)
-        elif self._reel.misfits:
-            raise self._reel.misfits[0]
+        elif self._recording.misfits:
+            raise self._recording.misfits[0]
 
     def _clean(self, request: Request) -> Request:
         return tuple((label, scrubbed(text, self._secrets)) for label, text in request)

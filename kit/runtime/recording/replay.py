@@ -9,7 +9,7 @@ from langchain_core.messages import AIMessage, messages_from_dict
 from kit.core.event import Body
 from kit.runtime.budget import OverBudget
 from kit.runtime.recording.recorded_call import GIVEN_UP, Broken, Take
-from kit.runtime.speech.narration import Narrating, narration_listener
+from kit.runtime.speech.narration import NarrationFilter, narration_filter
 from kit.tools.tool import ToolResult
 
 _EXCEPTIONS: Mapping[str, type[BaseException]] = {
@@ -29,7 +29,7 @@ async def replay(take: Take, hear: Callable[[str], None] | None, pace: float = 1
     await asyncio.sleep(first * pace)
     rest = max(0.0, take.seconds - first) * pace
     if hear is not None:
-        hear = narration_listener(hear)
+        hear = narration_filter(hear)
         for place, piece in enumerate(take.pieces):
             if place:
                 await asyncio.sleep(rest / len(take.pieces))
@@ -40,7 +40,7 @@ async def replay(take: Take, hear: Callable[[str], None] | None, pace: float = 1
     if take.broken is not None:
         await _fail(take.broken)
     message = cast("AIMessage", messages_from_dict([take.message or {}])[0])
-    if isinstance(hear, Narrating):
+    if isinstance(hear, NarrationFilter):
         hear.end()
         if message.tool_calls:
             hear("")

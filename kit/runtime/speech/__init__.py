@@ -1,0 +1,1 @@
+"""What reaches the user while a turn runs: text and status lines."""

@@ -49,7 +49,7 @@ def narrated(message: AIMessage) -> tuple[AIMessage, tuple[ComponentPayload, ...
     return message.model_copy(update={"content": blocks}), tuple(parts)
 
 
-class Narrating:
+class NarrationFilter:
     """Passes on streamed text as it comes, without the components in it; what may become one is held until it is clear."""
 
     def __init__(self, hear: Hear):
@@ -87,9 +87,9 @@ class Narrating:
             self._hear(text)
 
 
-def narration_listener(hear: Hear) -> Narrating:
+def narration_filter(hear: Hear) -> NarrationFilter:
     """Wraps a listener so that it gets text without components; one that is wrapped already is returned."""
-    return hear if isinstance(hear, Narrating) else Narrating(hear)
+    return hear if isinstance(hear, NarrationFilter) else NarrationFilter(hear)
 
 
 def _payload(piece: str) -> ComponentPayload:

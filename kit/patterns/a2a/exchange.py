@@ -50,12 +50,12 @@ def trace_id(turn_id: str) -> str:
         return hashlib.blake2b(turn_id.encode(), digest_size=16).hexdigest()
 
 
-def traced(header: str) -> str:
+def trace_id_of(header: str) -> str:
     """The trace id of a `traceparent` header; a fresh one where there is none or it cannot be read."""
     parts = header.split("-")
     return parts[1] if len(parts) == 4 and len(parts[1]) == 32 else uuid.uuid4().hex
 
 
-def packed(events: Sequence[Event], outcome: Outcome | None = None) -> dict[str, str]:
+def report_metadata(events: Sequence[Event], outcome: Outcome | None = None) -> dict[str, str]:
     """A report as metadata."""
     return {KEY: Report(events=tuple(events), outcome=outcome).model_dump_json()}

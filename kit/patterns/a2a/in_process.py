@@ -1,4 +1,4 @@
-"""The SDK's client on the SDK's server in one process: messages cross as they are, without HTTP, JSON and bytes between."""
+"""The SDK's client and the SDK's server in one process: messages cross as objects, without HTTP and JSON between."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -15,7 +15,7 @@ from a2a.utils.errors import TaskNotFoundError
 from a2a.utils.proto_utils import to_stream_response
 
 
-class Inside(JsonRpcTransport):
+class InProcessTransport(JsonRpcTransport):
     """What a turn asks of a peer goes straight to its handler; the rest of the protocol goes over `http`, as from anywhere.
 
     A hop over HTTP costs three times as much, nearly all of it in turning messages into bytes and back; what a message holds is
@@ -49,9 +49,9 @@ class Inside(JsonRpcTransport):
         return task
 
 
-def inside(http: httpx.AsyncClient, peer: AgentCard, handler: RequestHandler) -> Client:
+def in_process_client(http: httpx.AsyncClient, peer: AgentCard, handler: RequestHandler) -> Client:
     """A client of one peer in this process."""
-    return BaseClient(peer, ClientConfig(streaming=True), Inside(http, peer, handler), [])
+    return BaseClient(peer, ClientConfig(streaming=True), InProcessTransport(http, peer, handler), [])
 
 
 def _server_context(context: ClientCallContext | None) -> ServerCallContext:
