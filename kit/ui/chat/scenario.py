@@ -82,7 +82,8 @@ def _failures(host: "Host") -> None:
     on = [fault for fault in read if isinstance(fault, Fault)]
     team = host.kit.team
     page = host.kit.deck.settings.page
-    common = parse_all([text for text in page.faults if text.partition("=")[0].strip() in team.agents], team.agents, team.root)
+    parts = {*team.agents, "orchestrator"}
+    common = parse_all([text for text in page.faults if text.partition("=")[0].strip() in parts], team.agents, team.root)
     part: str = st.session_state.get("part") or ""
     more = [Fault(where=part, kind=kind) for kind in kinds_of(part, team.root)] if part in team.agents else []
     near = [*common, *(fault for fault in on if fault not in common and fault not in more)]

@@ -6,55 +6,25 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, field
 
 from kit.compose.page import Person, Renderer
 from kit.core.context import Principal, Session
-from kit.core.event import INTERNAL, Event
+from kit.core.event import INTERNAL
 from kit.core.fault import Fault
 from kit.core.picture import Picture, mark_pictures
 from kit.core.record import TurnRecord
 from kit.models.offline import OfflineModel
-from kit.runtime.turn import Turn
 from kit.settings import Settings
 from kit.ui.shared.deck_page import load_people, load_renderers
+from kit.ui.shared.live_turn import Batch, LiveTurn
 from kit.ui.shared.pictures import PictureCache
-from kit.ui.shared.turn_fold import advance, interrupt, stored_view
+from kit.ui.shared.turn_fold import interrupt, stored_view
 from kit.ui.shared.turn_view import TurnView
 from kit.wire import Kit, open_kit
 
 log = logging.getLogger("kit.host")
 MOST_FINISHED = 64
 """Finished turns held in memory; older ones are read from the store."""
-GATHER = 0.02
-"""Seconds a follower waits for more events after the first: a page is drawn once for a burst."""
-
-
-@dataclass(frozen=True)
-class Batch:
-    """The next events of a turn, in order, and whether the turn is over."""
-
-    events: tuple[Event, ...]
-    done: bool
-
-
-@dataclass(frozen=True)
-class LiveTurn:
-    """A turn of this process, with its events where any thread may read them."""
-
-    turn: Turn
-    session_id: str
-    message: str
-    asked_at: float
-    events: list[Event] = field(default_factory=list[Event])
-    done: threading.Event = field(default_factory=threading.Event)
-    change: threading.Condition = field(default_factory=threading.Condition)
-
-    def view(self) -> TurnView:
-        over = self.done.is_set()
-        begun = TurnView(turn_id=self.turn.id, question=self.message, started_at=self.asked_at)
-        view = advance(begun, tuple(self.events))
-        return interrupt(view) if over and view.running else view
 
 
 class Host:
@@ -132,10 +102,7 @@ class Host:
         if live is None:
             visible = [event for event in self.kit.store.events(turn_id) if event.kind not in INTERNAL]
             return Batch(tuple(visible[from_seq:]), done=True)
-        with live.change:
-            if live.change.wait_for(lambda: live.done.is_set() or len(live.events) > from_seq, timeout):
-                live.change.wait_for(live.done.is_set, GATHER)
-            return Batch(tuple(live.events[from_seq:]), live.done.is_set())
+        return live.batch(from_seq, timeout)
 
     def cancel(self, turn_id: str) -> None:
         """Stops a turn; one that is over or unknown is left alone."""
@@ -219,20 +186,7 @@ class Host:
             finished = [turn_id for turn_id, other in self._live.items() if other.done.is_set()]
             for oldest in finished[:-MOST_FINISHED]:
                 del self._live[oldest]
-        pump = self._loop.create_task(self._pump(live))
+        pump = self._loop.create_task(live.pump())
         self._pumps.add(pump)
         pump.add_done_callback(self._pumps.discard)
         return live.turn.id
-
-    async def _pump(self, live: LiveTurn) -> None:
-        """Carries events to the threads that follow, until the turn is stored."""
-        try:
-            async for event in live.turn:
-                with live.change:
-                    live.events.append(event)
-                    live.change.notify_all()
-            await live.turn
-        finally:
-            with live.change:
-                live.done.set()
-                live.change.notify_all()
