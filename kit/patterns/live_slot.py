@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from kit.core.event import Separator, Text, TextReplaced
 from kit.core.outcome import AgentCall, Answer, FanOut, Outcome
-from kit.core.prose import prose
+from kit.models.json_prose import prose
 from kit.patterns.agents_as_tools import outcome_of
 from kit.runtime.answer.acknowledge import settle
 from kit.runtime.context import RunContext

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kit.core import small_talk
-from kit.core.prose import prose
 from kit.core.words import STOP
+from kit.models.json_prose import prose
 from kit.models.offline import english
 from kit.models.offline.routing import Part
 from kit.models.offline.similarity import closeness, content, spoken, words

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 
 from kit.core.event import Acknowledged, Acknowledgement, GuardActed, Text, TextReplaced
 from kit.core.outcome import AgentCall, Answer, Outcome
-from kit.core.prose import prose
 from kit.core.transcript import transcript
+from kit.models.json_prose import prose
 from kit.runtime.answer.clauses import Part, admits, clauses, loses, makes_claim, numbers, passes_on, stems
 from kit.runtime.answer.owed import Debt, apology, debt, plain, rescue, reservations
 from kit.runtime.answer.raw_text import leaks

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from kit.core.outcome import AgentCall, Answer, Failure, Outcome
-from kit.core.prose import prose
+from kit.models.json_prose import prose
 from kit.runtime.answer.raw_text import raw_reasons, scrub
 from kit.runtime.context import RunContext
 

@@ -18,17 +18,17 @@ def games(world: World, principal: Principal, parameters: Parameters) -> Payload
     running = sorted(
         (game for game in world.games.values() if game.ends >= world.as_of), key=lambda game: (-_worth(game), game.id)
     )
-    found = Index(running, _words).search(parameters.text)
-    fresh = found.rows if found.match == "named" else tuple(game for game in found.rows if game.id not in begun)
-    return page("games", [_told(game, game.id in begun) for game in fresh[: parameters.limit]], found)
+    result = Index(running, _words).search(parameters.text)
+    fresh = result.rows if result.match == "named" else tuple(game for game in result.rows if game.id not in begun)
+    return page("games", [_told(game, game.id in begun) for game in fresh[: parameters.limit]], result)
 
 
 def progress(world: World, principal: Principal, parameters: Parameters) -> Payload:
     """The user's games, nearest to their next goal first."""
     own = sorted(world.progress.get(who(principal), ()), key=lambda row: _left(world.games[row.game_id], row))
-    found = Index(own, lambda row: _words(world.games[row.game_id])).search(parameters.text)
-    rows = [_told_progress(world.games[row.game_id], row) for row in found.rows[: parameters.limit]]
-    return page("games", rows, found)
+    result = Index(own, lambda row: _words(world.games[row.game_id])).search(parameters.text)
+    rows = [_told_progress(world.games[row.game_id], row) for row in result.rows[: parameters.limit]]
+    return page("games", rows, result)
 
 
 def _worth(game: Game) -> int:

@@ -17,8 +17,8 @@ Payload = dict[str, Any]
 def restaurants(world: World, principal: Principal, parameters: Parameters) -> Payload:
     """Restaurants, best fit first, then nearest."""
     city = city_of(world, principal, parameters)
-    ordered = sorted(world.restaurants.values(), key=lambda row: (miles(world, city, row), row.id))
-    found = Index(ordered, lambda row: [(3.0, row.cuisine), (3.0, row.name), (4.0, row.id)]).search(
+    by_distance = sorted(world.restaurants.values(), key=lambda row: (miles(world, city, row), row.id))
+    result = Index(by_distance, lambda row: [(3.0, row.cuisine), (3.0, row.name), (4.0, row.id)]).search(
         _without_city(parameters, city)
     )
     pays = {offer.restaurant: offer.points for offer in _live(world, principal)}
@@ -33,15 +33,15 @@ def restaurants(world: World, principal: Principal, parameters: Parameters) -> P
             "rating": row.rating,
             "points": pays.get(row.name, 0),
         }
-        for row in found.rows[: parameters.limit]
+        for row in result.rows[: parameters.limit]
     ]
-    return {**page("restaurants", rows, found), "city": city}
+    return {**page("restaurants", rows, result), "city": city}
 
 
 def restaurant_offers(world: World, principal: Principal, parameters: Parameters) -> Payload:
     """Live restaurant offers, most points first."""
     live = sorted(_live(world, principal), key=lambda offer: (-offer.points, offer.id))
-    found = Index(live, lambda offer: [(3.0, offer.cuisine), (3.0, offer.restaurant), (4.0, offer.id)]).search(parameters.text)
+    result = Index(live, lambda offer: [(3.0, offer.cuisine), (3.0, offer.restaurant), (4.0, offer.id)]).search(parameters.text)
     rows = [
         {
             "id": offer.id,
@@ -53,40 +53,40 @@ def restaurant_offers(world: World, principal: Principal, parameters: Parameters
             "starts": offer.starts,
             "ends": offer.ends,
         }
-        for offer in found.rows[: parameters.limit]
+        for offer in result.rows[: parameters.limit]
     ]
-    return page("offers", rows, found)
+    return page("offers", rows, result)
 
 
 def retailer(world: World, principal: Principal, parameters: Parameters) -> Payload:
     """One retailer: the best fit, else the one the user shops at most."""
-    known = _index(world.retailers.values(), world).search(parameters.text)
-    picked = known.rows[0] if known.match == "named" else _usual(world, principal) or known.rows[0]
+    result = _index(world.retailers.values(), world).search(parameters.text)
+    retailer = result.rows[0] if result.match == "named" else _usual(world, principal) or result.rows[0]
     city = city_of(world, principal, parameters)
-    stores = [store for store in world.stores.values() if store.retailer_id == picked.id]
+    stores = [store for store in world.stores.values() if store.retailer_id == retailer.id]
     nearest = min(stores, key=lambda store: (miles(world, city, store), store.id))
-    live = [offer for offer in world.offer_index[principal.tenant_id].rows if picked.id in offer.retailer_ids]
+    live = [offer for offer in world.offer_index[principal.tenant_id].rows if retailer.id in offer.retailer_ids]
     told = {
-        "id": picked.id,
-        "name": picked.name,
-        "kind": picked.kind,
-        "ereceipts": picked.ereceipts,
+        "id": retailer.id,
+        "name": retailer.name,
+        "kind": retailer.kind,
+        "ereceipts": retailer.ereceipts,
         "stores": len(stores),
         "offers": len(live),
         "nearest": _told_store(world, city, nearest),
     }
-    return {"retailer": told, "match": known.match, "topic": known.topic}
+    return {"retailer": told, "match": result.match, "topic": result.topic}
 
 
 def stores(world: World, principal: Principal, parameters: Parameters) -> Payload:
     """Stores by distance; of the retailers, kinds of retailer or goods asked for."""
     city = city_of(world, principal, parameters)
-    found = _index(world.retailers.values(), world).search(_without_city(parameters, city))
-    keys = {row.id for row in found.rows}
+    result = _index(world.retailers.values(), world).search(_without_city(parameters, city))
+    keys = {row.id for row in result.rows}
     near = [store for store in world.stores.values() if store.retailer_id in keys]
     near.sort(key=lambda store: (miles(world, city, store), store.id))
     rows = [_told_store(world, city, store) for store in near[: parameters.limit]]
-    return {**page("stores", rows, found), "found": len(near), "city": city}
+    return {**page("stores", rows, result), "found": len(near), "city": city}
 
 
 def city_of(world: World, principal: Principal, parameters: Parameters) -> str:

@@ -37,25 +37,25 @@ def redemptions(world: World, principal: Principal, parameters: Parameters) -> P
     """What the user redeemed, newest first."""
     taken = sorted(world.redemptions.get(who(principal), ()), key=lambda redemption: redemption.date, reverse=True)
     index = Index(taken, lambda row: [(2.0, world.rewards[row.reward_id].name), (3.0, row.status), (4.0, row.id)])
-    found = index.search(parameters.text)
+    result = index.search(parameters.text)
     rows = [
         {"id": row.id, "name": world.rewards[row.reward_id].name, "points": row.points, "date": row.date, "status": row.status}
-        for row in sorted(found.rows, key=lambda redemption: redemption.date, reverse=True)
+        for row in sorted(result.rows, key=lambda redemption: redemption.date, reverse=True)
     ]
-    return {**page("redemptions", rows[: parameters.limit], found), "total_points": sum(row.points for row in found.rows)}
+    return {**page("redemptions", rows[: parameters.limit], result), "total_points": sum(row.points for row in result.rows)}
 
 
 def quote(world: World, principal: Principal, parameters: Parameters) -> Payload:
     """Rewards against the balance: the ones asked for, else the dearest the user can afford and the next one up."""
     have = balance_of(world, principal)
     by_cost = sorted(world.rewards.values(), key=lambda reward: (reward.points, reward.id))
-    found = Index(by_cost, lambda reward: [(2.0, f"{reward.name} {reward.kind}"), (4.0, reward.id)]).search(parameters.text)
-    shown = found.rows if found.match == "named" else _around(by_cost, have)
+    result = Index(by_cost, lambda reward: [(2.0, f"{reward.name} {reward.kind}"), (4.0, reward.id)]).search(parameters.text)
+    rewards = result.rows if result.match == "named" else _around(by_cost, have)
     rows = [
         {"id": r.id, "name": r.name, "points": r.points, "affordable": r.points <= have, "missing": max(0, r.points - have)}
-        for r in shown[: parameters.limit]
+        for r in rewards[: parameters.limit]
     ]
-    return {**page("rewards", rows, found), "balance": have, "affordable": sum(r.points <= have for r in by_cost)}
+    return {**page("rewards", rows, result), "balance": have, "affordable": sum(r.points <= have for r in by_cost)}
 
 
 def _around(by_cost: list[Reward], have: int) -> tuple[Reward, ...]:

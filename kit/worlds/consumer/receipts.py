@@ -8,7 +8,7 @@ from kit.worlds.consumer.rows import Offer, Receipt
 from kit.worlds.consumer.shopping import page, told_offer
 from kit.worlds.consumer.world import World, who
 from kit.worlds.service.parameters import Parameters
-from kit.worlds.service.search import Found, Index
+from kit.worlds.service.search import Index, SearchResult
 
 Payload = dict[str, Any]
 _SAID = {
@@ -22,35 +22,35 @@ def receipts(world: World, principal: Principal, parameters: Parameters) -> Payl
     """The user's receipts, newest first, with how many there are of each status."""
     own = _own(world, principal)
     counts = Counter(receipt.status for receipt in own)
-    found = _search(world, own, parameters)
-    newest = sorted(found.rows, key=lambda receipt: receipt.date, reverse=True)
+    result = _search(world, own, parameters)
+    newest = sorted(result.rows, key=lambda receipt: receipt.date, reverse=True)
     rows = [told_receipt(world, receipt) for receipt in newest[: parameters.limit]]
-    return {**page("receipts", rows, found), "counts": dict(counts)}
+    return {**page("receipts", rows, result), "counts": dict(counts)}
 
 
 def receipt(world: World, principal: Principal, parameters: Parameters) -> Payload:
     """One receipt with every line; the newest that fits."""
-    picked, match, topic = _pick(world, principal, parameters)
-    return {"receipt": _in_full(world, picked), "match": match, "topic": topic}
+    receipt, match, topic = _pick(world, principal, parameters)
+    return {"receipt": _in_full(world, receipt), "match": match, "topic": topic}
 
 
 def matched(world: World, principal: Principal, parameters: Parameters) -> Payload:
     """One receipt, the offers it met, and the offers on what was bought that it missed, each with the reason."""
-    picked, match, topic = _pick(world, principal, parameters)
-    if picked is None:
+    receipt, match, topic = _pick(world, principal, parameters)
+    if receipt is None:
         return {"receipt": None, "offers": [], "missed": [], "match": match, "topic": topic}
-    met = [world.offers[hit.offer_id] for hit in picked.matches]
-    bought = Counter({line.product_id: 0 for line in picked.lines})
-    for line in picked.lines:
+    met = [world.offers[hit.offer_id] for hit in receipt.matches]
+    bought = Counter({line.product_id: 0 for line in receipt.lines})
+    for line in receipt.lines:
         bought[line.product_id] += line.quantity
     missed = [
         {"offer": told_offer(world, offer), "why": why}
         for offer in world.offers.values()
-        if offer.tenant_id == picked.tenant_id and offer.product_id in bought and offer not in met
-        if (why := _why_missed(world, picked, offer, bought[offer.product_id]))
+        if offer.tenant_id == receipt.tenant_id and offer.product_id in bought and offer not in met
+        if (why := _why_missed(world, receipt, offer, bought[offer.product_id]))
     ]
     return {
-        "receipt": _in_full(world, picked),
+        "receipt": _in_full(world, receipt),
         "offers": [told_offer(world, offer) for offer in met],
         "missed": missed[: parameters.limit],
         "match": match,
@@ -101,15 +101,15 @@ def _own(world: World, principal: Principal) -> list[Receipt]:
     return sorted(world.receipts.get(who(principal), ()), key=lambda receipt: receipt.date, reverse=True)
 
 
-def _search(world: World, own: list[Receipt], parameters: Parameters) -> Found[Receipt]:
+def _search(world: World, own: list[Receipt], parameters: Parameters) -> SearchResult[Receipt]:
     if parameters.status:
         own = [receipt for receipt in own if receipt.status == parameters.status]
     return Index(own, lambda receipt: _words(world, receipt)).search(parameters.text)
 
 
 def _pick(world: World, principal: Principal, parameters: Parameters) -> tuple[Receipt | None, str, str]:
-    found = _search(world, _own(world, principal), parameters)
-    return max(found.rows, key=lambda receipt: receipt.date, default=None), found.match, found.topic
+    result = _search(world, _own(world, principal), parameters)
+    return max(result.rows, key=lambda receipt: receipt.date, default=None), result.match, result.topic
 
 
 def _words(world: World, receipt: Receipt) -> list[tuple[float, str]]:

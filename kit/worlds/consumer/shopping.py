@@ -7,14 +7,14 @@ from kit.core.context import Principal
 from kit.worlds.consumer.rows import Line, Offer, Receipt
 from kit.worlds.consumer.world import World, who
 from kit.worlds.service.parameters import Parameters
-from kit.worlds.service.search import Found, Index
+from kit.worlds.service.search import Index, SearchResult
 
 Payload = dict[str, Any]
 
 
-def page(key: str, rows: list[Payload], found: Found[Any]) -> Payload:
+def page(key: str, rows: list[Payload], result: SearchResult[Any]) -> Payload:
     """A list of rows, with what was searched for and how well it fits."""
-    return {key: rows, "match": found.match, "topic": found.topic, "found": len(found.rows)}
+    return {key: rows, "match": result.match, "topic": result.topic, "found": len(result.rows)}
 
 
 def told_offer(world: World, offer: Offer) -> Payload:
@@ -38,19 +38,19 @@ def told_offer(world: World, offer: Offer) -> Payload:
 
 def offers(world: World, principal: Principal, parameters: Parameters) -> Payload:
     """Live offers of the tenant, best match first, then most points. The terms are offer_details' own."""
-    found = world.offer_index[principal.tenant_id].search(parameters.text)
-    return page("offers", [told_offer(world, offer) for offer in found.rows[: parameters.limit]], found)
+    result = world.offer_index[principal.tenant_id].search(parameters.text)
+    return page("offers", [told_offer(world, offer) for offer in result.rows[: parameters.limit]], result)
 
 
 def expiring(world: World, principal: Principal, parameters: Parameters) -> Payload:
     """Live offers that end within some days, soonest first; the soonest of all when none does."""
-    found = world.offer_index[principal.tenant_id].search(parameters.text)
+    result = world.offer_index[principal.tenant_id].search(parameters.text)
     last = (date.fromisoformat(world.as_of) + timedelta(days=parameters.within_days)).isoformat()
-    by_end = sorted(found.rows, key=lambda offer: (offer.ends, -offer.points, offer.id))
+    by_end = sorted(result.rows, key=lambda offer: (offer.ends, -offer.points, offer.id))
     ending = [offer for offer in by_end if offer.ends <= last]
     shown = (ending or by_end)[: parameters.limit]
     return {
-        **page("offers", [told_offer(world, offer) for offer in shown], found),
+        **page("offers", [told_offer(world, offer) for offer in shown], result),
         "within_days": parameters.within_days,
         "ending": len(ending),
     }
@@ -58,7 +58,7 @@ def expiring(world: World, principal: Principal, parameters: Parameters) -> Payl
 
 def products(world: World, principal: Principal, parameters: Parameters) -> Payload:
     """Products of the catalogue, cheapest first, with what the best live offer on each pays."""
-    found = world.product_index.search(parameters.text)
+    result = world.product_index.search(parameters.text)
     pays = {offer.product_id: offer.points for offer in reversed(world.offer_index[principal.tenant_id].rows)}
     rows = [
         {
@@ -69,26 +69,26 @@ def products(world: World, principal: Principal, parameters: Parameters) -> Payl
             "price_cents": product.price_cents,
             "points": pays.get(product.id, 0),
         }
-        for product in found.rows[: parameters.limit]
+        for product in result.rows[: parameters.limit]
     ]
-    return page("products", rows, found)
+    return page("products", rows, result)
 
 
 def purchases(world: World, principal: Principal, parameters: Parameters) -> Payload:
     """Lines of the user's accepted and pending receipts, newest first."""
-    bought = [
+    purchases = [
         (receipt, line)
         for receipt in sorted(world.receipts.get(who(principal), ()), key=lambda receipt: receipt.date, reverse=True)
         if receipt.status != "rejected"
         for line in receipt.lines
         if line.product_id
     ]
-    found = Index(bought, lambda pair: _purchase_words(world, *pair)).search(parameters.text)
-    newest = sorted(found.rows, key=lambda pair: pair[0].date, reverse=True)
+    result = Index(purchases, lambda pair: _purchase_words(world, *pair)).search(parameters.text)
+    newest = sorted(result.rows, key=lambda pair: pair[0].date, reverse=True)
     return {
-        **page("purchases", [_purchase(world, *pair) for pair in newest[: parameters.limit]], found),
-        "total_cents": sum(line.price_cents * line.quantity for _, line in found.rows),
-        "quantity": sum(line.quantity for _, line in found.rows),
+        **page("purchases", [_purchase(world, *pair) for pair in newest[: parameters.limit]], result),
+        "total_cents": sum(line.price_cents * line.quantity for _, line in result.rows),
+        "quantity": sum(line.quantity for _, line in result.rows),
     }
 
 

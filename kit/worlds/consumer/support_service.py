@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from kit.worlds.consumer.rows import Article
 from kit.worlds.consumer.world import World
-from kit.worlds.service.search import GRAMMAR, tokens, wanted
+from kit.worlds.service.search import GRAMMAR, query_terms, tokens
 
 LAPSE = 55 * 60.0
 """Seconds after its last question until a conversation cannot be continued (SAT-9)."""
@@ -115,12 +115,12 @@ class _Service:
     def _find(self, question: Question, conversation: _Conversation) -> Article | None:
         """By the words of the question; a question without any stays with the article of the conversation."""
         topics = self._topics(question.category)
-        asked = [question.query, f"{question.query} {question.context or ''}"]
-        for text in asked:
-            found = self.world.article_index.search(text)
-            if found.match == "named":
-                return next((article for article in found.rows if article.topic in topics), found.rows[0])
-        if conversation.article and not wanted(question.query, GRAMMAR):
+        texts = [question.query, f"{question.query} {question.context or ''}"]
+        for text in texts:
+            result = self.world.article_index.search(text)
+            if result.match == "named":
+                return next((article for article in result.rows if article.topic in topics), result.rows[0])
+        if conversation.article and not query_terms(question.query, GRAMMAR):
             return conversation.article
         return next((article for article in self.world.articles if article.topic in topics), conversation.article)
 

@@ -67,8 +67,8 @@ class World:
 
     @cached_property
     def product_index(self) -> Index[rows.Product]:
-        ordered = sorted(self.products.values(), key=lambda product: (product.price_cents, product.id))
-        return Index(ordered, self.product_words)
+        by_price = sorted(self.products.values(), key=lambda product: (product.price_cents, product.id))
+        return Index(by_price, self.product_words)
 
     @cached_property
     def article_index(self) -> Index[rows.Article]:
@@ -122,8 +122,8 @@ def load_world(folder: Path) -> World:
 
 def load_users(folder: Path) -> Mapping[Who, rows.User]:
     """The people of data/world alone. Raises DataError as `load_world` does."""
-    found = _Reader(folder, _load_meta(folder / "meta.json"))("users", rows.User)
-    return {(user.tenant_id, user.id): user for user in found}
+    users = _Reader(folder, _load_meta(folder / "meta.json"))("users", rows.User)
+    return {(user.tenant_id, user.id): user for user in users}
 
 
 def _text(path: Path) -> str:
@@ -147,26 +147,26 @@ class _Reader:
 
     def __call__(self, table: str, row: type[V]) -> list[V]:
         path = self.folder / f"{table}.jsonl"
-        found: list[V] = []
+        values: list[V] = []
         for number, line in enumerate(_text(path).splitlines(), start=1):
             try:
-                found.append(row.model_validate_json(line))
+                values.append(row.model_validate_json(line))
             except ValidationError as error:
                 fault = error.errors()[0]
                 field = ".".join(map(str, fault["loc"]))
                 raise DataError(f"{path}, line {number}: {f'{field}: ' if field else ''}{fault['msg']}; {_FIX}") from error
-        if len(found) != self.meta.rows.get(table):
-            raise DataError(f"{path} holds {len(found)} rows where meta.json says {self.meta.rows.get(table)}: {_FIX}")
-        return found
+        if len(values) != self.meta.rows.get(table):
+            raise DataError(f"{path} holds {len(values)} rows where meta.json says {self.meta.rows.get(table)}: {_FIX}")
+        return values
 
 
-def _by_id(found: Iterable[V]) -> dict[str, V]:
-    return {row.id: row for row in found}  # type: ignore[attr-defined]
+def _by_id(records: Iterable[V]) -> dict[str, V]:
+    return {row.id: row for row in records}  # type: ignore[attr-defined]
 
 
-def _by_user(found: Iterable[V]) -> dict[Who, list[V]]:
+def _by_user(records: Iterable[V]) -> dict[Who, list[V]]:
     grouped: dict[Who, list[V]] = defaultdict(list)
-    for row in found:
+    for row in records:
         grouped[row.tenant_id, row.user_id].append(row)  # type: ignore[attr-defined]
     return dict(grouped)
 

@@ -86,14 +86,14 @@ class Library:
     def _rows(self, table: str, row: type[V]) -> Sequence[V]:
         """Raises DataError naming the file, the line and the way to write it anew."""
         path, fix = self.folder / f"{table}.jsonl", "write the data anew with `python data/make_manga.py`"
-        found: list[V] = []
+        values: list[V] = []
         try:
-            found.extend(row.model_validate_json(line) for line in path.read_text(encoding="utf-8").splitlines())
+            values.extend(row.model_validate_json(line) for line in path.read_text(encoding="utf-8").splitlines())
         except OSError as error:
             raise DataError(f"cannot read {path} ({error.strerror}): {fix}") from error
         except ValidationError as error:
-            raise DataError(f"{path}, line {len(found) + 1}: {error.errors()[0]['msg']}; {fix}") from error
-        return found
+            raise DataError(f"{path}, line {len(values) + 1}: {error.errors()[0]['msg']}; {fix}") from error
+        return values
 
 
 def words(title: Title) -> list[tuple[float, str]]:

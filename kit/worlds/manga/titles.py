@@ -5,7 +5,7 @@ from typing import Any
 from kit.core.context import Principal
 from kit.worlds.manga.library import NEW, Library, Title, words
 from kit.worlds.service.parameters import Parameters
-from kit.worlds.service.search import Found, Index
+from kit.worlds.service.search import Index, SearchResult
 
 Payload = dict[str, Any]
 RULE = "Tell how an arc begins and what is at stake; keep back how it ends, and what it reveals."
@@ -13,21 +13,21 @@ RULE = "Tell how an arc begins and what is at stake; keep back how it ends, and 
 
 def catalog(library: Library, principal: Principal, parameters: Parameters) -> Payload:
     """Titles that fit the words asked for, best reviewed first; newest first where something new is asked for."""
-    found = library.index.search(parameters.text)
-    rows = found.rows
+    result = library.index.search(parameters.text)
+    rows = result.rows
     if any(word in parameters.text.lower().split() for word in ("new", "newer", "newest", "recent", "latest")):
         rows = tuple(sorted(rows, key=lambda title: -title.year))
-    return _page([_told(title) for title in rows[: parameters.limit]], found)
+    return _page([_told(title) for title in rows[: parameters.limit]], result)
 
 
 def prefs(library: Library, principal: Principal, parameters: Parameters) -> Payload:
     """What a reader likes, and well-reviewed titles of those genres that are not read yet."""
     reader = library.readers.get((principal.tenant_id, principal.user_id), NEW)
     fresh = [t for t in library.index.rows if (not reader.likes or t.genres[0] in reader.likes) and t.id not in reader.read]
-    found = Index(fresh, words).search(parameters.text)
-    rows = found.rows if found.match == "named" else tuple(fresh)
+    result = Index(fresh, words).search(parameters.text)
+    rows = result.rows if result.match == "named" else tuple(fresh)
     return {
-        **_page([_told(title) for title in rows[: parameters.limit]], found),
+        **_page([_told(title) for title in rows[: parameters.limit]], result),
         "likes": list(reader.likes),
         "dislikes": reader.dislikes,
         "read": [library.titles[key].title for key in reader.read],
@@ -36,34 +36,34 @@ def prefs(library: Library, principal: Principal, parameters: Parameters) -> Pay
 
 def sentiment(library: Library, principal: Principal, parameters: Parameters) -> Payload:
     """What reviewers make of the titles asked for."""
-    found = library.index.search(parameters.text)
-    rows = [{**_told(title), **title.reviews.model_dump()} for title in found.rows[: parameters.limit]]
-    return _page(rows, found)
+    result = library.index.search(parameters.text)
+    rows = [{**_told(title), **title.reviews.model_dump()} for title in result.rows[: parameters.limit]]
+    return _page(rows, result)
 
 
 def links(library: Library, principal: Principal, parameters: Parameters) -> Payload:
     """How the titles asked for hang together with others."""
     titles = library.titles
-    found = library.index.search(parameters.text)
+    result = library.index.search(parameters.text)
     rows = [
         {**_told(title), "links": [{"how": link.how, "id": link.id, "title": titles[link.id].title} for link in title.links]}
-        for title in found.rows[: parameters.limit]
+        for title in result.rows[: parameters.limit]
     ]
-    return _page(rows, found)
+    return _page(rows, result)
 
 
 def policy(library: Library, principal: Principal, parameters: Parameters) -> Payload:
     """What may be told of a story: the rule, and of each arc its beginning alone."""
-    found = library.index.search(parameters.text)
+    result = library.index.search(parameters.text)
     rows = [
         {**_told(title), "arcs": [arc.model_dump(exclude={"hidden"}) for arc in title.arcs]}
-        for title in found.rows[: min(2, parameters.limit)]
+        for title in result.rows[: min(2, parameters.limit)]
     ]
-    return {**_page(rows, found), "rule": RULE}
+    return {**_page(rows, result), "rule": RULE}
 
 
-def _page(rows: list[Payload], found: Found[Any]) -> Payload:
-    return {"titles": rows, "match": found.match, "topic": found.topic, "found": len(found.rows)}
+def _page(rows: list[Payload], result: SearchResult[Any]) -> Payload:
+    return {"titles": rows, "match": result.match, "topic": result.topic, "found": len(result.rows)}
 
 
 def _told(title: Title) -> Payload:

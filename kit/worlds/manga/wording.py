@@ -74,11 +74,11 @@ def catalog(page: Titles) -> Told:
 
 
 def tastes(page: Tastes) -> Told:
-    known = "Nothing is known of what the reader likes."
+    taste = "Nothing is known of what the reader likes."
     if page.likes:
-        known = f"The reader likes {listed(page.likes)}, not {page.dislikes}, and has read {listed(page.read)}."
-    told = _told([_line(title) for title in page.titles], page.titles)
-    return Told(f"{known}\n{told.text}", told.components)
+        taste = f"The reader likes {listed(page.likes)}, not {page.dislikes}, and has read {listed(page.read)}."
+    sentence = _told([_line(title) for title in page.titles], page.titles)
+    return Told(f"{taste}\n{sentence.text}", sentence.components)
 
 
 def reviews(page: Reviews) -> Told:
@@ -94,8 +94,8 @@ def links(page: Links) -> Told:
 def stories(page: Stories) -> Told:
     arcs = [(title, arc) for title in page.titles for arc in title.arcs]
     lines = [f"{_name(title)}, {arc.name}, chapters {arc.first} to {arc.last}: {arc.gist}." for title, arc in arcs]
-    told = _told(lines, page.titles)
-    return Told(f"{page.rule}\n{told.text}", told.components)
+    sentence = _told(lines, page.titles)
+    return Told(f"{page.rule}\n{sentence.text}", sentence.components)
 
 
 def _told(lines: list[str], titles: tuple[Title, ...]) -> Told:

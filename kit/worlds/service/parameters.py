@@ -50,9 +50,9 @@ class Parameters(BaseModel):
 
 def search_properties(description: str, **more: str) -> Properties:
     """The arguments of a search: free words, more named words, and how many rows."""
-    named = {name: {"type": "string", "description": text} for name, text in more.items()}
+    properties = {name: {"type": "string", "description": text} for name, text in more.items()}
     return {
         "query": {"type": "string", "description": description},
-        **named,
+        **properties,
         "limit": {"type": "integer", "description": "How many to return, 1 to 20."},
     }

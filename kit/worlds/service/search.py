@@ -53,13 +53,13 @@ def tokens(text: str) -> tuple[str, ...]:
     return tuple(fold(token) for token in _split(text))
 
 
-def wanted(text: str, noise: frozenset[str] = NOISE) -> dict[str, str]:
+def query_terms(text: str, noise: frozenset[str] = NOISE) -> dict[str, str]:
     """The words of a request that can name something, in order: folded -> as written."""
-    written: dict[str, str] = {}
+    spellings: dict[str, str] = {}
     for token in _split(text):
         if token not in noise and fold(token) not in noise:
-            written.setdefault(fold(token), token)
-    return written
+            spellings.setdefault(fold(token), token)
+    return spellings
 
 
 def weigh(parts: Iterable[tuple[float, str]]) -> dict[str, float]:
@@ -72,7 +72,7 @@ def weigh(parts: Iterable[tuple[float, str]]) -> dict[str, float]:
 
 
 @dataclass(frozen=True, slots=True)
-class Found(Generic[T]):
+class SearchResult(Generic[T]):
     """What a search gave, best first; never empty unless there is no row at all."""
 
     rows: tuple[T, ...]
@@ -91,17 +91,17 @@ class Index(Generic[T]):
         counts = Counter(token for words in self._words for token in words)
         self._rarity = {token: log(1 + len(self.rows) / count) for token, count in counts.items()}
 
-    def search(self, text: str) -> Found[T]:
+    def search(self, text: str) -> SearchResult[T]:
         """The rows that fit the words of `text`."""
-        asked = wanted(text, self._noise)
-        known = [token for token in asked if token in self._rarity]
-        if not known:
-            return Found(self.rows, "closest" if asked else "all", _few(asked.values()))
-        scores = [sum(self._rarity[token] * words.get(token, 0.0) for token in known) for words in self._words]
+        query = query_terms(text, self._noise)
+        terms = [token for token in query if token in self._rarity]
+        if not terms:
+            return SearchResult(self.rows, "closest" if query else "all", _few(query.values()))
+        scores = [sum(self._rarity[token] * words.get(token, 0.0) for token in terms) for words in self._words]
         least = max(scores) * KEPT
         ranked = sorted((index for index, score in enumerate(scores) if score >= least), key=lambda index: -scores[index])
-        hit = [token for token in known if any(token in self._words[index] for index in ranked)]
-        return Found(tuple(self.rows[index] for index in ranked), "named", _few(asked[token] for token in hit))
+        hit = [token for token in terms if any(token in self._words[index] for index in ranked)]
+        return SearchResult(tuple(self.rows[index] for index in ranked), "named", _few(query[token] for token in hit))
 
 
 def _few(words: Iterable[str], most: int = 5) -> str:

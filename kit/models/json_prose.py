@@ -1,4 +1,4 @@
-"""Turns a structured (JSON) answer into sentences for a person."""
+"""Turns the structured (JSON) answer of a model into sentences for a person."""
 
 import json
 from collections.abc import Iterator, Mapping
