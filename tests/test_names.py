@@ -50,6 +50,14 @@ def is_misnamed(path: str) -> bool:
     return not (EMPTY | METAPHORS).isdisjoint(re.split(r"[/_.]", path))
 
 
+def test_less_than_one_name_in_a_hundred_is_a_bare_participle():
+    """`found`, `said` and `kept` make a reader look up what was found; the few that are left are stored or printed names."""
+    assert len(PARTICIPLES) >= 100
+    names = [(path, line, name) for path, text in sources("kit") for name, line in bound_names(ast.parse(text))]
+    bare = [f"{path}:{line} {name}" for path, line, name in names if is_participle(name)]
+    assert len(bare) < len(names) / 100, f"{len(bare)} of {len(names)}: {bare}"
+
+
 def test_functions_parameters_variables_attributes_and_patterns_are_counted():
     code = """
 class Found:
