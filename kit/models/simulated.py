@@ -28,6 +28,7 @@ from kit.models.asynchronous import AsyncChatModel, AsyncModel
 from kit.models.offline import json_answer
 from kit.models.offline.composition import compose
 from kit.models.offline.conversation import Conversation, Tool, tool_of
+from kit.models.offline.json_schema import properties_of
 from kit.models.offline.reply import reply as stand_in
 from kit.models.offline.similarity import spoken
 from kit.models.seeded_draws import Draws, canary_figure, draws
@@ -204,9 +205,8 @@ class Simulated(AsyncModel):
 
     def _job(self, tool: Tool, talk: Conversation, truth: Truth, draw: Draws) -> _Reply:
         """A structured job: labels from the truth, everything else a word that says what it is."""
-        properties = cast("Mapping[str, Mapping[str, Any]]", tool.schema.get("properties") or {})
         args: dict[str, Any] = {}
-        for name, spec in properties.items():
+        for name, spec in properties_of(tool.schema).items():
             if name == "labels":
                 labels = [part.agent for part in truth.parts]
                 args[name] = _without(labels, draw) if len(labels) > 1 and draw.drop < self._model.law.drop else labels

@@ -16,6 +16,7 @@ from kit.core.errors import SessionError, StoreError
 from kit.core.event import Event
 from kit.core.record import Feedback, Message, Note, SessionRecall, ShownComponent, TurnRecord
 from kit.stores.owner import Owner
+from kit.stores.queries import BEGIN_TURN, END_TURN, INSERT_MESSAGE, INSERT_NOTE, LAST_COMPONENTS, RECALL_SESSION
 from kit.stores.rows import COLUMNS, events_of, log_of, plain, record_of, row_of
 from kit.stores.tables import APPLICATION, SCHEMA, lay_out
 
@@ -25,29 +26,6 @@ AHEAD = 4000
 """Pages the write-ahead log may grow to, 16 MB, before it is worked into the file: a turn writes the same pages as the last."""
 PATIENCE = 5.0
 """Seconds to wait for another process that writes."""
-_BEGUN = frozenset({"id", "session_id", "tenant_id", "user_id", "message", "pattern", "model", "started_at", "cap"})
-"""What is known when a turn is accepted, and never changes."""
-_ALL = (*COLUMNS, "owner", "log")
-_INSERT = f"INSERT INTO turns ({', '.join(_ALL)}) VALUES ({', '.join('?' * len(_ALL))}) ON CONFLICT (id) DO UPDATE SET "
-_BEGIN = _INSERT + ", ".join(f"{name} = excluded.{name}" for name in _ALL)
-_END = _INSERT + ", ".join(f"{name} = excluded.{name}" for name in _ALL if name not in (*_BEGUN, "owner"))
-_MESSAGE = "INSERT OR REPLACE INTO messages VALUES (?, ?, ?, ?, ?, ?)"
-_NOTE = "INSERT OR REPLACE INTO notes VALUES (?, ?, ?, ?)"
-_LAST = (
-    "SELECT invoked FROM turns WHERE session_id = s.id AND status <> 'running' {} ORDER BY started_at DESC, rowid DESC LIMIT 1"
-)
-_RECALL = f"""SELECT s.*, ({_LAST.format("")}), ({_LAST.format("AND invoked <> '[]'")}),
-(SELECT json_group_object(name, json_array(value, at)) FROM notes WHERE session_id = s.id) FROM sessions s WHERE s.id = ?"""
-_COMPONENTS = """SELECT t.id, c.value ->> '$.body.agent', c.value ->> '$.body.type',
-coalesce(c.value ->> '$.body.payload.id', ''),
-coalesce(c.value ->> '$.body.payload.title', c.value ->> '$.body.payload.name', ''),
-coalesce(s.value ->> '$.body.tool', '')
-FROM (SELECT id, log FROM turns WHERE session_id = ? AND instr(log, '"kind":"component"')
-  AND EXISTS (SELECT 1 FROM json_each(log) WHERE value ->> '$.body.kind' = 'component')
-  ORDER BY started_at DESC, rowid DESC LIMIT 1) t
-JOIN json_each(t.log) c LEFT JOIN json_each(t.log) s
-  ON s.value ->> 'span_id' = c.value ->> 'span_id' AND s.value ->> '$.body.kind' = 'tool_started'
-WHERE c.value ->> '$.body.kind' = 'component' ORDER BY c.key"""
 
 
 class SqliteStore:
@@ -171,7 +149,7 @@ class SqliteStore:
 
     def recall(self, session_id: str) -> SessionRecall | None:
         """The session, who was called last, and its notes, in one query; None when it was never opened."""
-        for key, tenant, user, locale, location, last, last_routed, notes in self._read(_RECALL, session_id):
+        for key, tenant, user, locale, location, last, last_routed, notes in self._read(RECALL_SESSION, session_id):
             session = Session(id=key, principal=Principal(tenant_id=tenant, user_id=user), locale=locale, location=location)
             notes_by_name = {name: Note(value=value, at=at) for name, (value, at) in json.loads(notes).items()}
             return SessionRecall(
@@ -187,7 +165,7 @@ class SqliteStore:
         with self._commit() as db:
             if session is not None:
                 _open(db, session)
-            db.execute(_BEGIN, (*row_of(turn), self._owner.id, None))
+            db.execute(BEGIN_TURN, (*row_of(turn), self._owner.id, None))
 
     def end_turn(
         self, turn: TurnRecord, events: Sequence[Event], messages: Sequence[Message], notes: Mapping[str, Note] | None = None
@@ -206,10 +184,10 @@ class SqliteStore:
 
     def _end(self, row: Sequence[Any], lines: Sequence[Sequence[Any]], notes: Sequence[Sequence[Any]]) -> None:
         with self._commit() as db:
-            db.execute(_END, row)
-            db.executemany(_MESSAGE, lines)
+            db.execute(END_TURN, row)
+            db.executemany(INSERT_MESSAGE, lines)
             if notes:
-                db.executemany(_NOTE, notes)
+                db.executemany(INSERT_NOTE, notes)
 
     def history(self, session_id: str, agent: str = "", limit: int = 40, since: str | None = None) -> list[Message]:
         """The newest `limit` messages of one reader of one session, oldest first; only those after the turn `since`."""
@@ -227,14 +205,14 @@ class SqliteStore:
     def keep_note(self, session_id: str, name: str, note: Note) -> None:
         """Writes a note; a later one of the same name replaces it."""
         with self._commit() as db:
-            db.execute(_NOTE, (session_id, name, note.value, note.at))
+            db.execute(INSERT_NOTE, (session_id, name, note.value, note.at))
 
     def last_components(self, session_id: str) -> list[ShownComponent]:
         """References to the components of the newest ended turn that showed any, in the order they were shown.
 
         Where an agent chose what to show by render_* calls, its other components are left out.
         """
-        rows = self._read(_COMPONENTS, session_id)
+        rows = self._read(LAST_COMPONENTS, session_id)
         choosy = {agent for _, agent, _, _, _, tool in rows if tool.startswith("render_")}
         components: list[ShownComponent] = []
         places: Counter[str] = Counter()

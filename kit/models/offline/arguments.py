@@ -1,17 +1,18 @@
 """Fills the arguments of a call from a request and a JSON schema; what comes out is valid for the schema."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
 from kit.core.words import STOP
 from kit.models.offline.composition import cut, subject
 from kit.models.offline.extraction import date, identifiers, noun_phrase, numbers, quoted, text_for, unquoted
+from kit.models.offline.json_schema import Schema, kind_of, properties_of, resolve
+from kit.models.offline.number_bounds import bounds, middle, to_step
 from kit.models.offline.routing import clauses
 from kit.models.offline.similarity import closeness, spoken, words
 
-Schema = Mapping[str, Any]
 _COUNT = frozenset({"limit", "count", "n", "k", "top", "quantity", "size", "amount", "number", "people", "guests", "party"})
 _NONE = object()
 _VERBATIM = re.compile(r"\b(?:user|person|customer)'s (?:own |exact )?words\b|\bverbatim\b|\bword for word\b", re.I)
@@ -34,56 +35,14 @@ class Source:
 def fill(schema: Schema, source: Source) -> dict[str, Any]:
     """Arguments for an object schema: required fields always, optional ones when the text says something about them."""
     schema = resolve(schema, source.root)
-    properties = cast(Mapping[str, Schema], schema.get("properties") or {})
     required = cast(Sequence[str], schema.get("required") or ())
     filled: dict[str, Any] = {}
-    for name, spec in properties.items():
+    for name, spec in properties_of(schema).items():
         value = _value(name, resolve(spec, source.root), source, name in required)
         echo = name not in required and not source.lenient and isinstance(value, str) and value in filled.values()
         if value is not _NONE and not echo:
             filled[name] = value
     return filled
-
-
-def fillable(schema: Schema) -> bool:
-    """False when a required field needs something no request holds (an object, a list of objects)."""
-    properties = cast(Mapping[str, Schema], schema.get("properties") or {})
-    for name in cast(Sequence[str], schema.get("required") or ()):
-        spec = resolve(properties.get(name) or {}, schema)
-        kind = _kind(spec)
-        if kind == "object" or (kind == "array" and _kind(resolve(spec.get("items") or {}, schema)) == "object"):
-            return False
-    return True
-
-
-def resolve(schema: Schema, root: Schema) -> Schema:
-    """Follows references, merges `allOf`, and picks the first branch of a choice that is not null."""
-    for _ in range(8):
-        if "$ref" in schema:
-            target: Any = root
-            for step in str(schema["$ref"]).removeprefix("#").strip("/").split("/"):
-                target = target.get(step, {})
-            schema = {**target, **{key: value for key, value in schema.items() if key != "$ref"}}
-        elif schema.get("allOf"):
-            union: dict[str, Any] = {}
-            for part in schema["allOf"]:
-                union |= resolve(part, root)
-            schema = {**union, **{key: value for key, value in schema.items() if key != "allOf"}}
-        elif choice := schema.get("anyOf") or schema.get("oneOf"):
-            first = next((branch for branch in choice if branch.get("type") != "null"), choice[0])
-            schema = {**{key: value for key, value in schema.items() if key not in ("anyOf", "oneOf")}, **first}
-        else:
-            return schema
-    return schema
-
-
-def _kind(spec: Schema) -> str:
-    kind = spec.get("type")
-    if isinstance(kind, list):
-        kind = next((k for k in cast(list[str], kind) if k != "null"), "null")
-    if kind is None:
-        kind = "object" if "properties" in spec else "array" if "items" in spec else "string"
-    return str(cast(object, kind))
 
 
 def _value(name: str, spec: Schema, source: Source, required: bool) -> Any:
@@ -92,7 +51,7 @@ def _value(name: str, spec: Schema, source: Source, required: bool) -> Any:
         return spec["const"]
     if spec.get("enum"):
         return _enum(name, spec, source, required)
-    match _kind(spec):
+    match kind_of(spec):
         case "string":
             return _string(name, spec, source, required)
         case "integer" | "number" as kind:
@@ -174,7 +133,7 @@ def _matching(pattern: str, text: str, source: Source) -> str:
 
 
 def _number(name: str, spec: Schema, source: Source, required: bool, *, whole: bool) -> Any:
-    low, high = _bounds(spec, whole)
+    low, high = bounds(spec, whole)
     loose = unquoted(source.request[:4000])
     values = [value for value in numbers(loose) if low <= value <= high and (not whole or value == int(value))]
     fits = bool(set(spoken(name).split()) & _COUNT) or _near(name, source.request)
@@ -185,35 +144,8 @@ def _number(name: str, spec: Schema, source: Source, required: bool, *, whole: b
     elif not required:
         return _NONE
     else:
-        value = _middle(low, high)
-    return _on_grid(value, low, high, spec, whole)
-
-
-def _bounds(spec: Schema, whole: bool) -> tuple[float, float]:
-    step = 1.0 if whole else 1e-6
-    low = float(spec.get("minimum", float("-inf")))
-    high = float(spec.get("maximum", float("inf")))
-    if isinstance(spec.get("exclusiveMinimum"), int | float) and not isinstance(spec.get("exclusiveMinimum"), bool):
-        low = max(low, float(spec["exclusiveMinimum"]) + step)
-    if isinstance(spec.get("exclusiveMaximum"), int | float) and not isinstance(spec.get("exclusiveMaximum"), bool):
-        high = min(high, float(spec["exclusiveMaximum"]) - step)
-    return low, high
-
-
-def _middle(low: float, high: float) -> float:
-    if low == float("-inf"):
-        return min(1.0, high)
-    return max(1.0, low) if high == float("inf") else (low + high) / 2
-
-
-def _on_grid(value: float, low: float, high: float, spec: Schema, whole: bool) -> float | int:
-    if step := spec.get("multipleOf"):
-        value = round(value / step) * step
-        value = value + step if value < low else value - step if value > high else value
-    if not whole:
-        return value
-    rounded = int(value // 1)
-    return rounded + 1 if rounded < low else rounded
+        value = middle(low, high)
+    return to_step(value, low, high, spec, whole)
 
 
 def _near(name: str, request: str) -> bool:
@@ -244,7 +176,7 @@ def _candidates(name: str, items: Schema, source: Source, most: int) -> list[Any
         top = max(ranks)
         return [option for option, rank in zip(options, ranks, strict=True) if rank >= max(0.2, top - 0.1)][:most]
     pieces = [clause.text for clause in clauses(source.request)] or [source.request]
-    match _kind(items):
+    match kind_of(items):
         case "object" if source.lenient:
             each = [Source(piece, source.material, True, source.root) for piece in pieces]
             return [fill(items, one) for one in each][:most]
@@ -257,9 +189,9 @@ def _candidates(name: str, items: Schema, source: Source, most: int) -> list[Any
             )
             return [_within(text, items, source) for text in dict.fromkeys(texts) if text][:most]
         case "integer" | "number" as kind:
-            low, high = _bounds(items, kind == "integer")
+            low, high = bounds(items, kind == "integer")
             values = [v for v in numbers(source.request) if low <= v <= high and (kind == "number" or v == int(v))]
-            return [_on_grid(v, low, high, items, kind == "integer") for v in values][:most]
+            return [to_step(v, low, high, items, kind == "integer") for v in values][:most]
         case _:
             return []
 
@@ -278,13 +210,13 @@ def _fit_length(values: list[Any], items: Schema, least: int, most: int, name: s
 
 def _another(items: Schema, n: int, name: str, source: Source) -> Any:
     """One more item, different from the ones before it where the type allows."""
-    match _kind(items):
+    match kind_of(items):
         case "string" if not items.get("enum"):
             return _within(f"{n + 1} {spoken(name)}", items, source)
         case "integer" | "number" as kind:
-            low, high = _bounds(items, kind == "integer")
+            low, high = bounds(items, kind == "integer")
             start = low if low != float("-inf") else min(0.0, high - n)
-            return _on_grid(min(start + n, high), low, high, items, kind == "integer")
+            return to_step(min(start + n, high), low, high, items, kind == "integer")
         case "boolean":
             return n % 2 == 0
         case _:

@@ -13,6 +13,7 @@ from kit.core.outcome import NO_TEXT, SET_ASIDE
 from kit.core.picture import strip_marks
 from kit.core.record import ShownComponent
 from kit.models.offline.composition import Result
+from kit.models.offline.json_schema import properties_of
 from kit.models.offline.picture_text import describe_pictures
 from kit.models.offline.similarity import content, spoken
 
@@ -44,7 +45,7 @@ class Tool:
     @property
     def routes(self) -> bool:
         """True for a sub-agent: its call carries the request and how many were seen."""
-        properties = cast(Mapping[str, Any], self.schema.get("properties") or {})
+        properties = properties_of(self.schema)
         return self.name.startswith("ask_") and "query" in properties and "intent_count" in properties
 
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from kit.models.offline.composition import sentences
+from kit.models.offline.json_schema import Schema, properties_of
 from kit.models.offline.similarity import closeness, spoken
 
-Schema = Mapping[str, Any]
 _SCHEMA_REQUEST = re.compile(r"Answer with JSON of this schema and with nothing else: (\{.*)\Z", re.DOTALL)
 _DRAFT = re.compile(r"^draft: (\{.*\})$", re.MULTILINE)
 _ID = re.compile(r"\b[a-z]{2}-\d{3,}\b")
@@ -30,7 +30,7 @@ def build(schema: Schema, request: str, system: str, results: Sequence[str]) -> 
     draft = _DRAFT.search(system)
     draft_fields: Mapping[str, Any] = json.loads(draft[1]) if draft else {}
     source = _Source(request, _rows(results), [s for text in results for s in sentences(text) if not _ID.match(s)])
-    return json.dumps({name: draft_fields.get(name, source.value(name, spec)) for name, spec in _properties(schema).items()})
+    return json.dumps({name: draft_fields.get(name, source.value(name, spec)) for name, spec in properties_of(schema).items()})
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class _Source:
         bare = [_bare(line, key) for line in lines]
         pieces = [piece for text in bare for piece in sentences(text)]
         item: dict[str, Any] = {}
-        for name, spec in _properties(schema).items():
+        for name, spec in properties_of(schema).items():
             if name.endswith("id"):
                 item[name] = key
             elif name == "title":
@@ -112,7 +112,3 @@ def _rows(results: Sequence[str]) -> dict[str, list[str]]:
 
 def _bare(line: str, key: str) -> str:
     return line.removeprefix(key).strip()
-
-
-def _properties(schema: Schema) -> Mapping[str, Schema]:
-    return cast("Mapping[str, Schema]", schema.get("properties") or {})

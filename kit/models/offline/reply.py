@@ -2,10 +2,10 @@
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2s
-from typing import Any, cast
+from typing import Any
 
 from langchain_core.messages import AIMessage, HumanMessage
 
@@ -13,8 +13,9 @@ from kit.core.ordinal_reference import spell_out
 from kit.core.small_talk import small_talk
 from kit.core.words import content_words
 from kit.models.offline import composition, json_answer
-from kit.models.offline.arguments import Source, fill, fillable, resolve
+from kit.models.offline.arguments import Source, fill
 from kit.models.offline.conversation import Conversation, Tool, text_of
+from kit.models.offline.json_schema import fillable, properties_of, resolve
 from kit.models.offline.routing import Decision, Part, Routes, Situation, SmallTalk, Unfit, decide, points_back
 from kit.models.offline.similarity import index
 
@@ -67,7 +68,7 @@ def reply(talk: Conversation, tools: Sequence[Tool], choice: str | None) -> Repl
 
 def _job(talk: Conversation, tool: Tool) -> dict[str, Any]:
     texts = [text_of(message) for message in talk.before] + [result.text for result in talk.results]
-    properties = cast(Mapping[str, Mapping[str, Any]], tool.schema.get("properties") or {})
+    properties = properties_of(tool.schema)
     if list(properties) == ["prior_context"] and (context := _name_entities(talk, len(talk.before))):
         return {"prior_context": context}
     return fill(tool.schema, Source(talk.request, "\n".join([talk.system, *texts])[-20_000:], True, tool.schema))
@@ -183,7 +184,7 @@ def _in_play(talk: Conversation, tools: Sequence[Tool], documents: tuple[tuple[s
 
 def _routing_args(talk: Conversation, tool: Tool, part: Part, intents: int, in_play: frozenset[int]) -> dict[str, Any]:
     args: dict[str, Any] = {"query": part.text, "intent_count": intents}
-    properties = cast(Mapping[str, Mapping[str, Any]], tool.schema.get("properties") or {})
+    properties = properties_of(tool.schema)
     if "prior_context" in properties and in_play and part.tool not in in_play:
         one = talk.referent
         referent = f"The user means {one.title or one.id} ({one.type} {one.id})." if one is not None else None
