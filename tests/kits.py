@@ -7,7 +7,7 @@ from typing import Any
 from langchain_core.language_models.chat_models import BaseChatModel
 from langchain_core.messages import BaseMessage, HumanMessage, ToolMessage
 
-from kit.compose.deck import Deck, DeckSettings
+from kit.compose.deck import Deck, DeckSettings, load_deck
 from kit.compose.parts import Guards
 from kit.core.card import AgentCard, Policy
 from kit.core.context import Principal, Session
@@ -17,12 +17,15 @@ from kit.patterns.agents_as_tools import MEDIATED
 from kit.runtime.pattern import Pattern
 from kit.runtime.recording.cassette import Cassette
 from kit.runtime.team import Team, bind
+from kit.settings import HOME
 from kit.sinks.recorder import Recorder
 from kit.stores.sqlite import SqliteStore
 
 ALICE = Session(id="e1", principal=Principal(tenant_id="acme", user_id="alice"), locale="en-GB", location="Leeds")
 
 
+STATUSES = frozenset(status for deck in ("consumer", "manga") for status in load_deck(HOME / "cards" / deck).settings.vocabulary)
+"""What the tools of the shipped decks may send."""
 TERSE = Guards(failsafe=False, overlap=False, verbatim=False)
 """For scripts whose queries and counts are not about the message; tests of these guards pass `guards=Guards()`."""
 
@@ -70,6 +73,7 @@ def small_deck(agents: Sequence[str], cards: Sequence[AgentCard] = (), **setting
         AgentCard(id="orchestrator", role="orchestrator", description="Routes.", model="offline", sub_agents=tuple(agents)),
     )
     settings.setdefault("guards", TERSE)
+    settings.setdefault("statuses", sorted(STATUSES))
     defaults = settings.pop("defaults", Policy(time_budget_ms=8000))
     return Deck.of(
         [lead, *plain, *own.values()], settings=DeckSettings(orchestrator="orchestrator", defaults=defaults, **settings)

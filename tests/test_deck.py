@@ -193,8 +193,8 @@ FAULTS: dict[str, tuple[Mapping[str, str | None], str]] = {
         "demo/shop.yaml:3: same description as card 'rewards'; say what sets this agent apart",
     ),
     "unknown status phrase": (
-        {DECK: BASE[DECK] + "status_phrases:\n  searching_offer: Looking\n"},
-        "demo/deck.yaml:5: unknown status 'searching_offer': did you mean 'searching_offers'",
+        {DECK: BASE[DECK] + "statuses: [searching_offers]\nstatus_phrases:\n  searching_offer: Looking\n"},
+        "demo/deck.yaml:6: unknown status 'searching_offer': did you mean 'searching_offers'",
     ),
     "default that is no card": (
         {DECK: BASE[DECK] + "default_sub_agent: shopp\n"},

@@ -25,7 +25,7 @@ from kit.compose.deck import Deck, load_deck
 from kit.core.context import Principal
 from kit.core.envelope import EnricherRequest
 from kit.core.errors import FaultError, KitError, UnknownId
-from kit.core.event import UNKNOWN, AgentError, Envelope, Status, StatusLine
+from kit.core.event import AgentError, Envelope, Status, StatusLine
 from kit.core.fault import (
     ALIASES,
     CANARY,
@@ -42,6 +42,7 @@ from kit.core.fault import (
 )
 from kit.core.fault_injection import inject_faults
 from kit.core.outcome import Answer, Failure
+from kit.core.status import UNKNOWN
 from kit.core.transcript import transcript
 from kit.models.faulty import REFUSAL, FaultyModel
 from kit.models.offline import OfflineModel

@@ -15,9 +15,10 @@ from langchain_core.tools import BaseTool, StructuredTool
 
 from kit.core.card import AgentCard
 from kit.core.context import Principal, Session
-from kit.core.event import UNKNOWN, AgentError, Envelope, Status
+from kit.core.event import AgentError, Envelope, Status
 from kit.core.outcome import AgentCall, Answer, Outcome
 from kit.core.record import AgentMeasure, Measures, TurnRecord
+from kit.core.status import UNKNOWN
 from kit.metrics.alert import MISMATCH, alerts
 from kit.metrics.summary import Label, Metrics, fold, metrics, percentile
 from kit.models.scripted import Line, ScriptedModel

@@ -21,7 +21,7 @@ from starlette.routing import Route
 from kit.core.context import InheritedContext, Principal
 from kit.core.envelope import EnricherRequest, EnricherResponse, FailedSource
 from kit.core.errors import BindError
-from kit.core.event import STATUSES, Body, Envelope, Status
+from kit.core.event import Body, Envelope, Status
 from kit.core.outcome import Reason
 from kit.core.record import Feedback, TurnRecord
 from kit.tools.asgi_transport import StreamingASGITransport
@@ -36,6 +36,7 @@ from kit.worlds.consumer.world import World, load_world, truth
 from kit.worlds.manga.enrichers import ENRICHERS as LIBRARY
 from kit.worlds.manga.tools import SKILLS
 from kit.worlds.manga.wording import WORDINGS as MANGA
+from tests.kits import STATUSES
 from tests.worlds import TOOL_IDS, context_app, toolbox
 
 ACME, GLOBEX = (Principal(tenant_id=tenant, user_id="u-001") for tenant in ("acme", "globex"))

@@ -7,6 +7,7 @@ from pathlib import Path
 from kit.compose.status import StatusPolicy
 from kit.core.errors import DataError
 from kit.core.event import AgentEnded, AgentStarted, Event, Status, Text
+from kit.core.status import OWN, UNKNOWN, Term
 from kit.core.value import Value
 from kit.runtime.speech.status_lines import Narrator, TimedLine
 from kit.stores.sqlite import SqliteStore
@@ -37,7 +38,10 @@ class Replay(Value):
 
 def replay_lines(events: Iterable[Event], policy: StatusPolicy, phrases: Mapping[str, str]) -> list[TimedLine]:
     """Returns the lines a policy makes of a recorded turn. Its statuses are taken as they are, the runtime's own included."""
-    narrator = Narrator(policy, phrases)
+    events = list(events)
+    statuses = {event.body.status: Term() for event in events if isinstance(event.body, Status)}
+    statuses.pop(UNKNOWN, None)
+    narrator = Narrator(policy, phrases, {**OWN, **statuses})
     lines: list[TimedLine] = []
     for event in events:
         while (due := narrator.due) is not None and due <= event.at:

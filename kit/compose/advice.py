@@ -11,7 +11,6 @@ from kit.compose.yaml_source import Faults
 from kit.core.card import AgentCard
 from kit.core.errors import nearest
 from kit.core.model import ModelSpec
-from kit.core.status import VOCABULARY
 
 DESCRIPTION_TOKENS = (200, 400)
 """What a routing description should take."""
@@ -102,7 +101,7 @@ def _statuses(parts: Parts, where: Where, warnings: Faults) -> None:
         place = where("settings", "deck", ("status_policy",))
         warnings.add(place, f"of a silent agent the first line is read {took}; {SEEN_WITHIN} ms are the target")
     for status in (*settings.status_phrases, *settings.status_policy.rules):
-        term = VOCABULARY.get(status)
+        term = settings.vocabulary.get(status)
         if term and term.deprecated:
             use = f"; use {term.instead!r}" if term.instead else ""
             warnings.add(where("settings", "deck", ()), f"status {status!r} is deprecated since {term.deprecated}{use}")

@@ -12,7 +12,6 @@ from kit.compose.topology_check import topology_faults
 from kit.compose.yaml_source import Faults
 from kit.core.card import AgentCard
 from kit.core.errors import nearest
-from kit.core.event import STATUSES
 
 Where = Callable[[str, str, tuple[str | int, ...]], str]
 """The place of a value: (card, block, settings or environment; its id; path inside it) -> words for a report."""
@@ -179,14 +178,19 @@ class Check:
         for setting, model in (("helper_model", settings.helper_model), ("compose_model", settings.compose_model)):
             if model is not None and model not in self.parts.models:
                 self._fault("settings", "deck", (setting,), f"unknown model {model!r}: {nearest(model, self.parts.models)}")
-        said: list[tuple[tuple[str, ...], str]] = [(("status_phrases", status), status) for status in settings.status_phrases]
+        self._statuses()
+
+    def _statuses(self) -> None:
+        settings = self.parts.settings
+        uses: list[tuple[tuple[str, ...], str]] = [(("status_phrases", status), status) for status in settings.status_phrases]
+        uses += [(("statuses", name, "instead"), term.instead) for name, term in settings.statuses.items() if term.instead]
         for name, rule in settings.status_policy.rules.items():
-            said.append((("status_policy", "rules", name), name))
+            uses.append((("status_policy", "rules", name), name))
             if rule.act == "transform" or rule.into is not None:
-                said.append((("status_policy", "rules", name, "into"), rule.into or ""))
-        for path, status in said:
-            if status not in STATUSES:
-                self._fault("settings", "deck", path, f"unknown status {status!r}: {nearest(status, STATUSES)}")
+                uses.append((("status_policy", "rules", name, "into"), rule.into or ""))
+        for path, status in uses:
+            if status not in settings.vocabulary:
+                self._fault("settings", "deck", path, f"unknown status {status!r}: {nearest(status, settings.vocabulary)}")
 
     def _named_sub_agent(self, noun: str, setting: str, name: str | None, root: AgentCard | None) -> None:
         if name is None:

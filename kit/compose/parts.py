@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from kit.compose.page import PageSettings
 from kit.compose.registry import Registry
@@ -12,6 +12,7 @@ from kit.compose.status import StatusPolicy
 from kit.compose.topology import Rubric, Topology
 from kit.core.card import AgentCard, Policy
 from kit.core.model import OFFLINE, ModelSpec
+from kit.core.status import OWN, Term
 from kit.core.value import Value
 from kit.tools.deck_tools import DeckTools
 
@@ -99,12 +100,26 @@ class DeckSettings(Value):
     """The surface whose topologies apply unless an environment names another."""
     topologies: dict[str, dict[str, Topology]] = {}
     """Surface -> sub-agent -> how a call of it is carried out; a sub-agent that is not listed answers itself."""
+    statuses: dict[str, Term] = {}
+    """The vocabulary of progress: what the deck's tools may send; a list of names will do where none is deprecated."""
     status_phrases: dict[str, str] = {}
     """Status id -> the assistant's words for it."""
     status_policy: StatusPolicy = StatusPolicy()
     """Which progress reports of sub-agents the user reads, and when."""
     page: PageSettings = PageSettings()
     """What the chat page says and shows over this deck."""
+
+    @field_validator("statuses", mode="before")
+    @classmethod
+    def _named(cls, statuses: object) -> object:
+        if isinstance(statuses, list):
+            return {name: Term() for name in cast("list[str]", statuses)}
+        return statuses
+
+    @property
+    def vocabulary(self) -> Mapping[str, Term]:
+        """Every status that may be sent: the deck's and the runtime's own."""
+        return {**OWN, **self.statuses}
 
 
 def _no_models() -> Mapping[str, ModelSpec]:

@@ -6,24 +6,12 @@ A body whose kind ends in `_started` opens the span it is stamped with; the matc
 
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import Field
 
 from kit.core.context import Principal
 from kit.core.outcome import Axis, Outcome, RoutingDecision, Usage
 from kit.core.picture import PictureRef
-from kit.core.status import VOCABULARY
 from kit.core.value import Value
-
-STATUSES: frozenset[str] = frozenset(VOCABULARY)
-"""The closed status vocabulary: identifiers, never prose. Unknown ones are dropped and counted."""
-
-UNKNOWN = "unknown"
-"""Stands in every event for a status outside the vocabulary: what was sent may be prose, or worse, and is kept nowhere."""
-
-
-def _of_the_vocabulary(status: str) -> str:
-    return status if status in STATUSES else UNKNOWN
-
 
 INTERNAL: frozenset[str] = frozenset({"separator"})
 """Kinds that are for history alone: whoever follows a turn is not told of them."""
@@ -163,7 +151,7 @@ class Status(Value):
 
     kind: Literal["status"] = "status"
     agent: str
-    status: Annotated[str, AfterValidator(_of_the_vocabulary)]
+    status: str
 
 
 class StatusLine(Value):

@@ -4,9 +4,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from kit.core.event import STATUSES, Event
+from kit.core.event import Event
 from kit.core.outcome import Usage
 from kit.core.record import Measures
+from kit.core.status import UNKNOWN
 from kit.core.timeout import diagnoses
 from kit.core.trace import trace_of
 
@@ -129,7 +130,7 @@ def _status(fold: _Fold, event: Event, body: Any) -> None:
     by = fold.running.get(event.span_id) or fold.running.get(event.parent_span_id or "")
     if by is None:
         return
-    if body.status not in STATUSES:
+    if body.status == UNKNOWN:
         by.unknown += 1
         return
     by.statuses += 1

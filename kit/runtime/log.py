@@ -1,19 +1,23 @@
 """The append-only log of one turn: stamps bodies into events, and lets anyone follow from any point."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Container
 
-from kit.core.event import INTERNAL, Body, Event
+from kit.core.event import INTERNAL, Body, Event, Status
+from kit.core.status import OWN, UNKNOWN
 
 
 class TurnLog:
-    """Events of one turn in order. Emitting is synchronous; followers are woken, never waited for."""
+    """Events of one turn in order. Emitting is synchronous; followers are woken, never waited for.
 
-    def __init__(self, turn_id: str, clock: Callable[[], float]):
+    `statuses` is the deck's vocabulary: a status outside of it may be prose, or worse, and is kept nowhere as it was sent.
+    """
+
+    def __init__(self, turn_id: str, clock: Callable[[], float], statuses: Container[str] = OWN):
         self.turn_id = turn_id
         self.events: list[Event] = []
         self.closed = False
-        self._clock = clock
+        self._clock, self._statuses = clock, statuses
         self._began = clock()
         self._spans = 0
         self._waiting: list[asyncio.Future[None]] = []
@@ -30,6 +34,8 @@ class TurnLog:
     def emit(self, body: Body, span_id: str, parent_span_id: str | None = None) -> Event:
         """Stamps and appends; the body was validated when it was made. After the log is closed nothing is added: a late child
         has no voice."""
+        if isinstance(body, Status) and body.status not in self._statuses:
+            body = Status(agent=body.agent, status=UNKNOWN)
         event = Event.from_trusted(
             {
                 "seq": len(self.events),

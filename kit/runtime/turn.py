@@ -99,7 +99,8 @@ def run_turn(
     past = kit.store.recall(session.id)
     if past is not None and past.session.principal != session.principal:
         raise SessionError(f"session {session.id!r} belongs to someone else; start a new one under another id")
-    turn_log = TurnLog(turn_id or uuid.uuid4().hex, asyncio.get_running_loop().time)
+    clock, statuses = asyncio.get_running_loop().time, kit.team.deck.settings.vocabulary
+    turn_log = TurnLog(turn_id or uuid.uuid4().hex, clock, statuses)
     return Turn(_Runner(message, pictures, session, kit, pattern or kit.pattern, turn_log, past, cap, history, in_play))
 
 

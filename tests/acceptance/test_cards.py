@@ -13,10 +13,10 @@ from kit.compose.prompts import plan_prompt, shared_prefix_ratio, tokens
 from kit.core.card import AgentCard
 from kit.core.context import DynamicContext
 from kit.core.errors import DeckError
-from kit.core.event import STATUSES
 from kit.core.model import OFFLINE
 from kit.worlds.consumer.tools import RENDERS
 from kit.worlds.manga.tools import SKILLS
+from tests.kits import STATUSES
 from tests.worlds import TOOL_IDS
 
 CARDS = Path(__file__).parents[2] / "cards"

@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from kit.core.event import STATUSES, Event, StatusLine
+from kit.core.event import Event, StatusLine
 from kit.core.trace import trace_of
 from kit.stores.sqlite import SqliteStore
 from tests.browser.stage import DESK, MIXED, Served, serve, told, visit, within
+from tests.kits import STATUSES
 
 pytestmark = pytest.mark.browser
 

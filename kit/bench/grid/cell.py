@@ -10,6 +10,9 @@ from kit.bench.grid.grid_file import GridSpec, digest
 FORMAT = 1
 """Raised when the same cell would now be written otherwise."""
 
+NO_OUTCOME = {"page", "tools", "environment", "statuses"}
+"""Settings of a deck that decide no outcome: what the app shows, and where code lies."""
+
 
 @dataclass(frozen=True, slots=True)
 class Cell:
@@ -42,7 +45,7 @@ def cells(spec: GridSpec) -> Iterator[Cell]:
     models = {key: digest(model) for key, model in spec.models.items()}
     decks = {
         names: digest(
-            deck.settings.model_dump(mode="json", exclude={"page", "tools", "environment"}),  # where code lies decides no outcome
+            deck.settings.model_dump(mode="json", exclude=NO_OUTCOME),
             *(*deck.cards.values(), *deck.blocks.values()),
             sorted(deck.flags.items()),
             deck.tool_settings,

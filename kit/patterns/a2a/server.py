@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import OrderedDict, deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -33,6 +33,7 @@ from kit.core.card import AgentCard
 from kit.core.event import Event
 from kit.core.outcome import Answer, Outcome, tell
 from kit.core.record import Message as Line
+from kit.core.status import OWN
 from kit.patterns.a2a.exchange import KEY, Request, report_metadata, trace_id_of
 from kit.runtime.budget import Ledger
 from kit.runtime.context import Agent, RunContext, TurnState
@@ -97,6 +98,8 @@ class Executor(AgentExecutor):
 
     agent: Agent
     memory: Memory
+    statuses: Container[str] = frozenset(OWN)
+    """The vocabulary of the agent's deck."""
     headers: Mapping[str, str] | None = None
 
     async def execute(self, context: RequestContext, event_queue: EventQueue) -> None:
@@ -107,7 +110,8 @@ class Executor(AgentExecutor):
             await event_queue.enqueue_event(Task(id=task_id, context_id=context_id, status=WORKING))
             await updater.reject(_message(NO_PRINCIPAL))
             return
-        log = TurnLog(trace_id_of(_headers(context).get("traceparent", "")), asyncio.get_running_loop().time)
+        clock = asyncio.get_running_loop().time
+        log = TurnLog(trace_id_of(_headers(context).get("traceparent", "")), clock, self.statuses)
         work = asyncio.create_task(self._work(request, context_id, log))
         try:
             await asyncio.sleep(0)  # so that what happens first travels with the task
@@ -196,7 +200,9 @@ def serve_team(team: Team, url: str) -> Peers:
     routes: list[Any] = []
     for card in team.orchestrator.sub_cards.values():
         peer = peer_card(card, f"{url}/{card.id}")
-        handler = DefaultRequestHandler(Executor(team.agents[card.id], memory), RecentTasks(), peer)
+        handler = DefaultRequestHandler(
+            Executor(team.agents[card.id], memory, team.deck.settings.vocabulary), RecentTasks(), peer
+        )
         handlers[card.id] = handler
         routes += create_jsonrpc_routes(handler, f"/{card.id}")
         routes += create_agent_card_routes(peer, card_url=f"/{card.id}/.well-known/agent-card.json")

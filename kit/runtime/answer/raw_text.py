@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import get_args
 
-from kit.core.event import STATUSES, Envelope, ModelEnded, ToolEnded, ToolStarted
+from kit.core.event import Envelope, ModelEnded, ToolEnded, ToolStarted
 from kit.core.outcome import Answer, Failure, Reason
 from kit.runtime.context import RunContext, TurnState
 
@@ -99,7 +99,7 @@ def raw_reasons(turn: TurnState) -> list[str]:
 def _identifiers(lower: str, turn: TurnState) -> Iterator[str]:
     tools = {e.body.tool for e in turn.log.events if isinstance(e.body, ToolStarted) and "_" in e.body.tool}
     asks = {f"ask_{call.agent}" for call in turn.calls}
-    yield from (name for name in (*STATUSES, *_REASONS, *tools, *asks) if name.lower() in lower)
+    yield from (name for name in (*turn.settings.vocabulary, *_REASONS, *tools, *asks) if name.lower() in lower)
     envelopes = (e.body for e in turn.log.events if isinstance(e.body, Envelope))
     pairs = {f"{e.domain_type}{mark}{e.enricher_id}" for e in envelopes for mark in "/."}
     yield from (pair for pair in pairs if pair.lower() in lower)

@@ -29,7 +29,8 @@ class Progress:
     def __init__(self, log: TurnLog, settings: DeckSettings, span_id: str = ""):
         policy = settings.status_policy
         self._log, self._phrases, self._span_id = log, settings.status_phrases, span_id
-        self._narrator = None if policy.plain else Narrator(policy, settings.status_phrases)
+        self._vocabulary = settings.vocabulary
+        self._narrator = None if policy.plain else Narrator(policy, settings.status_phrases, self._vocabulary)
         self._quiet = None if policy.quiet_ms is None else policy.quiet_ms / 1000
         self._silent: dict[str, tuple[Span, str, float]] = {}
         """Path of an invocation that has sent no status yet -> its span, its agent, when it began."""
@@ -63,7 +64,7 @@ class Progress:
         self._silent.pop(span.path, None)
         if self._narrator is not None:
             self._say(self._narrator.hear(status.agent, status.status, self._log.now()))
-        elif (term := current_term(status.status)) is not None:
+        elif (term := current_term(status.status, self._vocabulary)) is not None:
             span.emit(StatusLine(agent=status.agent, text=wording(term, self._phrases)))
 
     def _say(self, lines: Sequence[TimedLine]) -> None:
