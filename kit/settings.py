@@ -45,11 +45,11 @@ class Settings(Value):
     """OPIK_PROJECT_NAME."""
     otlp_endpoint: str | None = None
     """OTEL_EXPORTER_OTLP_ENDPOINT: where spans go; unset, nowhere."""
-    tenant: str = "acme"
-    """KIT_TENANT: who the command line and the app speak for."""
-    user: str = "u-001"
+    tenant: str | None = None
+    """KIT_TENANT: who the command line and the app speak for; unset, the visitor that the deck names."""
+    user: str | None = None
     """KIT_USER."""
-    location: str | None = "Rivermont"
+    location: str | None = None
     """KIT_LOCATION."""
     variables: Mapping[str, str] = Field(default={}, repr=False)
     """The whole environment; a deck's tools see of it what deck.yaml lists under `environment:`."""

@@ -80,9 +80,11 @@ class Kit:
         return replace(self, team=stages.team(MEDIATED), stages=stages)
 
     def session(self, session_id: str, tenant: str | None = None, user: str | None = None) -> Session:
-        """A session for a principal; the settings' own when none is named."""
-        principal = Principal(tenant_id=tenant or self.settings.tenant, user_id=user or self.settings.user)
-        return Session(id=session_id, principal=principal, location=self.settings.location)
+        """A session for a principal; that of the settings, else the deck's visitor, when none is named."""
+        settings, visitor = self.settings, self.deck.settings.visitor
+        tenant, user = tenant or settings.tenant or visitor.tenant_id, user or settings.user or visitor.user_id
+        principal = Principal(tenant_id=tenant, user_id=user)
+        return Session(id=session_id, principal=principal, location=settings.location or visitor.location)
 
     def ask(
         self,

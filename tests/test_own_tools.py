@@ -379,3 +379,13 @@ def test_a_deck_at_an_older_revision_has_the_code_of_that_revision(folder: Path)
 
     assert answer(load_deck_at("HEAD~1", folder)) == "The printer of floor 1 stands beside the lift."
     assert answer(load_deck_at("HEAD", folder)) == answer(load_deck(folder)) == "The printer of floor 1 stands in the hall."
+
+
+@pytest.mark.req("K-6")
+async def test_nobody_of_the_demo_asks_a_strangers_deck(folder: Path) -> None:
+    async with open_kit(SETTINGS.with_(deck=folder)) as kit:
+        session = kit.session("s")
+        reply = await kit.ask("where is the printer?", session)
+    assert (session.principal.tenant_id, session.principal.user_id, session.location) == ("local", "visitor", None)
+    log = "\n".join(event.model_dump_json() for event in reply.events)
+    assert not re.search("acme|u-001|Rivermont|receipt|offer|reward", log)

@@ -56,6 +56,14 @@ class Guards(Value):
 GUARDS = Guards()
 
 
+class Visitor(Value):
+    """Who asks when nobody says so."""
+
+    tenant_id: str = "local"
+    user_id: str = "visitor"
+    location: str | None = None
+
+
 class DeckSettings(Value):
     """The settings of a whole deck, as deck.yaml gives them."""
 
@@ -106,6 +114,8 @@ class DeckSettings(Value):
     """Status id -> the assistant's words for it."""
     status_policy: StatusPolicy = StatusPolicy()
     """Which progress reports of sub-agents the user reads, and when."""
+    visitor: Visitor = Visitor()
+    """On whose behalf turns run where neither the session nor the settings name anybody."""
     page: PageSettings = PageSettings()
     """What the chat page says and shows over this deck."""
 

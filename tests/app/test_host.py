@@ -108,7 +108,7 @@ def test_whoever_is_named_has_a_session_in_their_own_city(host: Host) -> None:
     who = Principal(tenant_id="globex", user_id="u-003")
     theirs = host.session("s9", who)
     assert theirs is not None and (theirs.principal, theirs.location) == (who, host.people[who].location)
-    assert own(host).location == host.kit.settings.location
+    assert own(host).location == host.kit.deck.settings.visitor.location
     host.kit.store.open_session(theirs)
     assert host.session("s9") is None and host.session("s9", who) == theirs
 

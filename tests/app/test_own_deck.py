@@ -23,6 +23,7 @@ FILES = {
         "model": "offline",
     },
 }
+VISITOR = {"tenant_id": "acme", "user_id": "u-001"}
 WORDS = (
     "points",
     "receipt",
@@ -57,7 +58,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 def declare(folder: Path, **page: object) -> None:
     """Gives the deck a `page:` section."""
-    (folder / "deck.yaml").write_text(yaml.safe_dump({**FILES["deck.yaml"], "page": page}))
+    (folder / "deck.yaml").write_text(yaml.safe_dump({**FILES["deck.yaml"], "visitor": VISITOR, "page": page}))
 
 
 def open_page(code: str = "") -> AppTest:

@@ -10,8 +10,8 @@ from kit.bench.grid.grid_file import GridSpec, digest
 FORMAT = 1
 """Raised when the same cell would now be written otherwise."""
 
-NO_OUTCOME = {"page", "tools", "environment", "statuses"}
-"""Settings of a deck that decide no outcome: what the app shows, and where code lies."""
+NO_OUTCOME = {"page", "tools", "environment", "statuses", "visitor"}
+"""Settings of a deck that decide no outcome: what the app shows, who asks there, and where code lies."""
 
 
 @dataclass(frozen=True, slots=True)
