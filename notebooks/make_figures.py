@@ -9,12 +9,13 @@ from typing import Any
 import pandas as pd
 from matplotlib.figure import Figure
 
-from kit.bench.charts import BLUE, GREY, ORANGE, RED, RUST, against, ecdf, load_frame, time_against_n, waterfall
+from kit.bench.charts import BLUE, GREY, ORANGE, RED, RUST, ecdf, load_frame
 from kit.bench.grid.grid_file import read_grid
 from kit.bench.grid.run import run_grid
 from kit.bench.home import HOME
 from kit.wire import open_kit
 from studies import fan_out_time
+from studies.charts import against, time_against_n, waterfall
 from studies.racing import Traffic, cost_points, monthly_figures, play_races
 
 

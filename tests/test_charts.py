@@ -10,8 +10,9 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from matplotlib.text import Annotation
 
-from kit.bench.charts import BLUE, GREY, KINDS, ORANGE, RUST, bands, dots, ecdf, heat, stack, table, time_against_n, waterfall
+from kit.bench.charts import BLUE, GREY, ORANGE, RUST, dots, ecdf, table
 from kit.core.trace import Span, Trace
+from studies.charts import KINDS, bands, heat, stack, time_against_n, waterfall
 from studies.fan_out_time import MIXED, Run, trace_one
 
 

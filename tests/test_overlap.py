@@ -2,7 +2,6 @@ import itertools
 
 import pytest
 
-from kit.bench.charts import fan_seconds
 from kit.bench.routing import RoutingKit
 from kit.core.context import Principal, Session
 from kit.core.trace import Trace
@@ -10,6 +9,7 @@ from kit.patterns.agents_as_tools import MEDIATED
 from kit.runtime.pattern import Pattern
 from kit.runtime.team import bind
 from kit.runtime.turn import run_turn
+from studies.charts import fan_seconds
 from studies.fan_out_time import ALIKE, MIXED, ONE_BY_ONE, play_exact, play_measured, slow_models, trace_one
 from studies.study_deck import plain_cards, study_deck
 

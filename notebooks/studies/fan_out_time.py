@@ -11,7 +11,6 @@ from typing import Literal, NamedTuple
 from langchain_core.language_models.chat_models import BaseChatModel
 from langchain_core.messages import BaseMessage, ToolMessage
 
-from kit.bench.charts import fan_seconds
 from kit.bench.routing import RoutingKit
 from kit.core.outcome import AgentCall, Answer, FanOut, Outcome
 from kit.core.trace import Trace
@@ -25,6 +24,7 @@ from kit.runtime.dispatch import fan_out
 from kit.runtime.pattern import Pattern
 from kit.runtime.team import bind
 from kit.runtime.turn import run_turn
+from studies.charts import fan_seconds
 from studies.study_deck import ORCHESTRATOR, plain_cards, study_deck, study_session
 
 Seconds = Mapping[str, float]

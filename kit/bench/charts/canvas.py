@@ -60,17 +60,6 @@ def headline(figure: Figure, text: str) -> None:
     figure.suptitle(text, x=0.01, ha="left", color=INK)
 
 
-def note(axes: Axes, text: str) -> None:
-    """Small print in the upper left corner."""
-    box = {"facecolor": "white", "edgecolor": "none", "pad": 2}
-    axes.text(0.03, 0.98, text, transform=axes.transAxes, va="top", fontsize=8, color=GREY, linespacing=1.5, bbox=box)
-
-
-def label(axes: Axes, text: str, x: float, y: float, colour: str) -> None:
-    """Names a line where it ends."""
-    axes.annotate(text, (x, y), (6, 0), textcoords="offset points", color=colour, va="center", annotation_clip=False)
-
-
 def table(frame: pd.DataFrame) -> Styler:
     """A frame for reading: no index, text to the left, numbers to the right with two decimals."""
     words = frame.select_dtypes(exclude="number").columns

@@ -6,7 +6,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
-from kit.bench.charts.canvas import INK, canvas, label
+from kit.bench.charts.canvas import INK, canvas
+from studies.charts.label import label
 
 
 def stack(counts: pd.DataFrame, colours: Mapping[str, str], title: str, xlabel: str, ylabel: str) -> Figure:

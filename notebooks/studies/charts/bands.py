@@ -8,7 +8,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
-from kit.bench.charts.canvas import headline, label, panels
+from kit.bench.charts.canvas import headline, panels
+from studies.charts.label import label
 
 
 def bands(

@@ -3,9 +3,11 @@
 from typing import Any
 
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from kit.bench.charts.canvas import BLUE, GREY, canvas, label, note
+from kit.bench.charts.canvas import BLUE, GREY, canvas
+from studies.charts.label import label
 
 
 def time_against_n(frame: pd.DataFrame, title: str | None = None) -> Figure:
@@ -29,7 +31,7 @@ def time_against_n(frame: pd.DataFrame, title: str | None = None) -> Figure:
         axes.set_xlabel("sub-agents asked in one turn")
         axes.set_ylabel("seconds until all have answered")
         axes.set_title(title or f"{most} sub-agents side by side take {side:.2f} s, one after another {queue:.2f} s")
-        note(axes, "Lines: exact, in virtual time\n" + _points(table))
+        _note(axes, "Lines: exact, in virtual time\n" + _points(table))
         return figure
 
 
@@ -37,3 +39,9 @@ def _points(table: Any) -> str:
     side, queue = (int(table.loc[("measured", way)]["size"].max()) for way in ("mediated", "one_by_one"))
     apart = "" if side == queue else f"\n(one after another: {queue})"
     return f"Points: measured, median and range of {side} runs{apart}"
+
+
+def _note(axes: Axes, text: str) -> None:
+    """Small print in the upper left corner."""
+    box = {"facecolor": "white", "edgecolor": "none", "pad": 2}
+    axes.text(0.03, 0.98, text, transform=axes.transAxes, va="top", fontsize=8, color=GREY, linespacing=1.5, bbox=box)
