@@ -459,7 +459,7 @@ async def test_a_planted_payload_would_be_told_if_nobody_looked_at_its_principal
                 EnricherRequest(request_id="r", principal=me, domain_type=domain, enricher_id=enricher, params=asking_for)
             )
             assert reply.principal != me and reply.status == "ok"
-            if planted(wording.tell(wording.payload.model_validate(reply.payload)).text):
+            if planted(wording.render(wording.payload.model_validate(reply.payload)).text):
                 told.add((domain, enricher))
     assert told == set(WORDINGS)
 

@@ -69,7 +69,7 @@ class _Exchange(httpx.AsyncByteStream):
         # Mostly an empty context: what the caller has set is as far away as behind a socket.
         running = self._run(app)
         self._task = asyncio.create_task(running, context=context)
-        self._task.add_done_callback(self._ended)
+        self._task.add_done_callback(self._finish)
 
     async def write(self) -> None:
         """Hands the request body over, as far as the app takes it."""
@@ -110,7 +110,7 @@ class _Exchange(httpx.AsyncByteStream):
         finally:
             self._release()
 
-    def _ended(self, task: asyncio.Task[None]) -> None:
+    def _finish(self, task: asyncio.Task[None]) -> None:
         """Does what a server does when its app returns: logs a fault, answers 500 if nothing was said, ends the body."""
         if not task.cancelled() and (error := task.exception()):
             log.error("%s failed", self._request.url.path, exc_info=error)

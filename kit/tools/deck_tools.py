@@ -42,11 +42,11 @@ class DeckTools:
         async with AsyncExitStack() as stack:
             for tool_id, tool in self.tools.items():
                 if isinstance(tool, ToolFactory) and tool_id not in box:
-                    made = await stack.enter_async_context(tool.open(setup))
-                    if set(made) != set(tool.ids):
-                        promised, actual = ", ".join(tool.ids), ", ".join(made) or "nothing"
+                    contents = await stack.enter_async_context(tool.open(setup))
+                    if set(contents) != set(tool.ids):
+                        promised, actual = ", ".join(tool.ids), ", ".join(contents) or "nothing"
                         raise BindError(f"a tool_factory declares {promised} and makes {actual}; declare what it makes")
-                    box |= made
+                    box |= contents
                 elif not isinstance(tool, ToolFactory):
                     box[tool_id] = tool
             yield box
@@ -65,15 +65,15 @@ def load_deck_tools(references: Sequence[str], folder: Path, report: Callable[[i
     places: dict[str, str] = {}
     for number, text in enumerate(references):
         try:
-            found = tools_in(Reference.parse(text).load(folder), text)
-            _check_new(found, places, text)
+            more = tools_in(Reference.parse(text).load(folder), text)
+            _check_new(more, places, text)
         except CodeError as error:
             if report is None:
                 raise
             report(number, str(error))
         else:
-            tools |= found
-            places |= dict.fromkeys(found, text)
+            tools |= more
+            places |= dict.fromkeys(more, text)
     return DeckTools(tools, tuple(references), folder)
 
 

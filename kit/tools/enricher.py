@@ -17,7 +17,7 @@ from kit.core.outcome import ComponentPayload, Reason
 from kit.core.value import Value
 from kit.tools.tool import ToolContext, ToolResult, tool_context
 
-UNDERSTOOD = "1.0.0"
+PAYLOAD_VERSION = "1.0.0"
 """The payload version the tools are written for; the same major number is understood."""
 UNAVAILABLE = "This data is unavailable right now."
 CAVEAT = "Some sources did not answer, so this may be incomplete."
@@ -38,7 +38,7 @@ class EnrichError(UpstreamError):
         super().__init__(message)
 
 
-class Told(NamedTuple):
+class Rendering(NamedTuple):
     """What a tool says, and the rows it speaks of."""
 
     text: str
@@ -46,14 +46,14 @@ class Told(NamedTuple):
 
 
 class Wording(NamedTuple):
-    """How the payload of one enricher is read and told."""
+    """How the payload of one enricher is read, and put into words."""
 
     payload: type[Inbound]
-    tell: Callable[[Any], Told]
+    render: Callable[[Any], Rendering]
 
 
 class ToolConfig(Value):
-    """What a card, the settings and the flags may set for a tool of the context service (PC1-D4)."""
+    """What a card, the settings and the flags may set for a tool of the context service."""
 
     limit: int = Field(default=3, ge=1, le=20)
     """How many rows when the model does not say."""
@@ -107,9 +107,9 @@ def _read(body: bytes) -> Reply:
 
 
 def enricher_tool(spec: EnricherSpec, enrich: Enrich, config: Mapping[str, Any], key: str | None = None) -> BaseTool:
-    """A LangChain tool over one enricher (PC2-FR-9..12); raises BindError for a configuration it does not know.
+    """A LangChain tool over one enricher; raises BindError for a configuration it does not know.
 
-    With a `key` every envelope must be signed with it; one that is not counts as another principal's (PC2-HMAC).
+    With a `key` every envelope must be signed with it; one that is not counts as another principal's.
     """
     settings = read_config(spec.id, config)
 
@@ -117,7 +117,7 @@ def enricher_tool(spec: EnricherSpec, enrich: Enrich, config: Mapping[str, Any],
         context = tool_context()
         for status in spec.statuses:
             context.emit(Status(agent=context.agent, status=status))
-        params = {"limit": settings.limit, **fitted(arguments, spec.properties)}
+        params = {"limit": settings.limit, **fit_arguments(arguments, spec.properties)}
         if context.inherited.location:
             params.setdefault("location", context.inherited.location)
         result = await _ask(spec, enrich, params, settings.timeout_ms / 1000, context, key)
@@ -135,31 +135,32 @@ def structured(name: str, description: str, properties: Mapping[str, Any], requi
 
 
 def read_config(tool: str, config: Mapping[str, Any]) -> ToolConfig:
+    """The configuration of a tool. Raises BindError, which names what can be set."""
     try:
         return ToolConfig.model_validate(dict(config))
     except ValidationError as error:
         fault = error.errors()[0]
-        known = ", ".join(ToolConfig.model_fields)
+        options = ", ".join(ToolConfig.model_fields)
         raise BindError(
-            f"tool {tool!r}: setting {fault['loc'][0]!r} cannot be used ({fault['msg']}); it knows {known}"
+            f"tool {tool!r}: setting {fault['loc'][0]!r} cannot be used ({fault['msg']}); it knows {options}"
         ) from error
 
 
-def fitted(arguments: Mapping[str, Any], properties: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+def fit_arguments(arguments: Mapping[str, Any], properties: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     """The arguments a schema knows, as the types it names; what does not fit is left out, never refused."""
-    kept: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for name, spec in properties.items():
         value = arguments.get(name)
         if value is None or value == "":
             continue
         if spec.get("type") != "integer":
-            kept[name] = str(value)
+            values[name] = str(value)
             continue
         try:
-            kept[name] = int(float(value))
+            values[name] = int(float(value))
         except (TypeError, ValueError, OverflowError):
             continue
-    return kept
+    return values
 
 
 async def _ask(
@@ -170,7 +171,7 @@ async def _ask(
         principal=context.inherited.principal,
         domain_type=spec.domain_type,
         enricher_id=spec.enricher_id,
-        version=UNDERSTOOD,
+        version=PAYLOAD_VERSION,
         params=params,
     )
     try:
@@ -193,24 +194,24 @@ async def _ask(
 
 
 def _decide(spec: EnricherSpec, reply: Reply) -> ToolResult:
-    """What becomes of a verified envelope (PC2-FR-10): the list of failed sources is never looked at."""
+    """What becomes of a verified envelope: the list of failed sources is never looked at."""
     if (reply.domain_type, reply.enricher_id) != (spec.domain_type, spec.enricher_id):
         return _none("contract_violation", f"answered as {reply.domain_type}/{reply.enricher_id}")
-    if not compatible(reply.version, UNDERSTOOD):
-        return _none("unavailable", f"payload version {reply.version} is not understood, {UNDERSTOOD} is")
+    if not compatible(reply.version, PAYLOAD_VERSION):
+        return _none("unavailable", f"payload version {reply.version} is not understood, {PAYLOAD_VERSION} is")
     if reply.status == "error":
         return _none("unavailable", "envelope status is error")
-    told = _told(spec, reply.payload)
-    if told is None:
+    rendering = _render(spec, reply.payload)
+    if rendering is None:
         return _none("contract_violation", "the payload is not of the agreed type")
     caveat = CAVEAT if reply.status == "partial" else None
-    text = f"{told.text} {caveat}" if caveat else told.text
-    return ToolResult(text=text, components=told.components, caveat=caveat)
+    text = f"{rendering.text} {caveat}" if caveat else rendering.text
+    return ToolResult(text=text, components=rendering.components, caveat=caveat)
 
 
-def _told(spec: EnricherSpec, payload: Any) -> Told | None:
+def _render(spec: EnricherSpec, payload: Any) -> Rendering | None:
     try:
-        return spec.wording.tell(spec.wording.payload.model_validate(payload))
+        return spec.wording.render(spec.wording.payload.model_validate(payload))
     except ValidationError:
         return None
 
@@ -225,7 +226,7 @@ def _report(context: ToolContext, spec: EnricherSpec, reply: Reply | None, verif
             status=reply.status if reply else "error",
             principal_verified=verified,
             version=reply.version if reply else "",
-            version_ok=compatible(reply.version, UNDERSTOOD) if reply else True,
+            version_ok=compatible(reply.version, PAYLOAD_VERSION) if reply else True,
             cached=reply.cache_meta.cached if reply else False,
             principal=context.inherited.principal,
         )

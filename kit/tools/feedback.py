@@ -1,4 +1,4 @@
-"""llm_feedback: what a user says about an answer in words, stored where the app's thumbs are stored (PC1-S5.2b)."""
+"""llm_feedback: what a user says about an answer in words, stored where the app's thumbs are stored."""
 
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
@@ -7,7 +7,7 @@ from typing import Any, Protocol
 from langchain_core.tools import BaseTool
 
 from kit.core.record import Feedback, TurnRecord
-from kit.tools.enricher import fitted, structured
+from kit.tools.enricher import fit_arguments, structured
 from kit.tools.tool import Toolbox, ToolContext, ToolResult, tool_context
 from kit.tools.tool_factory import ToolSetup, tool_factory
 
@@ -33,12 +33,14 @@ def feedback_tool(name: str, thumbs: Thumbs | None) -> BaseTool:
     """The tool; without a place to keep feedback it says so."""
 
     async def call(**arguments: Any) -> tuple[str, ToolResult]:
-        said = fitted(arguments, PROPERTIES)
+        values = fit_arguments(arguments, PROPERTIES)
         if thumbs is None:
             result = ToolResult(text="Feedback cannot be stored right now.", fault="unavailable", detail="no feedback store")
         else:
-            good = said.get("verdict", "good").strip().lower() not in ("bad", "0", "down", "negative", "false")
-            feedback = Feedback(turn_id=_meant(thumbs, tool_context()), score=1 if good else 0, note=said.get("note", "")[:500])
+            good = values.get("verdict", "good").strip().lower() not in ("bad", "0", "down", "negative", "false")
+            feedback = Feedback(
+                turn_id=_rated_turn(thumbs, tool_context()), score=1 if good else 0, note=values.get("note", "")[:500]
+            )
             thumbs.give_feedback(feedback)
             result = ToolResult(text="The feedback is stored. Thank the user briefly.")
         return result.text, result
@@ -46,7 +48,7 @@ def feedback_tool(name: str, thumbs: Thumbs | None) -> BaseTool:
     return structured(name, DESCRIPTION, PROPERTIES, ("verdict",), call)
 
 
-def _meant(thumbs: Thumbs, context: ToolContext) -> str:
+def _rated_turn(thumbs: Thumbs, context: ToolContext) -> str:
     """The turn before this one; this one when it is the first."""
     recent = thumbs.turns(context.inherited.episode_id, limit=2)
     return next((turn.id for turn in recent if turn.id != context.turn_id), context.turn_id)

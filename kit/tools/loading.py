@@ -107,12 +107,12 @@ def tools_in(value: object, place: str) -> Tools:
     Raises CodeError, naming the item, where something is neither, where an id comes twice, or a function has no docstring.
     """
     if isinstance(value, Mapping):
-        named = [(str(key), item) for key, item in cast("Mapping[object, object]", value).items()]
+        entries = [(str(key), item) for key, item in cast("Mapping[object, object]", value).items()]
     else:
         items = cast("Iterable[object]", value) if isinstance(value, list | tuple) else [value]
-        named = [("", item) for item in items]
+        entries = [("", item) for item in items]
     tools: dict[str, BaseTool | ConfiguredTool | ToolFactory] = {}
-    for number, (key, item) in enumerate(named, 1):
+    for number, (key, item) in enumerate(entries, 1):
         for tool_id, tool in _tools_of(key, item, f"{place}, {repr(key) if key else f'item {number}'}").items():
             if tool_id in tools:
                 raise CodeError(f"{place} holds two tools {tool_id!r}; rename one")

@@ -1,4 +1,4 @@
-"""Render tools, as data: a sub-agent chooses which of the things it found belong to its answer (PC1-FR-10, PC1-S5.6f)."""
+"""Render tools, as data: a sub-agent chooses which of the things it found belong to its answer."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -38,17 +38,17 @@ def render_tool(spec: RenderSpec) -> BaseTool:
 
     async def call(**arguments: Any) -> tuple[str, ToolResult]:
         ids, titles = _list(arguments.get("component_ids")), _list(arguments.get("titles"))
-        found = {str(c.payload.get("id")): c for c in tool_context().found() if c.type == spec.type}
-        known = [(found[key], at) for at, key in enumerate(ids) if key in found]
-        shown = tuple(
+        components = {str(c.payload.get("id")): c for c in tool_context().found() if c.type == spec.type}
+        choices = [(components[key], at) for at, key in enumerate(ids) if key in components]
+        visible = tuple(
             component.model_copy(update={"payload": {**component.payload, "title": titles[at]}})
             if at < len(titles)
             else component
-            for component, at in known
+            for component, at in choices
         )
-        unknown = len(ids) - len(shown)
-        text = f"{len(shown)} shown." + (f" {unknown} left out: nothing you looked up has that id." if unknown else "")
-        return text, ToolResult(text=text, components=shown)
+        unknown = len(ids) - len(visible)
+        text = f"{len(visible)} shown." + (f" {unknown} left out: nothing you looked up has that id." if unknown else "")
+        return text, ToolResult(text=text, components=visible)
 
     plural = spec.id.removeprefix("render_")
     description = (

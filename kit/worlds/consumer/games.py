@@ -20,14 +20,14 @@ def games(world: World, principal: Principal, parameters: Parameters) -> Payload
     )
     result = Index(running, _words).search(parameters.text)
     fresh = result.rows if result.match == "named" else tuple(game for game in result.rows if game.id not in begun)
-    return page("games", [_told(game, game.id in begun) for game in fresh[: parameters.limit]], result)
+    return page("games", [_game_payload(game, game.id in begun) for game in fresh[: parameters.limit]], result)
 
 
 def progress(world: World, principal: Principal, parameters: Parameters) -> Payload:
     """The user's games, nearest to their next goal first."""
-    own = sorted(world.progress.get(who(principal), ()), key=lambda row: _left(world.games[row.game_id], row))
+    own = sorted(world.progress.get(who(principal), ()), key=lambda row: _steps_to_go(world.games[row.game_id], row))
     result = Index(own, lambda row: _words(world.games[row.game_id])).search(parameters.text)
-    rows = [_told_progress(world.games[row.game_id], row) for row in result.rows[: parameters.limit]]
+    rows = [_progress_payload(world.games[row.game_id], row) for row in result.rows[: parameters.limit]]
     return page("games", rows, result)
 
 
@@ -35,7 +35,7 @@ def _worth(game: Game) -> int:
     return sum(goal.points for goal in game.goals)
 
 
-def _left(game: Game, row: Progress) -> int:
+def _steps_to_go(game: Game, row: Progress) -> int:
     return game.goals[len(row.reached)].step - row.step
 
 
@@ -43,7 +43,7 @@ def _words(game: Game) -> list[tuple[float, str]]:
     return [(3.0, game.name), (2.0, game.genre), (4.0, game.id)]
 
 
-def _told(game: Game, begun: bool) -> Payload:
+def _game_payload(game: Game, begun: bool) -> Payload:
     first = game.goals[0]
     return {
         "id": game.id,
@@ -58,7 +58,7 @@ def _told(game: Game, begun: bool) -> Payload:
     }
 
 
-def _told_progress(game: Game, row: Progress) -> Payload:
+def _progress_payload(game: Game, row: Progress) -> Payload:
     following = game.goals[len(row.reached)]
     return {
         "id": game.id,

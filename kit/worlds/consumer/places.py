@@ -66,16 +66,16 @@ def retailer(world: World, principal: Principal, parameters: Parameters) -> Payl
     stores = [store for store in world.stores.values() if store.retailer_id == retailer.id]
     nearest = min(stores, key=lambda store: (miles(world, city, store), store.id))
     live = [offer for offer in world.offer_index[principal.tenant_id].rows if retailer.id in offer.retailer_ids]
-    told = {
+    payload = {
         "id": retailer.id,
         "name": retailer.name,
         "kind": retailer.kind,
         "ereceipts": retailer.ereceipts,
         "stores": len(stores),
         "offers": len(live),
-        "nearest": _told_store(world, city, nearest),
+        "nearest": _store_payload(world, city, nearest),
     }
-    return {"retailer": told, "match": result.match, "topic": result.topic}
+    return {"retailer": payload, "match": result.match, "topic": result.topic}
 
 
 def stores(world: World, principal: Principal, parameters: Parameters) -> Payload:
@@ -85,15 +85,15 @@ def stores(world: World, principal: Principal, parameters: Parameters) -> Payloa
     keys = {row.id for row in result.rows}
     near = [store for store in world.stores.values() if store.retailer_id in keys]
     near.sort(key=lambda store: (miles(world, city, store), store.id))
-    rows = [_told_store(world, city, store) for store in near[: parameters.limit]]
+    rows = [_store_payload(world, city, store) for store in near[: parameters.limit]]
     return {**page("stores", rows, result), "found": len(near), "city": city}
 
 
 def city_of(world: World, principal: Principal, parameters: Parameters) -> str:
     """The first city the request names, else the user's own."""
-    said = set(tokens(f"{parameters.location} {parameters.query}"))
+    mentioned_words = set(tokens(f"{parameters.location} {parameters.query}"))
     for city in world.meta.cities:
-        if said >= set(tokens(city)):
+        if mentioned_words >= set(tokens(city)):
             return city
     user = world.users.get(who(principal))
     return user.city if user else next(iter(world.meta.cities))
@@ -106,8 +106,8 @@ def miles(world: World, city: str, place: Restaurant | Store) -> float:
 
 
 def _without_city(parameters: Parameters, city: str) -> str:
-    gone = set(tokens(city))
-    return " ".join(word for word in parameters.text.split() if not gone & set(tokens(word)))
+    city_words = set(tokens(city))
+    return " ".join(word for word in parameters.text.split() if not city_words & set(tokens(word)))
 
 
 def _live(world: World, principal: Principal) -> list[RestaurantOffer]:
@@ -138,7 +138,7 @@ _KINDS = {
 }
 
 
-def _told_store(world: World, city: str, store: Store) -> Payload:
+def _store_payload(world: World, city: str, store: Store) -> Payload:
     owner = world.retailers[store.retailer_id]
     return {
         "id": store.id,

@@ -35,8 +35,8 @@ def balance(world: World, principal: Principal, parameters: Parameters) -> Paylo
 
 def redemptions(world: World, principal: Principal, parameters: Parameters) -> Payload:
     """What the user redeemed, newest first."""
-    taken = sorted(world.redemptions.get(who(principal), ()), key=lambda redemption: redemption.date, reverse=True)
-    index = Index(taken, lambda row: [(2.0, world.rewards[row.reward_id].name), (3.0, row.status), (4.0, row.id)])
+    history = sorted(world.redemptions.get(who(principal), ()), key=lambda redemption: redemption.date, reverse=True)
+    index = Index(history, lambda row: [(2.0, world.rewards[row.reward_id].name), (3.0, row.status), (4.0, row.id)])
     result = index.search(parameters.text)
     rows = [
         {"id": row.id, "name": world.rewards[row.reward_id].name, "points": row.points, "date": row.date, "status": row.status}

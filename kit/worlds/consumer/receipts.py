@@ -5,13 +5,13 @@ from typing import Any
 
 from kit.core.context import Principal
 from kit.worlds.consumer.rows import Offer, Receipt
-from kit.worlds.consumer.shopping import page, told_offer
+from kit.worlds.consumer.shopping import offer_payload, page
 from kit.worlds.consumer.world import World, who
 from kit.worlds.service.parameters import Parameters
 from kit.worlds.service.search import Index, SearchResult
 
 Payload = dict[str, Any]
-_SAID = {
+_STATUS_WORDS = {
     "accepted": "accepted approved",
     "pending": "pending processing waiting review",
     "rejected": "rejected declined denied failed scan scanned scanning blurry",
@@ -24,7 +24,7 @@ def receipts(world: World, principal: Principal, parameters: Parameters) -> Payl
     counts = Counter(receipt.status for receipt in own)
     result = _search(world, own, parameters)
     newest = sorted(result.rows, key=lambda receipt: receipt.date, reverse=True)
-    rows = [told_receipt(world, receipt) for receipt in newest[: parameters.limit]]
+    rows = [receipt_payload(world, receipt) for receipt in newest[: parameters.limit]]
     return {**page("receipts", rows, result), "counts": dict(counts)}
 
 
@@ -39,26 +39,26 @@ def matched(world: World, principal: Principal, parameters: Parameters) -> Paylo
     receipt, match, topic = _pick(world, principal, parameters)
     if receipt is None:
         return {"receipt": None, "offers": [], "missed": [], "match": match, "topic": topic}
-    met = [world.offers[hit.offer_id] for hit in receipt.matches]
-    bought = Counter({line.product_id: 0 for line in receipt.lines})
+    matches = [world.offers[hit.offer_id] for hit in receipt.matches]
+    quantities = Counter({line.product_id: 0 for line in receipt.lines})
     for line in receipt.lines:
-        bought[line.product_id] += line.quantity
-    missed = [
-        {"offer": told_offer(world, offer), "why": why}
+        quantities[line.product_id] += line.quantity
+    near_misses = [
+        {"offer": offer_payload(world, offer), "why": why}
         for offer in world.offers.values()
-        if offer.tenant_id == receipt.tenant_id and offer.product_id in bought and offer not in met
-        if (why := _why_missed(world, receipt, offer, bought[offer.product_id]))
+        if offer.tenant_id == receipt.tenant_id and offer.product_id in quantities and offer not in matches
+        if (why := _why_missed(world, receipt, offer, quantities[offer.product_id]))
     ]
     return {
         "receipt": _in_full(world, receipt),
-        "offers": [told_offer(world, offer) for offer in met],
-        "missed": missed[: parameters.limit],
+        "offers": [offer_payload(world, offer) for offer in matches],
+        "missed": near_misses[: parameters.limit],
         "match": match,
         "topic": topic,
     }
 
 
-def told_receipt(world: World, receipt: Receipt) -> Payload:
+def receipt_payload(world: World, receipt: Receipt) -> Payload:
     """A receipt as it leaves the service: names instead of ids."""
     return {
         "id": receipt.id,
@@ -83,7 +83,7 @@ def _in_full(world: World, receipt: Receipt | None) -> Payload | None:
         }
         for line in receipt.lines
     ]
-    return {**told_receipt(world, receipt), "lines": lines}
+    return {**receipt_payload(world, receipt), "lines": lines}
 
 
 def _why_missed(world: World, receipt: Receipt, offer: Offer, quantity: int) -> str | None:
@@ -116,7 +116,7 @@ def _words(world: World, receipt: Receipt) -> list[tuple[float, str]]:
     names = [world.products[line.product_id] for line in receipt.lines if line.product_id]
     return [
         (9.0, receipt.id),
-        (4.0, _SAID[receipt.status]),
+        (4.0, _STATUS_WORDS[receipt.status]),
         (3.0, world.retailer_of(receipt).name),
         (1.0, " ".join(f"{product.name} {world.categories[product.category].name}" for product in names)),
     ]

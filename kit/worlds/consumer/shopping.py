@@ -17,7 +17,7 @@ def page(key: str, rows: list[Payload], result: SearchResult[Any]) -> Payload:
     return {key: rows, "match": result.match, "topic": result.topic, "found": len(result.rows)}
 
 
-def told_offer(world: World, offer: Offer) -> Payload:
+def offer_payload(world: World, offer: Offer) -> Payload:
     """An offer as it leaves the service: names instead of ids."""
     product = world.products[offer.product_id]
     return {
@@ -39,7 +39,7 @@ def told_offer(world: World, offer: Offer) -> Payload:
 def offers(world: World, principal: Principal, parameters: Parameters) -> Payload:
     """Live offers of the tenant, best match first, then most points. The terms are offer_details' own."""
     result = world.offer_index[principal.tenant_id].search(parameters.text)
-    return page("offers", [told_offer(world, offer) for offer in result.rows[: parameters.limit]], result)
+    return page("offers", [offer_payload(world, offer) for offer in result.rows[: parameters.limit]], result)
 
 
 def expiring(world: World, principal: Principal, parameters: Parameters) -> Payload:
@@ -48,9 +48,9 @@ def expiring(world: World, principal: Principal, parameters: Parameters) -> Payl
     last = (date.fromisoformat(world.as_of) + timedelta(days=parameters.within_days)).isoformat()
     by_end = sorted(result.rows, key=lambda offer: (offer.ends, -offer.points, offer.id))
     ending = [offer for offer in by_end if offer.ends <= last]
-    shown = (ending or by_end)[: parameters.limit]
+    offers = (ending or by_end)[: parameters.limit]
     return {
-        **page("offers", [told_offer(world, offer) for offer in shown], result),
+        **page("offers", [offer_payload(world, offer) for offer in offers], result),
         "within_days": parameters.within_days,
         "ending": len(ending),
     }

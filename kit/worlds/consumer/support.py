@@ -18,7 +18,7 @@ from kit.core.errors import StoreError
 from kit.core.event import Envelope, Status
 from kit.core.record import Message, Note
 from kit.core.value import Value
-from kit.tools.enricher import UNAVAILABLE, EnrichError, fitted, read_config, structured
+from kit.tools.enricher import UNAVAILABLE, EnrichError, fit_arguments, read_config, structured
 from kit.tools.tool import ToolContext, ToolResult, tool_context
 
 LAPSE = 55 * 60.0
@@ -163,14 +163,14 @@ def support_tool(name: str, support: Support, config: Mapping[str, Any], convers
     async def call(**arguments: Any) -> tuple[str, ToolResult]:
         context = tool_context()
         context.emit(Status(agent=context.agent, status="asking_support"))
-        said = fitted(arguments, PROPERTIES)
+        parts = fit_arguments(arguments, PROPERTIES)
         try:
             key, replay = conversations.current(context)
             question = SupportQuestion(
-                query=said.get("query", ""),
+                query=parts.get("query", ""),
                 principal=context.inherited.principal,
                 conversation_id=key,
-                category=said.get("category"),
+                category=parts.get("category"),
                 context="\n".join(part for part in (replay, context.inherited.prior_context) if part) or None,
             )
             async with asyncio.timeout(seconds):
@@ -198,7 +198,7 @@ def _foreign(context: ToolContext) -> Envelope:
 
 
 async def _listen(support: Support, question: SupportQuestion, context: ToolContext, conversations: Conversations) -> str:
-    said: list[str] = []
+    parts: list[str] = []
     async with aclosing(support.ask(question)) as chunks:
         async for chunk in chunks:
             match chunk:
@@ -208,7 +208,7 @@ async def _listen(support: Support, question: SupportQuestion, context: ToolCont
                 case Opened(conversation_id=key):
                     conversations.keep(context, key)
                 case Fragment(text=text):
-                    said.append(text)
+                    parts.append(text)
                 case Closed():
-                    return " ".join(said)
+                    return " ".join(parts)
     raise EnrichError("unavailable", "the support service stopped in the middle of its answer")

@@ -98,15 +98,15 @@ class _Service:
             delay = NEXT
         yield line_of(kind="closed", article=article.id if article else None)
 
-    def _open(self, wished: str | None, principal: str) -> tuple[str, bool]:
-        """The wished conversation when it is this principal's and has not lapsed, else a new one."""
+    def _open(self, wanted_key: str | None, principal: str) -> tuple[str, bool]:
+        """The conversation with the wanted key when it is this principal's and has not lapsed, else a new one."""
         now = asyncio.get_running_loop().time()
-        for key in [key for key, known in self.conversations.items() if now - known.last > LAPSE]:
+        for key in [key for key, conversation in self.conversations.items() if now - conversation.last > LAPSE]:
             del self.conversations[key]
-        known = self.conversations.get(wished or "")
-        if wished and known and known.principal == principal:
-            known.last = now
-            return wished, True
+        conversation = self.conversations.get(wanted_key or "")
+        if wanted_key and conversation and conversation.principal == principal:
+            conversation.last = now
+            return wanted_key, True
         self.counts["conversations"] += 1
         key = f"sc-{self.counts['conversations']:06}"
         self.conversations[key] = _Conversation(principal, now)
@@ -125,8 +125,8 @@ class _Service:
         return next((article for article in self.world.articles if article.topic in topics), conversation.article)
 
     def _topics(self, category: str | None) -> set[str]:
-        said = set(tokens((category or "").replace("_", " ")))
-        return {article.topic for article in self.world.articles if said & set(tokens(article.topic.replace("_", " ")))}
+        words = set(tokens((category or "").replace("_", " ")))
+        return {article.topic for article in self.world.articles if words & set(tokens(article.topic.replace("_", " ")))}
 
 
 def line_of(**fields: Any) -> bytes:

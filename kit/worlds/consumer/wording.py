@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from datetime import date
 
-from kit.tools.enricher import Told, Wording
+from kit.tools.enricher import Rendering, Wording
 from kit.worlds.consumer import payload as p
-from kit.worlds.service.wording import Searched, components, listed
+from kit.worlds.service.wording import Searched, components, join_words
 
 
 def money(cents: int) -> str:
@@ -43,70 +43,70 @@ def _offer(offer: p.Offer) -> str:
     return f"{offer.title}{need}{where} until {day(offer.ends)}"
 
 
-def offers(page: p.Offers) -> Told:
-    return Told(headed(page, "offers", [_offer(offer) for offer in page.offers]), components("offer", page.offers))
+def offers(page: p.Offers) -> Rendering:
+    return Rendering(headed(page, "offers", [_offer(offer) for offer in page.offers]), components("offer", page.offers))
 
 
-def expiring(page: p.Expiring) -> Told:
+def expiring(page: p.Expiring) -> Rendering:
     items = [f"{_offer(offer)}" for offer in page.offers]
     if page.ending or not items:
         within = "day" if page.within_days == 1 else f"{page.within_days} days"
         text = headed(page, f"offers that end within the next {within}", items)
     else:
         text = f"No offer ends within the next {page.within_days} days. The first to end: {'; '.join(items)}."
-    return Told(text, components("offer", page.offers))
+    return Rendering(text, components("offer", page.offers))
 
 
-def terms(page: p.Offers) -> Told:
+def terms(page: p.Offers) -> Rendering:
     if not page.offers:
-        return Told("There is no offer to show the terms of.")
+        return Rendering("There is no offer to show the terms of.")
     lines = [f"{offer.title} until {day(offer.ends)}. {offer.terms}" for offer in page.offers]
     start = f'No offer for "{page.topic}" was found. The terms of another: ' if page.match == "closest" else "Terms: "
-    return Told(start + " ".join(lines), components("offer", page.offers))
+    return Rendering(start + " ".join(lines), components("offer", page.offers))
 
 
-def products(page: p.Products) -> Told:
+def products(page: p.Products) -> Rendering:
     items = [
         f"{product.name} for {money(product.price_cents)}" + (f", {product.points:,} points on offer" if product.points else "")
         for product in page.products
     ]
-    return Told(headed(page, "products", items), components("product", page.products))
+    return Rendering(headed(page, "products", items), components("product", page.products))
 
 
-def purchases(page: p.Purchases) -> Told:
+def purchases(page: p.Purchases) -> Rendering:
     items = [
         f"{row.quantity} x {row.name} at {row.retailer} on {day(row.date)}, {money(row.price_cents)} each"
         for row in page.purchases
     ]
     if not items:
-        return Told("There is no purchase on your receipts yet.")
+        return Rendering("There is no purchase on your receipts yet.")
     total = f" You bought {count(page.quantity, 'item')} for {money(page.total_cents)} in all."
     text = headed(page, "purchases, newest first", items) + (total if page.match == "named" else "")
-    return Told(text, components("product", page.purchases))
+    return Rendering(text, components("product", page.purchases))
 
 
-def articles(page: p.Articles) -> Told:
+def articles(page: p.Articles) -> Rendering:
     if page.match != "named" or not page.articles:
-        return Told("No help article fits this question.")
-    return Told(" ".join(f"{article.title}: {article.text}" for article in page.articles))
+        return Rendering("No help article fits this question.")
+    return Rendering(" ".join(f"{article.title}: {article.text}" for article in page.articles))
 
 
-def balance(points: p.Balance) -> Told:
+def balance(points: p.Balance) -> Rendering:
     text = f"You have {points.balance:,} points"
     if points.pending:
         text += f"; {points.pending:,} more are pending from {count(points.pending_receipts, 'receipt')}"
     text += f". In the last 30 days you earned {points.earned_30_days:,} and spent {points.spent_30_days:,}."
-    return Told(text, components("points", [points]))
+    return Rendering(text, components("points", [points]))
 
 
-def redemptions(page: p.Redemptions) -> Told:
+def redemptions(page: p.Redemptions) -> Rendering:
     items = [f"{row.name} for {row.points:,} points on {day(row.date)} ({row.status})" for row in page.redemptions]
     if not items:
-        return Told("You have not redeemed any points yet.")
-    return Told(headed(page, "redemptions, newest first", items), components("reward", page.redemptions))
+        return Rendering("You have not redeemed any points yet.")
+    return Rendering(headed(page, "redemptions, newest first", items), components("reward", page.redemptions))
 
 
-def quote(page: p.Quote) -> Told:
+def quote(page: p.Quote) -> Rendering:
     rewards = [
         f"{reward.name} costs {reward.points:,} points"
         + (f", leaving {page.balance - reward.points:,}" if reward.affordable else f", {reward.missing:,} more than you have")
@@ -114,20 +114,20 @@ def quote(page: p.Quote) -> Told:
     ]
     reach = f"You have {page.balance:,} points, enough for {page.affordable} of the rewards. "
     start = f'There is no reward called "{page.topic}". ' if page.match == "closest" else ""
-    return Told(start + reach + f"{'; '.join(rewards)}.", components("reward", page.rewards))
+    return Rendering(start + reach + f"{'; '.join(rewards)}.", components("reward", page.rewards))
 
 
 _METHODS = {"receipt": "receipts", "game": "games", "referral": "referrals", "bonus": "bonuses"}
 
 
-def methods(page: p.Methods) -> Told:
+def methods(page: p.Methods) -> Rendering:
     earned = [
         f"{row.points:,} from {_METHODS.get(row.method, row.method)} ({row.count})" for row in page.methods if row.points > 0
     ]
-    spent = [f"{-row.points:,} points spent on rewards ({row.count})" for row in page.methods if row.points < 0]
-    text = f"Points earned: {listed(earned)}. " if earned else "No points earned yet. "
-    text += f"{listed(spent)}. ".capitalize() if spent else ""
-    return Told(f"{text}That leaves {page.balance:,} points.", components("points", [page]))
+    costs = [f"{-row.points:,} points spent on rewards ({row.count})" for row in page.methods if row.points < 0]
+    text = f"Points earned: {join_words(earned)}. " if earned else "No points earned yet. "
+    text += f"{join_words(costs)}. ".capitalize() if costs else ""
+    return Rendering(f"{text}That leaves {page.balance:,} points.", components("points", [page]))
 
 
 def _receipt(receipt: p.Receipt) -> str:
@@ -141,86 +141,86 @@ def _receipt(receipt: p.Receipt) -> str:
             return f"{text} ({receipt.id}): {receipt.reason}".rstrip(".")
 
 
-def receipts(page: p.Receipts) -> Told:
+def receipts(page: p.Receipts) -> Rendering:
     if not page.receipts:
-        return Told("There is no receipt of that kind." if sum(page.counts.values()) else "You have not sent a receipt yet.")
+        return Rendering("There is no receipt of that kind." if sum(page.counts.values()) else "You have not sent a receipt yet.")
     states = [f"{page.counts[status]} {status}" for status in ("accepted", "pending", "rejected") if page.counts.get(status)]
-    total = f"You have {count(sum(page.counts.values()), 'receipt')}: {listed(states)}. "
-    return Told(
+    total = f"You have {count(sum(page.counts.values()), 'receipt')}: {join_words(states)}. "
+    return Rendering(
         total + headed(page, "receipts, newest first", [_receipt(r) for r in page.receipts]), components("receipt", page.receipts)
     )
 
 
-def receipt(page: p.OneReceipt) -> Told:
+def receipt(page: p.OneReceipt) -> Rendering:
     if page.receipt is None:
-        return Told("There is no such receipt.")
+        return Rendering("There is no such receipt.")
     lines = [f"{line.quantity} x {line.name} {money(line.price_cents)}" for line in page.receipt.lines]
     start = f'No receipt fits "{page.topic}"; this is the newest. ' if page.match == "closest" else ""
-    return Told(f"{start}{_receipt(page.receipt)}. It lists {'; '.join(lines)}.", components("receipt", [page.receipt]))
+    return Rendering(f"{start}{_receipt(page.receipt)}. It lists {'; '.join(lines)}.", components("receipt", [page.receipt]))
 
 
-def matched(page: p.MatchedReceipt) -> Told:
+def matched(page: p.MatchedReceipt) -> Rendering:
     if page.receipt is None:
-        return Told("There is no such receipt.")
-    met = [offer.title for offer in page.offers]
-    missed = [f"{row.offer.title} ({row.why})" for row in page.missed]
+        return Rendering("There is no such receipt.")
+    titles = [offer.title for offer in page.offers]
+    near_misses = [f"{row.offer.title} ({row.why})" for row in page.missed]
     text = f'No receipt fits "{page.topic}"; this is the newest. ' if page.match == "closest" else ""
     text += f"{_receipt(page.receipt)}. "
-    text += f"It met {count(len(met), 'offer')}: {listed(met)}." if met else "It met no offer."
-    text += f" It missed {listed(missed)}." if missed else ""
-    return Told(text, components("receipt", [page.receipt]) + components("offer", page.offers))
+    text += f"It met {count(len(titles), 'offer')}: {join_words(titles)}." if titles else "It met no offer."
+    text += f" It missed {join_words(near_misses)}." if near_misses else ""
+    return Rendering(text, components("receipt", [page.receipt]) + components("offer", page.offers))
 
 
-def games(page: p.Games) -> Told:
+def games(page: p.Games) -> Rendering:
     items = [
         f"{game.name} ({game.genre}) pays up to {game.points:,} points, the first {game.first_points:,} at {game.steps} "
         f"{game.first_goal}, until {day(game.ends)}"
         for game in page.games
     ]
-    return Told(headed(page, "games", items), components("game", page.games))
+    return Rendering(headed(page, "games", items), components("game", page.games))
 
 
-def progress(page: p.GameProgress) -> Told:
+def progress(page: p.GameProgress) -> Rendering:
     items = [
         f"{game.name} is at {game.steps} {game.step} with {game.earned:,} points earned, "
         f"{game.next_points:,} more at {game.steps} {game.next_goal}, until {day(game.ends)}"
         for game in page.games
     ]
     if not items:
-        return Told("You have not started a game yet.")
-    return Told(headed(page, "games you play", items), components("game", page.games))
+        return Rendering("You have not started a game yet.")
+    return Rendering(headed(page, "games you play", items), components("game", page.games))
 
 
-def restaurants(page: p.Restaurants) -> Told:
+def restaurants(page: p.Restaurants) -> Rendering:
     items = [
         f"{row.name}, {row.cuisine}, {row.price}, rated {row.rating}, {row.miles} miles away at {row.address}"
         + (f", {row.points:,} points on offer" if row.points else "")
         for row in page.restaurants
     ]
-    return Told(headed(page, f"restaurants near {page.city}", items), components("restaurant", page.restaurants))
+    return Rendering(headed(page, f"restaurants near {page.city}", items), components("restaurant", page.restaurants))
 
 
-def restaurant_offers(page: p.RestaurantOffers) -> Told:
+def restaurant_offers(page: p.RestaurantOffers) -> Rendering:
     items = [f"{o.title} ({o.cuisine}) when you spend {money(o.minimum_cents)}, until {day(o.ends)}" for o in page.offers]
-    return Told(headed(page, "restaurant offers", items), components("offer", page.offers))
+    return Rendering(headed(page, "restaurant offers", items), components("offer", page.offers))
 
 
 def _store(store: p.Store) -> str:
     return f"{store.name} ({store.kind}), {store.miles} miles away at {store.address}, open {store.opens}:00 to {store.closes}:00"
 
 
-def retailer(page: p.OneRetailer) -> Told:
+def retailer(page: p.OneRetailer) -> Rendering:
     row = page.retailer
     start = f'No retailer called "{page.topic}" was found; this is the one you use most. ' if page.match == "closest" else ""
     digital = "takes" if row.ereceipts else "does not take"
     text = f"{row.name} ({row.kind}) has {count(row.stores, 'store')}, {digital} eReceipts"
     text += f" and has {count(row.offers, 'offer')} of its own"
-    return Told(f"{start}{text}. The nearest: {_store(row.nearest)}.", components("retailer", [row]))
+    return Rendering(f"{start}{text}. The nearest: {_store(row.nearest)}.", components("retailer", [row]))
 
 
-def stores(page: p.Stores) -> Told:
+def stores(page: p.Stores) -> Rendering:
     items = [_store(store) for store in page.stores]
-    return Told(headed(page, f"stores near {page.city}", items), components("retailer", page.stores))
+    return Rendering(headed(page, f"stores near {page.city}", items), components("retailer", page.stores))
 
 
 WORDINGS: Mapping[tuple[str, str], Wording] = {

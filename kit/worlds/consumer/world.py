@@ -189,8 +189,8 @@ def truth(world: World, principal: Principal, category: str | None = None) -> Tr
         points += sum(e.points for e in entries if e.tenant_id == principal.tenant_id and e.user_id == principal.user_id)
     receipts = [
         receipt
-        for written in world.receipts.values()
-        for receipt in written
+        for owner_receipts in world.receipts.values()
+        for receipt in owner_receipts
         if receipt.tenant_id == principal.tenant_id and receipt.user_id == principal.user_id
     ]
     receipts.sort(key=lambda receipt: receipt.date, reverse=True)

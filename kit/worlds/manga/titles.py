@@ -17,7 +17,7 @@ def catalog(library: Library, principal: Principal, parameters: Parameters) -> P
     rows = result.rows
     if any(word in parameters.text.lower().split() for word in ("new", "newer", "newest", "recent", "latest")):
         rows = tuple(sorted(rows, key=lambda title: -title.year))
-    return _page([_told(title) for title in rows[: parameters.limit]], result)
+    return _page([_title_payload(title) for title in rows[: parameters.limit]], result)
 
 
 def prefs(library: Library, principal: Principal, parameters: Parameters) -> Payload:
@@ -27,7 +27,7 @@ def prefs(library: Library, principal: Principal, parameters: Parameters) -> Pay
     result = Index(fresh, words).search(parameters.text)
     rows = result.rows if result.match == "named" else tuple(fresh)
     return {
-        **_page([_told(title) for title in rows[: parameters.limit]], result),
+        **_page([_title_payload(title) for title in rows[: parameters.limit]], result),
         "likes": list(reader.likes),
         "dislikes": reader.dislikes,
         "read": [library.titles[key].title for key in reader.read],
@@ -37,7 +37,7 @@ def prefs(library: Library, principal: Principal, parameters: Parameters) -> Pay
 def sentiment(library: Library, principal: Principal, parameters: Parameters) -> Payload:
     """What reviewers make of the titles asked for."""
     result = library.index.search(parameters.text)
-    rows = [{**_told(title), **title.reviews.model_dump()} for title in result.rows[: parameters.limit]]
+    rows = [{**_title_payload(title), **title.reviews.model_dump()} for title in result.rows[: parameters.limit]]
     return _page(rows, result)
 
 
@@ -46,7 +46,10 @@ def links(library: Library, principal: Principal, parameters: Parameters) -> Pay
     titles = library.titles
     result = library.index.search(parameters.text)
     rows = [
-        {**_told(title), "links": [{"how": link.how, "id": link.id, "title": titles[link.id].title} for link in title.links]}
+        {
+            **_title_payload(title),
+            "links": [{"how": link.how, "id": link.id, "title": titles[link.id].title} for link in title.links],
+        }
         for title in result.rows[: parameters.limit]
     ]
     return _page(rows, result)
@@ -56,7 +59,7 @@ def policy(library: Library, principal: Principal, parameters: Parameters) -> Pa
     """What may be told of a story: the rule, and of each arc its beginning alone."""
     result = library.index.search(parameters.text)
     rows = [
-        {**_told(title), "arcs": [arc.model_dump(exclude={"hidden"}) for arc in title.arcs]}
+        {**_title_payload(title), "arcs": [arc.model_dump(exclude={"hidden"}) for arc in title.arcs]}
         for title in result.rows[: min(2, parameters.limit)]
     ]
     return {**_page(rows, result), "rule": RULE}
@@ -66,5 +69,5 @@ def _page(rows: list[Payload], result: SearchResult[Any]) -> Payload:
     return {"titles": rows, "match": result.match, "topic": result.topic, "found": len(result.rows)}
 
 
-def _told(title: Title) -> Payload:
+def _title_payload(title: Title) -> Payload:
     return title.model_dump(include={"id", "title", "studio", "year", "genres", "volumes", "running", "premise"})

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 
 from kit.core.envelope import Inbound
-from kit.tools.enricher import Told, Wording
-from kit.worlds.service.wording import Searched, components, listed
+from kit.tools.enricher import Rendering, Wording
+from kit.worlds.service.wording import Searched, components, join_words
 
 
 class Title(Inbound):
@@ -69,37 +69,37 @@ class Stories(Searched):
     rule: str
 
 
-def catalog(page: Titles) -> Told:
-    return _told([_line(title) for title in page.titles], page.titles)
+def catalog(page: Titles) -> Rendering:
+    return _render_titles([_line(title) for title in page.titles], page.titles)
 
 
-def tastes(page: Tastes) -> Told:
+def tastes(page: Tastes) -> Rendering:
     taste = "Nothing is known of what the reader likes."
     if page.likes:
-        taste = f"The reader likes {listed(page.likes)}, not {page.dislikes}, and has read {listed(page.read)}."
-    sentence = _told([_line(title) for title in page.titles], page.titles)
-    return Told(f"{taste}\n{sentence.text}", sentence.components)
+        taste = f"The reader likes {join_words(page.likes)}, not {page.dislikes}, and has read {join_words(page.read)}."
+    sentence = _render_titles([_line(title) for title in page.titles], page.titles)
+    return Rendering(f"{taste}\n{sentence.text}", sentence.components)
 
 
-def reviews(page: Reviews) -> Told:
-    said = "{}: {} of 100 from {:,} reviews. Praised for {}. Faulted for {}."
-    return _told([said.format(_name(t), t.score, t.count, t.praise, t.complaint) for t in page.titles], page.titles)
+def reviews(page: Reviews) -> Rendering:
+    sentence = "{}: {} of 100 from {:,} reviews. Praised for {}. Faulted for {}."
+    return _render_titles([sentence.format(_name(t), t.score, t.count, t.praise, t.complaint) for t in page.titles], page.titles)
 
 
-def links(page: Links) -> Told:
-    lines = [f"{_name(t)}: {listed([f'{link.how} {link.title} ({link.id})' for link in t.links])}." for t in page.titles]
-    return _told(lines, page.titles)
+def links(page: Links) -> Rendering:
+    lines = [f"{_name(t)}: {join_words([f'{link.how} {link.title} ({link.id})' for link in t.links])}." for t in page.titles]
+    return _render_titles(lines, page.titles)
 
 
-def stories(page: Stories) -> Told:
+def stories(page: Stories) -> Rendering:
     arcs = [(title, arc) for title in page.titles for arc in title.arcs]
     lines = [f"{_name(title)}, {arc.name}, chapters {arc.first} to {arc.last}: {arc.gist}." for title, arc in arcs]
-    sentence = _told(lines, page.titles)
-    return Told(f"{page.rule}\n{sentence.text}", sentence.components)
+    sentence = _render_titles(lines, page.titles)
+    return Rendering(f"{page.rule}\n{sentence.text}", sentence.components)
 
 
-def _told(lines: list[str], titles: tuple[Title, ...]) -> Told:
-    return Told("\n".join(lines) or "No title was found.", components("title", titles))
+def _render_titles(lines: list[str], titles: tuple[Title, ...]) -> Rendering:
+    return Rendering("\n".join(lines) or "No title was found.", components("title", titles))
 
 
 def _name(title: Title) -> str:
@@ -109,7 +109,7 @@ def _name(title: Title) -> str:
 def _line(title: Title) -> str:
     state = "still running" if title.running else "complete"
     volumes = f"{title.volumes} volume{'s' if title.volumes > 1 else ''}"
-    return f"{_name(title)} ({title.year}, {listed(title.genres)}, {volumes}, {state}): {title.premise}."
+    return f"{_name(title)} ({title.year}, {join_words(title.genres)}, {volumes}, {state}): {title.premise}."
 
 
 WORDINGS: Mapping[tuple[str, str], Wording] = {

@@ -10,7 +10,7 @@ from kit.worlds.service.context_service import Serve
 
 STRANGER = "u-stranger"
 """The other user a foreign reply is about; of the same tenant, which is the harder one to notice."""
-GONE = FailedSource(source=f"ledger {RAW}", message=f"503 from ledger ({RAW})")
+MISSING_SOURCE = FailedSource(source=f"ledger {RAW}", message=f"503 from ledger ({RAW})")
 Reply = EnricherResponse[Any]
 
 
@@ -30,27 +30,29 @@ async def by_header(headers: Mapping[str, str], request: EnricherRequest, serve:
 def _spoiled(kind: str, reply: Reply) -> Reply:
     match kind:
         case "error_envelope":
-            return _with(reply, status="error", partial=(GONE,), payload=planted(reply.payload))  # status alone decides
+            return _with(
+                reply, status="error", partial=(MISSING_SOURCE,), payload=with_canary(reply.payload)
+            )  # status alone decides
         case "partial_envelope":
-            return _with(reply, partial=(GONE,))
+            return _with(reply, partial=(MISSING_SOURCE,))
         case "foreign_principal":
             stranger = Principal(tenant_id=reply.principal.tenant_id, user_id=STRANGER)
-            return _with(reply, principal=stranger, payload=planted(reply.payload))
+            return _with(reply, principal=stranger, payload=with_canary(reply.payload))
         case "bad_payload":
             return _with(reply, payload={"unexpected": CANARY})
         case "version_break":
-            return _with(reply, version="2.0.0", payload=planted(reply.payload))
+            return _with(reply, version="2.0.0", payload=with_canary(reply.payload))
         case _:
             return reply
 
 
-def planted(value: Any) -> Any:
+def with_canary(value: Any) -> Any:
     """The same payload, valid as before, with a mark in its names and sentences and in place of its larger numbers."""
     match value:
         case dict():
-            return {key: planted(inner) for key, inner in value.items()}  # pyright: ignore[reportUnknownVariableType]
+            return {key: with_canary(inner) for key, inner in value.items()}  # pyright: ignore[reportUnknownVariableType]
         case list() | tuple():
-            return [planted(inner) for inner in value]  # pyright: ignore[reportUnknownVariableType]
+            return [with_canary(inner) for inner in value]  # pyright: ignore[reportUnknownVariableType]
         case str() if value[:1].isupper() or " " in value:
             return f"{CANARY} {value}"
         case int() if value > 99:

@@ -13,7 +13,7 @@ def _clamped(value: Any) -> int:
         return 3
 
 
-def _said(value: Any) -> str:
+def _text(value: Any) -> str:
     return "" if value is None else str(value)[:500]
 
 
@@ -22,7 +22,7 @@ def _status(value: Any) -> Any:
 
 
 Properties = Mapping[str, Mapping[str, Any]]
-Words = Annotated[str, BeforeValidator(_said)]
+Words = Annotated[str, BeforeValidator(_text)]
 
 
 class Parameters(BaseModel):

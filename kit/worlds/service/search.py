@@ -12,7 +12,7 @@ from typing import Generic, Literal, TypeVar
 T = TypeVar("T")
 Match = Literal["named", "closest", "all"]
 """Rows that fit the words asked for; the best of all, because none fits; all, because no word was asked for."""
-KEPT = 0.5
+SCORE_SHARE = 0.5
 """Share of the best row's score a row needs to be found beside it."""
 
 _TOKEN = re.compile(r"[a-z0-9]+(?:-[0-9]+)?")
@@ -98,7 +98,7 @@ class Index(Generic[T]):
         if not terms:
             return SearchResult(self.rows, "closest" if query else "all", _few(query.values()))
         scores = [sum(self._rarity[token] * words.get(token, 0.0) for token in terms) for words in self._words]
-        least = max(scores) * KEPT
+        least = max(scores) * SCORE_SHARE
         ranked = sorted((index for index, score in enumerate(scores) if score >= least), key=lambda index: -scores[index])
         hit = [token for token in terms if any(token in self._words[index] for index in ranked)]
         return SearchResult(tuple(self.rows[index] for index in ranked), "named", _few(query[token] for token in hit))
