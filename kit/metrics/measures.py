@@ -74,7 +74,7 @@ def measure(events: Sequence[Event]) -> Measures:
             "version_mismatches": fold.versions,
             "acknowledged": fold.acknowledged,
             "compactions": fold.compactions,
-            "spent": [{"purpose": purpose, "usage": fold.spending[purpose]} for purpose in fold.spending],
+            "spent": [{"purpose": purpose, "usage": usage} for purpose, usage in fold.spending.items()],
         }
     )
 
@@ -95,31 +95,20 @@ def _model_ended(fold: _Fold, event: Event, body: Any) -> None:
     if event.span_id in fold.deciding:
         fold.routing = (fold.routing or 0.0) + event.at - fold.deciding[event.span_id]
     if event.span_id in fold.purposes:
-        _spend(fold.spending, fold.purposes[event.span_id], body.usage)
+        sums, usage = fold.spending.setdefault(fold.purposes[event.span_id], {**_NOTHING}), body.usage
+        sums["input_tokens"] += usage.input_tokens
+        sums["output_tokens"] += usage.output_tokens
+        sums["cached_tokens"] += usage.cached_tokens
+        sums["model_calls"] += usage.model_calls
+        sums["estimated"] |= usage.estimated
+        if usage.cost is not None:
+            sums["cost"] = (sums["cost"] or 0.0) + usage.cost
     if body.agent == fold.lead and body.calls:
         fold.fanning = True
 
 
-def _spend(spending: dict[str, dict[str, Any]], purpose: str, usage: Usage) -> None:
-    if purpose not in spending:
-        spending[purpose] = {**_NOTHING}
-    sums = spending[purpose]
-    sums["input_tokens"] += usage.input_tokens
-    sums["output_tokens"] += usage.output_tokens
-    sums["cached_tokens"] += usage.cached_tokens
-    sums["model_calls"] += usage.model_calls
-    if usage.cost is not None:
-        sums["cost"] = (sums["cost"] or 0.0) + usage.cost
-    if usage.estimated:
-        sums["estimated"] = True
-
-
-def _tool_started(fold: _Fold, event: Event, body: Any) -> None:
-    fold.working += 1
-
-
-def _tool_ended(fold: _Fold, event: Event, body: Any) -> None:
-    fold.working -= 1
+def _tool(fold: _Fold, event: Event, body: Any) -> None:
+    fold.working += 1 if body.kind == "tool_started" else -1
 
 
 def _agent_started(fold: _Fold, event: Event, body: Any) -> None:
@@ -182,8 +171,8 @@ def _compacted(fold: _Fold, event: Event, body: Any) -> None:
 _FOLDS: Mapping[str, Callable[[_Fold, Event, Any], None]] = {
     "model_started": _model_started,
     "model_ended": _model_ended,
-    "tool_started": _tool_started,
-    "tool_ended": _tool_ended,
+    "tool_started": _tool,
+    "tool_ended": _tool,
     "agent_started": _agent_started,
     "agent_ended": _agent_ended,
     "status": _status,

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, get_args
 
 from kit.core.event import Acknowledgement
-from kit.core.outcome import Axis
 from kit.core.record import AgentMeasure, TurnRecord
 from kit.core.timeout import Cause
 from kit.core.value import Value
@@ -128,6 +127,7 @@ def fold(turns: Sequence[TurnRecord], pairs: Sequence[tuple[TurnRecord, Label]] 
     paths = Counter(turn.measures.acknowledged for turn in turns if turn.measures.acknowledged)
     total = sum(paths.values())
     late = Counter(call.cause for call in calls if call.cause)
+    axes = Counter(call.axis for call in calls)
     return Metrics(
         turns=len(turns),
         intents=_intents(turns),
@@ -144,8 +144,8 @@ def fold(turns: Sequence[TurnRecord], pairs: Sequence[tuple[TurnRecord, Label]] 
         partial_failures=Rate(hits=partial, of=len(fans)),
         fan_out_success=Rate(hits=sum(call.ok for fan in fans for call in fan), of=sum(map(len, fans))),
         axes={
-            "invocation": _on("invocation", calls),
-            "data": _on("data", calls) + sum(call.data_faults for call in calls),
+            "invocation": axes["invocation"],
+            "data": axes["data"] + sum(call.data_faults for call in calls),
             "partial": partial,
         },
         timeouts={cause: Rate(hits=late[cause], of=late.total()) for cause in get_args(Cause)},
@@ -193,18 +193,12 @@ def _agent(name: str, calls: Sequence[AgentMeasure]) -> AgentMetrics:
     )
 
 
-def _on(axis: Axis, calls: Sequence[AgentMeasure]) -> int:
-    return sum(call.axis == axis for call in calls)
-
-
 def _accuracy(pairs: Sequence[tuple[TurnRecord, Label]]) -> dict[str, Rate]:
     """Over the turns in which a vertical should have been asked, or was."""
-    hits: dict[str, list[bool]] = {}
-    for turn, label in pairs:
-        if label.agents is not None:
-            for vertical in {*label.agents, *turn.invoked}:
-                hits.setdefault(vertical, []).append(vertical in label.agents and vertical in turn.invoked)
-    return {vertical: Rate(hits=sum(right), of=len(right)) for vertical, right in sorted(hits.items())}
+    labelled = [({*label.agents}, {*turn.invoked}) for turn, label in pairs if label.agents is not None]
+    of = Counter(vertical for right, asked in labelled for vertical in right | asked)
+    hits = Counter(vertical for right, asked in labelled for vertical in right & asked)
+    return {vertical: Rate(hits=hits[vertical], of=count) for vertical, count in sorted(of.items())}
 
 
 def _recall(store: Store, label: Label) -> Rate:
@@ -230,28 +224,31 @@ Row = tuple[str, str, Any]
 
 
 def _rows(m: Metrics) -> list[Row]:
-    rows: list[Row] = [("turns", "", m.turns)]
-    rows += [("intent_count", name, count) for name, count in m.intents.items()]
-    rows += [("fan_out", str(size), count) for size, count in m.fan_outs.items()]
-    rows += [("cap_exceeded_total", "", m.cap_exceeded)]
-    for agent in m.agents:
-        rows += _agent_rows(agent)
-    rows += [("dispatch_overhead_seconds_p95", "", m.overhead and m.overhead.p95)]
-    rows += [("orchestrator_seconds_p95", "", m.orchestrator and m.orchestrator.p95)]
-    rows += [(MISMATCH, "", m.principal_mismatch_total), ("ps6.envelope.version_mismatch_total", "", m.version_mismatch_total)]
-    rows += [("envelopes_total", "", m.envelopes), ("status_per_invocation", "", m.statuses_per_invocation)]
-    rows += [("status_unknown_total", "", m.unknown_statuses)]
-    rows += [("partial_failure_rate", f"{m.partial_failures.of} fan-outs", m.partial_failures.value)]
-    rows += [("fan_out_success_rate", f"{m.fan_out_success.of} sub-agents", m.fan_out_success.value)]
-    rows += [("failures_total", f"axis {number}: {axis}", count) for number, (axis, count) in enumerate(m.axes.items(), 1)]
-    rows += [("timeout_rate", f"{cause}, of {rate.of} time-outs", rate.value) for cause, rate in m.timeouts.items()]
-    rows += [("acknowledgement_rate", path, rate.value) for path, rate in m.acknowledgements.items()]
-    rows += [("compaction_rate", f"{m.compactions.of} turns", m.compactions.value)]
-    rows += [("routing_accuracy", f"{v} ({rate.of} labelled)", rate.value) for v, rate in m.routing_accuracy.items()]
-    rows += [("prior_context_recall", f"{m.prior_context_recall.of} entities", m.prior_context_recall.value)]
-    rows += [("reference_resolution_rate", f"{m.reference_resolution.of} labelled", m.reference_resolution.value)]
-    rows += [("score", f"{v}: {quality}", score) for v, scores in m.scores.items() for quality, score in scores.items()]
-    return rows + m.spending.rows()
+    return [
+        ("turns", "", m.turns),
+        *(("intent_count", name, count) for name, count in m.intents.items()),
+        *(("fan_out", str(size), count) for size, count in m.fan_outs.items()),
+        ("cap_exceeded_total", "", m.cap_exceeded),
+        *(row for agent in m.agents for row in _agent_rows(agent)),
+        ("dispatch_overhead_seconds_p95", "", m.overhead and m.overhead.p95),
+        ("orchestrator_seconds_p95", "", m.orchestrator and m.orchestrator.p95),
+        (MISMATCH, "", m.principal_mismatch_total),
+        ("ps6.envelope.version_mismatch_total", "", m.version_mismatch_total),
+        ("envelopes_total", "", m.envelopes),
+        ("status_per_invocation", "", m.statuses_per_invocation),
+        ("status_unknown_total", "", m.unknown_statuses),
+        ("partial_failure_rate", f"{m.partial_failures.of} fan-outs", m.partial_failures.value),
+        ("fan_out_success_rate", f"{m.fan_out_success.of} sub-agents", m.fan_out_success.value),
+        *(("failures_total", f"axis {number}: {axis}", count) for number, (axis, count) in enumerate(m.axes.items(), 1)),
+        *(("timeout_rate", f"{cause}, of {rate.of} time-outs", rate.value) for cause, rate in m.timeouts.items()),
+        *(("acknowledgement_rate", path, rate.value) for path, rate in m.acknowledgements.items()),
+        ("compaction_rate", f"{m.compactions.of} turns", m.compactions.value),
+        *(("routing_accuracy", f"{v} ({rate.of} labelled)", rate.value) for v, rate in m.routing_accuracy.items()),
+        ("prior_context_recall", f"{m.prior_context_recall.of} entities", m.prior_context_recall.value),
+        ("reference_resolution_rate", f"{m.reference_resolution.of} labelled", m.reference_resolution.value),
+        *(("score", f"{v}: {quality}", score) for v, scores in m.scores.items() for quality, score in scores.items()),
+        *m.spending.rows(),
+    ]
 
 
 def _agent_rows(agent: AgentMetrics) -> list[Row]:

@@ -75,19 +75,11 @@ class Ledger:
             self.cost = (self.cost or 0.0) + usage.cost
 
     def settle(self) -> Usage:
-        """Closes the account: gives back what was reserved and adds what was spent to the parent's, the first time only."""
-        usage = self.usage()
-        if not self.closed:
-            self.closed = True
-            if self.parent is not None:
-                if self in self.parent.children:
-                    self.parent.children.remove(self)
-                self.parent.charge(usage)
-        return usage
+        """Closes the account: gives back what was reserved and adds what was spent to the parent's, the first time only.
 
-    def usage(self) -> Usage:
-        """Returns what this agent has spent so far, with the agents below it whose accounts are closed."""
-        return Usage.from_trusted(
+        Returns what this agent has spent so far, with the agents below it whose accounts are closed.
+        """
+        usage = Usage.from_trusted(
             {
                 "input_tokens": self.input_tokens,
                 "output_tokens": self.output_tokens,
@@ -98,6 +90,13 @@ class Ledger:
                 "estimated": self.estimated,
             }
         )
+        if not self.closed:
+            self.closed = True
+            if self.parent is not None:
+                if self in self.parent.children:
+                    self.parent.children.remove(self)
+                self.parent.charge(usage)
+        return usage
 
     @property
     def touched(self) -> bool:
@@ -144,11 +143,9 @@ class Ledger:
     def within(self, agent: str) -> bool:
         """Whether this is an account of that agent, or of an agent it called, directly or not."""
         node: Ledger | None = self
-        while node is not None:
-            if node.agent == agent:
-                return True
+        while node is not None and node.agent != agent:
             node = node.parent
-        return False
+        return node is not None
 
     def _narrow(self, above: "Ledger") -> None:
         for resource in _RESOURCES:

@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 
-from kit.core.context import Principal
 from kit.core.errors import describe_error
 from kit.core.event import AccessDenied, AgentEnded, AgentError, AgentStarted, CallDropped, Component, ResponseId
 from kit.core.outcome import AgentCall, Answer, Failure, FanOut, Outcome, Reason, Timing
@@ -28,8 +27,7 @@ async def dispatch(call: AgentCall, ctx: RunContext, place: str = "1.1", endings
     agent = turn.agents.get(call.agent)
     handoff = apply_handoff(call, agent.card if agent is not None else None, ctx.inherited)
     turn.private += handoff.private
-    event = _start_event(handoff, ctx.inherited.principal)
-    span = ctx.open_span(_with_pictures(event, agent, ctx) if turn.pictures else event)
+    span = ctx.open_span(_start_event(handoff, agent, ctx))
     began = turn.log.now()
     call, ledger = handoff.call, Ledger(call.agent, ctx.ledger)
     path = f"{ctx.path}/{place}.{call.agent}"
@@ -107,26 +105,24 @@ async def run_to_outcome(work: Work, call: AgentCall, ctx: RunContext, seconds: 
         return _failure(call, "exception", describe_error(error))
 
 
-def _start_event(handoff: HandoffResult, principal: Principal) -> AgentStarted:
-    call = handoff.call
+def _start_event(handoff: HandoffResult, agent: Agent | None, ctx: RunContext) -> AgentStarted:
+    """Returns the first event of a call; pictures cross to all whom the orchestrator calls, but into no closed hand-off."""
+    call, limited, pictures = handoff.call, handoff.limited, tuple[str, ...]()
+    if ctx.turn.pictures and ctx.ledger.parent is None:
+        if agent is not None and agent.card.handoff.closed:
+            limited = (*limited, "pictures do not cross a closed hand-off: left out")
+        else:
+            pictures = tuple(picture.ref.sha256 for picture in ctx.turn.pictures)
     return AgentStarted(
         agent=call.agent,
         call_id=call.call_id,
         query=call.query,
         prior_context=call.prior_context,
         fields=dict(handoff.trace_fields),
-        limited=handoff.limited,
-        principal=principal,
+        limited=limited,
+        principal=ctx.inherited.principal,
+        pictures=pictures,
     )
-
-
-def _with_pictures(event: AgentStarted, agent: Agent | None, ctx: RunContext) -> AgentStarted:
-    """Returns the event with the pictures that cross: all to whom the orchestrator calls, none into a closed hand-off."""
-    if ctx.ledger.parent is not None:
-        return event
-    if agent is not None and agent.card.handoff.closed:
-        return event.model_copy(update={"limited": (*event.limited, "pictures do not cross a closed hand-off: left out")})
-    return event.model_copy(update={"pictures": tuple(picture.ref.sha256 for picture in ctx.turn.pictures)})
 
 
 def _refusal(handoff: HandoffResult, agent: Agent | None, ctx: RunContext, ledger: Ledger) -> Failure | None:
@@ -167,17 +163,12 @@ async def _run(call: AgentCall, agent: Agent, ctx: RunContext, path: str, ledger
     if not ledger.touched:  # an agent elsewhere says itself what it spent
         ledger.charge(outcome.usage)
         if isinstance(outcome, Answer) and ledger.touched:
-            return _within(call, outcome, ledger)
+            try:
+                ledger.after_model()
+                ledger.before_tools(0)
+            except OverBudget as error:
+                return _failure(call, "budget", str(error))
     return outcome
-
-
-def _within(call: AgentCall, answer: Answer, ledger: Ledger) -> Outcome:
-    try:
-        ledger.after_model()
-        ledger.before_tools(0)
-    except OverBudget as error:
-        return _failure(call, "budget", str(error))
-    return answer
 
 
 def _close(outcome: Outcome, span: RunContext, place: str, endings: dict[str, Outcome] | None) -> None:

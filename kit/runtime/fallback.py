@@ -1,7 +1,8 @@
 """Calls an agent's model, and after one failure of that the fallback its card names (decisions 10)."""
 
 import asyncio
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 
 from langchain_core.messages import BaseMessage
 
@@ -29,23 +30,15 @@ def call_with_fallback(
     The fallback is asked on a model's error or time-out only, never over a budget, never after a word of the first answer was
     passed on, and inside whatever time and tokens are left. Raises TimeoutError at the voice's limit.
     """
+    call = partial(call_model, messages=messages, ctx=ctx, agent=agent, purpose=purpose, news=news)
     if voice.fallback is None or not voice.may_fall_back:
-        reply = call_model(
-            voice.model, messages, ctx, agent=agent, purpose=purpose, hear=hear, news=news, instead_of=voice.instead_of
-        )
+        reply = call(voice.model, hear=hear, instead_of=voice.instead_of)
         return reply if voice.limit is None else _in_time(reply, voice.limit)
-    return _call_either(voice, voice.fallback, messages, ctx, agent, purpose, hear, news)
+    return _call_either(voice, voice.fallback, call, hear)
 
 
 async def _call_either(
-    voice: Voice,
-    fallback: BoundModel,
-    messages: Sequence[BaseMessage],
-    ctx: RunContext,
-    agent: str,
-    purpose: Purpose,
-    hear: Hear | None,
-    news: int,
+    voice: Voice, fallback: BoundModel, call: Callable[..., Awaitable[ModelReply]], hear: Hear | None
 ) -> ModelReply:
     spoke = False
 
@@ -55,17 +48,16 @@ async def _call_either(
         if hear is not None:
             hear(piece)
 
-    listener = None if hear is None else listen
-    reply = call_model(voice.model, messages, ctx, agent=agent, purpose=purpose, hear=listener, news=news)
+    reply = call(voice.model, hear=None if hear is None else listen)
     try:
         return await _in_time(reply, min((s for s in (voice.patience, voice.limit) if s is not None), default=None))
     except (OverBudget, KitError):
         raise
     except Exception:
-        if not spoke:
-            voice.model, voice.fallback, voice.instead_of = fallback, None, voice.model.spec.key
-            return await call_with_fallback(voice, messages, ctx, agent=agent, purpose=purpose, hear=hear, news=news)
-        raise
+        if spoke:
+            raise
+        voice.model, voice.fallback, voice.instead_of = fallback, None, voice.model.spec.key
+        return await _in_time(call(fallback, hear=hear, instead_of=voice.instead_of), voice.limit)
 
 
 async def _in_time(reply: Awaitable[ModelReply], seconds: float | None) -> ModelReply:

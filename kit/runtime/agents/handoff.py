@@ -15,6 +15,7 @@ SHORT = 3
 """Personal values below this many characters are hidden only where they stand alone: `5` would hide every five."""
 T = TypeVar("T")
 _NONE = Handoff()
+_TYPES: Mapping[str, type | tuple[type, ...]] = {"string": str, "boolean": bool, "integer": int, "number": (int, float)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,17 +117,9 @@ def _fit(value: Any, field: HandoffField) -> tuple[Any, str | None]:
 
 
 def _of_type(value: Any, kind: str) -> bool:
-    match kind:
-        case "string":
-            return isinstance(value, str)
-        case "boolean":
-            return isinstance(value, bool)
-        case "integer":
-            return isinstance(value, int) and not isinstance(value, bool)
-        case "number":
-            return isinstance(value, int | float) and not isinstance(value, bool)
-        case _:
-            return isinstance(value, list) and all(isinstance(item, str) for item in cast("list[Any]", value))
+    if kind == "array":
+        return isinstance(value, list) and all(isinstance(item, str) for item in cast("list[Any]", value))
+    return isinstance(value, _TYPES[kind]) and isinstance(value, bool) == (kind == "boolean")
 
 
 def _query(query: str, most: int | None, notes: list[str]) -> str:

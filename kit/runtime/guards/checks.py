@@ -92,12 +92,11 @@ def echo(decision: Decision, call: AgentCall, lead: LLMAgent, ctx: RunContext) -
     support = ctx.turn.settings.support_agent
     if support is None or [ask.agent for ask in decision.asks] == [support] or awaited_by(call.query, ctx) != support:
         return decision
-    own = next((ask for ask in decision.asks if ask.agent == support), None)
-    if own is not None:
-        return set_aside(decision, (own,), "echo", "the reply only answers support's question", ctx)
-    first = decision.asks[0] if decision.asks else None
-    if first is not None:
-        decision = set_aside(decision, (first,), "echo", "the reply only answers support's question", ctx)
+    keep = [ask for ask in decision.asks if ask.agent == support][:1] or decision.asks[:1]
+    if keep:
+        decision = set_aside(decision, keep, "echo", "the reply only answers support's question", ctx)
+        if keep[0].agent == support:
+            return decision
     return _rerouted(decision, support, "echo", "a short reply to support's question", call, lead, ctx)
 
 
