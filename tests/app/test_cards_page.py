@@ -105,7 +105,7 @@ def test_the_prompt_is_drawn_whole_with_its_border() -> None:
 @pytest.mark.req("PC1-S5.5b")
 def test_the_cohort_on_the_page_is_the_one_of_the_turns(page: AppTest) -> None:
     said = shown(page.run())
-    host = frame.open_host(cards.Settings.read())
+    host = frame.open_host(frame.Settings.read())
     turn = host.start("How many points do I have?", host.kit.session("s"))
     while not host.follow(turn, timeout=5).done:
         pass

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import streamlit as st
 
-from kit.settings import HOME, Settings
-from kit.ui.shared.frame import STYLE, open_host, report_errors
+from kit.settings import HOME
+from kit.ui.shared.frame import open_page, report_errors
+from kit.ui.shared.selection import draw_list
 
 if TYPE_CHECKING:
     from kit.bench.grid.comparison import Comparison, Summary
@@ -22,11 +23,8 @@ USUAL = ("exact", "seconds", "input_tokens")
 
 def page() -> None:
     """Draws the page; the address names the run."""
-    st.html(STYLE)
-    st.html(LOOK)
-    top = st.empty()
-    with report_errors(top):
-        host = open_host(Settings.read())
+    with open_page() as (host, _):
+        st.html(LOOK)
         from kit.bench.grid.stored_runs import list_runs  # brings the bench: no other page waits for it
         from kit.ui.benchmarks.launch import draw_form, draw_progress
 
@@ -55,30 +53,14 @@ def _see(run: str) -> None:
     st.query_params["run"] = run
 
 
-def _pick(key: str, current: str) -> None:
-    """Opens the chosen run. Streamlit also calls this for a list that was interrupted by a click: then nothing was chosen."""
-    if st.session_state[key] != current:
-        _see(st.session_state[key])
-
-
 def _results(runs: "dict[str, StoredRun]") -> None:
     name = st.query_params.get("run", "")
     if name and name not in runs:
         st.warning("There is no such run here. Choose one below.", icon=":material/search_off:")
     current = name if name in runs else next(iter(runs))
-    key = f"bench-run-{current}"  # a new key for each choice: the list always shows what the address says
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        names = list(runs)
-        st.selectbox(
-            "Run",
-            names,
-            index=names.index(current),
-            format_func=lambda one: f"{one} ({runs[one]})",  # a choice is known by its words: no two may be alike
-            key=key,
-            on_change=_pick,
-            args=(key, current),
-            width=340,
-        )
+        # A choice is known by its words: no two may be alike.
+        draw_list("Run", "run", list(runs), current, lambda one: f"{one} ({runs[one]})")
         choices = st.container(horizontal=True, vertical_alignment="bottom")
     trouble = st.empty()
     with report_errors(trouble):

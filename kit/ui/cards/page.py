@@ -7,13 +7,14 @@ import streamlit as st
 from kit.compose.deck import Deck
 from kit.core.context import DynamicContext, Principal
 from kit.core.model import OFFLINE
-from kit.settings import HOME, Settings
+from kit.settings import HOME
 from kit.ui.cards.card import card_html
 from kit.ui.cards.graph import graph_of, graph_spec
 from kit.ui.cards.prompt import assembled, prompt_html
 from kit.ui.cards.routing_heatmap import routes_html
 from kit.ui.shared import address
-from kit.ui.shared.frame import STYLE, open_host, report_errors, visitor
+from kit.ui.shared.frame import open_page, visitor
+from kit.ui.shared.selection import draw_chart, draw_list
 from kit.ui.shared.wording import label, many
 
 if TYPE_CHECKING:
@@ -28,10 +29,7 @@ A_SECOND = 60
 
 def page() -> None:
     """Draws the page; the address names the card."""
-    st.html(STYLE)
-    top = st.empty()
-    with report_errors(top):
-        host = open_host(Settings.read())
+    with open_page() as (host, top):
         deck = host.kit.deck
         card_id = address.read("card")
         if card_id not in deck.cards:
@@ -70,38 +68,14 @@ def _one(host: "Host", deck: Deck, card_id: str) -> None:
     graph_column, card_column = st.columns([6, 5], gap="medium")
     with graph_column:
         ids = [deck.settings.orchestrator, *(name for name in deck.cards if name != deck.settings.orchestrator)]
-        key = f"card-{card_id}"  # a new key for each choice: the list always shows what the address says
-        st.selectbox(
-            "Card",
-            ids,
-            index=ids.index(card_id),
-            format_func=label,
-            key=key,
-            on_change=lambda: _choose(st.session_state[key]),
-            width=260,
-        )
+        draw_list("Card", "card", ids, card_id, label, width=260)
         graph = graph_of(deck)
-        st.vega_lite_chart(
-            graph_spec(graph, card_id, dark=st.context.theme.type == "dark"),
-            width="stretch",
-            key="deck-graph",
-            on_select=_clicked,
-            selection_mode="picked",
-            alt=f"The deck as a graph of {len(graph.nodes)} cards and tools; the list above chooses the same cards by keyboard",
-        )
+        spec = graph_spec(graph, card_id, dark=st.context.theme.type == "dark")
+        alt = f"The deck as a graph of {len(graph.nodes)} cards and tools; the list above chooses the same cards by keyboard"
+        draw_chart(spec, "deck-graph", "card", "card", alt)
     agent = host.kit.team.agents.get(card_id)
     running = host.kit.model if agent else None
     card_column.html(card_html(deck.cards[card_id], deck, running))
-
-
-def _clicked() -> None:
-    rows = st.session_state["deck-graph"].selection.get("picked") or []
-    if rows:
-        _choose(rows[0]["card"])
-
-
-def _choose(card: str) -> None:
-    st.query_params["card"] = card
 
 
 def _prompt(host: "Host", who: Principal, card_id: str) -> None:

@@ -1,20 +1,9 @@
 """The question of this run of the page: typed, picked from the suggestions, or asked once more; with its pictures."""
 
-from collections.abc import Sequence
-from typing import Protocol, cast
-
 import streamlit as st
 
 from kit.core.picture import LARGEST, Picture
 from kit.core.value import Value
-
-
-class File(Protocol):
-    """A file that was sent with a question."""
-
-    name: str
-
-    def getvalue(self) -> bytes: ...
 
 
 class Question(Value):
@@ -46,7 +35,7 @@ def read_question(placeholder: str) -> Question | None:
         return waiting
     if message is None:
         return None
-    files = tuple((file.name, file.getvalue()) for file in cast("Sequence[File]", message.files))
+    files = tuple((file.name, file.getvalue()) for file in message.files)
     return Question(text=message.text, files=files) if files or message.text.strip() else None
 
 

@@ -11,7 +11,7 @@ from kit.ui.chat import scenario
 from kit.ui.chat.chat_input import Question
 from kit.ui.chat.layout import Places
 from kit.ui.chat.scenario import Scenario
-from kit.ui.chat.turn_canvas import Canvas, Setting
+from kit.ui.chat.turn_canvas import Canvas
 from kit.ui.chat.turn_panel import Panel
 from kit.ui.shared import address
 from kit.ui.shared.frame import open_host, report_errors, visitor
@@ -50,10 +50,14 @@ def converse(place: Places, *, fresh: bool) -> None:
         panel.draw(views[-1])
     else:
         panel.explain(agent for agent in host.kit.team.agents if agent != host.kit.team.root)
-    budgets = {agent_id: agent.time_budget for agent_id, agent in host.kit.team.agents.items()}
-    setting = Setting(host.kit.store, choices.detail == "full", budgets, host.pictures.of, host.renderers)
+    canvases: list[Canvas] = []
     with place.turns:
-        _turns(host, views, setting, panel, place.stop)
+        for age, view in zip(range(len(views), 0, -1), views, strict=True):
+            canvases.append(Canvas(view, host, full=choices.detail == "full"))
+            canvases[-1].draw(view, steps=age <= DEEP, again=age == 1)
+        for canvas, view in zip(canvases, views, strict=True):
+            if view.running:
+                _follow(host, canvas, panel, view, place.stop)
     _look(host, session, newest)
 
 
@@ -86,17 +90,6 @@ def _session(host: Host) -> Session:
 
 def _widen() -> None:
     st.session_state["window"] = st.session_state.get("window", WINDOW) + WINDOW
-
-
-def _turns(host: Host, views: list[TurnView], setting: Setting, panel: Panel, stop: DeltaGenerator) -> None:
-    running: list[tuple[Canvas, TurnView]] = []
-    for age, view in zip(range(len(views), 0, -1), views, strict=True):
-        canvas = Canvas(view.question, setting, setting.pictures(view.turn_id))
-        canvas.draw(view, steps=age <= DEEP, again=age == 1)
-        if view.running:
-            running.append((canvas, view))
-    for canvas, view in running:
-        _follow(host, canvas, panel, view, stop)
 
 
 def _follow(host: Host, canvas: Canvas, panel: Panel, view: TurnView, stop: DeltaGenerator) -> None:

@@ -2,7 +2,7 @@
 
 import base64
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from html import escape
@@ -10,14 +10,13 @@ from html import escape
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from kit.compose.page import Renderer
 from kit.core.picture import Picture, strip_marks
 from kit.core.record import TurnStatus
-from kit.stores.protocol import Store
 from kit.ui.chat.chat_input import Question, ask
 from kit.ui.chat.components import components_of, draw_components
 from kit.ui.chat.feedback import remark, thumbs
 from kit.ui.chat.turn_panel import open_trace
+from kit.ui.shared.host import Host
 from kit.ui.shared.turn_facts import facts, fault_words
 from kit.ui.shared.turn_view import Step, TurnView
 from kit.ui.shared.waterfall import waterfall_spec
@@ -39,21 +38,6 @@ _COLOURS: dict[TurnStatus, str] = {
     "interrupted": "orange",
 }
 _ROUTING_FACTS = ("intents", "cap", "time", "tokens", "cost")
-
-
-@dataclass(frozen=True)
-class Setting:
-    """What every turn of a page is drawn with."""
-
-    store: Store
-    full: bool = True
-    """With requests, routing and trace; else without them."""
-    budgets: Mapping[str, float | None] = field(default_factory=dict[str, float | None])
-    """Agent -> seconds it may take."""
-    pictures: Callable[[str], Sequence[Picture]] = lambda turn_id: ()
-    """Id of a turn -> the pictures that came with it, as far as they are still at hand."""
-    renderers: Mapping[str, Renderer] = field(default_factory=dict[str, Renderer])
-    """Component type -> what draws it; the others are plain cards."""
 
 
 @dataclass
@@ -85,12 +69,14 @@ class _StepBox:
 class Canvas:
     """A place for one turn: question, lead, steps, answer, components, and how it was answered."""
 
-    def __init__(self, question: str, setting: Setting, pictures: Sequence[Picture] = ()):
-        self._setting = setting
+    def __init__(self, view: TurnView, host: Host, *, full: bool):
+        """`full`: with requests, routing and trace; else without them."""
+        self._host, self._full = host, full
+        self._pictures = host.pictures.of(view.turn_id)
         with st.chat_message("user", avatar=":material/person:"):
-            st.markdown(literal(question))
-            if pictures:
-                st.html(_thumbnails(pictures))
+            st.markdown(literal(view.question))
+            if self._pictures:
+                st.html(_thumbnails(self._pictures))
         with st.chat_message("assistant", avatar=":material/hub:"):
             self._chips = st.empty()
             self._lead = st.empty()
@@ -127,7 +113,7 @@ class Canvas:
         for step, label in list(zip(view.steps, labels, strict=True))[len(self._boxes) :]:
             box = _StepBox(self._steps.empty(), step, label)
             self._boxes.append(box)
-            if self._setting.full:
+            if self._full:
                 box.body.caption(f"“{literal(step.query)}”")
         for box, step, label in zip(self._boxes, view.steps, labels, strict=True):
             box.draw(step, label)
@@ -135,52 +121,47 @@ class Canvas:
     def _label(self, step: Step, now: float) -> str:
         verdict = f": {step.verdict}" if step.note else ""
         verdict = f":red[{verdict}]" if verdict and step.state == "failed" else verdict
-        took, budget = step.seconds(now), self._setting.budgets.get(step.agent)
+        agent = self._host.kit.team.agents.get(step.agent)
+        took, budget = step.seconds(now), agent.time_budget if agent else None
         limit = f" of {budget:g}" if budget and step.state == "running" and took > budget / 4 else ""
         return f"**{step.label}**{verdict} · {took:.1f}{limit} s"
 
     def _end(self, view: TurnView, *, steps: bool, again: bool) -> None:
         if steps and view.status != "cancelled" and components_of(view):
             with self._components.container():
-                draw_components(view, self._setting.renderers)
+                draw_components(view, self._host.renderers)
         with self._foot.container():
-            _ending(view, self._setting, details=steps, again=again)
+            self._ending(view, details=steps, again=again)
+
+    def _ending(self, view: TurnView, *, details: bool, again: bool) -> None:
+        colour = "orange" if view.status == "ok" and view.partial else _COLOURS.get(view.status, "gray")
+        badges = [f":{colour}-badge[{view.headline}]"]
+        if view.routing is not None and view.routing.invoked:
+            badges.append(f":gray-badge[{many(len(view.routing.invoked), 'sub-agent')}]")
+        if view.seconds is not None:
+            badges.append(f":gray-badge[{view.seconds:.1f} s]")
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.markdown(" ".join(badges), width="content")
+            feedback = thumbs(self._host.kit.store, view.turn_id)
+            if not again:  # the newest turn's is in the panel
+                open_trace(st.empty(), view.turn_id)
+            if again and view.status != "ok":
+                question = Question(text=strip_marks(view.question) if self._pictures else view.question, pictures=self._pictures)
+                st.button("Ask again", icon=":material/refresh:", key=f"again-{view.turn_id}", on_click=partial(ask, question))
+        if feedback is not None and details:
+            remark(self._host.kit.store, feedback)
+        if details and self._full and view.trace.spans:
+            with st.expander("How this was answered", icon=":material/account_tree:"):
+                routing, trace = st.tabs(["Routing", "Trace"])
+                with routing:
+                    _routing(view)
+                with trace:
+                    _trace(view)
 
 
 def _tick(now: float) -> float:
     """Rounds seconds down to a tick: each move of a clock on the page is a message to the browser."""
     return now - now % TICK
-
-
-def _ending(view: TurnView, setting: Setting, *, details: bool, again: bool) -> None:
-    colour = "orange" if view.status == "ok" and view.partial else _COLOURS.get(view.status, "gray")
-    badges = [f":{colour}-badge[{view.headline}]"]
-    if view.routing is not None and view.routing.invoked:
-        badges.append(f":gray-badge[{many(len(view.routing.invoked), 'sub-agent')}]")
-    if view.seconds is not None:
-        badges.append(f":gray-badge[{view.seconds:.1f} s]")
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown(" ".join(badges), width="content")
-        feedback = thumbs(setting.store, view.turn_id)
-        if not again:  # the newest turn's is in the panel
-            open_trace(st.empty(), view.turn_id)
-        if again and view.status != "ok":
-            question = _question(view, setting.pictures(view.turn_id))
-            st.button("Ask again", icon=":material/refresh:", key=f"again-{view.turn_id}", on_click=partial(ask, question))
-    if feedback is not None and details:
-        remark(setting.store, feedback)
-    if details and setting.full and view.trace.spans:
-        with st.expander("How this was answered", icon=":material/account_tree:"):
-            routing, trace = st.tabs(["Routing", "Trace"])
-            with routing:
-                _routing(view)
-            with trace:
-                _trace(view)
-
-
-def _question(view: TurnView, pictures: Sequence[Picture]) -> Question:
-    """Returns a turn's question, to be asked once more without its faults."""
-    return Question(text=strip_marks(view.question), pictures=tuple(pictures)) if pictures else Question(text=view.question)
 
 
 def _thumbnails(pictures: Sequence[Picture]) -> str:

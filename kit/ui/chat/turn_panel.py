@@ -21,7 +21,7 @@ class Panel:
 
     def __init__(self, desk: DeltaGenerator, phone: DeltaGenerator, *, full: bool):
         self._full = full
-        self._places = [_Place.lay(place) for place in (desk, phone)]
+        self._places = [(place.empty(), place.empty()) for place in (desk, phone)]
         self._html = ""
 
     def explain(self, agents: Iterable[str]) -> None:
@@ -34,26 +34,14 @@ class Panel:
         visible = [fact for fact in facts(view) if self._full or not fact.full]
         self._show(f"<h3>This turn {_tag(headline(view))}</h3><dl>{''.join(map(_line, visible))}</dl>")
         if not view.running:
-            for place in self._places:
-                place.link_to(view.turn_id)
+            for _, link in self._places:
+                open_trace(link, view.turn_id)
 
     def _show(self, html: str) -> None:
         if html != self._html:
             self._html = html
-            for place in self._places:
-                place.facts.html(f'<section class="turn" aria-label="This turn">{html}</section>')
-
-
-class _Place:
-    def __init__(self, facts: DeltaGenerator, link: DeltaGenerator):
-        self.facts, self._link = facts, link
-
-    @classmethod
-    def lay(cls, place: DeltaGenerator) -> "_Place":
-        return cls(place.empty(), place.empty())
-
-    def link_to(self, turn_id: str) -> None:
-        open_trace(self._link, turn_id)
+            for place, _ in self._places:
+                place.html(f'<section class="turn" aria-label="This turn">{html}</section>')
 
 
 def open_trace(place: DeltaGenerator, turn_id: str) -> None:

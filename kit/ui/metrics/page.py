@@ -12,10 +12,9 @@ from kit.core.errors import DataError
 from kit.core.record import TurnRecord
 from kit.metrics.alert import Alert, alerts
 from kit.metrics.summary import ALL, Label, Metrics, metrics
-from kit.settings import Settings
 from kit.ui.metrics.bars import bars_spec, latency_spec
 from kit.ui.metrics.figures import FIGURES, GROUPS, Figure, Group, Line, Unit, agents_table, lines
-from kit.ui.shared.frame import STYLE, draw_link, open_host, report_errors, visitor
+from kit.ui.shared.frame import draw_link, open_page, visitor
 from kit.ui.shared.wording import label, many
 
 WINDOWS = {"Last hour": 3_600.0, "Last day": 86_400.0, "Last week": 604_800.0, "All time": None}
@@ -25,10 +24,7 @@ _AXES = {"invocation": "A sub-agent failed", "data": "Data failed", "partial": "
 
 def page() -> None:
     """Draws the page."""
-    st.html(STYLE)
-    top = st.empty()
-    with report_errors(top):
-        host = open_host(Settings.read())
+    with open_page() as (host, _):
         store, who = host.kit.store, visitor(host)
         st.markdown("## Metrics")
         window = st.segmented_control("Time window", list(WINDOWS), default="All time", key="m-window", required=True)

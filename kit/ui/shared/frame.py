@@ -61,6 +61,15 @@ def draw_link(place: DeltaGenerator, page: str, label: str, icon: str, **query: 
 
 
 @contextmanager
+def open_page() -> "Generator[tuple[Host, DeltaGenerator]]":
+    """Begins a page: its style, the process' host, and a place at the top, which also says why a page could not be drawn."""
+    st.html(STYLE)
+    top = st.empty()
+    with report_errors(top):
+        yield open_host(Settings.read()), top
+
+
+@contextmanager
 def report_errors(place: DeltaGenerator) -> Generator[None]:
     """Draws an error of the block in `place`, as a sentence that says what to do."""
     try:

@@ -4,8 +4,9 @@ import asyncio
 import logging
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
+from functools import partial
 
 from kit.compose.page import Person, Renderer
 from kit.core.context import Principal, Session
@@ -14,6 +15,7 @@ from kit.core.fault import Fault
 from kit.core.picture import Picture, mark_pictures
 from kit.core.record import TurnRecord
 from kit.models.offline import OfflineModel
+from kit.runtime.turn import Turn
 from kit.settings import Settings
 from kit.ui.shared.deck_page import load_people, load_renderers
 from kit.ui.shared.live_turn import Batch, LiveTurn
@@ -90,7 +92,8 @@ class Host:
 
         Raises what `Kit.ask` raises.
         """
-        starting = self._start(self.on(model), message, session, faults, pattern, cap, images)
+        ask = partial(self.on(model).ask, message, session, pattern, cap, faults, images)
+        starting = self._start(ask, session, mark_pictures(message, images), images)
         return asyncio.run_coroutine_threadsafe(starting, self._loop).result(timeout=30)
 
     def follow(self, turn_id: str, from_seq: int = 0, timeout: float = 0.2) -> Batch:
@@ -115,27 +118,26 @@ class Host:
 
         A turn that nobody finished and this process does not run is `interrupted`.
         """
-        who = session.principal
-        turns = self.kit.store.turns(session_id=session.id, tenant_id=who.tenant_id, user_id=who.user_id, limit=limit)
-        with self._lock:
-            own = {turn_id: live for turn_id, live in self._live.items() if live.session_id == session.id}
+        own, turns = self._turns(session, limit)
         views = [live.view() for live in own.values()] + [self._restored(turn) for turn in turns if turn.id not in own]
         return sorted(views, key=lambda view: view.started_at)[-limit:]
 
     def newest(self, session: Session) -> str:
         """Returns the id of a session's newest turn, of this process or another one; empty when it has none."""
-        with self._lock:
-            own = [live for live in self._live.values() if live.session_id == session.id]
-        who = session.principal
-        turns = self.kit.store.turns(session_id=session.id, tenant_id=who.tenant_id, user_id=who.user_id, limit=1)
-        times = [(turn.started_at, turn.id) for turn in turns] + [(live.asked_at, live.turn.id) for live in own]
+        own, turns = self._turns(session, limit=1)
+        times = [(turn.started_at, turn.id) for turn in turns] + [(live.asked_at, turn_id) for turn_id, live in own.items()]
         return max(times, default=(0.0, ""))[1]
+
+    def _turns(self, session: Session, limit: int) -> tuple[dict[str, LiveTurn], Sequence[TurnRecord]]:
+        who = session.principal
+        turns = self.kit.store.turns(session_id=session.id, tenant_id=who.tenant_id, user_id=who.user_id, limit=limit)
+        with self._lock:
+            return {turn_id: live for turn_id, live in self._live.items() if live.session_id == session.id}, turns
 
     def _restored(self, turn: TurnRecord) -> TurnView:
         with self._lock:
-            view = self._restored_views.get(turn.id)
-        if view is not None:
-            return view
+            if view := self._restored_views.get(turn.id):
+                return view
         view = stored_view(turn, self.kit.store.events(turn.id))
         if view.running:
             return interrupt(view)
@@ -167,26 +169,17 @@ class Host:
                 live.turn.cancel()
             await asyncio.gather(*self._pumps, return_exceptions=True)
 
-    async def _start(
-        self,
-        kit: Kit,
-        message: str,
-        session: Session,
-        faults: Sequence[str | Fault],
-        pattern: str | None,
-        cap: int | None,
-        images: Sequence[Picture],
-    ) -> str:
+    async def _start(self, ask: Callable[[], Turn], session: Session, message: str, images: Sequence[Picture]) -> str:
         asked_at = time.time()
-        turn = kit.ask(message, session, pattern, cap, faults, images)
+        turn = ask()
         self.pictures.keep(turn.id, images)
-        live = LiveTurn(turn, session.id, mark_pictures(message, images), asked_at)
+        live = LiveTurn(turn, session.id, message, asked_at)
         with self._lock:
-            self._live[live.turn.id] = live
+            self._live[turn.id] = live
             finished = [turn_id for turn_id, other in self._live.items() if other.done.is_set()]
             for oldest in finished[:-MOST_FINISHED]:
                 del self._live[oldest]
         pump = self._loop.create_task(live.pump())
         self._pumps.add(pump)
         pump.add_done_callback(self._pumps.discard)
-        return live.turn.id
+        return turn.id

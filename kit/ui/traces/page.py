@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
@@ -11,7 +12,8 @@ from kit.core.record import TurnRecord
 from kit.core.trace import Span, Trace, critical_path, failures, slowest
 from kit.settings import Settings
 from kit.ui.shared import address
-from kit.ui.shared.frame import STYLE, draw_link, open_host, report_errors, visitor
+from kit.ui.shared.frame import draw_link, open_page, visitor
+from kit.ui.shared.selection import draw_chart, draw_list
 from kit.ui.shared.turn_facts import headline
 from kit.ui.shared.turn_fold import stored_view
 from kit.ui.shared.turn_view import TurnView
@@ -35,10 +37,7 @@ _BADGES = {"good": "green", "bad": "red", "warn": "orange", "busy": "blue", "": 
 
 def page() -> None:
     """Draws the list, or the turn the address names."""
-    st.html(STYLE)
-    top = st.empty()
-    with report_errors(top):
-        host = open_host(Settings.read())
+    with open_page() as (host, top):
         who = visitor(host)
         turn_id = address.read("turn")
         turn = host.kit.store.turn(turn_id) if turn_id else None
@@ -197,41 +196,17 @@ def _timeline(turn: TurnRecord, trace: Trace, view: TurnView) -> None:
     chart, detail = st.columns([3, 2], gap="medium")
     with chart:
         spec = waterfall_spec(trace, dark=st.context.theme.type == "dark", chosen=span.id)
-        st.vega_lite_chart(
-            spec,
-            width="stretch",
-            key=f"waterfall-{turn.id}",
-            on_select=lambda: _clicked(f"waterfall-{turn.id}"),
-            selection_mode="picked",
-            alt=f"Timeline of {len(spans)} spans; the list above chooses the same ones by keyboard",
-        )
+        alt = f"Timeline of {len(spans)} spans; the list above chooses the same ones by keyboard"
+        draw_chart(spec, f"waterfall-{turn.id}", "span", "id", alt)
     with detail.container(border=True, key="span-detail"):
         draw_span(trace, span, view.events)
 
 
 def _jumps(spans: Mapping[str, Span], span: Span, late: Span | None, failed: Span | None) -> None:
-    key = f"span-{span.id}"  # a new key for each choice: the list always shows what the address says
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        st.selectbox(
-            "Span",
-            list(spans),
-            index=list(spans).index(span.id),
-            format_func=lambda one: choice(spans[one]),
-            key=key,
-            on_change=lambda: _choose(st.session_state[key]),
-            width=340,
-        )
-        if late is not None and late is not failed:
-            st.button(f"Slowest: {choice(late)}", icon=":material/hourglass_bottom:", on_click=_choose, args=(late.id,))
-        if failed is not None:
-            st.button(f"Failed: {choice(failed)}", icon=":material/error:", on_click=_choose, args=(failed.id,))
-
-
-def _choose(span_id: str) -> None:
-    st.query_params["span"] = span_id
-
-
-def _clicked(key: str) -> None:
-    rows = st.session_state[key].selection.get("picked") or []
-    if rows:
-        _choose(rows[0]["id"])
+        draw_list("Span", "span", list(spans), span.id, lambda one: choice(spans[one]))
+        jumps = (("Slowest", "hourglass_bottom", late if late is not failed else None), ("Failed", "error", failed))
+        for title, icon, target in jumps:
+            if target is not None:
+                go = partial(st.query_params.update, span=target.id)
+                st.button(f"{title}: {choice(target)}", icon=f":material/{icon}:", on_click=go)
