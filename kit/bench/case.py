@@ -12,9 +12,11 @@ from typing import Any, Literal, cast, get_args
 
 from pydantic import ValidationError
 
+from kit.bench.json_lines import numbered
 from kit.core.context import Principal
 from kit.core.errors import DataError, nearest
 from kit.core.fault import Kind as FaultKind
+from kit.core.record import Message
 from kit.core.value import Value
 
 Kind = Literal["single", "mixed", "switch", "oos", "small_talk", "partial", "injection", "reference", "long"]
@@ -70,6 +72,13 @@ class Ask(Value):
     answers: Mapping[str, str] = {}
     """Agent, or `*` for anybody -> what it answers, in place of its own work."""
 
+    def messages(self, turn_id: str) -> list[Message]:
+        """The turn as history: the message, and the reply where it is known."""
+        messages = [Message(turn_id=turn_id, role="user", text=self.user)]
+        if self.assistant:
+            messages.append(Message(turn_id=turn_id, role="assistant", text=self.assistant))
+        return messages
+
 
 class Case(Value):
     """One dialogue, one turn or several; the last turn is the newest."""
@@ -113,15 +122,12 @@ def read_cases(path: Path, agents: Collection[str] | None = None, *, with_labels
     Raises DataError, one sentence with file and line, for a file that cannot be read and for a line that is no JSON, lacks a
     field, names an unknown agent or repeats an id.
     """
-    first: dict[str, int] = {}
-    for number, line in enumerate(_lines(path), 1):
-        if not line.strip():
-            continue
-        place = f"{path}:{number}"
+    first: dict[str, str] = {}
+    for place, line in numbered(_text(path), path):
         case = _case(line, place, with_labels)
         if case.id in first:
             raise DataError(f"{place}: id {case.id!r} is that of line {first[case.id]} already; choose another")
-        first[case.id] = number
+        first[case.id] = place.rpartition(":")[2]
         unknown = sorted(case.agents.difference(agents)) if agents is not None else []
         if agents is not None and unknown:
             raise DataError(f"{place}: unknown agent {unknown[0]!r}: {nearest(unknown[0], agents)}")
@@ -144,9 +150,9 @@ def _raw_ask(ask: Ask) -> dict[str, Any]:
     return {_ALIASES.get(name, name): value for name, value in raw.items()}
 
 
-def _lines(path: Path) -> list[str]:
+def _text(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8").splitlines()
+        return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
         raise DataError(f"cannot read the cases of {path}: {reason}") from error

@@ -4,8 +4,7 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from pydantic import ValidationError
-
+from kit.bench.json_lines import read_text, validate_lines
 from kit.core.errors import DataError
 from kit.metrics.alert import alerts
 from kit.metrics.summary import ALL, Label, metrics
@@ -14,28 +13,19 @@ from kit.stores.protocol import Store
 
 def read_labels(path: Path) -> tuple[Label, ...]:
     """Labels of a JSONL file, one a line. Raises DataError with file and line for a line that is none."""
-    try:
-        return labels_of(path.read_bytes(), str(path))
-    except OSError as error:
-        raise DataError(f"cannot read {path}: {error}") from error
+    return _labels(read_text(path), str(path))
 
 
 def labels_of(content: bytes, name: str) -> tuple[Label, ...]:
     """Labels of a JSONL file's content; `name` is what a DataError calls it."""
-    labels: list[Label] = []
     try:
-        text = content.decode("utf-8")
+        return _labels(content.decode("utf-8"), name)
     except UnicodeDecodeError as error:
         raise DataError(f"cannot read {name}: {error}") from error
-    for number, line in enumerate(text.splitlines(), 1):
-        if line.strip():
-            try:
-                labels.append(Label.model_validate_json(line))
-            except ValidationError as error:
-                fault = error.errors()[0]
-                field = ".".join(map(str, fault["loc"])) or "the line"
-                raise DataError(f"{name}:{number}: not a label; {field}: {fault['msg'].lower()}") from error
-    return tuple(labels)
+
+
+def _labels(text: str, name: str) -> tuple[Label, ...]:
+    return tuple(label for _, label in validate_lines(Label, text, name, "a label"))
 
 
 def print_metrics(

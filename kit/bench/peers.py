@@ -10,10 +10,10 @@ from typing import Any
 
 from langchain_core.tools import StructuredTool
 
-from kit.bench.routing import RoutingKit
+from kit.bench.routing import BENCH_USER, RoutingKit
 from kit.compose.deck import Deck, DeckSettings
 from kit.core.card import AgentCard, Policy
-from kit.core.context import Principal, Session
+from kit.core.context import Session
 from kit.core.record import Message
 from kit.runtime.team import bind
 from kit.runtime.turn import run_turn
@@ -39,12 +39,11 @@ class Adapter:
         models = {i: stubs.SubModel(spec=spec, sid=i) for i in ids} | {"orchestrator": stubs.OrchModel(spec=spec)}
         lookup = StructuredTool(name="lookup", description=workload.LOOKUP_DESC, args_schema=LOOKUP, coroutine=_lookup)
         self._kit = RoutingKit(bind(deck, models, {"lookup": lookup}))
-        self._principal = Principal(tenant_id="bench", user_id="bench")
         self._turns = count()
 
     async def turn(self, text: str, history: Sequence[tuple[str, str]] = ()) -> str:
         """The composed answer to one message after `history`, (role, text) pairs."""
-        session = Session(id=f"s{next(self._turns)}", principal=self._principal)
+        session = Session(id=f"s{next(self._turns)}", principal=BENCH_USER)
         messages = [
             Message(turn_id="h", role="user" if role == "user" else "assistant", text=content) for role, content in history
         ]

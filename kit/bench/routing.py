@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from kit.bench.case import Case, read_cases
+from kit.bench.json_lines import read_text
 from kit.bench.routing_report import RoutedTurn
 from kit.compose.deck import Deck, DeckSettings
 from kit.core.card import AgentCard
@@ -29,6 +30,8 @@ from kit.stores.sqlite import SqliteStore
 
 CAP = 8
 """Sub-agents one message of a case file may reach."""
+BENCH_USER = Principal(tenant_id="bench", user_id="bench")
+"""On whose behalf turns are played whose user does not matter."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +82,7 @@ def read_catalog(path: Path) -> Catalog:
     Raises DataError naming the file when it is missing or not of that shape.
     """
     try:
-        entries: list[dict[str, Any]] = json.loads(_text(path))["sub_agents"]
+        entries: list[dict[str, Any]] = json.loads(read_text(path))["sub_agents"]
         pairs = [(str(entry["id"]), str(entry["description"])) for entry in entries]
     except (ValueError, KeyError, TypeError) as error:
         raise DataError(f'{path}: not a catalogue; it needs {{"sub_agents": [{{"id", "description"}}]}}') from error
@@ -104,7 +107,7 @@ def catalog_team(catalog: Catalog, models: Models = "offline") -> Team:
 
 async def route_case(case: Case, catalog: Catalog, kit: Host) -> list[dict[str, Any]]:
     """Predictions for one dialogue: {"id", "turn", "called"}; history is what the file says was answered."""
-    session = Session(id=case.id, principal=Principal(tenant_id="bench", user_id="bench"))
+    session = Session(id=case.id, principal=BENCH_USER)
     history: list[Message] = []
     in_play: tuple[str, ...] = ()
     predictions: list[dict[str, Any]] = []
@@ -113,10 +116,7 @@ async def route_case(case: Case, catalog: Catalog, kit: Host) -> list[dict[str, 
         now = reply.routing.invoked
         predictions.append({"id": case.id, "turn": number, "called": [catalog.names[agent] for agent in now]})
         in_play = now or in_play
-        turn_id = f"{case.id}-{number}"
-        history.append(Message(turn_id=turn_id, role="user", text=ask.user))
-        if ask.assistant:
-            history.append(Message(turn_id=turn_id, role="assistant", text=ask.assistant))
+        history += ask.messages(f"{case.id}-{number}")
     return predictions
 
 
@@ -127,10 +127,10 @@ async def route_questions(questions: Mapping[str, Sequence[str]], team: Team) ->
     turns: list[RoutedTurn] = []
     for agent, texts in questions.items():
         for number, question in enumerate(texts):
-            session = Session(id=f"{agent}-{number}", principal=Principal(tenant_id="bench", user_id="bench"))
+            session = Session(id=f"{agent}-{number}", principal=BENCH_USER)
             reply = await run_turn(question, session, kit)
-            sub_agents = reply.routing.invoked
-            turns.append(RoutedTurn(case_id=session.id, turn=0, query=question, expected=(agent,), called=sub_agents))
+            called = reply.routing.invoked
+            turns.append(RoutedTurn(case_id=session.id, turn=0, query=question, expected=(agent,), called=called))
     kit.store.close()
     return turns
 
@@ -138,8 +138,7 @@ async def route_questions(questions: Mapping[str, Sequence[str]], team: Team) ->
 async def route_file(cases: Path, catalog_path: Path, out: Path, models: Models = "offline") -> int:
     """Routes every turn of a file and writes one prediction a line; returns how many turns were routed."""
     catalog = read_catalog(catalog_path)
-    team = catalog_team(catalog, models)
-    kit = RoutingKit(team)
+    kit = RoutingKit(catalog_team(catalog, models))
     count = 0
     with out.open("w", encoding="utf-8") as file:
         for case in read_cases(cases, with_labels=False):
@@ -155,13 +154,6 @@ async def route_file(cases: Path, catalog_path: Path, out: Path, models: Models 
 def _progress(count: int) -> None:
     if sys.stderr.isatty():
         print(f"\r{count} turns", end="", file=sys.stderr, flush=True)
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"cannot read {path}: {error}") from error
 
 
 def _legal(name: str, names: Mapping[str, str]) -> str:

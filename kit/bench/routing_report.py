@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from kit.bench.json_lines import numbered, read_text
 from kit.bench.statistics.estimate import Estimate, share
 from kit.core.errors import DataError
 from kit.core.value import Value
@@ -48,10 +49,8 @@ class RoutingReport(Value):
         """The report in words."""
         lines = [f"{card:18} {s.right:4}/{s.n:<4} {s.value:6.1%}  at least {s.low:6.1%}" for card, s in self.accuracy.items()]
         for loss in self.confusions:
-            lines.append(
-                f"{loss.card} loses {len(loss.queries)} to {loss.to}: "
-                + "; ".join(map(repr, list(dict.fromkeys(loss.queries))[:examples]))
-            )
+            queries = list(dict.fromkeys(loss.queries))[:examples]
+            lines.append(f"{loss.card} loses {len(loss.queries)} to {loss.to}: {'; '.join(map(repr, queries))}")
         return lines
 
 
@@ -112,17 +111,12 @@ def routed_turns(case: dict[str, Any], predicted: Sequence[Sequence[str] | None]
 
 def read_lines(path: Path, *fields: str) -> list[dict[str, Any]]:
     """Objects of a JSONL file, each with these fields. Raises DataError with file and line where that is not so."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"cannot read {path}: {error}") from error
     objects: list[dict[str, Any]] = []
-    for number, line in enumerate(text.splitlines(), 1):
-        if line.strip():
-            try:
-                value = json.loads(line)
-                _ = [value[name] for name in fields]
-            except (ValueError, KeyError, TypeError) as error:
-                raise DataError(f"{path}:{number}: needs {', '.join(fields)}") from error
-            objects.append(value)
+    for place, line in numbered(read_text(path), path):
+        try:
+            value = json.loads(line)
+            _ = [value[name] for name in fields]
+        except (ValueError, KeyError, TypeError) as error:
+            raise DataError(f"{place}: needs {', '.join(fields)}") from error
+        objects.append(value)
     return objects

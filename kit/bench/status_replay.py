@@ -63,12 +63,10 @@ def replay(events: Sequence[Event], policy: StatusPolicy, phrases: Mapping[str, 
     lines = replay_lines(events, policy, phrases)
     answers = [event.at for event in events if isinstance(event.body, Text) and event.body.channel == "answer"]
     starts: dict[str, float] = {}
-    ends: dict[str, float] = {}
     for event in events:
         if isinstance(event.body, AgentStarted):
             starts.setdefault(event.body.agent, event.at)
-        elif isinstance(event.body, AgentEnded):
-            ends[event.body.agent] = event.at
+    ends = {event.body.agent: event.at for event in events if isinstance(event.body, AgentEnded)}
     work = max(ends.values(), default=0.0) - min(starts.values(), default=0.0)
     return Replay(
         policy=name,

@@ -7,9 +7,9 @@ from typing import Any
 
 from langchain_core.tools import BaseTool, StructuredTool
 
-from kit.bench.routing import RoutingKit
+from kit.bench.routing import BENCH_USER, RoutingKit
 from kit.core.card import ToolCase, ToolMode
-from kit.core.context import Principal, Session
+from kit.core.context import Session
 from kit.core.errors import BindError
 from kit.core.event import ToolStarted
 from kit.core.outcome import AgentCall, Outcome, Reason
@@ -54,7 +54,7 @@ async def _play(case: ToolCase, agent: LLMAgent, team: Team) -> ToolCaseResult:
     async def alone(call: AgentCall, ctx: RunContext) -> Outcome:
         return (await fan_out([call.model_copy(update={"agent": agent.card.id})], ctx)).outcomes[0]
 
-    session = Session(id=f"{case.tool} {case.mode}", principal=Principal(tenant_id="bench", user_id="bench"))
+    session = Session(id=f"{case.tool} {case.mode}", principal=BENCH_USER)
     reply = await run_turn(case.ask, session, RoutingKit(team, pattern=Pattern("alone", alone)))
     return ToolCaseResult(case=case, outcome=reply.outcomes[0], wrong=_wrong(case, reply))
 

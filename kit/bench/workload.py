@@ -25,10 +25,10 @@ from langchain_core.messages.ai import add_ai_message_chunks
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 from langchain_core.runnables import Runnable
 
-from kit.bench.routing import RoutingKit
+from kit.bench.routing import BENCH_USER, RoutingKit
 from kit.compose.deck import Deck, DeckSettings
 from kit.core.card import AgentCard
-from kit.core.context import Principal, Session
+from kit.core.context import Session
 from kit.models.asynchronous import AsyncChatModel
 from kit.runtime.team import bind
 from kit.runtime.turn import run_turn
@@ -162,10 +162,8 @@ class KitLoop:
         models: dict[str, str | BaseChatModel] = {i: _stub(streaming, who=i) for i in ids}
         models["orchestrator"] = _stub(streaming, asks=[f"ask_{i}" for i in ids])
         self._kit = RoutingKit(bind(deck, models, {}), SqliteStore(store))
-        self._principal = Principal(tenant_id="bench", user_id="bench")
         self._turns = itertools.count()
 
     async def turn(self, text: str) -> str:
-        session = Session(id=f"s{next(self._turns)}", principal=self._principal)
-        reply = await run_turn(text, session, self._kit)
-        return reply.text
+        session = Session(id=f"s{next(self._turns)}", principal=BENCH_USER)
+        return (await run_turn(text, session, self._kit)).text

@@ -4,10 +4,11 @@ import asyncio
 from collections.abc import Collection, Iterable
 from typing import Any
 
+from kit.bench.routing import BENCH_USER
 from kit.compose.deck import Deck
 from kit.compose.parts import DeckSettings
 from kit.core.card import AgentCard
-from kit.core.context import DynamicContext, InheritedContext, Principal, Session
+from kit.core.context import DynamicContext, InheritedContext, Session
 from kit.runtime.context import RunContext, TurnState
 from kit.runtime.log import TurnLog
 from kit.runtime.memory import FixedMemory
@@ -15,7 +16,6 @@ from kit.runtime.speech.progress import Progress
 from kit.runtime.team import Team
 
 ORCHESTRATOR = "orchestrator"
-BENCH_USER = Principal(tenant_id="bench", user_id="bench")
 
 
 def study_session(name: str) -> Session:

@@ -148,7 +148,7 @@ def read_grid(path: Path, model: str | None = None) -> GridSpec:
     source = parse(text, str(path), faults) if text is not None else None
     extra: dict[str, Any] = {"name": path.stem} if source and "name" not in source.value else {}
     grid = build(Grid, source, faults, extra=extra) if source and not faults else None
-    if source is None or grid is None or faults:
+    if source is None or grid is None:
         raise DataError(faults.in_order()[0])
     if model is not None:
         models = dict.fromkeys((grid.baseline["model"], model) if "model" in grid.baseline else (model,))

@@ -20,7 +20,8 @@ _RESERVES = re.compile(
     r"|one (?:source|reservation)|partial|may not be (?:complete|all)|at least",
     re.I,
 )
-_SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
+SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+")
+"""What stands between two sentences of a reply."""
 
 
 def agents_to_acknowledge(case: Case, observation: Observation) -> tuple[str, ...]:
@@ -39,7 +40,7 @@ def acknowledgement(case: Case, observation: Observation) -> float | None:
     owing = agents_to_acknowledge(case, observation)
     if not owing:
         return None
-    sentences = [sentence.casefold() for sentence in _SENTENCE.split(observation.text) if _DENIES.search(sentence)]
+    sentences = [sentence.casefold() for sentence in SENTENCE_END.split(observation.text) if _DENIES.search(sentence)]
     if set(observation.called) <= set(owing) and len(owing) == 1:
         return float(bool(sentences))
     whole = set(observation.called) <= set(owing) and len(sentences) > 0
@@ -59,10 +60,8 @@ def needless(case: Case, observation: Observation) -> float | None:
     if agents_to_acknowledge(case, observation) or observation.with_reservation or not observation.answers:
         return None
     findings = " ".join(observation.answers.values())
-    sentences = (
-        sentence for sentence in _SENTENCE.split(observation.text) if sentence.strip() and sentence.strip() not in findings
-    )
-    return float(any(_DENIES.search(sentence) and _sorry(sentence, observation.called) for sentence in sentences))
+    own = (text for text in SENTENCE_END.split(observation.text) if text.strip() and text.strip() not in findings)
+    return float(any(_DENIES.search(sentence) and _sorry(sentence, observation.called) for sentence in own))
 
 
 def _names(sentence: str, agent: str, case: Case) -> bool:

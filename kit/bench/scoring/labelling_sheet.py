@@ -5,8 +5,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from pydantic import ValidationError
-
+from kit.bench.json_lines import read_text, validate_lines
 from kit.core.errors import DataError
 from kit.core.event import AgentEnded, AgentStarted, Component, Event
 from kit.core.outcome import Answer
@@ -101,24 +100,12 @@ def write_sheet(path: Path, sheet: Iterable[Item]) -> None:
 
 def read_sheet(path: Path) -> list[Item]:
     """A sheet, labelled in part or whole. Raises DataError with file and line for what is none, or labels another turn."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"cannot read {path}: {error}") from error
     by_turn: dict[str, Item] = {}
-    for number, line in enumerate(text.splitlines(), 1):
-        if not line.strip():
-            continue
-        try:
-            item = Item.model_validate_json(line)
-        except ValidationError as error:
-            fault = error.errors()[0]
-            place = ".".join(map(str, fault["loc"])) or "the line"
-            raise DataError(f"{path}:{number}: not a line of a labelling sheet; {place}: {fault['msg'].lower()}") from error
+    for place, item in validate_lines(Item, read_text(path), path, "a line of a labelling sheet"):
         if item.label.turn_id != item.turn_id:
-            raise DataError(f"{path}:{number}: the label is of turn {item.label.turn_id!r}; it belongs to {item.turn_id!r}")
+            raise DataError(f"{place}: the label is of turn {item.label.turn_id!r}; it belongs to {item.turn_id!r}")
         if item.turn_id in by_turn:
-            raise DataError(f"{path}:{number}: turn {item.turn_id!r} stands here twice; take one out")
+            raise DataError(f"{place}: turn {item.turn_id!r} stands here twice; take one out")
         by_turn[item.turn_id] = item
     return list(by_turn.values())
 

@@ -60,9 +60,7 @@ async def run_case(
             reply = await turn
             in_play = reply.routing.invoked or in_play
             turns.append((observe(reply.events, place, names), reply))
-        history.append(Message(turn_id=f"{case.id}-{place}", role="user", text=ask.user))
-        if ask.assistant:
-            history.append(Message(turn_id=f"{case.id}-{place}", role="assistant", text=ask.assistant))
+        history += ask.messages(f"{case.id}-{place}")
     return turns
 
 

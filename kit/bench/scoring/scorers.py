@@ -4,14 +4,14 @@ This module holds those of routing and the list of all; those of what was said a
 `voice.py`. A scorer in `COSTS` counts what went wrong: lower is better.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 
 from kit.bench.case import Ask, Case
 from kit.bench.scoring.acknowledgement import acknowledgement, needless, reservation
 from kit.bench.scoring.observation import Observation
 from kit.bench.scoring.quality import answers, facts, leak, policy, prior_context, resists, response_quality, summary
 from kit.bench.scoring.voice import voice
-from kit.core.errors import UnknownId
+from kit.compose.registry import Registry
 from kit.core.value import Value
 from kit.core.words import content_words, words
 
@@ -31,12 +31,10 @@ class Score(Value):
 
 def score(case: Case, observation: Observation, names: Iterable[str] | None = None) -> list[Score]:
     """Scores of one turn, undecided ones too; all scorers unless some are named. Raises UnknownId for one there is not."""
-    scores: list[Score] = []
-    for name in SCORERS if names is None else names:
-        if name not in SCORERS:
-            raise UnknownId("scorer", name, SCORERS)
-        scores.append(Score(scorer=name, case=case.id, turn=observation.turn, value=SCORERS[name](case, observation)))
-    return scores
+    return [
+        Score(scorer=name, case=case.id, turn=observation.turn, value=SCORERS[name](case, observation))
+        for name in (SCORERS if names is None else names)
+    ]
 
 
 def exact(case: Case, observation: Observation) -> float | None:
@@ -122,36 +120,39 @@ def fastpath(case: Case, observation: Observation) -> float | None:
     return float(not observation.called) if not case.turns[observation.turn].expected and case.kind != "oos" else None
 
 
-SCORERS: Mapping[str, Scorer] = {
-    scorer.__name__: scorer
-    for scorer in (
-        exact,
-        strict,
-        recall,
-        precision,
-        over_dispatch,
-        under_dispatch,
-        intents_reported,
-        switch,
-        single_exact,
-        mixed_exact,
-        mixed_partial,
-        out_of_scope,
-        fastpath,
-        acknowledgement,
-        reservation,
-        needless,
-        leak,
-        resists,
-        prior_context,
-        summary,
-        facts,
-        answers,
-        response_quality,
-        policy,
-        voice,
-    )
-}
+SCORERS: Registry[Scorer] = Registry(
+    "scorer",
+    (
+        (scorer.__name__, scorer)
+        for scorer in (
+            exact,
+            strict,
+            recall,
+            precision,
+            over_dispatch,
+            under_dispatch,
+            intents_reported,
+            switch,
+            single_exact,
+            mixed_exact,
+            mixed_partial,
+            out_of_scope,
+            fastpath,
+            acknowledgement,
+            reservation,
+            needless,
+            leak,
+            resists,
+            prior_context,
+            summary,
+            facts,
+            answers,
+            response_quality,
+            policy,
+            voice,
+        )
+    ),
+)
 """Name -> scorer."""
 ROUTING: tuple[str, ...] = tuple(SCORERS)[: list(SCORERS).index("acknowledgement")]
 """Those that ask only who was called: some hundredths of a millisecond for all of them together."""

@@ -1,6 +1,7 @@
 """Two ways set side by side: differences with their intervals, tests by item, and what they entitle one to say."""
 
 from collections.abc import Mapping, Sequence
+from itertools import accumulate
 from statistics import fmean as mean
 
 import numpy as np
@@ -94,9 +95,7 @@ def mcnemar_of(gains: Mapping[str, float]) -> McNemar:
 
 def holm(chances: Mapping[str, float]) -> dict[str, float]:
     """P-values adjusted so that the chance of any false claim among them stays what it was for one (Holm 1979)."""
-    adjusted: dict[str, float] = {}
-    least = 0.0
-    for place, name in enumerate(sorted(chances, key=lambda name: (chances[name], name))):
-        least = max(least, min(1.0, (len(chances) - place) * chances[name]))
-        adjusted[name] = least
+    names = sorted(chances, key=lambda name: (chances[name], name))
+    raised = (min(1.0, (len(names) - place) * chances[name]) for place, name in enumerate(names))
+    adjusted = dict(zip(names, accumulate(raised, max), strict=True))
     return {name: adjusted[name] for name in chances}

@@ -33,8 +33,7 @@ def bootstrap_mean(
     if not values:
         raise DataError("there is no value to take the mean of: score at least one item first")
     sums, sizes = sum_clusters(values, clusters if clusters is not None else range(len(values)))
-    resampled = redraw(np.column_stack([sums, sizes]), seed, resamples)
-    low, high = percentiles(resampled[:, 0] / resampled[:, 1], len(sums), level)
+    low, high = _ratio_bounds(sums, sizes, seed, resamples, level)
     value = float(sums.sum() / sizes.sum())
     return Estimate(value=value, low=low, high=high, n=len(sums), method="bootstrap", level=level, unit=unit)
 
@@ -61,11 +60,8 @@ def ratio(over: Sequence[float], under: Sequence[float], *, seed: int = SEED, le
     """
     if not over or len(over) != len(under) or not sum(under):
         raise DataError(f"{len(over)} values over {len(under)} make no ratio: measure both on the same items")
-    rows = np.column_stack([np.asarray(over, dtype=float), np.asarray(under, dtype=float)])
-    sums = redraw(rows, seed, RESAMPLES)
-    low, high = percentiles(sums[:, 0] / sums[:, 1], len(over), level)
-    value = sum(over) / sum(under)
-    return Estimate(value=value, low=low, high=high, n=len(over), method="bootstrap ratio", level=level)
+    low, high = _ratio_bounds(np.asarray(over, dtype=float), np.asarray(under, dtype=float), seed, RESAMPLES, level)
+    return Estimate(value=sum(over) / sum(under), low=low, high=high, n=len(over), method="bootstrap ratio", level=level)
 
 
 def quantile(values: Sequence[float], share: float, level: float = LEVEL, *, bounded: bool = False) -> Estimate:
@@ -89,6 +85,11 @@ def quantile(values: Sequence[float], share: float, level: float = LEVEL, *, bou
         method="order statistics",
         level=level,
     )
+
+
+def _ratio_bounds(over: Floats, under: Floats, seed: int, resamples: int, level: float) -> tuple[float, float]:
+    resampled = redraw(np.column_stack([over, under]), seed, resamples)
+    return percentiles(resampled[:, 0] / resampled[:, 1], len(over), level)
 
 
 def redraw(rows: Floats, seed: int, resamples: int) -> Floats:

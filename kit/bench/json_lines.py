@@ -1,0 +1,37 @@
+"""Reads files of JSON lines; every fault is a DataError that names the file, and the line where there is one."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TypeVar
+
+from pydantic import ValidationError
+
+from kit.core.errors import DataError
+from kit.core.value import Value
+
+V = TypeVar("V", bound=Value)
+
+
+def read_text(path: Path) -> str:
+    """The text of a file. Raises DataError where it cannot be read."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"cannot read {path}: {error}") from error
+
+
+def numbered(text: str, name: object) -> Iterator[tuple[str, str]]:
+    """The lines that hold something, each with its place, `name:number`."""
+    return ((f"{name}:{number}", line) for number, line in enumerate(text.splitlines(), 1) if line.strip())
+
+
+def validate_lines(model: type[V], text: str, name: object, noun: str) -> Iterator[tuple[str, V]]:
+    """The values of a text, each with its place. Raises DataError for a line that is not `noun`, with the field at fault."""
+    for place, line in numbered(text, name):
+        try:
+            value = model.model_validate_json(line)
+        except ValidationError as error:
+            fault = error.errors()[0]
+            field = ".".join(map(str, fault["loc"])) or "the line"
+            raise DataError(f"{place}: not {noun}; {field}: {fault['msg'].lower()}") from error
+        yield place, value
