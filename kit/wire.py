@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from kit.compose.deck import Deck, load_deck
 from kit.core.context import Principal, Session
-from kit.core.errors import FaultError, StoreError, UnknownId
+from kit.core.errors import FaultError, StoreError
 from kit.core.fault import Fault, parse_all
 from kit.core.fault_injection import inject_faults
 from kit.core.model import OFFLINE
@@ -102,10 +102,9 @@ class Kit:
         `faults` make this one turn go wrong, such as `["rewards=timeout"]` (PC2-S5.8). Raises FaultError or UnknownId, which
         name the nearest agents and kinds, FaultError when the kit was opened without faults, PictureError for too many images.
         """
-        chosen = find_pattern(pattern) if pattern else self.pattern
+        chosen = PATTERNS[pattern] if pattern else self.pattern
         team = self.stages.team(chosen, surface)
-        own = team is self.stages.team(MEDIATED)
-        host = self if own else replace(self, team=team)
+        host = self if team is self.stages.team(MEDIATED) else replace(self, team=team)
         if not faults:
             return run_turn(message, session, host, chosen, cap=cap, images=images)
         if not self.faults:
@@ -122,13 +121,6 @@ class Kit:
         return self.ask(message, Session(id=f"job:{job}:{uuid.uuid4().hex}", principal=target, location=location))
 
 
-def find_pattern(name: str) -> Pattern:
-    """A pattern by name; raises UnknownId with the nearest known ones."""
-    if name not in PATTERNS:
-        raise UnknownId("pattern", name, PATTERNS)
-    return PATTERNS[name]
-
-
 def choose_models(settings: Settings) -> str | None:
     """Which models to bind: what KIT_MODEL says; else each card's own when a key is set; else the offline stand-in."""
     if settings.model:
@@ -136,11 +128,6 @@ def choose_models(settings: Settings) -> str | None:
     if settings.openai_api_key:
         return None
     return "local" if settings.openai_base_url else "offline"
-
-
-def model_access(settings: Settings) -> ModelAccess:
-    """What of the settings building a model needs."""
-    return ModelAccess(api_key=settings.openai_api_key, base_url=settings.openai_base_url, pace=settings.pace)
 
 
 def stages_of(
@@ -155,7 +142,8 @@ def stages_of(
     """The teams of a deck on these models. Raises BindError where one cannot do the work. Nothing is called."""
 
     def bound(deck: Deck) -> Team:
-        team = bind(deck, models, tools, model_access(settings))
+        access = ModelAccess(api_key=settings.openai_api_key, base_url=settings.openai_base_url, pace=settings.pace)
+        team = bind(deck, models, tools, access)
         team = faulty_team(team) if faults else team
         return with_services(team, services) if team.orchestrator.sub_cards else team  # a monolith asks nobody
 
@@ -203,8 +191,7 @@ async def open_kit(
         stack.callback(recorder.close)
         today = settings.today or datetime.date.today().isoformat()
         stack.push_async_callback(stages.aclose)
-        chosen = find_pattern(pattern)
-        yield Kit(settings, team, store, recorder, chosen, today, stages, cassette, faults, toolbox, services or {})
+        yield Kit(settings, team, store, recorder, PATTERNS[pattern], today, stages, cassette, faults, toolbox, services or {})
         if cassette is not None:
             cassette.close()
 

@@ -28,10 +28,11 @@ from kit.models.scripted import Line, ScriptedModel
 from kit.patterns import PATTERNS
 from kit.patterns.a2a import remote
 from kit.patterns.a2a.client import RemoteAgent
-from kit.patterns.a2a.exchange import KEY, Report, Request, trace_id, traceparent
+from kit.patterns.a2a.exchange import KEY, Report, Request, traceparent
 from kit.patterns.a2a.server import peer_card, serve_team
 from kit.runtime.team import Team, bind
 from kit.runtime.turn import Reply, run_turn
+from kit.sinks.opentelemetry import trace_id
 from kit.stores.sqlite import SqliteStore
 from kit.tools.asgi_transport import StreamingASGITransport
 from kit.tools.tool import tool_context

@@ -21,10 +21,9 @@ from kit.runtime.bound_model import BoundModel
 from kit.runtime.budget import Ledger, OverBudget
 from kit.runtime.call_model import call_model
 from kit.runtime.clock import run_virtual
-from kit.runtime.context import RunContext, TurnState
+from kit.runtime.context import RunContext, SessionMemory, TurnState
 from kit.runtime.dispatch import dispatch, fan_out
 from kit.runtime.log import TurnLog
-from kit.runtime.memory import FixedMemory
 from kit.runtime.speech.progress import Progress
 from kit.runtime.turn import Reply, run_turn
 from tests.kits import ALICE, SmallKit, answering, asks, small_kit, stitched
@@ -75,7 +74,7 @@ def context(agents: dict[str, Any], ledger: Ledger) -> RunContext:
     log = TurnLog("t", asyncio.get_running_loop().time)
     dynamic = DynamicContext(date="2026-11-01", user_id="alice", locale="en-GB")
     deck = DeckSettings(orchestrator="root")
-    state = TurnState(log, agents, dynamic, 99, "p", deck, FixedMemory(), Progress(log, deck))
+    state = TurnState(log, agents, dynamic, 99, "p", deck, SessionMemory(), Progress(log, deck))
     inherited = InheritedContext(principal=Principal(tenant_id="acme", user_id="alice"), episode_id="e", locale="en-GB")
     return RunContext(state, inherited, log.new_span(), callees=frozenset(agents["root"].card.sub_agents), ledger=ledger)
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from kit.compose.registry import Registry
 from kit.patterns.a2a import A2A
 from kit.patterns.agents_as_tools import MEDIATED
 from kit.patterns.classifier_gateway import CLASSIFIER_GATEWAY
@@ -11,7 +12,6 @@ from kit.patterns.supervisor import SUPERVISOR
 from kit.patterns.swarm import SWARM
 from kit.runtime.pattern import Pattern
 
-PATTERNS: Mapping[str, Pattern] = {
-    pattern.name: pattern for pattern in (MEDIATED, DIRECT, CLASSIFIER_GATEWAY, MONOLITH, SUPERVISOR, SWARM, A2A)
-}
-"""Name -> pattern, in the order in which they are offered."""
+_OFFERED = (MEDIATED, DIRECT, CLASSIFIER_GATEWAY, MONOLITH, SUPERVISOR, SWARM, A2A)
+PATTERNS: Mapping[str, Pattern] = Registry("pattern", ((pattern.name, pattern) for pattern in _OFFERED))
+"""Name -> pattern, in the order in which they are offered; a wrong name raises UnknownId with the nearest ones."""

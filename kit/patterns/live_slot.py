@@ -54,7 +54,7 @@ class LiveSlot:
 
     async def ask(self, calls: Sequence[AgentCall]) -> FanOut:
         """Runs calls at the same time as `fan_out` does, each with a voice of its own."""
-        return await fan_out(calls, replace(self._ctx, slot=self), self._carry)
+        return await fan_out(calls, replace(self._ctx, slot=self.listen), self._carry)
 
     async def _carry(self, call: AgentCall, ctx: RunContext, place: str, endings: dict[str, Outcome]) -> Outcome:
         """Carries a call out with a voice of its own; what its answer still lacks on the page is said at its end."""
@@ -115,7 +115,8 @@ class LiveSlot:
             piece = part.waiting.popleft()
             if piece is None:
                 speech.end()
-                self._retract(began)
+                if any(isinstance(event.body, Text) for event in turn.log.events[began:]):
+                    self._ctx.emit(TextReplaced(from_seq=began, text=""))
                 speech, began, lead = Speech(self._ctx, "answer"), len(turn.log.events), gap
             else:
                 speech.say(lead + piece)
@@ -123,10 +124,6 @@ class LiveSlot:
             if flushing:
                 await asyncio.sleep(turn.settings.flush_ms / 1000)
         speech.end()
-
-    def _retract(self, began: int) -> None:
-        if any(isinstance(event.body, Text) for event in self._ctx.turn.log.events[began:]):
-            self._ctx.emit(TextReplaced(from_seq=began, text=""))
 
     async def _wait(self) -> None:
         self._news.clear()

@@ -1,13 +1,13 @@
 """All that a dispatch may reach: the turn's log and limits, the inherited context, and the agents bound for this turn."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from kit.compose.parts import DeckSettings
 from kit.core.card import AgentCard
 from kit.core.context import DynamicContext, InheritedContext
-from kit.core.event import Body, Event, Status
+from kit.core.event import Body, Event, Status, TextReplaced
 from kit.core.outcome import AgentCall, Outcome
 from kit.core.picture import Picture
 from kit.core.record import Message
@@ -33,33 +33,31 @@ class Agent(Protocol):
     async def run(self, call: AgentCall, ctx: "RunContext") -> Outcome: ...
 
 
-class SessionMemory(Protocol):
-    """What a turn may read of its session; a reader is an agent id, or "" for the orchestrator."""
+Slot = Callable[[str], Hear | None]
+"""Where sub-agents speak to the user themselves, one at a time: what hears the words of the invocation at a path; None when that
+has no voice of its own."""
 
-    @property
-    def last_agents(self) -> frozenset[str]:
-        """Who was called in the last turn that called anybody; whoever else is called now is a switch (decisions 3)."""
-        ...
+
+@dataclass
+class SessionMemory:
+    """What a turn may read of its session, here as it is given; a reader is an agent id, or "" for the orchestrator."""
+
+    lines: Callable[[str], Sequence[Message]] = lambda _: ()
+    ending: Callable[[str], str] = lambda _: ""
+    last_agents: frozenset[str] = frozenset()
+    """Who was called in the last turn that called anybody; whoever else is called now is a switch (decisions 3)."""
 
     def history(self, reader: str) -> Sequence[Message]:
         """Narration as one reader may see it, oldest first."""
-        ...
+        return self.lines(reader)
 
     def suffix(self, reader: str) -> str:
         """What else of earlier turns a reader's prompt ends with: a summary, references to what was shown."""
-        ...
+        return self.ending(reader)
 
     async def carry(self, calls: Sequence[AgentCall], ctx: "RunContext") -> list[AgentCall]:
         """The same calls, those on a switch with their prior_context."""
-        ...
-
-
-class Slot(Protocol):
-    """Where sub-agents speak to the user themselves, one at a time."""
-
-    def listen(self, path: str) -> Hear | None:
-        """What hears the words of the invocation at `path`; None when it has no voice of its own."""
-        ...
+        return list(calls)
 
 
 @dataclass(slots=True)
@@ -171,6 +169,12 @@ class RunContext:
         self.emit(body)
         if isinstance(body, Status):
             self.turn.progress.tell(body, self)
+
+    def replace_lead(self, text: str) -> None:
+        """Replaces what the user read before any sub-agent was called; does nothing where that was nothing."""
+        first = next((event.seq for event in self.turn.log.events if event.kind == "text"), None)
+        if first is not None:
+            self.emit(TextReplaced(channel="lead", from_seq=first, text=text))
 
     def open_span(self, body: Body) -> "RunContext":
         """A context for a new span under this one, with `body` as its first event."""

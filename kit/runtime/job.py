@@ -7,7 +7,6 @@ from typing import Any
 from langchain_core.messages import BaseMessage, HumanMessage
 
 from kit.core.outcome import AgentCall, Answer, Failure, Outcome
-from kit.runtime.bound_model import BoundModel
 from kit.runtime.call_model import call_model
 from kit.runtime.context import RunContext
 from kit.runtime.dispatch import run_to_outcome
@@ -56,17 +55,19 @@ QUERY = Job(
 JOBS: Mapping[str, Job] = {job.name: job for job in (PRIOR_CONTEXT, SUMMARY, QUERY)}
 
 
-async def run_job(
-    job: Job, models: Mapping[str, BoundModel], material: Sequence[BaseMessage], ask: str, ctx: RunContext
-) -> str | None:
+async def run_job(job: Job, material: Sequence[BaseMessage], ask: str, ctx: RunContext) -> str | None:
     """What the helper model submits about earlier messages; None when it fails, hangs or says nothing.
 
     Its call is a span of this turn and its usage is the caller's; it takes at most the deck's `helper_ms`.
     """
 
+    model = ctx.turn.jobs.get(job.name)
+    if model is None:
+        return None
+
     async def work(call: AgentCall, inner: RunContext) -> Outcome:
         thread = [*material, HumanMessage(call.query)]
-        reply = await call_model(models[job.name], thread, inner, agent=call.agent, purpose="job")
+        reply = await call_model(model, thread, inner, agent=call.agent, purpose="job")
         forms = (tool_call["args"].get(job.field) for tool_call in reply.calls if tool_call["name"] == job.name)
         submission = next(forms, None) or reply.text
         text = " ".join(submission.split())[: job.longest] if isinstance(submission, str) else ""
@@ -74,8 +75,6 @@ async def run_job(
             return Answer(call_id=call.call_id, agent=call.agent, text=text)
         return Failure(call_id=call.call_id, agent=call.agent, axis="invocation", reason="insufficient")
 
-    if job.name not in models:
-        return None
     call = AgentCall(call_id=job.name, agent=job.field, query=f"{ask}\n{job.description}")
     outcome = await run_to_outcome(work, call, replace(ctx, path=f"{ctx.path}/{job.field}"), ctx.turn.settings.helper_ms / 1000)
     return outcome.text if isinstance(outcome, Answer) else None

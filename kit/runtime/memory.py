@@ -5,9 +5,8 @@ import json
 import re
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any, cast
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
@@ -19,7 +18,7 @@ from kit.core.event import Compacted, ContextCarried, ModelEnded
 from kit.core.outcome import AgentCall, Answer
 from kit.core.record import Message, Note, SessionRecall, ShownComponent, TurnRecord
 from kit.runtime.bound_model import BoundModel
-from kit.runtime.context import Agent, RunContext
+from kit.runtime.context import Agent, RunContext, SessionMemory
 from kit.runtime.job import PRIOR_CONTEXT, SUMMARY, run_job
 from kit.stores.protocol import Store
 
@@ -49,7 +48,7 @@ def as_message(message: Message) -> BaseMessage:
     return AIMessage(message.text, response_metadata={"id": message.response_id})
 
 
-class Memory:
+class Memory(SessionMemory):
     """One turn's view of its session: a snapshot, one query for each reader who asks; "" is the orchestrator.
 
     Turns of one session may run at the same time: each sees the turns that had ended when it first looked, and all are kept.
@@ -61,12 +60,11 @@ class Memory:
         session: Session,
         past: SessionRecall | None,
         settings: DeckSettings,
-        jobs: Mapping[str, BoundModel],
         message: str,
         last_agents: Sequence[str],
         conversation: Sequence[Message] | None = None,
     ):
-        self._store, self._session, self._settings, self._jobs = store, session, settings, jobs
+        self._store, self._session, self._settings = store, session, settings
         self._message, self.last_agents = message, frozenset(last_agents)
         self._conversation = () if conversation is None and past is None else conversation  # a new session has nothing to look up
         self._notes: Mapping[str, Note] = past.notes if past is not None and conversation is None else {}
@@ -114,11 +112,8 @@ class Memory:
         lines = self.history("") if bare else ()
         if not bare or not (lines or self._summary):
             return list(calls)
-        earlier = [as_message(line) for line in lines]
-        if self._summary:
-            earlier.insert(0, AIMessage(f"Earlier: {self._summary['text']}"))
         about = f" The request is: {bare[0].query}" if len(bare) == 1 else ""  # one part of a message is not another's business
-        text = await run_job(PRIOR_CONTEXT, self._jobs, earlier, f"A specialist takes over.{about}", ctx)
+        text = await run_job(PRIOR_CONTEXT, self._material(lines), f"A specialist takes over.{about}", ctx)
         ctx.emit(ContextCarried(agents=tuple(call.agent for call in bare), text=text))
         if text is None:
             return list(calls)
@@ -165,8 +160,7 @@ class Memory:
         if not early:
             return
         old = [line for line in lines if line.turn_id in early]
-        material = [AIMessage(f"Earlier: {self._summary['text']}")] if self._summary else []
-        text = await run_job(SUMMARY, self._jobs, [*material, *map(as_message, old)], "Sum up the conversation so far.", ctx)
+        text = await run_job(SUMMARY, self._material(old), "Sum up the conversation so far.", ctx)
         before = sum(tokens(line.text) for line in old) + tokens(self._summary.get("text", ""))
         after = tokens(text) if text else before
         ctx.emit(Compacted(done=text is not None, turns=len(early), kept=len(order) - len(early), before=before, after=after))
@@ -174,6 +168,10 @@ class Memory:
             turns = self._summary.get("turns", 0) + len(early)
             summary = {"text": text, "through": old[-1].turn_id, "turns": turns}
             self._new["summary"] = Note(value=json.dumps(summary), at=time.time())
+
+    def _material(self, lines: Iterable[Message]) -> list[BaseMessage]:
+        summary = [AIMessage(f"Earlier: {self._summary['text']}")] if self._summary else []
+        return [*summary, *map(as_message, lines)]
 
     # response chains
 
@@ -216,24 +214,6 @@ class Memory:
                 lines = self.history(reader)
                 end = {"id": response_id, "turn": turn.id, "after": lines[-1].turn_id if lines else ""}
                 self._new[f"chain:{reader}"] = Note(value=json.dumps(end), at=time.time())
-
-
-@dataclass(frozen=True, slots=True)
-class FixedMemory:
-    """The memory of a caller that keeps none: narration as it is given, by reader."""
-
-    lines: Callable[[str], Sequence[Message]] = lambda _: ()
-    ending: Callable[[str], str] = lambda _: ""
-    last_agents: frozenset[str] = frozenset()
-
-    def history(self, reader: str) -> Sequence[Message]:
-        return self.lines(reader)
-
-    def suffix(self, reader: str) -> str:
-        return self.ending(reader)
-
-    async def carry(self, calls: Sequence[AgentCall], ctx: RunContext) -> list[AgentCall]:
-        return list(calls)
 
 
 def _line(item: ShownComponent) -> str:

@@ -127,7 +127,7 @@ class _Runner:
         self.session_exists = past is not None
         last = in_play if in_play is not None else past.in_play if past is not None else ()
         last_agents = in_play if in_play is not None else past.routed if past is not None else ()
-        self.memory = Memory(kit.store, session, past, self.settings, kit.team.jobs, self.message, last_agents, history)
+        self.memory = Memory(kit.store, session, past, self.settings, self.message, last_agents, history)
         who, here = session.principal, session.location
         dynamic = DynamicContext(date=kit.today, user_id=who.user_id, locale=session.locale, location=here, in_play=tuple(last))
         span = turn_log.new_span()
@@ -161,8 +161,8 @@ class _Runner:
                 status, text, error = await self._answer()
             except asyncio.CancelledError:
                 status, text = "cancelled", transcript(self.log.events).answer
-            if status in ("failed", "deadline"):
-                self._unsay()
+            if status in ("failed", "deadline") and not self.state.calls:
+                self.ctx.replace_lead("")  # a preamble whose model failed before it asked anybody
             preamble = self._say(text)
             await self.memory.settle(0.0 if status == "cancelled" else LATE)
             return self._finish(record, status, text, error, preamble)
@@ -228,17 +228,9 @@ class _Runner:
         page = transcript(self.log.events)
         invoked = bool(self.state.calls)
         if (invoked or page.lead.strip() != text) and page.answer.strip() != text.strip():
-            if page.answer_seq is None:
-                self.ctx.emit(Text(channel="answer", text=text))
-            else:
-                self.ctx.emit(TextReplaced(from_seq=page.answer_seq, text=text))
+            began = page.answer_seq
+            self.ctx.emit(Text(channel="answer", text=text) if began is None else TextReplaced(from_seq=began, text=text))
         return page.lead if invoked else ""
-
-    def _unsay(self) -> None:
-        """Takes back a preamble whose model failed before it asked anybody."""
-        first = next((event.seq for event in self.log.events if event.kind == "text"), None)
-        if first is not None and not self.state.calls:
-            self.ctx.emit(TextReplaced(channel="lead", from_seq=first, text=""))
 
     def _finish(self, record: TurnRecord, status: Status, text: str, error: str | None, preamble: str) -> Reply:
         routing = routing_of(self.state)

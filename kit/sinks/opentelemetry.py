@@ -81,7 +81,7 @@ class OtelSink:
                 log.warning("the OpenTelemetry receiver is too slow: spans are dropped and counted from here on")
             self.spans_left_out += len(trace.spans)
             return
-        self._trace_id = _trace_id(turn.id)
+        self._trace_id = int(trace_id(turn.id), 16)
         spans: dict[str, OtelSpan] = {}
         for span in trace.spans:
             parent = spans.get(span.parent_id or "")
@@ -178,11 +178,12 @@ def _ids(current: Callable[[], int]) -> "RandomIdGenerator":
     return TurnIds()
 
 
-def _trace_id(turn_id: str) -> int:
+def trace_id(turn_id: str) -> str:
+    """32 hex digits: the turn's own id where it is one, else made from it."""
     try:
-        return uuid.UUID(turn_id).int
+        return uuid.UUID(turn_id).hex
     except ValueError:
-        return int.from_bytes(hashlib.blake2b(turn_id.encode(), digest_size=16).digest())
+        return hashlib.blake2b(turn_id.encode(), digest_size=16).hexdigest()
 
 
 def _nanoseconds(seconds: float) -> int:

@@ -136,6 +136,8 @@ class OpikSink:
 
     def _send(self, span: Span, trace: Trace, trace_id: str, span_id: str, parent: str | None, ends: float) -> None:
         is_model, usage = span.kind == "model", span.usage
+        into, out = usage.input_tokens, usage.output_tokens
+        tokens = {"prompt_tokens": into, "completion_tokens": out, "total_tokens": into + out}
         self.client.span(
             trace_id=trace_id,
             id=span_id,
@@ -148,7 +150,7 @@ class OpikSink:
             output={"text": span.output},
             metadata={**span.attributes, "agent": span.agent, "status": span.status},
             # An agent's usage is the sum of its model calls: sent once, on the calls, so that Opik's totals hold.
-            usage=_tokens(usage.input_tokens, usage.output_tokens) if is_model else None,
+            usage=tokens if is_model else None,
             total_cost=usage.cost if is_model else None,
             model=span.attributes.get("model") if is_model else None,
             error_info=_error(span.kind, span.error or "") if span.status == "error" else None,
@@ -171,10 +173,6 @@ def _about(turn: TurnRecord, trace: Trace) -> dict[str, Any]:
     root = trace.spans[0].attributes if trace.spans else {}
     routing = trace.routing.model_dump(mode="json") if trace.routing else None
     return {**root, "turn_id": turn.id, "status": turn.status, "ttft": turn.ttft, "routing": routing}
-
-
-def _tokens(into: int, out: int) -> dict[str, int]:
-    return {"prompt_tokens": into, "completion_tokens": out, "total_tokens": into + out}
 
 
 def _error(kind: str, message: str) -> "ErrorInfoDict":

@@ -71,8 +71,7 @@ def _send(sink: OpikSink, dataset: str, ids: Mapping[str, str], experiment: Expe
     for result in experiment.results:
         trace_id = sink.send(result.turn, result.trace, experiment.tags)
         links.append((ids[result.item], trace_id))
-        for name, value in result.scores.items():
-            scores.append({"id": trace_id, "name": name, "value": value})
+        scores.extend({"id": trace_id, "name": name, "value": value} for name, value in result.scores.items())
         began = (result.trace.started_at, result.turn.id)
         first = min(first or began, began)
     if first is None:

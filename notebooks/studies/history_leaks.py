@@ -13,8 +13,7 @@ from kit.core.outcome import AgentCall
 from kit.core.record import Message, TurnRecord
 from kit.runtime.agents.llm_agent import LLMAgent, Thread
 from kit.runtime.bound_model import BoundModel
-from kit.runtime.context import Agent, RunContext
-from kit.runtime.memory import FixedMemory
+from kit.runtime.context import Agent, RunContext, SessionMemory
 from kit.runtime.team import Team
 from kit.stores.protocol import Store
 
@@ -117,7 +116,7 @@ class FullHistoryAgent(LLMAgent):
     def open(self, call: AgentCall, ctx: RunContext) -> Thread:
         """Opens the conversation with the orchestrator's history in place of the agent's own."""
         turn = ctx.turn
-        whole = FixedMemory(lambda _: turn.memory.history(""), turn.memory.suffix)
+        whole = SessionMemory(lambda _: turn.memory.history(""), turn.memory.suffix)
         return super().open(call, replace(ctx, turn=replace(turn, memory=whole)))
 
 

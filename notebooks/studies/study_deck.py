@@ -9,9 +9,8 @@ from kit.compose.deck import Deck
 from kit.compose.parts import DeckSettings
 from kit.core.card import AgentCard
 from kit.core.context import DynamicContext, InheritedContext, Session
-from kit.runtime.context import RunContext, TurnState
+from kit.runtime.context import RunContext, SessionMemory, TurnState
 from kit.runtime.log import TurnLog
-from kit.runtime.memory import FixedMemory
 from kit.runtime.speech.progress import Progress
 from kit.runtime.team import Team
 
@@ -41,6 +40,6 @@ def direct_context(team: Team, callees: Collection[str], cap: int = 8) -> RunCon
     log = TurnLog("direct", asyncio.get_running_loop().time)
     dynamic = DynamicContext(date="2026-11-01", user_id=BENCH_USER.user_id, locale="en-US")
     settings = DeckSettings(orchestrator=team.root)
-    state = TurnState(log, team.agents, dynamic, cap, "direct call", settings, FixedMemory(), Progress(log, settings))
+    state = TurnState(log, team.agents, dynamic, cap, "direct call", settings, SessionMemory(), Progress(log, settings))
     inherited = InheritedContext(principal=BENCH_USER, episode_id="direct", locale="en-US")
     return RunContext(state, inherited, log.new_span(), callees=frozenset(callees), path=team.root)

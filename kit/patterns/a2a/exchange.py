@@ -12,6 +12,7 @@ from kit.core.context import DynamicContext, InheritedContext
 from kit.core.event import Event
 from kit.core.outcome import AgentCall, Outcome
 from kit.core.value import Value
+from kit.sinks.opentelemetry import trace_id
 
 KEY = "dispatch-kit"
 """Under which metadata of a message or an update the kit's own part stands."""
@@ -40,14 +41,6 @@ def traceparent(turn_id: str, span_id: str) -> str:
     """The W3C header of a span of a turn; the trace id is the one the turn's spans are exported under."""
     span = hashlib.blake2b(f"{turn_id}/{span_id}".encode(), digest_size=8).hexdigest()
     return f"00-{trace_id(turn_id)}-{span}-01"
-
-
-def trace_id(turn_id: str) -> str:
-    """32 hex digits: the turn's own id where it is one, else made from it."""
-    try:
-        return uuid.UUID(turn_id).hex
-    except ValueError:
-        return hashlib.blake2b(turn_id.encode(), digest_size=16).hexdigest()
 
 
 def trace_id_of(header: str) -> str:

@@ -36,10 +36,9 @@ from kit.core.record import Message as Line
 from kit.core.status import OWN
 from kit.patterns.a2a.exchange import KEY, Request, report_metadata, trace_id_of
 from kit.runtime.budget import Ledger
-from kit.runtime.context import Agent, RunContext, TurnState
+from kit.runtime.context import Agent, RunContext, SessionMemory, TurnState
 from kit.runtime.dispatch import dispatch
 from kit.runtime.log import TurnLog
-from kit.runtime.memory import FixedMemory
 from kit.runtime.speech.progress import Progress
 from kit.runtime.team import Team
 
@@ -111,7 +110,8 @@ class Executor(AgentExecutor):
             await updater.reject(_message(NO_PRINCIPAL))
             return
         clock = asyncio.get_running_loop().time
-        log = TurnLog(trace_id_of(_headers(context).get("traceparent", "")), clock, self.statuses)
+        headers: Mapping[str, str] = context.call_context.state.get("headers", {})
+        log = TurnLog(trace_id_of(headers.get("traceparent", "")), clock, self.statuses)
         work = asyncio.create_task(self._work(request, context_id, log))
         try:
             await asyncio.sleep(0)  # so that what happens first travels with the task
@@ -140,7 +140,7 @@ class Executor(AgentExecutor):
             cap=1,
             pattern="a2a",
             settings=SETTINGS,
-            memory=FixedMemory(lambda _: self.memory.lines(key)),
+            memory=SessionMemory(lambda _: self.memory.lines(key)),
             progress=Progress(log, SETTINGS),
         )
         ctx = RunContext(
@@ -207,11 +207,6 @@ def serve_team(team: Team, url: str) -> Peers:
         routes += create_jsonrpc_routes(handler, f"/{card.id}")
         routes += create_agent_card_routes(peer, card_url=f"/{card.id}/.well-known/agent-card.json")
     return Peers(Starlette(routes=routes), handlers)
-
-
-def _headers(context: RequestContext) -> Mapping[str, str]:
-    headers: Mapping[str, str] = context.call_context.state.get("headers", {})
-    return headers
 
 
 def _read(context: RequestContext) -> Request | None:

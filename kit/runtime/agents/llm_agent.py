@@ -145,7 +145,8 @@ class LLMAgent:
             if piece:
                 speech.say(piece)
             elif not speech.begun:
-                self._preamble(speech, ctx)
+                speech.begun = True
+                ctx.emit(Text(channel="lead", text=self.card.preamble or PREAMBLE, synthetic=True))
 
         try:
             reply = await call_with_fallback(self._lead(ctx), thread, ctx, agent=self.card.id, purpose="decide", hear=hear)
@@ -196,7 +197,7 @@ class LLMAgent:
         """
         if ctx.slot is None or self.contract.strict or (self.tools and not looked_up):
             return None
-        hear = ctx.slot.listen(ctx.path)
+        hear = ctx.slot(ctx.path)
         if hear is None or not self.sub_cards:
             return hear
         return lambda piece: hear(piece) if piece else None  # a hand-over follows words that stand
@@ -218,10 +219,6 @@ class LLMAgent:
         if self.composer is not None and lead.model is self.model:
             lead = ctx.turn.voice = Voice(self.composer, lead.fallback, lead.patience, lead.limit)
         return lead
-
-    def _preamble(self, speech: Speech, ctx: RunContext) -> None:
-        speech.begun = True
-        ctx.emit(Text(channel="lead", text=self.card.preamble or PREAMBLE, synthetic=True))
 
     def _read(self, reply: ModelReply, call: AgentCall) -> Decision:
         asks: list[AgentCall] = []

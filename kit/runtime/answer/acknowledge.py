@@ -6,16 +6,14 @@ A composition is checked, composed once more when it falls short, and repaired b
 - something raw is out, something is claimed for a failed part, or an answer in hand is lost: the answers themselves, then the
   fixed sentences, stand in its place.
 
-"Nothing is claimed" is decided for values, words with a number in them: one that no source holds was made up. A claim in words
-alone is caught where its clause names the failed part (kit/runtime/answer/clauses.py), and nowhere else.
-"Lost" is decided for figures; an answer without any is lost where a text neither keeps its words nor has room for it in others.
+What counts as owned up to, claimed and lost is decided in kit/runtime/answer/clauses.py.
 A clean turn is checked too, for raw text and for answers that nothing of the composition repeats; it gets no acknowledgement.
 """
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from kit.core.event import Acknowledged, Acknowledgement, GuardActed, Text, TextReplaced
+from kit.core.event import Acknowledged, Acknowledgement, GuardActed
 from kit.core.outcome import AgentCall, Answer, Outcome
 from kit.core.transcript import transcript
 from kit.models.json_prose import prose
@@ -189,8 +187,7 @@ def _correct_lead(ctx: RunContext, sources: str, line: str) -> None:
     page = transcript(ctx.turn.log.events)
     if page.lead and not page.synthetic_lead and (numbers(page.lead) - numbers(sources) or leaks(page.lead, ctx)):
         ctx.emit(GuardActed(guard="preamble", action="mended", agent=ctx.path, reason="made up or raw"))
-        first = next(e.seq for e in ctx.turn.log.events if isinstance(e.body, Text) and e.body.channel == "lead")
-        ctx.emit(TextReplaced(channel="lead", from_seq=first, text=line))
+        ctx.replace_lead(line)
 
 
 def _part(agent: str, turn: TurnState) -> Part:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from langchain_core.messages.tool import ToolCall
 
 from kit.compose.parts import Guards
-from kit.core.event import CallDropped, GuardActed, TextReplaced
+from kit.core.event import CallDropped, GuardActed
 from kit.core.outcome import AgentCall, Answer
 from kit.core.picture import strip_marks
 from kit.core.small_talk import small_talk
@@ -162,8 +162,7 @@ def _rerouted(
     ctx.emit(GuardActed(guard=guard, action="rerouted", agent=agent, call_id=call_id, reason=reason))
     page, line = transcript(ctx.turn.log.events), lead.card.preamble or PREAMBLE
     if page.lead and page.lead != line:
-        first = next(event.seq for event in ctx.turn.log.events if event.kind == "text")
-        ctx.emit(TextReplaced(channel="lead", from_seq=first, text=line))
+        ctx.replace_lead(line)
     return decision.calling((ask,))
 
 
