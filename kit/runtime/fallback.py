@@ -54,10 +54,10 @@ async def _call_either(
     except (OverBudget, KitError):
         raise
     except Exception:
-        if spoke:
-            raise
-        voice.model, voice.fallback, voice.instead_of = fallback, None, voice.model.spec.key
-        return await _in_time(call(fallback, hear=hear, instead_of=voice.instead_of), voice.limit)
+        if not spoke:
+            voice.model, voice.fallback, voice.instead_of = fallback, None, voice.model.spec.key
+            return await _in_time(call(fallback, hear=hear, instead_of=voice.instead_of), voice.limit)
+        raise
 
 
 async def _in_time(reply: Awaitable[ModelReply], seconds: float | None) -> ModelReply:
