@@ -5,10 +5,9 @@ from collections.abc import Iterator
 from kit.core.event import Acknowledged, Envelope, GuardActed, GuardAction
 from kit.core.fault import Fault
 from kit.core.value import Value
-from kit.ui.shared.turn_view import StepState, TurnView
+from kit.ui.shared.turn_view import TONES, TurnView
 from kit.ui.shared.wording import Tone, label, many
 
-_TONES: dict[StepState, Tone] = {"running": "busy", "ok": "good", "failed": "bad", "stopped": "warn"}
 _GUARDS: dict[GuardAction, str] = {
     "asked_again": "Asked the model again: a part of the message had no call",
     "merged": "Added what it had missed",
@@ -83,7 +82,7 @@ def headline(view: TurnView) -> Tag:
 
 
 def _facts(view: TurnView) -> Iterator[Fact]:
-    agents = tuple(Tag(text=step.label, tone=_TONES[step.state], why=step.verdict) for step in view.steps)
+    agents = tuple(Tag(text=step.label, tone=TONES[step.state], why=step.verdict) for step in view.steps)
     left_out = tuple(Tag(text=name, why="left out: over the limit") for name in view.left_out_labels)
     if agents or left_out:
         ids = ",".join(dict.fromkeys(step.agent for step in view.steps))
@@ -103,13 +102,12 @@ def _routing_facts(view: TurnView) -> Iterator[Fact]:
     if routing is None or not routing.intent_count:
         return
     intents, calls = routing.reported_intents, routing.intent_count
-    text = f"{intents} seen, {many(calls, 'call')} made"
-    yield Fact(name="intents", label="Intents", text=text, value=f"{intents}/{calls}")
+    yield Fact(name="intents", label="Intents", text=f"{intents} seen, {many(calls, 'call')} made", value=f"{intents}/{calls}")
     yield Fact(name="cap", label="Limit", text=view.cap_words, value=f"{routing.cap_behavior} {routing.cap}")
 
 
 def _data_facts(view: TurnView) -> Iterator[Fact]:
-    replies = [event.body for event in view.events if isinstance(event.body, Envelope)]
+    replies = view.bodies(Envelope)
     who = str(view.principal) if view.principal else ""
     if not replies:
         if not view.running and who:
@@ -122,29 +120,25 @@ def _data_facts(view: TurnView) -> Iterator[Fact]:
 
 
 def _guard_facts(view: TurnView) -> Iterator[Fact]:
-    acts = [event.body for event in view.events if isinstance(event.body, GuardActed)]
-    if acts:
+    if acts := view.bodies(GuardActed):
         yield Fact(name="guards", label="Guards", lines=tuple(dict.fromkeys(_act(act) for act in acts)))
     elif not view.running:
         yield Fact(name="guards", label="Guards", text="none had to act", full=True)
-    path = next((event.body.path for event in reversed(view.events) if isinstance(event.body, Acknowledged)), None)
-    if path:
-        yield Fact(name="acknowledged", label="Owned up", text=_ACKNOWLEDGEMENTS[path])
+    if acknowledgements := view.bodies(Acknowledged):
+        yield Fact(name="acknowledged", label="Owned up", text=_ACKNOWLEDGEMENTS[acknowledgements[-1].path])
     elif not view.running:
         yield Fact(name="acknowledged", label="Owned up", text="nothing was owed", full=True)
 
 
 def _act(act: GuardActed) -> str:
-    words = _BY.get((act.guard, act.action), _GUARDS[act.action])
-    return words.format(agent=label(act.agent).lower())
+    return _BY.get((act.guard, act.action), _GUARDS[act.action]).format(agent=label(act.agent).lower())
 
 
 def _cost_facts(view: TurnView) -> Iterator[Fact]:
     if view.seconds is not None:
         first = f", first words after {view.ttft:.2f} s" if view.ttft is not None else ""
         yield Fact(name="time", label="Time", text=f"{view.seconds:.2f} s{first}")
-    if view.usage is not None:
-        count = view.usage
+    if count := view.usage:
         yield Fact(name="tokens", label="Tokens", text=f"{count.input_tokens:,} in, {count.output_tokens:,} out", full=True)
         cost = view.cost_words if count.cost is not None else "price not known"
         yield Fact(name="cost", label="Cost", text=cost)

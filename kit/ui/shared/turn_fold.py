@@ -1,6 +1,7 @@
 """Folds events into the view of a turn: one pure function for live, stored and replayed turns alike."""
 
 from collections.abc import Iterable
+from itertools import chain
 
 from kit.core.context import Principal
 from kit.core.event import AgentEnded, AgentStarted, CallDropped, Completed, Event, Routing, StatusLine, TurnStarted, TurnUsage
@@ -90,24 +91,17 @@ def _with_line(steps: tuple[Step, ...], event: Event, agent: str, text: str) -> 
     A line about several agents, which names none, goes to every step that is running.
     """
     if not agent:
-        running = {step.agent for step in steps if step.state == "running"}
-        for name in sorted(running):
+        for name in sorted({step.agent for step in steps if step.state == "running"}):
             steps = _with_line(steps, event, name, text)
         return steps
-    spans = [step.span_id for step in steps]
-    names = [step.agent for step in steps]
-    if event.span_id in spans:
-        place = spans.index(event.span_id)
-    elif event.parent_span_id in spans:
-        place = spans.index(event.parent_span_id)
-    elif agent in names:
-        place = len(names) - 1 - names[::-1].index(agent)
-    else:
+    own = (step for step in steps if step.span_id == event.span_id)
+    above = (step for step in steps if step.span_id == event.parent_span_id)
+    newest = (step for step in reversed(steps) if step.agent == agent)
+    target = next(chain(own, above, newest), None)
+    if target is None or target.lines[-1:] == (text,):
         return steps
-    step = steps[place]
-    if step.lines[-1:] == (text,):
-        return steps
-    return (*steps[:place], step.model_copy(update={"lines": (*step.lines, text)}), *steps[place + 1 :])
+    longer = target.model_copy(update={"lines": (*target.lines, text)})
+    return tuple(longer if step is target else step for step in steps)
 
 
 def _end_step(step: Step, outcome: Outcome, at: float) -> Step:

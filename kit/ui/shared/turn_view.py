@@ -1,6 +1,8 @@
 """A turn as a person sees it: its text, a step for each sub-agent, and how it ended, in plain words."""
 
-from typing import Literal
+from typing import Literal, TypeVar
+
+from pydantic import BaseModel
 
 from kit.core.context import Principal
 from kit.core.event import Event, Text
@@ -9,10 +11,11 @@ from kit.core.record import TurnStatus
 from kit.core.trace import Trace, trace_of
 from kit.core.transcript import Transcript, transcript
 from kit.core.value import Value
-from kit.ui.shared.wording import label
+from kit.ui.shared.wording import Tone, label
 
 StepState = Literal["running", "ok", "failed", "stopped"]
-
+TONES: dict[StepState, Tone] = {"running": "busy", "ok": "good", "failed": "bad", "stopped": "warn"}
+_Body = TypeVar("_Body", bound=BaseModel)
 _HEADLINE: dict[TurnStatus, str] = {
     "running": "Working",
     "ok": "Answered",
@@ -27,6 +30,11 @@ _REGRET: dict[TurnStatus, str] = {
     "failed": "There is no answer to this yet.",
     "deadline": "There was no answer in time.",
 }
+
+
+def ending(status: TurnStatus, *, partial: bool) -> str:
+    """Returns how a turn stands or ended; `partial`: not every part of it was answered."""
+    return "Partly answered" if status == "ok" and partial else _HEADLINE[status]
 
 
 class Step(Value):
@@ -84,6 +92,10 @@ class TurnView(Value):
     """The answer as it was stored, for a turn whose events are not at hand."""
     events: tuple[Event, ...] = ()
 
+    def bodies(self, *kinds: type[_Body]) -> list[_Body]:
+        """Returns the bodies of these kinds among the events, in order."""
+        return [event.body for event in self.events if isinstance(event.body, kinds)]
+
     @property
     def transcript(self) -> Transcript:
         """What the user has read so far."""
@@ -123,7 +135,7 @@ class TurnView(Value):
 
     @property
     def headline(self) -> str:
-        return "Partly answered" if self.status == "ok" and self.partial else _HEADLINE[self.status]
+        return ending(self.status, partial=self.partial)
 
     @property
     def regret(self) -> str:
@@ -141,14 +153,7 @@ class TurnView(Value):
         """Whether the turn kept within its limit on sub-agents; empty when nothing was routed."""
         if self.routing is None or not self.routing.intent_count:
             return ""
-        cap = self.routing.cap
-        match self.routing.cap_behavior:
-            case "within":
-                return f"within the limit of {cap} at once"
-            case "at":
-                return f"at the limit of {cap} at once"
-            case "over":
-                return f"over the limit of {cap} at once"
+        return f"{self.routing.cap_behavior} the limit of {self.routing.cap} at once"
 
     @property
     def tokens(self) -> int | None:
@@ -158,6 +163,4 @@ class TurnView(Value):
     def cost_words(self) -> str:
         """US dollars; a dash where no price is known."""
         cost = self.usage.cost if self.usage else None
-        if cost is None:
-            return "–"
-        return f"${cost:.4f}" if cost else "$0"
+        return "–" if cost is None else f"${cost:.4f}" if cost else "$0"

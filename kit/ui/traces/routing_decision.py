@@ -5,7 +5,7 @@ from html import escape
 
 from kit.core.event import AccessDenied, Acknowledged, CallDropped, Envelope, GuardActed
 from kit.core.outcome import CapBehavior
-from kit.ui.shared.turn_view import Step, TurnView
+from kit.ui.shared.turn_view import TONES, Step, TurnView
 from kit.ui.shared.wording import label, many, tag_html
 
 _CAP: dict[CapBehavior, str] = {"within": "good", "at": "good", "over": "warn"}
@@ -15,7 +15,6 @@ _PATHS = {
     "appended": "The model did not own up to it twice, so a fixed sentence was put under its answer.",
     "rescued": "The model's answer could not be used, so fixed words stand in its place.",
 }
-_STATE = {"running": "busy", "ok": "good", "failed": "bad", "stopped": "warn"}
 
 
 def decision_html(view: TurnView) -> str:
@@ -25,16 +24,11 @@ def decision_html(view: TurnView) -> str:
 
 
 def _routing(view: TurnView) -> str:
-    rows = [_step_row(step) for step in view.steps] + [
-        _refusal_row(view, event.body) for event in view.events if isinstance(event.body, CallDropped | AccessDenied)
-    ]
+    rows = [*map(_step_row, view.steps), *map(_refusal_row, view.bodies(CallDropped, AccessDenied))]
     acts = "".join(f"<li>{words}</li>" for words in _acts(view))
-    head = _head(view)
-    if not rows:
-        return head + "<p>Answered without asking a sub-agent.</p>" + (f"<ul>{acts}</ul>" if acts else "")
     table = "<thead><tr><th>Asked</th><th>With</th><th>Result</th><th>Time</th></tr></thead>"
     body = f'<div class="rows" tabindex="0"><table>{table}<tbody>{"".join(rows)}</tbody></table></div>'
-    return head + body + (f"<ul>{acts}</ul>" if acts else "")
+    return _head(view) + (body if rows else "<p>Answered without asking a sub-agent.</p>") + (f"<ul>{acts}</ul>" if acts else "")
 
 
 def _head(view: TurnView) -> str:
@@ -50,35 +44,31 @@ def _head(view: TurnView) -> str:
 
 
 def _step_row(step: Step) -> str:
-    result = tag_html(step.verdict, _STATE[step.state])
+    result = tag_html(step.verdict, TONES[step.state])
     took = f"{step.seconds(step.end or step.start):.2f} s"
     return f"<tr><th>{escape(step.label)}</th><td>{escape(step.query)}</td><td>{result}</td><td>{took}</td></tr>"
 
 
-def _refusal_row(view: TurnView, body: object) -> str:
-    if isinstance(body, CallDropped):
-        why = "never ran: over the limit" if body.reason == "over_cap" else f"never ran: {body.guard or 'a'} guard"
-        return f"<tr><th>{escape(label(body.agent))}</th><td></td><td>{tag_html(why, 'warn')}</td><td>–</td></tr>"
-    assert isinstance(body, AccessDenied)
-    why = f"{body.what} {body.name} refused: {body.because.replace('_', ' ')}"
-    return f"<tr><th>{escape(label(body.agent))}</th><td></td><td>{tag_html(why, 'bad')}</td><td>–</td></tr>"
+def _refusal_row(body: CallDropped | AccessDenied) -> str:
+    if isinstance(body, AccessDenied):
+        tag = tag_html(f"{body.what} {body.name} refused: {body.because.replace('_', ' ')}", "bad")
+    else:
+        tag = tag_html("never ran: " + ("over the limit" if body.reason == "over_cap" else f"{body.guard or 'a'} guard"), "warn")
+    return f"<tr><th>{escape(label(body.agent))}</th><td></td><td>{tag}</td><td>–</td></tr>"
 
 
 def _acts(view: TurnView) -> Iterable[str]:
-    for event in view.events:
-        if isinstance(event.body, GuardActed):
-            act = event.body
-            about = f" on {escape(label(act.agent).lower())}" if act.agent else ""
-            yield f"<b>{escape(act.guard)} guard</b> {escape(act.action.replace('_', ' '))}{about}: {escape(act.reason)}"
+    for act in view.bodies(GuardActed):
+        about = f" on {escape(label(act.agent).lower())}" if act.agent else ""
+        yield f"<b>{escape(act.guard)} guard</b> {escape(act.action.replace('_', ' '))}{about}: {escape(act.reason)}"
 
 
 def _principal(view: TurnView) -> str:
     who = f"<p>For <b>{escape(str(view.principal))}</b>, checked on every reply.</p>" if view.principal else ""
-    replies = [event.body for event in view.events if isinstance(event.body, Envelope)]
+    replies = view.bodies(Envelope)
     if not replies:
         return who + "<p>No data was fetched.</p>"
-    rows = "".join(_reply(reply) for reply in replies)
-    return who + f'<div class="rows" tabindex="0"><table><tbody>{rows}</tbody></table></div>'
+    return who + f'<div class="rows" tabindex="0"><table><tbody>{"".join(map(_reply, replies))}</tbody></table></div>'
 
 
 def _reply(reply: Envelope) -> str:
@@ -93,9 +83,10 @@ def _reply(reply: Envelope) -> str:
 
 
 def _acknowledgement(view: TurnView) -> str:
-    last = next((event.body for event in reversed(view.events) if isinstance(event.body, Acknowledged)), None)
-    if last is None:
+    acknowledgements = view.bodies(Acknowledged)
+    if not acknowledgements:
         return "<p>Nothing was owed: every part was answered.</p>" if not view.running else "<p>Not known yet.</p>"
+    last = acknowledgements[-1]
     tags = "".join(tag_html(label(agent), "warn") for agent in last.owed)
     tone = "good" if last.path in ("composed", "recomposed") else "warn"
     return f"<p>Owed for {tags}</p><p>{tag_html(last.path, tone)} {_PATHS[last.path]}</p>"

@@ -2,39 +2,23 @@
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any
 
 from kit.core.record import TurnRecord
 from kit.core.value import Value
+from kit.ui.shared.turn_view import ending
 from kit.ui.shared.wording import label
 
-State = Literal["Answered", "Partly answered", "No full answer", "Stopped", "Ran out of time", "Interrupted", "Working"]
-STATES: tuple[State, ...] = (
-    "Answered",
-    "Partly answered",
-    "No full answer",
-    "Ran out of time",
-    "Stopped",
-    "Interrupted",
-    "Working",
-)
+STATES = ("Answered", "Partly answered", "No full answer", "Ran out of time", "Stopped", "Interrupted", "Working")
 AXES = {"invocation": "a sub-agent failed", "data": "data failed", "partial": "some of several failed", "cap": "over the limit"}
 """Words for each failure axis; over the cap is no axis, but can be searched for beside them."""
-
-_STATES: dict[str, State] = {
-    "failed": "No full answer",
-    "deadline": "Ran out of time",
-    "cancelled": "Stopped",
-    "interrupted": "Interrupted",
-    "running": "Working",
-}
 
 
 class TurnFilter(Value):
     """A filter of turns; a field that is empty lets every turn through."""
 
     text: str = ""
-    states: tuple[State, ...] = ()
+    states: tuple[str, ...] = ()
     agents: tuple[str, ...] = ()
     axes: tuple[str, ...] = ()
     session: str = ""
@@ -53,22 +37,21 @@ class TurnFilter(Value):
         )
 
 
-def state(turn: TurnRecord) -> State:
+def state(turn: TurnRecord) -> str:
     """Returns how a turn ended, in the words of the chat."""
-    if turn.status == "ok":
-        return "Partly answered" if turn.failed or turn.cap_behavior == "over" else "Answered"
-    return _STATES[turn.status]
+    return ending(turn.status, partial=bool(turn.failed) or turn.cap_behavior == "over")
 
 
 def axes(turn: TurnRecord) -> set[str]:
     """Returns the failure axes of a turn, and `cap` for one over its limit."""
     agents = turn.measures.agents
-    axes_of_turn = {one.axis for one in agents if one.axis is not None}
-    axes_of_turn |= {"data"} if any(one.data_faults for one in agents) else set()
     failed = sum(not one.ok for one in agents)
-    axes_of_turn |= {"partial"} if len(agents) > 1 and 0 < failed < len(agents) else set()
-    axes_of_turn |= {"cap"} if turn.cap_behavior == "over" else set()
-    return {str(axis) for axis in axes_of_turn}
+    others = {
+        "data": any(one.data_faults for one in agents),
+        "partial": 0 < failed < len(agents),
+        "cap": turn.cap_behavior == "over",
+    }
+    return {str(one.axis) for one in agents if one.axis is not None} | {axis for axis, holds in others.items() if holds}
 
 
 def slow(turns: Sequence[TurnRecord]) -> float:
