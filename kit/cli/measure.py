@@ -35,7 +35,7 @@ def add(commands: Any) -> None:
     grid.set_defaults(run=_grid)
 
     bench = commands.add_parser("bench", help="cost of a turn beside a hand-written loop, one interleaved run")
-    bench.add_argument("--gate", action="store_true", help="fail above 1.5 times the hand loop's Python calls")
+    bench.add_argument("--gate", action="store_true", help="fail when a turn makes more Python calls than it may")
     bench.add_argument("--model", help="something else: data/grids/paid.yaml with this model of models.yaml, which needs a key")
     bench.set_defaults(run=_bench)
 

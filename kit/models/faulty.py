@@ -14,6 +14,7 @@ from langchain_core.runnables import Runnable, RunnableConfig
 from kit.core.fault import Fault, InjectedFault
 from kit.core.fault_injection import active_faults, once
 from kit.models.asynchronous import AsyncModel
+from kit.models.direct_call import stream_reply
 
 REFUSAL = "I'm sorry, but I can't help with that."
 STRANGE_TOOL = "ask_weather"
@@ -36,10 +37,10 @@ class FaultyModel(AsyncModel):
 
     def astream(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> AsyncIterator[Any]:
         """The wrapped model's own stream, or a disturbed one."""
-        stream = self._inner.astream(input, config, **kwargs)
+        stream = stream_reply(self._inner, input, config, **kwargs)
         for fault in active_faults(self._agent, "model"):
             if _concerns(fault, input):
-                stream = _DISTURBANCES[fault.kind](fault, cast("Chunks", stream))
+                stream = _DISTURBANCES[fault.kind](fault, stream)
         return stream
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> AIMessage:

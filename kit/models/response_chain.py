@@ -7,6 +7,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 from langchain_core.runnables import Runnable, RunnableConfig
 
 from kit.models.asynchronous import AsyncModel
+from kit.models.direct_call import stream_reply
 
 
 class Chained(AsyncModel):
@@ -33,14 +34,14 @@ class Chained(AsyncModel):
         has_output = False
         if previous is not None:
             try:
-                async for chunk in self.inner.astream(messages, config, previous_response_id=previous, **kwargs):
+                async for chunk in stream_reply(self.inner, messages, config, previous_response_id=previous, **kwargs):
                     has_output = True
                     yield chunk
                 return
             except Exception as error:
                 if has_output or not forgotten(error):
                     raise
-        async for chunk in self.inner.astream(input, config, **kwargs):
+        async for chunk in stream_reply(self.inner, input, config, **kwargs):
             yield chunk
 
 

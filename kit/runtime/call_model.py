@@ -1,6 +1,6 @@
 """The one place a model is called: streams, counts, records, and leaves a span."""
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -12,6 +12,7 @@ from kit.core.errors import describe_error
 from kit.core.event import Component, ModelEnded, ModelStarted, Purpose, ResponseId
 from kit.core.model import ModelSpec
 from kit.core.outcome import ComponentPayload, Usage
+from kit.models.direct_call import stream_reply
 from kit.runtime.agents.handoff import PLACEHOLDER, hide
 from kit.runtime.bound_model import BoundModel
 from kit.runtime.budget import CHARACTERS, OverBudget
@@ -158,7 +159,7 @@ async def _read(
     first: float | None = None
     calling = False
     place: Any = {} if reading.place is None else {"place": reading.place}
-    stream = cast("AsyncGenerator[Any]", model.runnable.astream(messages, **place))
+    stream = stream_reply(model.runnable, messages, **place)
     try:
         async for chunk in stream:
             if first is None:

@@ -1,0 +1,121 @@
+"""Calls a chat model's own `_astream` or `_agenerate` where LangChain's wrapper around them has nobody to tell and nothing to do.
+
+The wrapper (`ainvoke`, `astream`) costs three to four tenths of a millisecond a call: a run tree, callback managers, a task
+and a context of its own. A direct call gives these up, and the `lc_run--` ids of messages that the provider left without one.
+Everything else stays: bound options, stop words, metadata, the closing chunk, the provider's errors.
+
+The wrapper comes back for a call, and at the next one goes again, as soon as there is
+
+- a listener: callbacks of the model or of the LangChain run around the call, tracing, debug, verbose, a context's handlers;
+- something the wrapper does: a cache, a rate limiter, `output_version` "v1", messages of content blocks (it translates some);
+- a class or a model that runs its calls another way, a binding with a config, and any Runnable that is not a chat model.
+"""
+
+from collections.abc import AsyncGenerator, Sequence
+from operator import attrgetter
+from typing import Any, cast
+
+from langchain_core.callbacks import AsyncCallbackManager
+from langchain_core.callbacks.base import Callbacks
+from langchain_core.globals import get_llm_cache
+from langchain_core.language_models.chat_models import BaseChatModel
+from langchain_core.messages import AIMessageChunk, BaseMessage
+from langchain_core.outputs import ChatGeneration
+from langchain_core.runnables import Runnable, RunnableBinding, RunnableConfig
+from langchain_core.runnables.config import var_child_runnable_config
+
+_RUNNERS = (
+    *("invoke", "ainvoke", "stream", "astream", "generate", "agenerate", "generate_prompt", "agenerate_prompt"),
+    *("_generate_with_cache", "_agenerate_with_cache", "_convert_input"),
+)
+"""What stands between a caller and the model; who overrides one of these wants it to run."""
+_runners = attrgetter(*_RUNNERS)
+_OF_LANGCHAIN = _runners(BaseChatModel)
+_binding_runners = attrgetter("ainvoke", "astream", "_merge_configs")
+_OF_BINDING = _binding_runners(RunnableBinding)
+_OPTIONS_OF_WRAPPER = frozenset(
+    {"callbacks", "tags", "metadata", "run_name", "run_id", "ls_structured_output_format", "structured_output_format"}
+)
+"""Options that the wrapper reads, or refuses, and never hands to the model."""
+_GATEWAY = "lc_gateway_metadata"
+
+
+def stream_reply(
+    model: Runnable[Any, Any], messages: Sequence[BaseMessage], config: RunnableConfig | None = None, **options: Any
+) -> AsyncGenerator[Any]:
+    """Streams a reply as `model.astream` would: its chunks, or one whole message where the model does not stream.
+
+    Directly when nobody listens, else through LangChain's wrapper; the module's docstring says when. Raises what the model
+    raises, and ValueError when a stream has no chunk.
+    """
+    chat, merged = _unbind(model, options)
+    if chat is None or config or _needs_wrapper(chat, messages, merged):
+        return cast("AsyncGenerator[Any]", model.astream(messages, config, **options))
+    return _stream(chat, list(messages), merged)
+
+
+def has_listeners(callbacks: Callbacks, verbose: bool) -> bool:
+    """Whether LangChain would tell anybody about a run; it is asked itself, so that every way to listen counts."""
+    ambient = var_child_runnable_config.get()
+    inherited = ambient.get("callbacks") if ambient else None
+    return bool(AsyncCallbackManager.configure(inherited, callbacks, verbose).handlers)
+
+
+def _unbind(model: Runnable[Any, Any], options: dict[str, Any]) -> tuple[BaseChatModel | None, dict[str, Any]]:
+    """Returns the chat model behind its bindings with all their options; None where a binding does more than add options."""
+    while isinstance(model, RunnableBinding):
+        if _binding_runners(type(model)) != _OF_BINDING or model.config or model.config_factories:
+            return None, options
+        model, options = model.bound, {**model.kwargs, **options}
+    return (model if isinstance(model, BaseChatModel) else None), options
+
+
+def _needs_wrapper(model: BaseChatModel, messages: Sequence[BaseMessage], options: dict[str, Any]) -> bool:
+    if _runners(type(model)) != _OF_LANGCHAIN or any(name in vars(model) for name in _RUNNERS):
+        return True
+    if model.rate_limiter or model.output_version == "v1" or not _OPTIONS_OF_WRAPPER.isdisjoint(options):
+        return True
+    if model.cache is not False and (model.cache is not None or get_llm_cache() is not None):
+        return True
+    for message in messages:
+        if type(cast("Any", message).content) is not str:
+            return True
+    return has_listeners(model.callbacks, model.verbose)
+
+
+async def _stream(model: Any, messages: list[BaseMessage], options: dict[str, Any]) -> AsyncGenerator[Any]:
+    """Does what `BaseChatModel.astream` does between its callbacks."""
+    stop = options.pop("stop", None)
+    if not model._should_stream(async_api=True, **{**options, "stream": True}):
+        yield await _generate(model, messages, stop, options)
+        return
+    message: Any = None
+    source = model._astream(messages, stop=stop, **options)
+    try:
+        async for chunk in source:
+            message = chunk.message
+            if chunk.generation_info:
+                message.response_metadata = _metadata(chunk)
+            yield message
+        if message is None:
+            raise ValueError("No generation chunks were returned")
+        if isinstance(message, AIMessageChunk) and not message.chunk_position:
+            yield AIMessageChunk(content=[] if isinstance(cast("Any", message).content, list) else "", chunk_position="last")
+    except BaseException:
+        if hasattr(source, "aclose"):
+            await source.aclose()
+        raise
+
+
+async def _generate(model: Any, messages: list[BaseMessage], stop: Any, options: dict[str, Any]) -> BaseMessage:
+    result = await model._agenerate(messages, stop=stop, **options)
+    first: ChatGeneration = result.generations[0]
+    if first.generation_info or result.llm_output:
+        provider: dict[str, Any] = result.llm_output if result.llm_output and len(result.generations) == 1 else {}
+        first.message.response_metadata = {**provider, **_metadata(first)}
+    return first.message
+
+
+def _metadata(generation: ChatGeneration) -> dict[str, Any]:
+    facts = generation.generation_info or {}
+    return {**{key: value for key, value in facts.items() if key != _GATEWAY}, **generation.message.response_metadata}

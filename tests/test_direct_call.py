@@ -1,0 +1,347 @@
+"""A model is called directly while nobody listens, and through LangChain's wrapper as soon as it has something to do there."""
+
+import asyncio
+import inspect
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+import langchain_core.tracers.langchain
+import langsmith.utils
+import pytest
+from langchain_core.caches import InMemoryCache
+from langchain_core.callbacks import AsyncCallbackHandler
+from langchain_core.globals import set_debug, set_llm_cache
+from langchain_core.language_models.chat_models import BaseChatModel
+from langchain_core.language_models.fake_chat_models import FakeListChatModel, GenericFakeChatModel
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage
+from langchain_core.messages.ai import add_ai_message_chunks
+from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
+from langchain_core.rate_limiters import BaseRateLimiter
+from langchain_core.runnables import RunnableLambda
+from langchain_core.runnables.base import RunnableBinding
+from langchain_core.tracers.context import collect_runs
+
+from kit.models.asynchronous import AsyncChatModel
+from kit.models.direct_call import has_listeners, stream_reply
+from kit.models.faulty import FaultyModel
+from kit.models.json_routing import JsonRouting, NativeOrJson
+from kit.models.offline.model import OfflineModel
+from kit.models.response_chain import Chained
+from kit.models.scripted import Line, ScriptedModel
+from kit.runtime.turn import run_turn
+from tests.kits import ALICE, answering, asks, small_kit
+
+ASK: list[BaseMessage] = [HumanMessage("What is new?")]
+both_modes = pytest.mark.parametrize("whole", [True, False], ids=["whole", "streaming"])
+
+
+forget_environment: Any = getattr(langsmith.utils.get_env_var, "cache_clear")  # noqa: B009
+
+
+class Listener(AsyncCallbackHandler):
+    """Notes what LangChain tells a callback."""
+
+    def __init__(self) -> None:
+        self.heard: list[str] = []
+
+    async def on_chat_model_start(self, *args: Any, **kwargs: Any) -> None:
+        self.heard.append("start")
+
+    async def on_llm_end(self, *args: Any, **kwargs: Any) -> None:
+        self.heard.append("end")
+
+    async def on_llm_error(self, *args: Any, **kwargs: Any) -> None:
+        self.heard.append("error")
+
+
+class Limiter(BaseRateLimiter):
+    """Counts how often it was waited for."""
+
+    waits = 0
+
+    def acquire(self, *, blocking: bool = True) -> bool:
+        raise AssertionError("a turn awaits")
+
+    async def aacquire(self, *, blocking: bool = True) -> bool:
+        self.waits += 1
+        return True
+
+
+class Talkative(AsyncChatModel):
+    """A model with all that a provider may add to a reply; `options` holds what it was called with."""
+
+    options: list[dict[str, Any]] = []
+
+    @property
+    def _llm_type(self) -> str:
+        return "talkative"
+
+    async def _agenerate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> ChatResult:
+        self.options.append(kwargs)
+        message = AIMessage(content="Hello.", response_metadata={"id": "r1"})
+        info = {"finish_reason": "stop", "lc_gateway_metadata": {"secret": 1}}
+        return ChatResult(generations=[ChatGeneration(message=message, generation_info=info)], llm_output={"model_name": "m"})
+
+    async def _astream(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> AsyncIterator[ChatGenerationChunk]:
+        self.options.append(kwargs)
+        yield ChatGenerationChunk(message=AIMessageChunk(content="Hel"))
+        info = {"finish_reason": "stop", "lc_gateway_metadata": {"secret": 1}}
+        message = AIMessageChunk(content="lo.", response_metadata={"id": "r1"})
+        yield ChatGenerationChunk(message=message, generation_info=info)
+
+
+async def read(model: Any, messages: list[BaseMessage] = ASK, **options: Any) -> list[Any]:
+    return [chunk async for chunk in stream_reply(model, messages, **options)]
+
+
+def plain(chunks: list[Any]) -> dict[str, Any]:
+    """A whole reply without the id of its run."""
+    message = add_ai_message_chunks(chunks[0], *chunks[1:]) if isinstance(chunks[0], AIMessageChunk) else chunks[0]
+    return message.model_dump(exclude={"id"})
+
+
+def wrapped(chunks: list[Any]) -> bool:
+    """Whether LangChain's wrapper was there: it names messages by their run."""
+    return str(chunks[0].id).startswith("lc_run-")
+
+
+def scripted(whole: bool, *lines: Line, **fields: Any) -> ScriptedModel:
+    return ScriptedModel(*(lines or (Line("It is new.", pieces=["It is ", "new."]),) * 3), disable_streaming=whole, **fields)
+
+
+def models() -> Iterator[Any]:
+    calls = [("ask_a", {"query": "x"}), ("ask_b", {"query": "y"})]
+    line = Line("One moment.", calls=calls, pieces=["One ", "moment."], ids=["c1", "c2"])
+    tool = {"type": "function", "function": {"name": "ask_a", "description": "News.", "parameters": {"type": "object"}}}
+    for whole in (True, False):
+        yield scripted(whole, line)
+        yield scripted(whole, line).bind_tools([tool]).bind(stop=["."])
+        yield Talkative(disable_streaming=whole)
+        yield NativeOrJson(inner=scripted(whole, line), disable_streaming=whole).bind_tools([tool])
+        yield JsonRouting(inner=Talkative(), disable_streaming=whole)
+        yield OfflineModel(disable_streaming=whole)
+    yield FakeListChatModel(responses=["from a thread"])
+    yield GenericFakeChatModel(messages=iter(["from a generator of a thread"]))
+
+
+@pytest.mark.parametrize("at", range(len(list(models()))))
+async def test_a_direct_reply_is_the_wrapped_one_without_the_id_of_a_run(at: int) -> None:
+    direct = await read(list(models())[at])
+    through = [chunk async for chunk in list(models())[at].astream(ASK)]
+    assert wrapped(through) and not wrapped(direct)
+    assert len(direct) == len(through)
+    assert plain(direct) == plain(through)
+
+
+@both_modes
+async def test_bound_options_and_stop_words_reach_the_model(whole: bool) -> None:
+    model = Talkative(disable_streaming=whole, options=[])
+    bound = model.bind(stop=["!"], seed=1).bind(seed=2)
+    assert not wrapped(await read(bound, temperature=0.5))
+    assert model.options == [{"stop": ["!"], "seed": 2, "temperature": 0.5}]
+
+
+@both_modes
+async def test_a_listener_of_the_model_gets_its_events_also_when_it_comes_late(whole: bool) -> None:
+    model, listener = scripted(whole), Listener()
+    bound = model.bind_tools([])
+    assert not wrapped(await read(bound)) and listener.heard == []
+    model.callbacks = [listener]
+    assert wrapped(await read(bound)) and listener.heard == ["start", "end"]
+    model.callbacks = None
+    assert not wrapped(await read(bound)) and listener.heard == ["start", "end"]
+
+
+@both_modes
+async def test_listeners_of_a_binding_of_a_run_around_it_and_of_a_context_get_their_events(whole: bool) -> None:
+    bound, outer = Listener(), Listener()
+    assert wrapped(await read(scripted(whole).with_config(callbacks=[bound]))) and bound.heard == ["start", "end"]
+    run: Any = RunnableLambda(lambda _: None, afunc=lambda _: read(scripted(whole)))
+    assert wrapped(await run.ainvoke(None, {"callbacks": [outer]})) and outer.heard == ["start", "end"]
+    assert not wrapped(await run.ainvoke(None)), "a run that nobody listens to is no listener"
+    with collect_runs() as runs:
+        assert wrapped(await read(scripted(whole)))
+    assert len(runs.traced_runs) == 1
+    heard = Listener()
+    assert [chunk async for chunk in stream_reply(scripted(whole), ASK, {"callbacks": [heard]})] and heard.heard == [
+        "start",
+        "end",
+    ]
+
+
+@both_modes
+async def test_a_listener_learns_of_a_models_fault(whole: bool) -> None:
+    listener, fault = Listener(), OSError("gone")
+    with pytest.raises(OSError) as direct:
+        await read(scripted(whole, Line(error=fault)))
+    with pytest.raises(OSError) as through:
+        await read(scripted(whole, Line(error=fault), callbacks=[listener]))
+    assert direct.value is fault and through.value is fault and listener.heard == ["start", "error"]
+
+
+@both_modes
+async def test_every_model_of_a_turn_tells_its_listener(whole: bool) -> None:
+    listener = Listener()
+    lead = scripted(whole, asks("a"), Line("A is known."), callbacks=[listener])
+    reply = await run_turn("one thing", ALICE, small_kit(lead, {"a": answering("A is known.")}))
+    assert reply.text == "A is known." and listener.heard == ["start", "end"] * 2
+
+
+async def test_tracing_debug_and_verbose_bring_the_wrapper_back(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert not has_listeners(None, False) and has_listeners(None, True) and has_listeners([Listener()], False)
+    set_debug(True)
+    try:
+        assert has_listeners(None, False) and wrapped(await read(scripted(True)))
+    finally:
+        set_debug(False)
+    capsys.readouterr()
+    assert wrapped(await read(scripted(True, verbose=True)))
+    monkeypatch.setattr(langchain_core.tracers.langchain, "get_client", object)
+    for name in ("LANGSMITH_TRACING", "LANGCHAIN_TRACING_V2"):
+        with monkeypatch.context() as environment:
+            environment.setenv(name, "true")
+            forget_environment()
+            assert has_listeners(None, False), name
+        forget_environment()
+    assert not has_listeners(None, False)
+
+
+@pytest.mark.parametrize("globally", [True, False])
+async def test_a_cache_is_consulted(globally: bool) -> None:
+    cache = InMemoryCache()
+    model = scripted(True, cache=None if globally else cache)
+    set_llm_cache(cache if globally else None)
+    try:
+        first, second = await read(model), await read(model)
+        assert first[0].text == second[0].text == "It is new." and len(model.seen) == 1
+        without = scripted(True, cache=False)
+        assert not wrapped(await read(without)) and len(without.seen) == 1
+    finally:
+        set_llm_cache(None)
+
+
+@both_modes
+async def test_a_rate_limiter_is_awaited(whole: bool) -> None:
+    limiter = Limiter()
+    model = scripted(whole, rate_limiter=limiter)
+    assert wrapped(await read(model)) and wrapped(await read(model)) and limiter.waits == 2
+
+
+async def test_content_blocks_stay_the_wrappers_work() -> None:
+    assert wrapped(await read(scripted(True, output_version="v1")))
+    audio: Any = [{"type": "audio", "source_type": "base64", "data": "AA==", "mime_type": "audio/wav"}]
+    model = scripted(True)
+    assert wrapped(await read(model, [HumanMessage(content=audio)]))
+    assert model.seen[0][0].content[0]["base64"] == "AA==", "an older block has been translated"  # type: ignore[index]
+
+
+class OwnStream(ScriptedModel):
+    async def astream(self, *args: Any, **kwargs: Any) -> AsyncIterator[Any]:
+        yield AIMessageChunk(content="its own stream")
+
+
+class OwnCall(ScriptedModel):
+    async def ainvoke(self, *args: Any, **kwargs: Any) -> AIMessage:
+        return AIMessage(content="its own call")
+
+
+class OwnBinding(RunnableBinding[Any, Any]):
+    async def astream(self, *args: Any, **kwargs: Any) -> AsyncIterator[Any]:
+        yield AIMessageChunk(content="its own binding")
+
+
+async def test_whoever_runs_its_calls_another_way_is_called_that_way() -> None:
+    assert plain(await read(OwnStream(script=[])))["content"] == "its own stream"
+    assert plain(await read(OwnCall(script=[], disable_streaming=True).bind(seed=1)))["content"] == "its own call"
+    assert plain(await read(OwnBinding(bound=scripted(False))))["content"] == "its own binding"
+    assert wrapped(await read(scripted(True).with_retry())), "a Runnable that is neither a chat model nor a binding of one"
+    patched = scripted(False)
+    object.__setattr__(patched, "astream", OwnStream(script=[]).astream)
+    assert plain(await read(patched))["content"] == "its own stream"
+
+
+@both_modes
+async def test_models_around_a_model_pass_the_direct_call_on(whole: bool) -> None:
+    for around in (FaultyModel("a", scripted(whole)), Chained(scripted(whole)), FaultyModel("a", Chained(scripted(whole)))):
+        assert not wrapped(await read(around))
+    listener = Listener()
+    await read(Chained(scripted(whole, callbacks=[listener])))
+    assert listener.heard == ["start", "end"]
+
+
+class Endless(AsyncChatModel):
+    """Says nothing for an hour, then its pieces; `closed` once its stream is."""
+
+    hour: float = 3600
+    pieces: list[str] = []
+    closed: bool = False
+
+    @property
+    def _llm_type(self) -> str:
+        return "endless"
+
+    async def _astream(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> AsyncIterator[ChatGenerationChunk]:
+        try:
+            await asyncio.sleep(self.hour)
+            for piece in self.pieces:
+                yield ChatGenerationChunk(message=AIMessageChunk(content=piece))
+        finally:
+            self.closed = True
+
+
+async def test_a_cancelled_or_abandoned_stream_is_closed_at_once() -> None:
+    model = Endless()
+    task = asyncio.ensure_future(read(model))
+    await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert model.closed
+    left = Endless(hour=0, pieces=["one", "two"])
+    stream = stream_reply(left, ASK)
+    assert (await anext(stream)).text == "one"
+    await stream.aclose()
+    assert left.closed
+
+
+async def test_a_stream_without_a_chunk_is_the_same_fault() -> None:
+    for chunks in (stream_reply(Endless(hour=0), ASK), Endless(hour=0).astream(ASK)):
+        with pytest.raises(ValueError, match="No generation chunks were returned"):
+            await anext(chunks)
+
+
+async def test_the_model_gets_a_list_of_its_own() -> None:
+    class Greedy(ScriptedModel):
+        async def _agenerate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> ChatResult:
+            messages.clear()
+            return ChatResult(generations=[ChatGeneration(message=AIMessage(content="mine"))])
+
+    messages = list(ASK)
+    await read(Greedy(script=[], disable_streaming=True), messages)
+    assert messages == ASK
+
+
+SIGNATURES = {
+    "_agenerate": ["self", "messages", "stop", "run_manager", "kwargs"],
+    "_astream": ["self", "messages", "stop", "run_manager", "kwargs"],
+    "_should_stream": ["self", "async_api", "run_manager", "kwargs"],
+    "_generate_with_cache": ["self", "messages", "stop", "run_manager", "kwargs"],
+    "_agenerate_with_cache": ["self", "messages", "stop", "run_manager", "kwargs"],
+    "_convert_input": ["self", "model_input"],
+}
+
+
+@pytest.mark.parametrize("name", SIGNATURES)
+def test_the_private_methods_of_langchain_are_as_the_direct_call_knows_them(name: str) -> None:
+    method = getattr(BaseChatModel, name, None)
+    assert method is not None, f"langchain-core has no BaseChatModel.{name} any more: kit/models/direct_call.py has to change"
+    parameters = list(inspect.signature(method).parameters)
+    assert parameters == SIGNATURES[name], f"BaseChatModel.{name} takes {parameters} now: kit/models/direct_call.py has to change"
+
+
+def test_a_binding_merges_its_configs_as_the_direct_call_knows_it() -> None:
+    name = "_merge_configs"
+    method = getattr(RunnableBinding, name, None)
+    assert method is not None, f"langchain-core has no RunnableBinding.{name} any more: kit/models/direct_call.py has to change"
