@@ -1,18 +1,16 @@
 """`kit ask`: one question to the deck, its answer as a story or as events."""
 
-import argparse
 import asyncio
 import json
 import sys
 import uuid
+from argparse import Namespace
 from typing import TYPE_CHECKING, Any
 
 from kit.cli.cassette_options import taping
 
 if TYPE_CHECKING:
-    from kit.runtime.turn import Reply, Turn
-
-Arguments = argparse.Namespace
+    from kit.runtime.turn import Reply
 
 
 def add(commands: Any) -> None:
@@ -32,14 +30,13 @@ def add(commands: Any) -> None:
     ask.set_defaults(run=_ask)
 
 
-def _ask(arguments: Arguments) -> int:
+def _ask(arguments: Namespace) -> int:
     message = sys.stdin.read() if arguments.message == "-" else arguments.message
-    reply = asyncio.run(_ask_turn(message, arguments))
-    return 0 if reply.status == "ok" else 1
+    return 0 if asyncio.run(_ask_turn(message, arguments)).status == "ok" else 1
 
 
-async def _ask_turn(message: str, arguments: Arguments) -> "Reply":
-    from kit.cli.story import reply_line
+async def _ask_turn(message: str, arguments: Namespace) -> "Reply":
+    from kit.cli.story import Story, reply_line
     from kit.runtime.message import read_picture
     from kit.runtime.recording.cassette import cassette_at
     from kit.wire import open_kit
@@ -51,21 +48,13 @@ async def _ask_turn(message: str, arguments: Arguments) -> "Reply":
         turn = kit.ask(message, session, arguments.pattern, arguments.cap, arguments.fault, images, arguments.surface)
         if arguments.fault and not arguments.json:
             print("made to fail: " + ", ".join(arguments.fault), flush=True)
-        await (_print_events(turn) if arguments.json else _print_story(turn, kit.model))
+        story = Story(sys.stdout, kit.model)
+        async for event in turn:
+            if arguments.json:
+                print(event.model_dump_json(), flush=True)
+            else:
+                story.tell(event)
         reply = await turn
     if arguments.json:
         print(json.dumps(reply_line(reply)), flush=True)
     return reply
-
-
-async def _print_events(turn: "Turn") -> None:
-    async for event in turn:
-        print(event.model_dump_json(), flush=True)
-
-
-async def _print_story(turn: "Turn", model: str) -> None:
-    from kit.cli.story import Story
-
-    story = Story(sys.stdout, model)
-    async for event in turn:
-        story.tell(event)

@@ -1,11 +1,9 @@
 """`kit check`, `gained`, `schema`: what a deck says, and what keeps it from being bound."""
 
-import argparse
 import json
+from argparse import Namespace
 from pathlib import Path
 from typing import Any
-
-Arguments = argparse.Namespace
 
 
 def add(commands: Any) -> None:
@@ -20,11 +18,10 @@ def add(commands: Any) -> None:
     gained.add_argument("--deck", type=Path, help="folder of the deck (default: the settings')")
     gained.set_defaults(run=_gained)
 
-    schema = commands.add_parser("schema", help="the JSON Schema of an agent card, for editors")
-    schema.set_defaults(run=_schema)
+    commands.add_parser("schema", help="the JSON Schema of an agent card, for editors").set_defaults(run=_schema)
 
 
-def _check(arguments: Arguments) -> int:
+def _check(arguments: Namespace) -> int:
     from kit.compose.deck import load_deck
     from kit.compose.read import code_references
     from kit.settings import Settings
@@ -38,27 +35,25 @@ def _check(arguments: Arguments) -> int:
     for warning in deck.warnings:
         print(f"warning: {warning}")
     for card in deck.active():
-        policy = deck.policy(card)
-        print(
-            f"{card.id:18} {card.model:20} {len(card.tools)} tools, {len(card.sub_agents)} sub-agents, {policy.time_budget_ms} ms"
-        )
+        limit, parts = deck.policy(card).time_budget_ms, f"{len(card.tools)} tools, {len(card.sub_agents)} sub-agents"
+        print(f"{card.id:18} {card.model:20} {parts}, {limit} ms")
     has = deck.settings
-    print(f"time: {has.turn_budget_ms} ms a turn, {has.model_call_budget_ms} ms a model call of the orchestrator, ", end="")
-    print(f"{has.helper_ms} ms a job of the helper model")
     print(
-        f"{deck.name}: {len(deck.cards)} cards, {len(deck.blocks)} blocks, cap {deck.settings.cap}, {len(deck.warnings)} warnings"
+        f"time: {has.turn_budget_ms} ms a turn, {has.model_call_budget_ms} ms a model call of the orchestrator, "
+        f"{has.helper_ms} ms a job of the helper model"
     )
+    print(f"{deck.name}: {len(deck.cards)} cards, {len(deck.blocks)} blocks, cap {has.cap}, {len(deck.warnings)} warnings")
     return 0
 
 
-def _gained(arguments: Arguments) -> int:
+def _gained(arguments: Namespace) -> int:
     from kit.compose.gained import print_gained
     from kit.settings import Settings
 
     return print_gained(Path(arguments.deck or Settings.read().deck), arguments.old, arguments.new)
 
 
-def _schema(_: Arguments) -> int:
+def _schema(_: Namespace) -> int:
     from kit.core.card import AgentCard
 
     print(json.dumps(AgentCard.model_json_schema(), indent=2))

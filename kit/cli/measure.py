@@ -1,14 +1,12 @@
 """`kit route`, `deck-routing`, `grid`, `bench`: models, prompts and patterns compared, and what a turn costs."""
 
-import argparse
 import asyncio
+from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
 from kit.cli.cassette_options import taping
 from kit.core.errors import SettingsError
-
-Arguments = argparse.Namespace
 
 
 def add(commands: Any) -> None:
@@ -39,11 +37,11 @@ def add(commands: Any) -> None:
     bench.add_argument("--model", help="something else: data/grids/paid.yaml with this model of models.yaml, which needs a key")
     bench.set_defaults(run=_bench)
 
-    judge = commands.add_parser("judge", help="how far the judges by rule agree with replies labelled by hand, as Cohen's kappa")
-    judge.set_defaults(run=_judge)
+    agreement = "how far the judges by rule agree with replies labelled by hand, as Cohen's kappa"
+    commands.add_parser("judge", help=agreement).set_defaults(run=_judge)
 
 
-def _route(arguments: Arguments) -> int:
+def _route(arguments: Namespace) -> int:
     from kit.bench.routing import route_file
 
     count = asyncio.run(route_file(arguments.cases, arguments.catalog, arguments.out))
@@ -51,13 +49,13 @@ def _route(arguments: Arguments) -> int:
     return 0
 
 
-def _deck_routing(arguments: Arguments) -> int:
+def _deck_routing(arguments: Namespace) -> int:
     from kit.bench.deck_routing import print_report
 
     return print_report(arguments.deck, arguments.cases)
 
 
-def _grid(arguments: Arguments) -> int:
+def _grid(arguments: Namespace) -> int:
     from kit.bench.grid.cost import show_costs
     from kit.bench.grid.grid_cassette import drop_stale_tracks, with_cassette
     from kit.bench.grid.grid_file import read_grid
@@ -84,7 +82,7 @@ def _grid(arguments: Arguments) -> int:
     return 0 if run.complete else 1
 
 
-def _bench(arguments: Arguments) -> int:
+def _bench(arguments: Namespace) -> int:
     from kit.bench.overhead import report
     from kit.settings import HOME, Settings
 
@@ -94,10 +92,10 @@ def _bench(arguments: Arguments) -> int:
         raise SettingsError(f"{arguments.model!r} cannot be asked without a key: set OPENAI_API_KEY and run this again")
     file = HOME / "data" / "grids" / "paid.yaml"
     usual = {"out": None, "traces": False, "workers": None, "cost": False, "cassette": None}
-    return _grid(Arguments(file=file, model=arguments.model, mode="record", **usual))
+    return _grid(Namespace(file=file, model=arguments.model, mode="record", **usual))
 
 
-def _judge(_: Arguments) -> int:
+def _judge(_: Namespace) -> int:
     from kit.bench.scoring.agreement import print_agreement
 
     return print_agreement()

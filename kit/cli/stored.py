@@ -1,7 +1,7 @@
 """`kit metrics`, `drift`, `status-replay`: what is said of stored turns."""
 
-import argparse
 import time
+from argparse import Namespace
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from kit.stores.protocol import Store
-
-Arguments = argparse.Namespace
 
 
 def add(commands: Any) -> None:
@@ -40,7 +38,7 @@ def add(commands: Any) -> None:
     replay.set_defaults(run=_status_replay)
 
 
-def _metrics(arguments: Arguments) -> int:
+def _metrics(arguments: Namespace) -> int:
     from kit.bench.metrics_report import print_metrics, read_labels
     from kit.bench.scoring.labeller import RuleLabeller, label_store
 
@@ -53,7 +51,7 @@ def _metrics(arguments: Arguments) -> int:
         return print_metrics(store, since, arguments.tenant, labels, as_json=arguments.json)
 
 
-def _drift(arguments: Arguments) -> int:
+def _drift(arguments: Namespace) -> int:
     from kit.bench.drift import print_drift
     from kit.bench.scoring.labeller import RuleLabeller, draw
 
@@ -66,13 +64,13 @@ def _drift(arguments: Arguments) -> int:
     return 0
 
 
-def _status_replay(arguments: Arguments) -> int:
+def _status_replay(arguments: Namespace) -> int:
     from kit.bench.status_replay import print_comparison
 
     return print_comparison(arguments.store, arguments.turn)
 
 
-def _since(arguments: Arguments) -> float | None:
+def _since(arguments: Namespace) -> float | None:
     return None if arguments.hours is None else time.time() - 3600 * arguments.hours
 
 

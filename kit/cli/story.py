@@ -86,10 +86,10 @@ def _plain(agent: str) -> str:
 
 def reply_line(reply: Reply) -> dict[str, object]:
     """Returns a reply as the last line of `ask --json`."""
-    outcomes: list[dict[str, object]] = []
-    for outcome in reply.outcomes:
-        result = {"ok": True} if outcome.kind == "answer" else {"ok": False, "reason": outcome.reason}
-        outcomes.append({"agent": outcome.agent, **result})
+    outcomes = [
+        {"agent": one.agent, "ok": True} if one.kind == "answer" else {"agent": one.agent, "ok": False, "reason": one.reason}
+        for one in reply.outcomes
+    ]
     return {
         "kind": "reply",
         "turn_id": reply.turn_id,

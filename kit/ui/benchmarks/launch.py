@@ -115,9 +115,7 @@ def draw_form(host: "Host", runs: dict[str, StoredRun]) -> None:
             st.rerun()
 
 
-@st.cache_data(show_spinner=False, max_entries=32)
-def _order(text: str) -> Order:
-    return order(text)
+_order = st.cache_data(show_spinner=False, max_entries=32)(order)
 
 
 def _file() -> str:

@@ -22,9 +22,8 @@ _LIMITS = {
 
 def card_html(card: AgentCard, deck: Deck, running: str | None) -> str:
     """Returns a card as HTML, everything from files escaped; `running` is the key of its bound model, None when it is unbound."""
-    lines = "".join(
-        f'<div data-part="{name}"><dt>{title}</dt><dd>{html}</dd></div>' for name, title, html in _parts(card, deck, running)
-    )
+    parts = _parts(card, deck, running)
+    lines = "".join(f'<div data-part="{name}"><dt>{title}</dt><dd>{html}</dd></div>' for name, title, html in parts)
     size = f'<p class="size">{_size(card, deck)}</p>'
     return (
         f'<section class="turn card" data-card="{escape(card.id)}" aria-label="The card {escape(card.id)}">'
@@ -34,11 +33,10 @@ def card_html(card: AgentCard, deck: Deck, running: str | None) -> str:
 
 
 def _state(card: AgentCard, deck: Deck) -> str:
-    tags = [tag_html(card.role), tag_html(f"version {card.version}")]
-    if card.flag:
-        tags.append(tag_html(f"flag {card.flag}: {'on' if deck.on(card.flag) else 'off'}", "" if deck.on(card.flag) else "warn"))
-    tags.append(tag_html(card.status, "good" if card.status == "active" else "warn"))
-    return "".join(tags)
+    on = deck.on(card.flag) if card.flag else False
+    flag = tag_html(f"flag {card.flag}: {'on' if on else 'off'}", "" if on else "warn") if card.flag else ""
+    status = tag_html(card.status, "good" if card.status == "active" else "warn")
+    return _tags((card.role, f"version {card.version}")) + flag + status
 
 
 def _size(card: AgentCard, deck: Deck) -> str:
@@ -59,11 +57,8 @@ def _parts(card: AgentCard, deck: Deck, running: str | None) -> Iterator[tuple[s
     yield "blocks", "Prompt", _blocks(card, deck)
     yield "limits", "Limits", _limits(deck.policy(card), card.policy)
     yield "handoff", "Hand-off", "".join(f"<p>{line}</p>" for line in _handoff(card))
-    if card.eval:
-        rubric = f"{card.eval.judge} by {card.eval.rubric}, at least {card.eval.threshold:.0%}"
-        yield "eval", "Eval", escape(rubric)
-    else:
-        yield "eval", "Eval", "no judge named"
+    judge = card.eval and f"{card.eval.judge} by {card.eval.rubric}, at least {card.eval.threshold:.0%}"
+    yield "eval", "Eval", escape(judge or "no judge named")
 
 
 def _model(card: AgentCard, running: str | None) -> str:
@@ -78,9 +73,8 @@ def _model(card: AgentCard, running: str | None) -> str:
 
 def _tools(card: AgentCard, deck: Deck) -> str:
     on = deck.tools_on(card)
-    tags = [tag_html(tool) if tool in on else tag_html(f"{tool}: off", "warn") for tool in card.tools]
-    dated = [f"<p>{escape(tool)} since {grant.since:%d %b %Y}</p>" for tool, grant in card.tool_grants.items()]
-    return "".join((*tags, *dated))
+    tags = "".join(tag_html(tool) if tool in on else tag_html(f"{tool}: off", "warn") for tool in card.tools)
+    return tags + "".join(f"<p>{escape(tool)} since {grant.since:%d %b %Y}</p>" for tool, grant in card.tool_grants.items())
 
 
 def _blocks(card: AgentCard, deck: Deck) -> str:
@@ -91,16 +85,10 @@ def _blocks(card: AgentCard, deck: Deck) -> str:
 
 
 def _limits(policy: Policy, own: Policy) -> str:
-    own_limits = [
-        f"<b>{_amount(name, value)}</b> {_LIMITS[name]}"
-        for name, value in policy
-        if value is not None and getattr(own, name) is not None
-    ]
-    rest = [
-        f"{_amount(name, value)} {_LIMITS[name]}" for name, value in policy if value is not None and getattr(own, name) is None
-    ]
-    inherited = f"<p>From the deck: {', '.join(rest)}</p>" if rest else ""
-    return f"<span>{', '.join(own_limits)}</span>{inherited}" if own_limits else inherited
+    limits = [(name, _amount(name, value), getattr(own, name) is None) for name, value in policy if value is not None]
+    own_limits = ", ".join(f"<b>{amount}</b> {_LIMITS[name]}" for name, amount, inherited in limits if not inherited)
+    rest = ", ".join(f"{amount} {_LIMITS[name]}" for name, amount, inherited in limits if inherited)
+    return (f"<span>{own_limits}</span>" if own_limits else "") + (f"<p>From the deck: {rest}</p>" if rest else "")
 
 
 def _amount(name: str, value: float) -> str:
@@ -117,11 +105,8 @@ def _handoff(card: AgentCard) -> Iterator[str]:
     )
     for name, field in handoff.fields.items():
         yield f"{tag_html(name)} {escape(_field(field))}"
-    if handoff.output_schema:
-        names = ", ".join(handoff.output_schema.get("properties", {})) or "a schema"
-        yield f"Out: {escape(names)}, checked"
-    else:
-        yield "Out: free text"
+    names = ", ".join((handoff.output_schema or {}).get("properties", {})) or "a schema"
+    yield f"Out: {escape(names)}, checked" if handoff.output_schema else "Out: free text"
     if handoff.min_confidence is not None:
         yield f"Below a confidence of {handoff.min_confidence:g} it counts as failed"
 

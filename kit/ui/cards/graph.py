@@ -142,16 +142,10 @@ def _node_row(node: Node, graph: Graph, selection: str) -> dict[str, Any]:
         "agent": f"{node.name}, {below} tools",
         "tool": node.name,
     }
+    place = {"x": _START[node.kind], "x2": _END[node.kind], "y": node.row, "chosen": node.id == selection}
     return {
-        "id": node.id,
-        "kind": node.kind,
-        "name": node.name,
-        "card": node.card,
-        "x": _START[node.kind],
-        "x2": _END[node.kind],
-        "y": node.row,
-        "bound": node.bound,
-        "chosen": node.id == selection,
+        **node.model_dump(exclude={"row"}),
+        **place,
         "said": description[node.kind] + ("" if node.bound else ", not bound here"),
     }
 

@@ -6,7 +6,7 @@ from html import escape
 import streamlit as st
 
 from kit.compose.page import ComponentCard, ComponentTable, Payload, Renderer
-from kit.core.event import Component, Event, ToolStarted
+from kit.core.event import Component, ToolStarted
 from kit.ui.shared.turn_view import TurnView
 from kit.ui.shared.wording import many
 
@@ -24,17 +24,13 @@ def components_of(view: TurnView) -> list[tuple[str, list[Payload]]]:
     """
     steps = {step.span_id for step in view.steps if step.state == "ok"}
     rendering = {e.span_id for e in view.events if isinstance(e.body, ToolStarted) and e.body.tool.startswith("render_")}
-    components = [(e, e.body) for e in view.events if isinstance(e.body, Component) and _is_under(e, steps)]
+    components = [(e, e.body) for e in view.events if isinstance(e.body, Component) and steps & {e.span_id, e.parent_span_id}]
     choosy = {body.agent for event, body in components if event.span_id in rendering}
     types: dict[str, dict[str, Payload]] = {}
     for number, (event, body) in enumerate(components):
         if event.span_id in rendering or body.agent not in choosy:
             types.setdefault(body.type, {})[str(body.payload.get("id", number))] = body.payload
     return [(kind, list(payloads.values())) for kind, payloads in types.items()]
-
-
-def _is_under(event: Event, spans: set[str]) -> bool:
-    return event.span_id in spans or event.parent_span_id in spans
 
 
 def components_html(view: TurnView, renderers: Mapping[str, Renderer]) -> str:

@@ -79,12 +79,10 @@ def _start(host: Host, session: Session, question: Question, choices: Scenario) 
 
 def _session(host: Host) -> Session:
     """Returns the session of the page's address; a fresh one when that is somebody else's."""
-    who = visitor(host)
-    session = host.session(address.read("session"), who)
+    session = host.session(address.read("session"), visitor(host))
     if session is None:
         address.new_session()
-        session = host.session(address.read("session"), who)
-    assert session is not None
+        return _session(host)
     return session
 
 

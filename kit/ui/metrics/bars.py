@@ -18,16 +18,11 @@ def bars_spec(values: Mapping[str, float], title: str, *, dark: bool = False, sh
     most = 1.0 if share else max((*values.values(), 1))
     rows = [{"name": name, "value": value, "said": f"{value:.0%}" if share else f"{value:,}"} for name, value in values.items()]
     x: Spec = {"field": "value", "type": "quantitative", "axis": None, "scale": {"domain": [0, most * 1.12], "nice": False}}
-    y: Spec = {"field": "name", "type": "ordinal", "sort": None, "axis": _NAMES}
     bar: Spec = {
         "mark": {"type": "bar", "height": 15, "cornerRadiusEnd": 3, "color": ink["bar"]},
         "encoding": {"x": x, "description": {"field": "said", "type": "nominal"}},
     }
-    beside: Spec = {
-        "mark": {"type": "text", "align": "left", "dx": 6, "fontSize": 12, "color": ink["ink"]},
-        "encoding": {"x": x, "text": {"field": "said", "type": "nominal"}},
-    }
-    return _chart({"data": {"values": rows}, "encoding": {"y": y}, "layer": [bar, beside]}, len(rows), title)
+    return _chart(rows, [bar, _said(x, 6, ink)], title)
 
 
 def latency_spec(values: Sequence[tuple[str, float, float]], title: str, *, dark: bool = False) -> Spec:
@@ -35,7 +30,6 @@ def latency_spec(values: Sequence[tuple[str, float, float]], title: str, *, dark
     ink = _DARK if dark else _LIGHT
     rows = [{"name": name, "p50": p50, "p95": p95, "said": f"{p95:.2f} s"} for name, p50, p95 in values]
     most = max((p95 for _, _, p95 in values), default=1.0)
-    y: Spec = {"field": "name", "type": "ordinal", "sort": None, "axis": _NAMES}
     scale: Spec = {"domain": [0, most * 1.15], "nice": False}
 
     def x(field: str) -> Spec:
@@ -53,12 +47,15 @@ def latency_spec(values: Sequence[tuple[str, float, float]], title: str, *, dark
         }
         for name in ("p50", "p95")
     ]
-    beside: Spec = {
-        "mark": {"type": "text", "align": "left", "dx": 9, "fontSize": 12, "color": ink["ink"]},
-        "encoding": {"x": x("p95"), "text": {"field": "said", "type": "nominal"}},
+    return _chart(rows, [line, *dots, _said(x("p95"), 9, ink)], title)
+
+
+def _said(x: Spec, dx: int, ink: Mapping[str, str]) -> Spec:
+    """Returns the layer of figures in words, `dx` pixels to the right of `x`."""
+    return {
+        "mark": {"type": "text", "align": "left", "dx": dx, "fontSize": 12, "color": ink["ink"]},
+        "encoding": {"x": x, "text": {"field": "said", "type": "nominal"}},
     }
-    layers = {"data": {"values": rows}, "encoding": {"y": y}, "layer": [line, *dots, beside]}
-    return _chart(layers, len(rows), title)
 
 
 _NAMES: Spec = {
@@ -73,11 +70,12 @@ _NAMES: Spec = {
 }
 
 
-def _chart(layers: Spec, rows: int, title: str) -> Spec:
+def _chart(rows: Sequence[Spec], layers: Sequence[Spec], title: str) -> Spec:
+    y: Spec = {"field": "name", "type": "ordinal", "sort": None, "axis": _NAMES}
     return {
         "title": {"text": title, "anchor": "start", "fontSize": 13},
-        "layer": [layers],
-        "height": _ROW * max(rows, 1),
+        "layer": [{"data": {"values": rows}, "encoding": {"y": y}, "layer": layers}],
+        "height": _ROW * max(len(rows), 1),
         "autosize": {"type": "fit-x", "contains": "padding"},
         "config": {"view": {"stroke": None}},
     }

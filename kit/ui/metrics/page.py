@@ -6,6 +6,7 @@ from datetime import datetime
 from html import escape
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from kit.core.context import Principal
 from kit.core.errors import DataError
@@ -57,10 +58,8 @@ def _alert(turns: Sequence[TurnRecord], now: float, who: Principal) -> None:
     count = sum(alert.count for alert in every)
     sentence = f"{_replies(count)} for another principal, blocked before any model saw {'it' if count == 1 else 'them'}."
     if firing:
-        st.error(
-            f"**Alert now.** In the last five minutes: {_replies(firing[-1].count)}. In all: {sentence}",
-            icon=":material/gpp_maybe:",
-        )
+        now_words = f"**Alert now.** In the last five minutes: {_replies(firing[-1].count)}. In all: {sentence}"
+        st.error(now_words, icon=":material/gpp_maybe:")
     else:
         st.warning(f"**No alert now.** Before: {sentence}", icon=":material/gpp_maybe:")
     with st.expander(many(len(every), "alert"), icon=":material/list:"):
@@ -96,10 +95,16 @@ def _labels() -> Sequence[Label]:
 
 def _groups(summary: Metrics) -> None:
     groups: dict[Group, list[Line]] = {group: [line for line in lines(summary) if line.figure.group == group] for group in GROUPS}
-    _draw_group(summary, "Routing", groups)
+    with _draw_group("Routing", groups):
+        _bars({_many(name, "call"): count for name, count in summary.intents.items()}, "Turns by calls in them")
+        _bars({_many(str(size), "sub-agent"): count for size, count in summary.fan_outs.items()}, "Turns by sub-agents that ran")
     st.markdown("#### Sub-agents")
     _agents(summary)
-    _draw_group(summary, "Failures", groups)
+    with _draw_group("Failures", groups):
+        _bars({_AXES[axis]: count for axis, count in summary.axes.items()}, "Failures by axis")
+        if summary.acknowledgements:
+            paths = {path: rate.value or 0.0 for path, rate in summary.acknowledgements.items()}
+            _bars(paths, "How failures were owned up to", share=True)
     for place, group in zip(st.columns(2, gap="large"), ("Whose data", "Progress"), strict=True):
         place.markdown(f"#### {group}")
         place.html(_lines_html(groups[group]))
@@ -110,23 +115,12 @@ def _groups(summary: Metrics) -> None:
     st.file_uploader("Labels, a line of JSON for each turn (docs/metrics.md says which fields)", type=["jsonl"], key="m-labels")
 
 
-def _draw_group(summary: Metrics, group: Group, groups: Mapping[Group, list[Line]]) -> None:
+def _draw_group(group: Group, groups: Mapping[Group, list[Line]]) -> DeltaGenerator:
+    """Draws the figures of a group, and returns the place for its charts."""
     st.markdown(f"#### {group}")
     words_column, chart_column = st.columns([6, 5], gap="large")
     words_column.html(_lines_html(groups[group]))
-    with chart_column:
-        _pictures(summary, group)
-
-
-def _pictures(summary: Metrics, group: Group) -> None:
-    if group == "Routing":
-        _bars({_many(name, "call"): count for name, count in summary.intents.items()}, "Turns by calls in them")
-        _bars({_many(str(size), "sub-agent"): count for size, count in summary.fan_outs.items()}, "Turns by sub-agents that ran")
-        return
-    _bars({_AXES[axis]: count for axis, count in summary.axes.items()}, "Failures by axis")
-    if summary.acknowledgements:
-        paths = {path: rate.value or 0.0 for path, rate in summary.acknowledgements.items()}
-        _bars(paths, "How failures were owned up to", share=True)
+    return chart_column
 
 
 def _many(count: str, noun: str) -> str:
@@ -150,11 +144,9 @@ def _agents(summary: Metrics) -> None:
         description = ", ".join(f"{name}: {p50:.2f} to {p95:.2f} s" for name, p50, p95 in spans)
         st.vega_lite_chart(spec, width="stretch", alt=f"{title}. {description}")
     head, rows = agents_table(summary)
-    columns = [figure for figure in FIGURES if figure.group == "Sub-agents"]
     titles = "".join(f'<th scope="col">{escape(name)}</th>' for name in head)
-    body = "".join(_row(row) for row in rows)
-    table = f"<table><thead><tr>{titles}</tr></thead><tbody>{body}</tbody></table>"
-    means = "".join(_meaning(figure) for figure in columns)
+    table = f"<table><thead><tr>{titles}</tr></thead><tbody>{''.join(map(_row, rows))}</tbody></table>"
+    means = "".join(_meaning(figure) for figure in FIGURES if figure.group == "Sub-agents")
     boxed = f'<div class="rows" tabindex="0" role="group" aria-label="Sub-agents">{table}</div>' if rows else ""
     st.html(f'<div class="metrics">{boxed}<details><summary>What the columns mean</summary><dl>{means}</dl></details></div>')
 
