@@ -28,8 +28,6 @@ class _Invocation:
 
 @dataclass(slots=True)
 class _Fold:
-    """Where the fold stands."""
-
     running: dict[str, _Invocation] = field(default_factory=dict[str, _Invocation])
     agents: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     late: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])

@@ -100,7 +100,6 @@ class Metrics(Value):
     scores: dict[str, dict[str, float]]
     """Vertical -> quality -> mean."""
     spending: Spending
-    """Model calls by purpose, with what they cost."""
 
     def rows(self) -> list[dict[str, Any]]:
         """Plain rows {metric, of, value}; a metric without a value is there, with None."""

@@ -63,10 +63,8 @@ async def check_composition(text: str, lead: LLMAgent, thread: Thread, call: Age
         longer = [SystemMessage(f"{thread[0].text}\n\n{notice}"), *thread[1:]]
         return (await lead.compose(longer, call, ctx, live=False, news=1)).text
 
-    if clean:
-        return await acknowledge(text, ctx, again, clean=True, seconds=lead.time_budget)
-    line = lead.card.preamble or PREAMBLE
-    return await acknowledge(text, ctx, again, clean=False, sources=material(thread), lead_line=line, seconds=lead.time_budget)
+    line, sources = lead.card.preamble or PREAMBLE, "" if clean else material(thread)
+    return await acknowledge(text, ctx, again, clean=clean, sources=sources, lead_line=line, seconds=lead.time_budget)
 
 
 def outcome_of(text: str, call: AgentCall) -> Outcome:

@@ -31,6 +31,9 @@ Models = str | BaseChatModel | Mapping[str, str | BaseChatModel]
 """A key of models.yaml, a LangChain chat model, or a mapping agent id -> either ("*" stands for the rest, `<id>:fallback` and
 `<id>:composer` for an agent's second models)."""
 
+_Schemas = Sequence[dict[str, Any]]
+_Private = Mapping[str, frozenset[str]]
+
 
 @dataclass(frozen=True)
 class Team:
@@ -138,33 +141,24 @@ class _Binder:
         choice = self._models
         if isinstance(choice, Mapping):
             choice = choice.get(card.id, choice.get("*"))
-        if isinstance(choice, BaseChatModel):
-            return _spec_of(choice), choice
         return self._build(card, choice or card.model)
 
-    def _second(
-        self,
-        card: AgentCard,
-        role: str,
-        key: str | None,
-        schemas: Sequence[dict[str, Any]],
-        private: Mapping[str, frozenset[str]],
-    ) -> BoundModel | None:
+    def _second(self, card: AgentCard, role: str, key: str | None, schemas: _Schemas, private: _Private) -> BoundModel | None:
         """A card's model for a second role: what a mapping of models names under `<agent id>:<role>`, else `key`.
 
         None where the first choice is another than the card's, and nothing was named.
         """
-        choice = self._models.get(f"{card.id}:{role}") if isinstance(self._models, Mapping) else None
-        if isinstance(choice, BaseChatModel):
-            return _with_tools(_spec_of(choice), choice, schemas, private)
-        if choice is None and key is None:
+        choice = (self._models.get(f"{card.id}:{role}") if isinstance(self._models, Mapping) else None) or key
+        if choice is None:
             return None
-        spec, model = self._build(card, choice or key or "")
-        if card.sub_agents:
+        spec, model = self._build(card, choice)
+        if card.sub_agents and isinstance(choice, str):
             check_orchestrator(spec)
         return _with_tools(spec, model, schemas, private)
 
-    def _build(self, card: AgentCard, key: str) -> tuple[ModelSpec, BaseChatModel]:
+    def _build(self, card: AgentCard, key: str | BaseChatModel) -> tuple[ModelSpec, BaseChatModel]:
+        if isinstance(key, BaseChatModel):
+            return _spec_of(key), key
         specs = {OFFLINE.key: OFFLINE, **self._deck.models}
         if key not in specs:
             raise UnknownId(f"model of card {card.id!r}", key, specs)
@@ -177,9 +171,7 @@ class _Binder:
         return specs[key], self._cache[cache_key]
 
 
-def _with_tools(
-    spec: ModelSpec, model: BaseChatModel, schemas: Sequence[dict[str, Any]], private: Mapping[str, frozenset[str]]
-) -> BoundModel:
+def _with_tools(spec: ModelSpec, model: BaseChatModel, schemas: _Schemas, private: _Private) -> BoundModel:
     runnable: Runnable[Any, Any] = model.bind_tools(schemas) if schemas else model
     runnable = Chained(runnable) if spec.api == "responses" else runnable
     return BoundModel(spec, runnable, private, spec.provider == "simulated", schemas)

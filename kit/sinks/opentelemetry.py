@@ -192,10 +192,11 @@ def _nanoseconds(seconds: float) -> int:
 
 def _described(span: Span, turn: TurnRecord) -> tuple[str, Attributes]:
     """Name and attributes; tokens stand on model calls only, so that sums over spans are right."""
+    attributes: Attributes
     match span.kind:
         case "turn":
-            return f"invoke_workflow {turn.pattern}", {
-                "gen_ai.operation.name": "invoke_workflow",
+            operation, subject = "invoke_workflow", turn.pattern
+            attributes = {
                 "gen_ai.workflow.name": turn.pattern,
                 "gen_ai.conversation.id": turn.session_id,
                 "user.id": turn.user_id,
@@ -204,31 +205,27 @@ def _described(span: Span, turn: TurnRecord) -> tuple[str, Attributes]:
                 "kit.status": turn.status,
             }
         case "agent":
-            return f"invoke_agent {span.agent}", {
-                "gen_ai.operation.name": "invoke_agent",
-                "gen_ai.agent.name": span.agent,
-                "gen_ai.conversation.id": turn.session_id,
-            }
+            operation, subject = "invoke_agent", span.agent
+            attributes = {"gen_ai.agent.name": span.agent, "gen_ai.conversation.id": turn.session_id}
         case "tool":
-            return f"execute_tool {span.name}", {
-                "gen_ai.operation.name": "execute_tool",
+            operation, subject = "execute_tool", span.name
+            attributes = {
                 "gen_ai.tool.name": span.name,
                 "gen_ai.tool.call.id": str(span.attributes.get("call_id", "")),
                 "gen_ai.agent.name": span.agent,
             }
         case "model":
-            model = str(span.attributes.get("model", ""))
-            cost: Attributes = {} if span.usage.cost is None else {"kit.cost_usd": span.usage.cost}
-            return f"chat {model}", {
-                "gen_ai.operation.name": "chat",
-                "gen_ai.request.model": model,
+            operation, subject = "chat", str(span.attributes.get("model", ""))
+            attributes = {
+                "gen_ai.request.model": subject,
                 "gen_ai.agent.name": span.agent,
                 "gen_ai.usage.input_tokens": span.usage.input_tokens,
                 "gen_ai.usage.output_tokens": span.usage.output_tokens,
                 "gen_ai.usage.cache_read.input_tokens": span.usage.cached_tokens,
                 "kit.purpose": str(span.attributes.get("purpose", "")),
-                **cost,
+                **({} if span.usage.cost is None else {"kit.cost_usd": span.usage.cost}),
             }
+    return f"{operation} {subject}", {"gen_ai.operation.name": operation, **attributes}
 
 
 def _error_type(span: Span) -> str:
@@ -238,7 +235,6 @@ def _error_type(span: Span) -> str:
 
 
 def _add_routing(root: "OtelSpan", trace: Trace, events: Sequence[Event]) -> None:
-    """The routing decision as an event of the root span."""
     decision = trace.routing
     if decision is None:
         return

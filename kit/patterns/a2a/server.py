@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import OrderedDict, deque
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -50,6 +50,8 @@ LINES = 40
 WORKING = TaskStatus(state=TaskState.TASK_STATE_WORKING)
 SETTINGS = DeckSettings(orchestrator="caller", status_policy=StatusPolicy(quiet_ms=None))
 """Silence is told by the caller, who hears all of its agents."""
+Speaker = tuple[str, str, str, str]
+"""Tenant, user, conversation, agent."""
 NO_PRINCIPAL = "This agent answers on behalf of a signed-in user only."
 
 
@@ -57,19 +59,12 @@ NO_PRINCIPAL = "This agent answers on behalf of a signed-in user only."
 class Memory:
     """What each agent said before, per tenant, user and conversation: a caller can read its own and nobody else's."""
 
-    contexts: OrderedDict[tuple[str, str, str, str], list[Line]] = field(
-        default_factory=OrderedDict[tuple[str, str, str, str], list[Line]]
-    )
+    contexts: OrderedDict[Speaker, list[Line]] = field(default_factory=OrderedDict[Speaker, list[Line]])
 
-    def lines(self, key: tuple[str, str, str, str]) -> Sequence[Line]:
-        return self.contexts.get(key, [])
-
-    def remember(self, key: tuple[str, str, str, str], turn_id: str, agent: str, query: str, text: str) -> None:
+    def remember(self, key: Speaker, turn_id: str, query: str, text: str) -> None:
         lines = self.contexts.setdefault(key, [])
-        lines += [
-            Line(turn_id=turn_id, role="user", text=query, agent=agent),
-            Line(turn_id=turn_id, role="assistant", text=text, agent=agent),
-        ]
+        lines.append(Line(turn_id=turn_id, role="user", text=query, agent=key[-1]))
+        lines.append(Line(turn_id=turn_id, role="assistant", text=text, agent=key[-1]))
         del lines[:-LINES]
         self.contexts.move_to_end(key)
         while len(self.contexts) > CONTEXTS:
@@ -99,7 +94,6 @@ class Executor(AgentExecutor):
     memory: Memory
     statuses: Container[str] = frozenset(OWN)
     """The vocabulary of the agent's deck."""
-    headers: Mapping[str, str] | None = None
 
     async def execute(self, context: RequestContext, event_queue: EventQueue) -> None:
         """Work begins at once; what happens is told in updates, the outcome with the last one."""
@@ -140,7 +134,7 @@ class Executor(AgentExecutor):
             cap=1,
             pattern="a2a",
             settings=SETTINGS,
-            memory=SessionMemory(lambda _: self.memory.lines(key)),
+            memory=SessionMemory(lambda _: self.memory.contexts.get(key, ())),
             progress=Progress(log, SETTINGS),
         )
         ctx = RunContext(
@@ -151,7 +145,7 @@ class Executor(AgentExecutor):
         finally:
             log.close()
         if isinstance(outcome, Answer):
-            self.memory.remember(key, log.turn_id, agent, request.call.query, outcome.text)
+            self.memory.remember(key, log.turn_id, request.call.query, outcome.text)
         return outcome
 
 

@@ -92,9 +92,7 @@ class LLMAgent:
     composer: BoundModel | None = None
     """Words the answer in place of `model`, where the deck names a cheaper one for that."""
     contract: Contract = field(default_factory=Contract)
-    """What a reply must be to count as an answer."""
     new_tools: Mapping[str, datetime.date] = field(default_factory=dict[str, datetime.date])
-    """Tools new on the card, whose calls are logged."""
 
     @property
     def time_budget(self) -> float | None:

@@ -42,7 +42,6 @@ class Verdict:
     claims: tuple[str, ...] = ()
     """Values, or agents, for which something was made up."""
     missing_answers: tuple[str, ...] = ()
-    """Agents whose answer is not in it."""
 
     @property
     def broken(self) -> bool:

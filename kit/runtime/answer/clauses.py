@@ -61,7 +61,6 @@ class Clause:
     text: str
     heading: str = ""
     heads: bool = False
-    """It is a heading itself."""
     in_admission: bool = False
     """An item of a list whose opening line owns up."""
 

@@ -49,10 +49,8 @@ async def apply_guards(
 def tidy(decision: Decision, ctx: RunContext) -> Decision:
     """Returns a decision in which every call has an id of its own within the turn and no request repeats another.
 
-    Decisions after the first get this and no other guard. Their calls are made from results, not from the message: held against
-    it, a good one would be dropped or carry the whole message, parts of other agents included. And
-    the composing call is itself the second look that the failsafe and the fastpath are for. The cap bounds them
-    all. A request that failed may be made again; when all were answered, the text beside them is the answer.
+    Decisions after the first get this and no other guard (docs/architecture.md says why). A request that failed may be made
+    again; when all were answered, the text beside them is the answer.
     """
     decision = _with_own_ids(decision, ctx)
     turn, asks = ctx.turn, decision.asks
