@@ -5,7 +5,7 @@ from pathlib import Path
 
 from kit.bench.routing_report import RoutedTurn, read_routed_turns
 from kit.bench.scoring.labelling_sheet import NOBODY, Item, read_sheet
-from kit.bench.statistics.difference import newcombe
+from kit.bench.statistics.difference import Difference, newcombe
 from kit.bench.statistics.estimate import Estimate, share
 from kit.core.errors import DataError
 from kit.core.value import Value
@@ -19,16 +19,13 @@ class Drift(Value):
     stored: Estimate
     open: int = 0
     """Sampled turns that nobody labelled."""
-    difference: float | None = None
+    difference: Difference | None = None
     """Stored less evaluated; None where one side has no turns."""
-    low: float = -1.0
-    high: float = 1.0
-    """The 95 % interval of the difference."""
 
     @property
     def significant(self) -> bool:
         """The interval of the difference does not hold zero."""
-        return self.difference is not None and not self.low <= 0.0 <= self.high
+        return self.difference is not None and self.difference.excludes(0.0)
 
     def line(self) -> str:
         """Returns the row in words, for a terminal."""
@@ -37,7 +34,7 @@ class Drift(Value):
             text += "  nothing to compare"
         else:
             verdict = "DRIFT" if self.significant else "no drift shown"
-            text += f"  {self.difference:+7.1%} [{self.low:+.1%}, {self.high:+.1%}] {verdict}"
+            text += f"  {self.difference.value:+7.1%} [{self.difference.low:+.1%}, {self.difference.high:+.1%}] {verdict}"
         return text + (f"; {self.open} unlabelled" if self.open else "")
 
 
@@ -75,11 +72,8 @@ def _right(vertical: str, expected: Sequence[str]) -> bool:
 def _compare(vertical: str, before: Sequence[bool], now: Sequence[bool | None]) -> Drift:
     labels = [right for right in now if right is not None]
     evaluated, stored = share(sum(before), len(before)), share(sum(labels), len(labels))
-    plain = Drift(vertical=vertical, evaluated=evaluated, stored=stored, open=len(now) - len(labels))
-    if not before or not labels:
-        return plain
-    gain = newcombe((sum(before), len(before)), (sum(labels), len(labels)))
-    return plain.model_copy(update={"difference": gain.value, "low": gain.low, "high": gain.high})
+    gain = newcombe((sum(before), len(before)), (sum(labels), len(labels))) if before and labels else None
+    return Drift(vertical=vertical, evaluated=evaluated, stored=stored, open=len(now) - len(labels), difference=gain)
 
 
 def _share(share: Estimate) -> str:

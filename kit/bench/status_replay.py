@@ -1,6 +1,7 @@
 """Replays a recorded turn under other status policies: what a person would have read, and when."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
 from itertools import pairwise
 from pathlib import Path
 
@@ -101,13 +102,10 @@ def stored_turn(path: Path, turn_id: str | None = None) -> list[Event]:
     """Reads the events of a stored turn, by default the newest that asked anybody. Raises DataError when there is none."""
     if not path.is_file():
         raise DataError(f"{path} is no file: name the store whose turns are to be replayed, such as .kit/kit.db")
-    store = SqliteStore(path)
-    try:
+    with closing(SqliteStore(path)) as store:
         if turn_id is None:
             turn_id = next((turn.id for turn in store.turns(limit=500) if turn.invoked), "")
         events = store.events(turn_id)
-    finally:
-        store.close()
     if not events:
         raise DataError(
             f"{path} holds no ended turn {turn_id or 'that asked anybody'}: ask something first, or name another turn"

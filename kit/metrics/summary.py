@@ -111,11 +111,16 @@ def metrics(store: Store, since: float | None = None, tenant: str | None = None,
 
     Rows are all it reads; only for turns whose label names carried entities are the events read, for the prior_context.
     """
-    turns = [t for t in store.turns(tenant_id=tenant, limit=ALL) if t.seconds is not None and t.started_at >= (since or 0.0)]
+    turns = [turn for turn in turns_since(store, since, tenant) if turn.seconds is not None]
     by_id = {turn.id: turn for turn in turns}
     pairs = [(by_id[label.turn_id], label) for label in labels if label.turn_id in by_id]
     recalls = [_recall(store, label) for _, label in pairs if label.carried]
     return fold(turns, pairs).model_copy(update={"prior_context_recall": _summed(recalls)})
+
+
+def turns_since(store: Store, since: float | None = None, tenant: str | None = None) -> list[TurnRecord]:
+    """Turns of a store, of one tenant or all, begun at `since` (seconds since the epoch) or later, in the store's order."""
+    return [turn for turn in store.turns(tenant_id=tenant, limit=ALL) if turn.started_at >= (since or 0.0)]
 
 
 def fold(turns: Sequence[TurnRecord], pairs: Sequence[tuple[TurnRecord, Label]] = ()) -> Metrics:

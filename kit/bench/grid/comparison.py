@@ -96,13 +96,13 @@ def summarise(rows: Iterable[Row], by: Sequence[str] = WAYS) -> list[Summary]:
     groups: dict[tuple[str, ...], list[Row]] = defaultdict(list)
     for row in rows:
         groups[(row["scorer"], *(str(row.get(name, "")) for name in by))].append(row)
-    summaries: list[Summary] = []
-    for (scorer, *names), group in sorted(groups.items()):
-        if scores := [row for row in group if row["value"] is not None]:
-            way = dict(zip(by, names, strict=True))
-            undecided = len(group) - len(scores)
-            summaries.append(Summary(way=way, scorer=scorer, estimate=estimate(scores), undecided=undecided))
-    return summaries
+    return [
+        Summary(
+            way=dict(zip(by, names, strict=True)), scorer=scorer, estimate=estimate(scores), undecided=len(group) - len(scores)
+        )
+        for (scorer, *names), group in sorted(groups.items())
+        if (scores := _decided(group))
+    ]
 
 
 def compare(
@@ -119,10 +119,10 @@ def compare(
     `baseline` names the way to compare with, such as {"pattern": "mediated"}; a column of `by` it leaves out must agree between
     the two that are compared. Raises DataError where no row is of the baseline.
     """
-    rows = [row for row in rows if row["value"] is not None and (scorers is None or row["scorer"] in scorers)]
     ways: dict[tuple[str, ...], dict[str, list[Row]]] = defaultdict(lambda: defaultdict(list))
-    for row in rows:
-        ways[tuple(str(row.get(name, "")) for name in by)][row["scorer"]].append(row)
+    for row in _decided(rows):
+        if scorers is None or row["scorer"] in scorers:
+            ways[tuple(str(row.get(name, "")) for name in by)][row["scorer"]].append(row)
     way_of = {names: dict(zip(by, names, strict=True)) for names in ways}
     bases = [names for names, way in way_of.items() if all(way.get(key) == str(value) for key, value in baseline.items())]
     if not bases:
@@ -142,12 +142,12 @@ def compare(
 
 def standings(rows: Iterable[Row], thresholds: Mapping[str, float], scorer: str = "response_quality") -> list[Standing]:
     """Every vertical's quality against its own threshold; a row's `domain` is its vertical."""
-    results: list[Standing] = []
-    for vertical, threshold in thresholds.items():
-        own = [row for row in rows if row["scorer"] == scorer and row.get("domain") == vertical and row["value"] is not None]
-        if own:
-            results.append(Standing(vertical=vertical, scorer=scorer, estimate=estimate(own), threshold=threshold))
-    return results
+    scores = [row for row in _decided(rows) if row["scorer"] == scorer]
+    return [
+        Standing(vertical=vertical, scorer=scorer, estimate=estimate(own), threshold=threshold)
+        for vertical, threshold in thresholds.items()
+        if (own := [row for row in scores if row.get("domain") == vertical])
+    ]
 
 
 def estimate(rows: Sequence[Row]) -> Estimate:
@@ -192,15 +192,20 @@ def _compare_pair(scorer: str, first: Side, second: Side, seed: int, level: floa
 
 
 def _apply_holm(comparisons: Sequence[Comparison], level: float) -> list[Comparison]:
-    adjusted = holm({str(place): comparison.p for place, comparison in enumerate(comparisons)})
-    results: list[Comparison] = []
-    for place, comparison in enumerate(comparisons):
-        update: dict[str, Any] = {"adjusted": adjusted[str(place)]}
-        if adjusted[str(place)] < 1 - level and comparison.difference.excludes(0.0):
-            ahead = (comparison.difference.value > 0) != (comparison.scorer in LOWER)
-            update |= {"verdict": "better" if ahead else "worse", "more": 0}
-        results.append(comparison.model_copy(update=update))
-    return results
+    adjusted = holm({str(place): comparison.p for place, comparison in enumerate(comparisons)}).values()
+    return [_settle(comparison, p, level) for comparison, p in zip(comparisons, adjusted, strict=True)]
+
+
+def _settle(comparison: Comparison, adjusted: float, level: float) -> Comparison:
+    update: dict[str, Any] = {"adjusted": adjusted}
+    if adjusted < 1 - level and comparison.difference.excludes(0.0):
+        ahead = (comparison.difference.value > 0) != (comparison.scorer in LOWER)
+        update |= {"verdict": "better" if ahead else "worse", "more": 0}
+    return comparison.model_copy(update=update)
+
+
+def _decided(rows: Iterable[Row]) -> list[Row]:
+    return [row for row in rows if row["value"] is not None]
 
 
 def _by_case(rows: Iterable[Row]) -> Scores:

@@ -11,7 +11,7 @@ from typing import Any, Literal
 from pydantic import Field, field_validator
 
 from kit.bench.case import Case, read_cases
-from kit.bench.grid.results import MEASURES
+from kit.bench.grid.results import AXES, MEASURES
 from kit.bench.home import HOME
 from kit.bench.scoring.scorers import ROUTING, SCORERS
 from kit.compose.deck import Block, Deck, load_deck
@@ -189,13 +189,7 @@ def _check_names(grid: Grid, deck: Deck, source: Source) -> None:
         for place, name in enumerate(getattr(grid, field)):
             if name not in registry:
                 raise DataError(f"{source.at(field, place)}: unknown {noun} {name!r}: {nearest(name, registry)}")
-    ways = {
-        "model": grid.models,
-        "prompt": grid.prompts,
-        "setting": grid.settings,
-        "pattern": grid.patterns,
-        "fault": grid.faults,
-    }
+    ways = {axis: getattr(grid, f"{axis}s") for axis in AXES}
     for axis, name in grid.baseline.items():
         if axis not in ways:
             raise DataError(f"{source.at('baseline', axis)}: unknown axis {axis!r}: {nearest(axis, ways)}")
@@ -210,19 +204,14 @@ def _deck(deck: Deck, grid: Grid, prompt: str, setting: str, source: Source) -> 
             raise DataError(f"{source.at('prompts', prompt, block)}: unknown block {block!r}: {nearest(block, blocks)}")
         blocks[block] = blocks[block].model_copy(update={"flag": None} if text is True else {"text": text})
     faults = Faults()
-    settings_of_deck = deck.settings.model_dump(mode="json")
-    changes: dict[str, Any] = {}
-    for field, value in grid.settings[setting].items():
-        changes[field] = (
-            {**settings_of_deck[field], **value}
-            if isinstance(value, dict) and isinstance(settings_of_deck.get(field), dict)
-            else value
-        )
-    settings = (
-        build(DeckSettings, source, faults, "settings", setting, extra={**settings_of_deck, **changes})
-        if changes
-        else deck.settings
-    )
+    fields = deck.settings.model_dump(mode="json")
+    changes: dict[str, Any] = {
+        field: {**fields[field], **value} if isinstance(value, dict) and isinstance(fields.get(field), dict) else value
+        for field, value in grid.settings[setting].items()
+    }
+    settings = deck.settings
+    if changes:
+        settings = build(DeckSettings, source, faults, "settings", setting, extra={**fields, **changes})
     if settings is None:
         raise DataError(faults.in_order()[0])
     return replace(deck, blocks=Registry("block", blocks), settings=settings)

@@ -56,12 +56,15 @@ def axes(rows: Iterable[Mapping[str, Any]]) -> list[str]:
 def _standings(spec: GridSpec, rows: Sequence[Mapping[str, Any]], ways: Iterable[Summary]) -> list[str]:
     """Every vertical's quality against its card's threshold, way by way."""
     thresholds = {card.id: card.eval.threshold for card in spec.deck.cards.values() if card.eval}
-    lines: list[str] = []
-    for way in (summary.way for summary in ways if summary.scorer == "response_quality"):
-        own = [row for row in rows if all(row[axis] == name for axis, name in way.items())]
-        verticals = standings(tidy(own, ["response_quality"]), thresholds)
-        lines += [f"{' / '.join(way.values())}, {standing}" for standing in verticals]
-    return lines
+    return [
+        f"{' / '.join(way.values())}, {standing}"
+        for way in (summary.way for summary in ways if summary.scorer == "response_quality")
+        for standing in standings(tidy(_rows_of(way, rows), ["response_quality"]), thresholds)
+    ]
+
+
+def _rows_of(way: Mapping[str, str], rows: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    return [row for row in rows if all(row[axis] == name for axis, name in way.items())]
 
 
 def _list(items: Iterable[object]) -> str:

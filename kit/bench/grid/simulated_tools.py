@@ -61,18 +61,14 @@ def _without_service(entry: BaseTool | ConfiguredTool, owner: str) -> Configured
 
         async def call(**_: Any) -> tuple[str, ToolResult]:
             await asyncio.sleep(SECONDS)
-            struck = active_faults(owner, "upstream")
-            result = _with_caveat(answer) if struck else answer
-            for fault in struck:
-                reason = FAULTS[fault.kind]
-                if reason is not None:
+            result = answer
+            for fault in active_faults(owner, "upstream"):
+                if (reason := FAULTS[fault.kind]) is not None:
                     result = ToolResult(text=UNAVAILABLE, fault=reason, detail=f"injected {fault.kind}")
+                elif result is answer:
+                    result = ToolResult(text=f"{answer.text} {CAVEAT}", caveat=CAVEAT)
             return result.text, result
 
         return tool.model_copy(update={"coroutine": call})
 
     return ConfiguredTool(make)
-
-
-def _with_caveat(answer: ToolResult) -> ToolResult:
-    return ToolResult(text=f"{answer.text} {CAVEAT}", caveat=CAVEAT)

@@ -17,7 +17,7 @@ from kit.core.record import ShownComponent
 from kit.core.small_talk import asks, bare_answer, small_talk
 from kit.core.value import Value
 from kit.core.words import content_words
-from kit.metrics.summary import ALL, Label
+from kit.metrics.summary import Label, turns_since
 from kit.runtime.answer.raw_text import looks_raw
 from kit.runtime.memory import points_back
 from kit.stores.protocol import Store
@@ -119,8 +119,8 @@ def draw(
 
 def label_store(store: Store, labeller: Labeller, since: float | None = None, tenant: str | None = None) -> list[Label]:
     """Labels of every ended turn of a store, of one tenant or all, begun at `since` (seconds since the epoch) or later."""
-    turns = (t for t in store.turns(tenant_id=tenant, limit=ALL) if t.seconds is not None and t.started_at >= (since or 0.0))
-    return [labeller.label(item_of(store, turn)) for turn in turns]
+    ended = (turn for turn in turns_since(store, since, tenant) if turn.seconds is not None)
+    return [labeller.label(item_of(store, turn)) for turn in ended]
 
 
 def scores(item: Item, agent: str) -> dict[str, float]:

@@ -11,7 +11,7 @@ from kit.core.event import AgentEnded, AgentStarted, Component, Event
 from kit.core.outcome import Answer
 from kit.core.record import ShownComponent, TurnRecord
 from kit.core.value import Value
-from kit.metrics.summary import ALL, Label
+from kit.metrics.summary import ALL, Label, turns_since
 from kit.stores.protocol import Store
 
 NOBODY = "(nobody)"
@@ -66,7 +66,7 @@ def sample(turns: Iterable[TurnRecord], per_stratum: int, seed: int) -> dict[str
 
 def items(store: Store, per_stratum: int, seed: int, since: float = 0.0, tenant: str | None = None) -> list[Item]:
     """The sample of a store's turns begun at `since` (seconds since the epoch) or later, nothing labelled yet."""
-    turns = [turn for turn in store.turns(tenant_id=tenant, limit=ALL) if turn.started_at >= since]
+    turns = turns_since(store, since, tenant)
     by_id = {turn.id: turn for turn in turns}
     return [item_of(store, by_id[turn_id], strata) for turn_id, strata in sample(turns, per_stratum, seed).items()]
 

@@ -7,10 +7,12 @@ from functools import cached_property
 from typing import Any
 
 from kit.core.event import Event, ModelEnded
-from kit.core.outcome import RoutingDecision
 from kit.core.transcript import transcript
 from kit.core.value import Value
 from kit.runtime.job import SUMMARY, Job
+
+_OF_ROUTING = {"invoked", "dropped", "refused", "intent_count", "reported_intents"}
+"""Fields of a routing decision that an observation has too; of a turn that never came to its routing event, who began counts."""
 
 
 class Observation(Value):
@@ -71,6 +73,9 @@ def observe(events: Iterable[Event], turn: int = 0, names: Mapping[str, str] | N
     answers = [(agent, outcome) for agent, outcome in outcomes if outcome.kind == "answer"]
     well = {agent for agent, _ in answers}
     tools = [(body.agent.rpartition("/")[2], body.result) for body in by["tool_ended"] if not body.error]
+    fields: dict[str, Any] = {"invoked": tuple(dict.fromkeys(body.agent for body in begun))}
+    if routing is not None:
+        fields = routing.model_dump(include=_OF_ROUTING)
     observation = Observation(
         turn=turn,
         status=completed[0].status if completed else "running",
@@ -86,22 +91,9 @@ def observe(events: Iterable[Event], turn: int = 0, names: Mapping[str, str] | N
         summary=next((_submitted_text(body, SUMMARY) for body in by["model_ended"] if body.agent == SUMMARY.field), None),
         whole=next((body.kept for body in by["compacted"] if body.done), 0),
         acknowledged=by["acknowledged"][-1].path if by["acknowledged"] else None,
-        **_routing_fields(routing, by),
+        **fields,
     )
     return _rename_agents(observation, names) if names else observation
-
-
-def _routing_fields(routing: RoutingDecision | None, by: Mapping[str, list[Any]]) -> dict[str, Any]:
-    """Who was called; of a turn that never came to its routing event, who was seen to start."""
-    if routing is None:
-        return {"invoked": tuple(dict.fromkeys(body.agent for body in by["agent_started"]))}
-    return {
-        "invoked": routing.invoked,
-        "dropped": routing.dropped,
-        "refused": routing.refused,
-        "intent_count": routing.intent_count,
-        "reported_intents": routing.reported_intents,
-    }
 
 
 def _lines(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:

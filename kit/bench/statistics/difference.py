@@ -96,6 +96,6 @@ def mcnemar_of(gains: Mapping[str, float]) -> McNemar:
 def holm(chances: Mapping[str, float]) -> dict[str, float]:
     """P-values adjusted so that the chance of any false claim among them stays what it was for one (Holm 1979)."""
     names = sorted(chances, key=lambda name: (chances[name], name))
-    raised = (min(1.0, (len(names) - place) * chances[name]) for place, name in enumerate(names))
-    adjusted = dict(zip(names, accumulate(raised, max), strict=True))
+    products = (min(1.0, (len(names) - place) * chances[name]) for place, name in enumerate(names))
+    adjusted = dict(zip(names, accumulate(products, max), strict=True))
     return {name: adjusted[name] for name in chances}

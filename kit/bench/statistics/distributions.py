@@ -34,10 +34,8 @@ def binomial_share(count: int, total: int, share: float) -> float:
 
 def coin_tail(heads: int, tosses: int) -> tuple[float, float]:
     """Chance of at most, and of exactly, so many heads in tosses of a fair coin."""
-    from scipy import special
-
-    below = float(special.bdtr(heads, tosses, 0.5))
-    return below, below - (float(special.bdtr(heads - 1, tosses, 0.5)) if heads else 0.0)
+    below = binomial_share(heads, tosses, 0.5)
+    return below, below - binomial_share(heads - 1, tosses, 0.5)
 
 
 def newcombe_bounds(a: tuple[int, int], b: tuple[int, int], level: float) -> tuple[float, float]:

@@ -12,7 +12,7 @@ from kit.core.context import Principal
 from kit.core.errors import DataError
 from kit.core.record import TurnRecord
 from kit.metrics.alert import Alert, alerts
-from kit.metrics.summary import ALL, Label, Metrics, metrics
+from kit.metrics.summary import Label, Metrics, metrics, turns_since
 from kit.ui.metrics.bars import bars_spec, latency_spec
 from kit.ui.metrics.figures import FIGURES, GROUPS, Figure, Group, Line, Unit, agents_table, lines
 from kit.ui.shared.frame import draw_link, open_page, visitor
@@ -32,7 +32,7 @@ def page() -> None:
         back = WINDOWS[window]
         now = time.time()
         since = now - back if back is not None else 0.0
-        turns = [turn for turn in store.turns(tenant_id=who.tenant_id, limit=ALL) if turn.started_at >= since]
+        turns = turns_since(store, since, who.tenant_id)
         if not any(turn.seconds is not None for turn in turns):
             _nothing(who, ever=back is None)
             return
