@@ -15,6 +15,7 @@ from kit.runtime.agents.handoff import hide
 from kit.runtime.agents.tool_grants import note
 from kit.runtime.context import RunContext
 from kit.runtime.recording.replay import replay_tool
+from kit.tools.direct_call import answer_of
 from kit.tools.tool import ToolContext, ToolResult, within
 
 UNAVAILABLE = "This data is unavailable right now."
@@ -96,12 +97,12 @@ async def _run(
     )
     try:
         with within(context):
-            message: ToolMessage = await tool.ainvoke({**call, "type": "tool_call"})
+            answer = await answer_of(tool, call)
     except Exception as error:  # the second and last place that turns an exception into a value (decisions 9)
         return ToolResult(text=UNAVAILABLE, fault="exception", detail=f"{type(error).__name__}: {error}")
-    if isinstance(message.artifact, ToolResult):
-        return message.artifact
-    return ToolResult(text=str(message.text))
+    if isinstance(answer, ToolResult):
+        return answer
+    return answer.artifact if isinstance(answer.artifact, ToolResult) else ToolResult(text=str(answer.text))
 
 
 def _components(agent: str, ctx: RunContext) -> list[ComponentPayload]:

@@ -1,0 +1,232 @@
+"""A tool's coroutine is awaited directly, and comes back through LangChain's wrapper where that has something to do."""
+
+import asyncio
+import inspect
+from collections.abc import Callable
+from typing import Annotated, Any
+
+import langchain_core.tools.base
+import pytest
+from langchain_core.callbacks import AsyncCallbackHandler
+from langchain_core.messages import ToolMessage
+from langchain_core.messages.tool import ToolCall
+from langchain_core.runnables import RunnableConfig, RunnableLambda
+from langchain_core.tools import BaseTool, InjectedToolCallId, StructuredTool, ToolException
+from pydantic import BaseModel, Field
+
+from kit.tools.direct_call import answer_of
+from kit.tools.tool import ToolResult
+
+JSON_SCHEMA = {"type": "object", "properties": {"limit": {"type": "integer"}}, "required": ["limit"]}
+both = "content_and_artifact"
+
+
+class Listener(AsyncCallbackHandler):
+    def __init__(self) -> None:
+        self.heard: list[str] = []
+
+    async def on_tool_start(self, serialized: dict[str, Any], input_str: str, **kwargs: Any) -> None:
+        self.heard.append(f"start {serialized['name']}")
+
+    async def on_tool_end(self, output: Any, **kwargs: Any) -> None:
+        self.heard.append("end")
+
+
+class Limits(BaseModel):
+    limit: int = Field(ge=1)
+    unit: str = "day"
+
+
+class WithId(BaseModel):
+    limit: int
+    call_id: Annotated[str, InjectedToolCallId]
+
+
+async def echo(**arguments: Any) -> str:
+    return f"{sorted(arguments.items())}"
+
+
+async def hinted(limit: int, unit: str = "day", *, also: float = 2.0) -> str:
+    """Tells a limit.
+
+    Its task is not the caller's where the wrapper runs it.
+    """
+    return f"{limit!r} {unit!r} {also!r}"
+
+
+def called(**args: Any) -> ToolCall:
+    return ToolCall(name="t", args=args, id="c1", type="tool_call")
+
+
+def of_json(coroutine: Any = echo, **fields: Any) -> StructuredTool:
+    return StructuredTool(
+        name="t", description="Tells.", args_schema=fields.pop("schema", JSON_SCHEMA), coroutine=coroutine, **fields
+    )
+
+
+def returning(value: Any) -> Callable[..., Any]:
+    async def call(**arguments: Any) -> Any:
+        return value
+
+    return call
+
+
+def raising(error: Exception) -> Callable[..., Any]:
+    async def call(**arguments: Any) -> Any:
+        raise error
+
+    return call
+
+
+async def through_wrapper(tool: BaseTool, call: ToolCall) -> Any:
+    return await tool.ainvoke({**call, "type": "tool_call"})
+
+
+async def task_of(**arguments: Any) -> str:
+    return str(id(asyncio.current_task()))
+
+
+async def runs_directly(tool: BaseTool, **args: Any) -> bool:
+    """Whether the coroutine runs in the caller's task: the wrapper makes one of its own."""
+    return (await answer_of(tool, called(**args))).text == str(id(asyncio.current_task()))
+
+
+TOOLS: dict[str, tuple[StructuredTool, dict[str, Any]]] = {
+    "a JSON schema does not validate": (of_json(), {"limit": "many", "other": [1]}),
+    "a JSON schema without arguments": (of_json(), {}),
+    "pydantic converts and fills in": (of_json(schema=Limits), {"limit": "3"}),
+    "pydantic drops what it does not know": (of_json(schema=Limits), {"limit": 3, "other": 1}),
+    "pydantic refuses": (of_json(schema=Limits), {"limit": 0}),
+    "pydantic misses": (of_json(schema=Limits), {}),
+    "an empty schema takes nothing": (of_json(schema=type("Empty", (BaseModel,), {})), {"limit": 1}),
+    "an injected id": (of_json(schema=WithId), {"limit": 1}),
+    "hints of a function": (StructuredTool.from_function(coroutine=hinted), {"limit": "4", "also": 1}),
+    "hints that refuse": (StructuredTool.from_function(coroutine=hinted), {"limit": "four"}),
+    "arguments the function lacks": (of_json(hinted), {"limt": 4}),
+    "a number": (of_json(returning(1.5)), {}),
+    "a dict": (of_json(returning({"a": "ü"})), {}),
+    "nothing": (of_json(returning(None)), {}),
+    "blocks": (of_json(returning([{"type": "text", "text": "hello"}])), {}),
+    "a message": (of_json(returning(ToolMessage("hello", tool_call_id="c1"))), {}),
+    "an odd artifact": (of_json(returning(("text", 1)), response_format=both), {}),
+    "no pair": (of_json(returning("text"), response_format=both), {}),
+    "a triple": (of_json(returning(("text", 1, 2)), response_format=both), {}),
+    "a message with an artifact beside it": (
+        of_json(returning((ToolMessage("hello", tool_call_id="c1"), ToolResult(text="x"))), response_format=both),
+        {},
+    ),
+    "an error": (of_json(raising(OSError("gone"))), {}),
+    "a tool's exception": (of_json(raising(ToolException("not today"))), {}),
+    "a tool's exception, handled": (of_json(raising(ToolException("not today")), handle_tool_error="Try tomorrow."), {}),
+    "a refusal, handled": (of_json(schema=Limits, handle_validation_error="Say how many."), {"limit": 0}),
+}
+
+
+async def outcome(run: Callable[[BaseTool, ToolCall], Any], name: str) -> Any:
+    tool, args = TOOLS[name]
+    try:
+        return await run(tool, called(**args))
+    except (ValueError, OSError, TypeError, ToolException) as error:
+        return type(error), str(error)
+
+
+@pytest.mark.parametrize("name", TOOLS)
+async def test_a_direct_call_ends_as_the_wrapped_one(name: str) -> None:
+    assert await outcome(answer_of, name) == await outcome(through_wrapper, name)
+
+
+async def test_a_result_of_the_kit_comes_as_it_is() -> None:
+    result = ToolResult(text="three", detail="of five")
+    tool = of_json(returning(("three", result)), response_format=both)
+    assert await answer_of(tool, called()) is result
+    assert (await through_wrapper(tool, called())).artifact is result
+
+
+async def test_the_arguments_of_the_call_stay_as_they_are() -> None:
+    async def greedy(**arguments: Any) -> str:
+        arguments.clear()
+        return "done"
+
+    call = called(limit=1)
+    await answer_of(of_json(greedy), call)
+    assert call["args"] == {"limit": 1}
+
+
+async def test_a_listener_gets_its_events_and_only_then_is_the_wrapper_back() -> None:
+    tool, own, outer = of_json(task_of), Listener(), Listener()
+    assert await runs_directly(tool)
+    tool.callbacks = [own]
+    assert not await runs_directly(tool) and own.heard == ["start t", "end"]
+    tool.callbacks = None
+    run: Any = RunnableLambda(lambda _: None, afunc=lambda _: runs_directly(tool))
+    assert not await run.ainvoke(None, {"callbacks": [outer]}) and outer.heard == ["start t", "end"]
+    assert await runs_directly(tool) and own.heard == ["start t", "end"]
+
+
+class OwnRun(StructuredTool):
+    async def _arun(self, *args: Any, **kwargs: Any) -> Any:
+        return "its own run"
+
+
+class OtherTool(BaseTool):
+    name: str = "t"
+    description: str = "Another class of tool."
+
+    def _run(self, limit: int) -> str:
+        return f"other {limit}"
+
+
+async def with_config(limit: int, config: RunnableConfig) -> str:
+    """Tells whether it has a config."""
+    return f"{limit} {sorted(config)[:1]}"
+
+
+async def with_callbacks(limit: int, callbacks: Any = None) -> str:
+    """Tells whether it has callbacks."""
+    return f"{limit} {callbacks is None}"
+
+
+def blocking(limit: int) -> str:
+    """Tells that it runs in a thread without a loop."""
+    with pytest.raises(RuntimeError):
+        asyncio.get_running_loop()
+    return f"thread {limit}"
+
+
+@pytest.mark.parametrize(
+    ("tool", "text"),
+    [
+        (OwnRun(name="t", description="x", args_schema=JSON_SCHEMA, coroutine=echo), "its own run"),
+        (OtherTool(), "other 1"),
+        (StructuredTool.from_function(coroutine=with_config), "1 ['callbacks']"),
+        (StructuredTool.from_function(coroutine=with_callbacks), "1 False"),
+        (StructuredTool.from_function(func=blocking), "thread 1"),
+        (of_json(handle_tool_error=True), "[('limit', 1)]"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+async def test_the_wrapper_runs_what_is_its_own_work(tool: BaseTool, text: str) -> None:
+    answer, expected = await answer_of(tool, called(limit=1)), await through_wrapper(tool, called(limit=1))
+    assert answer.text == expected.text == text
+
+
+async def test_an_argument_named_like_the_wrappers_own_goes_the_way_it_always_went() -> None:
+    tool = of_json()
+    assert await answer_of(tool, called(config=1, limit=2)) == await through_wrapper(tool, called(config=1, limit=2))
+
+
+SIGNATURES = {
+    "_to_args_and_kwargs": (StructuredTool, ["self", "tool_input", "tool_call_id"]),
+    "_arun": (StructuredTool, ["self", "args", "config", "run_manager", "kwargs"]),
+    "_format_output": (langchain_core.tools.base, ["content", "artifact", "tool_call_id", "name", "status"]),
+    "_get_runnable_config_param": (langchain_core.tools.base, ["func"]),
+}
+
+
+@pytest.mark.parametrize("name", SIGNATURES)
+def test_the_private_parts_of_langchain_are_as_the_direct_call_knows_them(name: str) -> None:
+    owner, expected = SIGNATURES[name]
+    method = getattr(owner, name, None)
+    assert method is not None, f"langchain-core has no {name} any more: kit/tools/direct_call.py has to change"
+    parameters = list(inspect.signature(method).parameters)
+    assert parameters == expected, f"{name} of langchain-core takes {parameters} now: kit/tools/direct_call.py has to change"
