@@ -147,7 +147,7 @@ class ToolEnded(Value):
 
 
 class Status(Value):
-    """A sub-agent's progress as an identifier of the vocabulary; any other is UNKNOWN from the moment it is sent."""
+    """A sub-agent's progress as an identifier of the vocabulary; the log writes `unknown` in the place of any other."""
 
     kind: Literal["status"] = "status"
     agent: str
