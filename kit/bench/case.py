@@ -128,8 +128,7 @@ def read_cases(path: Path, agents: Collection[str] | None = None, *, with_labels
         if case.id in first:
             raise DataError(f"{place}: id {case.id!r} is that of line {first[case.id]} already; choose another")
         first[case.id] = place.rpartition(":")[2]
-        unknown = sorted(case.agents.difference(agents)) if agents is not None else []
-        if agents is not None and unknown:
+        if agents is not None and (unknown := sorted(case.agents.difference(agents))):
             raise DataError(f"{place}: unknown agent {unknown[0]!r}: {nearest(unknown[0], agents)}")
         yield case
 

@@ -61,9 +61,11 @@ class DeckRoutes:
 
 
 def _dialogue(case: dict[str, Any]) -> Case:
-    turns = ((turn["user"], tuple(turn["expected_sub_agents"]), turn.get("assistant")) for turn in case["turns"])
-    asks = (Ask(user=user, expected=expected, assistant=assistant) for user, expected, assistant in turns)
-    return Case(id=str(case["id"]), kind="switch", domain="switch", turns=tuple(asks))
+    asks = tuple(
+        Ask(user=turn["user"], expected=tuple(turn["expected_sub_agents"]), assistant=turn.get("assistant"))
+        for turn in case["turns"]
+    )
+    return Case(id=str(case["id"]), kind="switch", domain="switch", turns=asks)
 
 
 def print_report(deck: Path | None = None, cases: Path | None = None) -> int:

@@ -173,8 +173,8 @@ def _compare_pair(scorer: str, first: Side, second: Side, seed: int, level: floa
     """One of `count` comparisons; what follows from the others is put in later."""
     common = _cases(first[1]) & _cases(second[1])
     before, after = ([row for row in side[1] if row["case"] in common] for side in (first, second))
-    gains = by_item(_by_case(before), _by_case(after))
-    difference = paired_difference(_by_case(before), _by_case(after), seed=seed, level=level)
+    scores = _by_case(before), _by_case(after)
+    gains, difference = by_item(*scores), paired_difference(*scores, seed=seed, level=level)
     whole = all(gain in (-1.0, 0.0, 1.0) for gain in gains.values())
     p = mcnemar_of(gains).mid_p if whole else sign_flip_test(list(gains.values()), seed)
     return Comparison(

@@ -17,16 +17,17 @@ def with_cassette(
     `file` and `mode` go before what the grid's file says; a mode without any file means cassette.jsonl in `folder`.
     Raises CassetteError for a file that is missing or broken.
     """
-    own = spec.grid.cassette
-    if file is None and mode is None and own is None:
+    if file is None and mode is None and spec.grid.cassette is None:
         return spec, None
-    path = str(file or (own.file if own is not None else folder / "cassette.jsonl"))
-    effective_mode = mode or (own.mode if own is not None and file is None else "replay")
-    option = () if file is None else ("--cassette", path)
+    own = spec.grid.cassette or GridCassette(file=str(folder / "cassette.jsonl"))
+    if file is not None:
+        own = GridCassette(file=str(file))
+    if mode is not None:
+        own = own.model_copy(update={"mode": mode})
+    option = () if file is None else ("--cassette", own.file)
     again = shlex.join(("python", "-m", "kit", "grid", str(source), *option, "--refresh"))
-    cassette = Cassette(path, effective_mode, again=f"refresh it with: {again}")
-    grid = spec.grid.model_copy(update={"cassette": GridCassette(file=path, mode=effective_mode)})
-    return replace(spec, grid=grid), cassette
+    cassette = Cassette(own.file, own.mode, again=f"refresh it with: {again}")
+    return replace(spec, grid=spec.grid.model_copy(update={"cassette": own})), cassette
 
 
 def drop_stale_tracks(spec: GridSpec, cassette: Cassette | None) -> None:

@@ -4,6 +4,7 @@ import json
 import sys
 import time
 from collections.abc import Callable, Iterable
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
@@ -59,8 +60,7 @@ def run_grid(
     traces.db, a store like the app's. Blocks; call it in a thread where a loop runs.
     Raises DataError when the ledger or a file cannot be written, and whatever opening a kit raises.
     """
-    ledger = Ledger(folder / LEDGER)
-    try:
+    with closing(Ledger(folder / LEDGER)) as ledger:
         all_cells = list(cells(spec))
         cassette = spec.grid.cassette
         if cassette is not None and (cassette.mode != "record" or spec.virtual or not Path(cassette.file).exists()):
@@ -84,8 +84,6 @@ def run_grid(
             )
         write(folder, spec, all_cells, ledger)
         return Run(folder, len(all_cells), before, tally.count, tally.dollars)
-    finally:
-        ledger.close()
 
 
 class _Tally:

@@ -1,6 +1,7 @@
 """How far a judge can be trusted: its verdicts set against labels given by hand, with Cohen's kappa."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any, Literal
 
@@ -53,17 +54,16 @@ class Kappa(Estimate):
 
 def agreement(labels: Sequence[bool], verdicts: Sequence[bool | None], level: float = LEVEL) -> Kappa:
     """Kappa of verdicts against labels. Raises DataError where one of the two never varies: chance alone would agree then."""
-    pairs = [(label, bool(verdict)) for label, verdict in zip(labels, verdicts, strict=True) if verdict is not None]
-    if len({label for label, _ in pairs}) < 2 or len({verdict for _, verdict in pairs}) < 2:
+    counts = Counter((label, verdict) for label, verdict in zip(labels, verdicts, strict=True) if verdict is not None)
+    if len({label for label, _ in counts}) < 2 or len({verdict for _, verdict in counts}) < 2:
         raise DataError(
             "agreement needs good and bad replies among the labels, and among the verdicts: add some of the other sort"
         )
-    cells = [[sum((a, b) == (label, verdict) for a, b in pairs) for verdict in (False, True)] for label in (False, True)]
-    table = ((cells[0][0], cells[0][1]), (cells[1][0], cells[1][1]))
+    table = ((counts[False, False], counts[False, True]), (counts[True, False], counts[True, True]))
     value, low, high = kappa_of(table, level)
-    undecided = len(labels) - len(pairs)
+    n = counts.total()
     return Kappa(
-        value=value, low=low, high=high, n=len(pairs), method="large-sample kappa", level=level, table=table, undecided=undecided
+        value=value, low=low, high=high, n=n, method="large-sample kappa", level=level, table=table, undecided=len(labels) - n
     )
 
 
