@@ -1,6 +1,6 @@
 """The shape of every value in the kit: frozen, closed, documented by attribute docstrings."""
 
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from pydantic import BaseModel, ConfigDict
 
@@ -11,6 +11,8 @@ class Value(BaseModel):
     """A frozen value that refuses fields it does not know."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+    values_by_field: ClassVar[Any] = vars(BaseModel)["__dict__"]
+    """What `vars()` gives of a value, by an attribute that nothing but a Value has and that costs no Python call."""
 
     @classmethod
     def from_trusted(cls, fields: dict[str, Any]) -> Self:
