@@ -15,6 +15,7 @@ Payload = dict[str, Any]
 
 
 def balance_of(world: World, principal: Principal) -> int:
+    """The sum of a user's entries in the ledger."""
     return sum(entry.points for entry in world.ledger.get(who(principal), ()))
 
 

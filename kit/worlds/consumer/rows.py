@@ -9,6 +9,8 @@ Day = str
 
 
 class Category(Value):
+    """A kind of goods."""
+
     id: str
     name: str
     words: tuple[str, ...]
@@ -16,6 +18,8 @@ class Category(Value):
 
 
 class Product(Value):
+    """One thing that can be bought."""
+
     id: str
     name: str
     brand: str
@@ -24,6 +28,8 @@ class Product(Value):
 
 
 class Retailer(Value):
+    """A chain of stores."""
+
     id: str
     name: str
     kind: str
@@ -31,6 +37,8 @@ class Retailer(Value):
 
 
 class Store(Value):
+    """One shop of a retailer; x and y are miles on the map of its city."""
+
     id: str
     retailer_id: str
     city: str
@@ -42,6 +50,8 @@ class Store(Value):
 
 
 class Offer(Value):
+    """Points that a tenant pays for buying a product, in some stores and for a time."""
+
     id: str
     tenant_id: str
     product_id: str
@@ -58,6 +68,8 @@ class Offer(Value):
 
 
 class User(Value):
+    """Somebody with an account."""
+
     tenant_id: str
     id: str
     city: str
@@ -65,6 +77,8 @@ class User(Value):
 
 
 class Line(Value):
+    """One line of a receipt."""
+
     product_id: str | None
     """None where the scanner could not name the line; `text` then holds what it read."""
     text: str
@@ -73,11 +87,15 @@ class Line(Value):
 
 
 class OfferMatch(Value):
+    """An offer that a receipt met, and the points it paid."""
+
     offer_id: str
     points: int
 
 
 class Receipt(Value):
+    """One purchase, as it was scanned."""
+
     id: str
     tenant_id: str
     user_id: str
@@ -94,11 +112,15 @@ class Receipt(Value):
 
 
 class Goal(Value):
+    """A step of a game, and the points it pays."""
+
     step: int
     points: int
 
 
 class Game(Value):
+    """A game that pays points for reaching its goals."""
+
     id: str
     name: str
     genre: str
@@ -109,6 +131,8 @@ class Game(Value):
 
 
 class Progress(Value):
+    """How far a user got in a game."""
+
     tenant_id: str
     user_id: str
     game_id: str
@@ -119,6 +143,8 @@ class Progress(Value):
 
 
 class Reward(Value):
+    """What points can buy."""
+
     id: str
     name: str
     kind: str
@@ -140,6 +166,8 @@ class Entry(Value):
 
 
 class Redemption(Value):
+    """A reward that a user bought with points."""
+
     id: str
     tenant_id: str
     user_id: str
@@ -150,6 +178,8 @@ class Redemption(Value):
 
 
 class Restaurant(Value):
+    """A place to eat."""
+
     id: str
     name: str
     cuisine: str
@@ -162,6 +192,8 @@ class Restaurant(Value):
 
 
 class RestaurantOffer(Value):
+    """Points that a tenant pays for spending money in a restaurant."""
+
     id: str
     tenant_id: str
     restaurant: str
@@ -173,6 +205,8 @@ class RestaurantOffer(Value):
 
 
 class Article(Value):
+    """A help article."""
+
     id: str
     topic: str
     title: str

@@ -47,6 +47,8 @@ class SupportQuestion(Value):
 
 
 class Opened(Inbound):
+    """The first chunk: which conversation this is."""
+
     kind: Literal["opened"] = "opened"
     conversation_id: str
     continued: bool = False
@@ -55,11 +57,15 @@ class Opened(Inbound):
 
 
 class Fragment(Inbound):
+    """A sentence of the answer."""
+
     kind: Literal["text"] = "text"
     text: str
 
 
 class Closed(Inbound):
+    """The last chunk: the answer is whole."""
+
     kind: Literal["closed"] = "closed"
     article: str | None = None
 

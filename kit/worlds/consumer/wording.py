@@ -9,6 +9,7 @@ from kit.worlds.service.wording import Searched, components, join_words
 
 
 def money(cents: int) -> str:
+    """Cents in dollars: $1,234.50."""
     return f"${cents / 100:,.2f}"
 
 
@@ -19,6 +20,7 @@ def day(iso: str) -> str:
 
 
 def count(number: int, noun: str) -> str:
+    """A number with its noun: 1 receipt, 3 receipts."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 

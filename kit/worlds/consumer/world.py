@@ -22,6 +22,7 @@ _FIX = "write the data anew with `python data/make_data.py`"
 
 
 def who(principal: Principal) -> Who:
+    """The key under which a principal stands in the tables."""
     return principal.tenant_id, principal.user_id
 
 

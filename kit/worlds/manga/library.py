@@ -16,6 +16,8 @@ V = TypeVar("V", bound=Value)
 
 
 class Arc(Value):
+    """One story arc; `hidden` is what it reveals, which no reader is told."""
+
     name: str
     first: int
     last: int
@@ -25,6 +27,8 @@ class Arc(Value):
 
 
 class Reviews(Value):
+    """What reviewers make of a title."""
+
     count: int
     score: int
     """Of 100."""
@@ -33,11 +37,15 @@ class Reviews(Value):
 
 
 class Link(Value):
+    """How a title hangs together with another one."""
+
     id: str
     how: str
 
 
 class Title(Value):
+    """One series."""
+
     id: str
     title: str
     studio: str
@@ -53,6 +61,8 @@ class Title(Value):
 
 
 class Reader(Value):
+    """What is known of a reader."""
+
     tenant_id: str
     user_id: str
     likes: tuple[str, ...]

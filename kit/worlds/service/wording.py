@@ -23,4 +23,5 @@ def join_words(items: Sequence[str]) -> str:
 
 
 def components(kind: str, rows: Iterable[Inbound]) -> tuple[ComponentPayload, ...]:
+    """Each row as a component of a type, for the page and for render tools."""
     return tuple(ComponentPayload(type=kind, payload=row.model_dump(mode="json")) for row in rows)
