@@ -41,11 +41,11 @@ def acknowledgement(case: Case, observation: Observation) -> float | None:
     if not owing:
         return None
     sentences = [sentence.casefold() for sentence in SENTENCE_END.split(observation.text) if _DENIES.search(sentence)]
-    if set(observation.called) <= set(owing) and len(owing) == 1:
+    whole = set(observation.called) <= set(owing)
+    if whole and len(owing) == 1:
         return float(bool(sentences))
-    whole = set(observation.called) <= set(owing) and len(sentences) > 0
-    acknowledged = [agent for agent in owing if any(_names(sentence, agent, case) for sentence in sentences)]
-    return 1.0 if whole and not acknowledged else len(acknowledged) / len(owing)
+    count = sum(any(_names(sentence, agent, case) for sentence in sentences) for agent in owing)
+    return 1.0 if whole and sentences and not count else count / len(owing)
 
 
 def reservation(case: Case, observation: Observation) -> float | None:
