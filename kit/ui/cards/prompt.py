@@ -44,15 +44,14 @@ def prompt_html(prompt: Prompt, pieces: tuple[Piece, ...]) -> str:
     """Returns the pieces as HTML, with a border between the shared and the personal ones."""
     whole = sum(piece.tokens for piece in pieces)
     bar = "".join(_slice(piece, whole) for piece in pieces)
-    prefix = [piece for piece in pieces if not piece.personal]
-    size = sum(piece.tokens for piece in prefix)
+    size = sum(piece.tokens for piece in pieces if not piece.personal)
     summary = f"about {size:,} tokens, {prefix_share(prompt):.0%} of the prompt, cohort <code>{escape(prompt.cohort)}</code>"
     border = f'<p class="border"><b>Stable prefix ends here</b> <span>{summary}</span></p>'
-    prefix_html = "".join(map(_text, prefix))
+    prefix = "".join(_text(piece) for piece in pieces if not piece.personal)
     own = "".join(_text(piece) for piece in pieces if piece.personal)
     return (
         f'<section class="prompt" aria-label="The prompt"><div class="bar" aria-hidden="true">{bar}</div>'
-        f'<div class="held" tabindex="0" role="group" aria-label="Stable prefix">{prefix_html}</div>{border}{own}</section>'
+        f'<div class="held" tabindex="0" role="group" aria-label="Stable prefix">{prefix}</div>{border}{own}</section>'
     )
 
 

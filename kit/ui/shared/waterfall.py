@@ -10,8 +10,7 @@ if TYPE_CHECKING:
 
 COLOURS = {"turn": "#6B7684", "agent": "#0F62C9", "model": "#7A4FD0", "tool": "#0E8A66"}
 """Span kind -> fill; red is kept for errors."""
-ERROR = "#D92D20"
-_ON_LIGHT = {"ink": "#5B6675", "error": ERROR}
+_ON_LIGHT = {"ink": "#5B6675", "error": "#D92D20"}
 _ON_DARK = {"ink": "#A3AEBB", "error": "#FF7A70"}
 _ROW = 26
 _WIDEST = 190
@@ -31,8 +30,7 @@ def waterfall_spec(trace: Trace, *, dark: bool = False, chosen: str = "") -> dic
     Errors are outlined in red and named beside their bar. Every span has its label, however many there are. A click on a bar
     sets the parameter `picked` to the span's id; the `chosen` one stands out.
     """
-    data = rows(trace)
-    ink = _ON_DARK if dark else _ON_LIGHT
+    data, ink = rows(trace), _ON_DARK if dark else _ON_LIGHT
     highlight = {
         "transform": [{"filter": f"datum.id === {json.dumps(chosen)}"}],
         "mark": {"type": "rect", "color": ink["ink"], "opacity": 0.16},
@@ -94,6 +92,11 @@ def rows(trace: Trace) -> list[dict[str, Any]]:
     return [_row(place, bar) for place, bar in enumerate(bars(trace))]
 
 
+def span_name(span: Span) -> str:
+    """Returns the name of a span in charts, lists and headings."""
+    return str(span.attributes.get("purpose", span.name)) if span.kind == "model" else span.name
+
+
 def took(seconds: float) -> str:
     """Returns seconds as a person reads them, short ones in milliseconds."""
     return f"{seconds:.2f} s" if seconds >= 0.1 else f"{seconds * 1000:.0f} ms"
@@ -104,7 +107,7 @@ _TOOLTIP = ("span", "agent", "kind", "status", "took", "tokens", "cost", "error"
 
 def _row(place: int, bar: Bar) -> dict[str, Any]:
     span = bar.span
-    name = str(span.attributes.get("purpose", span.name)) if span.kind == "model" else span.name
+    name = span_name(span)
     return {
         "place": place,
         "id": span.id,
@@ -125,14 +128,10 @@ def _row(place: int, bar: Bar) -> dict[str, Any]:
 
 
 def _because(span: Span) -> str:
-    match span.status:
-        case "error" if span.error:
-            reason = span.error.removeprefix("invocation: ").removeprefix("data: ")
-            return f" · {reason if len(reason) <= 48 else reason[:47] + '…'}"
-        case "running":
-            return " · not finished"
-        case _:
-            return ""
+    if span.status == "error" and span.error:
+        reason = span.error.removeprefix("invocation: ").removeprefix("data: ")
+        return f" · {reason if len(reason) <= 48 else reason[:47] + '…'}"
+    return " · not finished" if span.status == "running" else ""
 
 
 def _names(data: list[dict[str, Any]]) -> dict[str, Any]:

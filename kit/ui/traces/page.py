@@ -17,11 +17,11 @@ from kit.ui.shared.selection import draw_chart, draw_list
 from kit.ui.shared.turn_facts import headline
 from kit.ui.shared.turn_fold import stored_view
 from kit.ui.shared.turn_view import TurnView
-from kit.ui.shared.waterfall import took, waterfall_spec
+from kit.ui.shared.waterfall import span_name, took, waterfall_spec
 from kit.ui.shared.wording import label, literal, prose
 from kit.ui.traces.export import export
 from kit.ui.traces.routing_decision import decision_html
-from kit.ui.traces.span import choice, draw_span, log_html, span_name
+from kit.ui.traces.span import choice, draw_span, log_html
 from kit.ui.traces.turn_list import AXES, STATES, TurnFilter, slow, table
 
 if TYPE_CHECKING:
@@ -45,10 +45,8 @@ def page() -> None:
             _one(host, turn)
         else:
             if turn_id:
-                top.warning(
-                    "There is no such trace of yours. Choose one below, or ask something in the chat.",
-                    icon=":material/search_off:",
-                )
+                sentence = "There is no such trace of yours. Choose one below, or ask something in the chat."
+                top.warning(sentence, icon=":material/search_off:")
             _list(host, who)
 
 
@@ -66,12 +64,12 @@ def _list(host: "Host", who: Principal) -> None:
         return
     last = -(-len(matches) // PAGE)
     number = min(int(st.session_state.get("traces-page", 1)), last)
-    visible = matches[(number - 1) * PAGE : number * PAGE]
+    visible, key = matches[(number - 1) * PAGE : number * PAGE], f"traces-{number}-{len(matches)}"
     st.dataframe(
         table(visible),
         hide_index=True,
-        key=f"traces-{number}-{len(matches)}",
-        on_select=lambda: _open_row(f"traces-{number}-{len(matches)}", visible),
+        key=key,
+        on_select=partial(_open_row, key, visible),
         selection_mode="single-cell",
         column_config=_columns(max(turn.seconds or 0.0 for turn in matches)),
         alt="Turns, newest first; choose one to open its trace",
@@ -104,9 +102,7 @@ def _read_filter(turns: list[TurnRecord]) -> TurnFilter:
         text = st.text_input("Words in the question", key="f-text", width=220)
         states = st.multiselect("How it ended", STATES, key="f-states", placeholder="Any", width=220)
         invoked = st.multiselect("Sub-agent", agents, key="f-agents", format_func=label, placeholder="Any", width=200)
-        axes = st.multiselect(
-            "What went wrong", list(AXES), key="f-axes", format_func=AXES.__getitem__, placeholder="Any", width=220
-        )
+        axes = st.multiselect("What went wrong", AXES, key="f-axes", format_func=AXES.__getitem__, placeholder="Any", width=220)
         edge = slow(turns)
         late = st.toggle(f"Slowest 5 % (≥ {edge:.1f} s)", key="f-slow", disabled=edge <= 0)
     session = address.read("session") if st.session_state.get("f-session") else ""
@@ -116,8 +112,7 @@ def _read_filter(turns: list[TurnRecord]) -> TurnFilter:
 
 
 def _open_row(key: str, visible: list[TurnRecord]) -> None:
-    cells = st.session_state[key].selection.cells
-    if cells:
+    if cells := st.session_state[key].selection.cells:
         st.query_params["turn"] = visible[cells[0][0]].id
 
 
@@ -142,10 +137,10 @@ def _trace(host: "Host", turn: TurnRecord, *, live: bool = False) -> None:
     trace = view.trace
     _heading(turn, view, host.kit.settings)
     if not trace.spans:
-        st.info(
-            "Nothing is stored of this turn beside its question: its process ended before it did. Ask it again in the chat.",
-            icon=":material/info:",
+        sentence = (
+            "Nothing is stored of this turn beside its question: its process ended before it did. Ask it again in the chat."
         )
+        st.info(sentence, icon=":material/info:")
         return
     st.html(decision_html(view))
     st.markdown("#### Timeline")
@@ -161,15 +156,8 @@ def _heading(turn: TurnRecord, view: TurnView, settings: Settings) -> None:
         if st.button("All traces", icon=":material/arrow_back:", type="tertiary", on_click=_back):
             st.rerun()  # the list is not a part of a live trace
         st.space("stretch")
-        st.download_button(
-            "JSON",
-            export(turn, view.events),
-            file_name=f"trace-{turn.id}.json",
-            mime="application/json",
-            icon=":material/download:",
-            type="tertiary",
-            on_click="ignore",
-        )
+        download = partial(st.download_button, icon=":material/download:", type="tertiary", on_click="ignore")
+        download("JSON", export(turn, view.events), f"trace-{turn.id}.json", "application/json")
         if settings.has_opik:
             from kit.sinks.opik import trace_url
 

@@ -35,9 +35,8 @@ def _head(view: TurnView) -> str:
     routing = view.routing
     if routing is None:
         return ""
-    calls = routing.intent_count
     intents = f"{many(routing.reported_intents, 'intent')} seen"
-    call_count = f"{many(calls, 'call')} made"
+    call_count = f"{many(routing.intent_count, 'call')} made"
     cap = tag_html(view.cap_words, _CAP[routing.cap_behavior]) if view.cap_words else ""
     rounds = f" in {routing.rounds} rounds" if routing.rounds > 1 else ""
     return f"<p>{tag_html(intents)}{tag_html(call_count + rounds)}{cap}{tag_html('pattern: ' + routing.pattern)}</p>"
@@ -45,8 +44,8 @@ def _head(view: TurnView) -> str:
 
 def _step_row(step: Step) -> str:
     result = tag_html(step.verdict, TONES[step.state])
-    took = f"{step.seconds(step.end or step.start):.2f} s"
-    return f"<tr><th>{escape(step.label)}</th><td>{escape(step.query)}</td><td>{result}</td><td>{took}</td></tr>"
+    seconds = step.seconds(step.end or step.start)
+    return f"<tr><th>{escape(step.label)}</th><td>{escape(step.query)}</td><td>{result}</td><td>{seconds:.2f} s</td></tr>"
 
 
 def _refusal_row(body: CallDropped | AccessDenied) -> str:

@@ -9,18 +9,13 @@ import streamlit as st
 from kit.core.event import Event
 from kit.core.timeout import NO_REMEDY, Diagnosis, diagnose
 from kit.core.trace import Span, Trace
-from kit.ui.shared.waterfall import took
+from kit.ui.shared.waterfall import span_name, took
 from kit.ui.shared.wording import label, literal, many
 
 QUIET = ("text", "status", "status_line", "guarded", "call_dropped", "refused", "envelope", "agent_error", "component")
 """Kinds of events that are listed with their span; its start and end are the span itself."""
 LONGEST = 6_000
 """Characters of an input or output that are shown; the JSON file has all of them."""
-
-
-def span_name(span: Span) -> str:
-    """Returns the name of a span in lists and headings."""
-    return str(span.attributes.get("purpose", span.name)) if span.kind == "model" else span.name
 
 
 def choice(span: Span) -> str:
@@ -34,17 +29,14 @@ def draw_span(trace: Trace, span: Span, events: Sequence[Event]) -> None:
     st.html(_head(span))
     if span.error:
         st.error(span.error.replace("$", r"\$"), icon=":material/error:")
-    late = diagnose(trace, span)
-    if late is not None:
+    if late := diagnose(trace, span):
         st.info(_late(late), icon=":material/timer_off:")
     _text("Input", span.input)
     _text("Output", span.output)
-    attributes = {name: value for name, value in span.attributes.items() if value not in (None, "", [], {}, ())}
-    if attributes:
+    if attributes := {name: value for name, value in span.attributes.items() if value not in (None, "", [], {}, ())}:
         with st.expander("Attributes", icon=":material/data_object:"):
             st.code(json.dumps(attributes, indent=2, ensure_ascii=False, default=str), language="json", wrap_lines=True)
-    own = [event for event in events if event.span_id == span.id and event.kind in QUIET]
-    if own:
+    if own := [event for event in events if event.span_id == span.id and event.kind in QUIET]:
         with st.expander(many(len(own), "event"), icon=":material/list:"):
             st.html(log_html(own))
 
