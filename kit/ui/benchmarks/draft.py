@@ -126,5 +126,5 @@ def shipped_grids() -> dict[str, Path]:
 
 def about(path: Path) -> str:
     """Returns the comment at the top of a grid's file as one line."""
-    top = [line.lstrip("# ") for line in path.read_text(encoding="utf-8").splitlines() if line.startswith("#")]
-    return " ".join(top)
+    lines = path.read_text(encoding="utf-8").splitlines()
+    return " ".join(line.lstrip("# ") for line in lines if line.startswith("#"))

@@ -9,7 +9,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any, Literal
+from typing import Any, Literal
 
 from kit.core.errors import DataError
 from kit.settings import HOME
@@ -102,11 +102,20 @@ def _hang_up(process: "subprocess.Popen[str]") -> None:
 
 
 def _follow(job: Job) -> None:
-    """Reads the reports of the process until it ends."""
     assert job.process.stdout is not None
     last: dict[str, Any] = {}
+    noise = "it said nothing"
     with job.process.stdout as lines:
-        noise = _steps(job, lines, last)
+        for line in lines:
+            try:
+                last |= json.loads(line)
+            except (ValueError, TypeError):
+                noise = line.strip() or noise
+                continue
+            if "total" in last:
+                if not job.total:
+                    job.before, job.began = last["done"], time.monotonic()
+                job.done, job.total = last["done"], last["total"]
     code = job.process.wait()
     _hang_up(job.process)
     if "complete" in last:
@@ -118,20 +127,3 @@ def _follow(job: Job) -> None:
             last.get("error") or f"the process of the grid ended ({code}): {noise}; start it again, finished cells are kept"
         )
         job.state = "failed"
-
-
-def _steps(job: Job, lines: IO[str], last: dict[str, Any]) -> str:
-    """Notes every report in the job; returns the last line that is none."""
-    noise = "it said nothing"
-    for line in lines:
-        try:
-            step: dict[str, Any] = json.loads(line)
-            last |= step
-        except (ValueError, TypeError):
-            noise = line.strip() or noise
-            continue
-        if "total" in step:
-            if not job.total:
-                job.before, job.began = step["done"], time.monotonic()
-            job.done, job.total = step["done"], step["total"]
-    return noise

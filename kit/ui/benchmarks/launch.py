@@ -96,8 +96,7 @@ def draw_form(host: "Host", runs: dict[str, StoredRun]) -> None:
     )
     st.session_state.setdefault("bench-way", WAYS[0])
     way = st.segmented_control("What to play", WAYS, key="bench-way", required=True)
-    trouble = st.empty()
-    with report_errors(trouble):
+    with report_errors(st.empty()):
         text = _file() if way == WAYS[0] else _own(host)
         if text is None:
             st.info("Choose at least one model and one pattern.", icon=":material/tune:")
@@ -128,8 +127,8 @@ def _file() -> str:
 
 
 def _own(host: "Host") -> str | None:
-    settings = host.kit.settings
-    missing = {key: missing_variable(spec, settings) for key, spec in host.kit.deck.models.items()}
+    settings, specs = host.kit.settings, host.kit.deck.models
+    missing = {key: missing_variable(spec, settings) for key, spec in specs.items()}
     usable = sorted((key for key, name in missing.items() if not name), key=lambda key: not key.startswith("simulated"))
     models = st.multiselect("Models", usable, default=usable[:1], key="bench-models")
     draw_missing(missing)
@@ -141,7 +140,7 @@ def _own(host: "Host") -> str | None:
         whole = count_cases(cases)
         take = st.number_input("How many of them", 1, whole, min(CASES, whole), key=f"bench-take-{cases}", width=160)
     dollars = None
-    if any(host.kit.deck.models[key].provider == "openai" for key in models):
+    if any(specs[key].provider == "openai" for key in models):
         dollars = st.number_input("Dollars, at most", 0.0, 1000.0, 1.0, 0.5, key="bench-dollars", width=160)
     if not models or not patterns:
         return None
@@ -150,7 +149,6 @@ def _own(host: "Host") -> str | None:
 
 
 def _asks(order: Order, runs: dict[str, StoredRun]) -> None:
-    """Says how many cells, seconds and dollars the grid takes, and warns of one that is too large."""
     asks = order.asks
     time = f"about {_duration(asks.seconds)}" if asks.seconds is not None else "time not known before the first cells"
     if not order.paid:

@@ -62,8 +62,7 @@ def _results(runs: "dict[str, StoredRun]") -> None:
         # A choice is known by its words: no two may be alike.
         draw_list("Run", "run", list(runs), current, lambda one: f"{one} ({runs[one]})")
         choices = st.container(horizontal=True, vertical_alignment="bottom")
-    trouble = st.empty()
-    with report_errors(trouble):
+    with report_errors(st.empty()):
         _one(runs[current], choices)
 
 
@@ -89,11 +88,8 @@ def _one(run: "StoredRun", choices: Any) -> None:
     with choices:
         measure = st.selectbox("By", measures, format_func=words, key=f"bench-by-{run.folder.name}", width=260)
         names = [", ".join(f"{axis}: {name}" for axis, name in base.items()) for base in bases]
-        base = bases[
-            st.selectbox(
-                "Beside", range(len(bases)), format_func=names.__getitem__, key=f"bench-base-{run.folder.name}", width=220
-            )
-        ]
+        key = f"bench-base-{run.folder.name}"
+        base = bases[st.selectbox("Beside", range(len(bases)), format_func=names.__getitem__, key=key, width=220)]
     result = _compare(str(run.folder), _stamp(run), tuple(measures), base)
     _verdict(run, result, measure, ", ".join(base.values()))
     st.markdown("#### Figures")
@@ -121,8 +117,8 @@ def _verdict(run: "StoredRun", result: _Comparisons, measure: str, base: str) ->
     st.caption(f"{result.cases:,} cases, {result.rows:,} turns. Intervals are at 95 %.{_method(len(result.verdicts))}")
     if result.verdicts:
         with st.expander("Every verdict as a sentence", icon=":material/list:"):
-            told_all = "\n".join(f"- {kinds}: {one}" for one in result.verdicts)
-            st.markdown(told_all.replace("$", r"\$").replace("_", r"\_").replace("[", r"\["))
+            sentences = "\n".join(f"- {kinds}: {one}" for one in result.verdicts)
+            st.markdown(sentences.replace("$", r"\$").replace("_", r"\_").replace("[", r"\["))
 
 
 def _method(comparisons: int) -> str:
@@ -179,11 +175,10 @@ def _compare(folder: str, stamp: int, measures: tuple[str, ...], base: dict[str,
     from kit.bench.grid.results import tidy
 
     rows = _rows(folder, stamp)
-    told_rows, every = tidy(rows, measures), axes(rows)
+    scored_rows, every = tidy(rows, measures), axes(rows)
     differing = tuple(axis for axis in every if len({row[axis] for row in rows}) > 1)
-    ways = summarise(told_rows, every)
-    verdicts = compare(told_rows, base, every) if differing else []
-    return _Comparisons(len(rows), len({row["case"] for row in rows}), differing, ways, verdicts)
+    verdicts = compare(scored_rows, base, every) if differing else []
+    return _Comparisons(len(rows), len({row["case"] for row in rows}), differing, summarise(scored_rows, every), verdicts)
 
 
 @st.cache_data(show_spinner="Drawing", max_entries=8)

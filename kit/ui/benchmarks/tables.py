@@ -50,11 +50,8 @@ def origin_html(provenance: Mapping[str, Any], number: int, count: int) -> str:
             [f"python {provenance.get('python', '?')}", *(f"{k} {v}" for k, v in provenance.get("versions", {}).items())]
         ),
     }
-    return (
-        '<dl class="made">'
-        + "".join(f"<div><dt>{key}</dt><dd>{escape(value)}</dd></div>" for key, value in facts.items() if value)
-        + "</dl>"
-    )
+    lines = "".join(f"<div><dt>{key}</dt><dd>{escape(value)}</dd></div>" for key, value in facts.items() if value)
+    return f'<dl class="made">{lines}</dl>'
 
 
 def _law(law: Mapping[str, Any]) -> str:

@@ -57,8 +57,7 @@ def headline(
         return f"{sentence}: {line.value}, 95 % interval {line.interval}; there is nothing to compare it with."
     if not comparisons:
         return f"There is nothing to compare with **{baseline}** here: choose another baseline, or a run with several ways."
-    better = [one for one in comparisons if one.verdict == "better"]
-    worse = [one for one in comparisons if one.verdict == "worse"]
+    better, worse = ([one for one in comparisons if one.verdict == verdict] for verdict in ("better", "worse"))
     open_ = sorted((one for one in comparisons if one.more), key=lambda one: one.more or 0)
     by, of = f"By {words(comparisons[0].scorer)}", f"{len(comparisons)} way{'s' if len(comparisons) > 1 else ''}"
     if better:
@@ -67,15 +66,13 @@ def headline(
         return f"{sentence}; settled, no more cases are needed{_others(len(better), of, 'better')}."
     if worse:
         near = max(worse, key=_gain)
-        sentence = (
-            f"{by}, no way is better than **{baseline}** ({kinds}): **{way_name(near.way, axes)}** is worse, with {_sides(near)}"
-        )
-        return f"{sentence}; {_settling(open_, axes)}{_others(len(worse), of, 'worse')}."
+        sentence = f"{by}, no way is better than **{baseline}** ({kinds}): **{way_name(near.way, axes)}** is worse"
+        return f"{sentence}, with {_sides(near)}; {_settling(open_, axes)}{_others(len(worse), of, 'worse')}."
     if open_:
         near = open_[0]
         sentence = f"{by}, no way can be told apart from **{baseline}** yet ({kinds}): nearest to a verdict is"
-        end = f"about {near.more:,} more cases like these would settle it"
-        return f"{sentence} **{way_name(near.way, axes)}**, with {_sides(near)}; {end}."
+        sentence += f" **{way_name(near.way, axes)}**, with {_sides(near)}"
+        return f"{sentence}; about {near.more:,} more cases like these would settle it."
     return f"{by}, no way differs from **{baseline}** ({kinds}): {_sides(comparisons[0])}; no number of cases would show more."
 
 

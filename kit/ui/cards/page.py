@@ -73,8 +73,7 @@ def _one(host: "Host", deck: Deck, card_id: str) -> None:
         spec = graph_spec(graph, card_id, dark=st.context.theme.type == "dark")
         alt = f"The deck as a graph of {len(graph.nodes)} cards and tools; the list above chooses the same cards by keyboard"
         draw_chart(spec, "deck-graph", "card", "card", alt)
-    agent = host.kit.team.agents.get(card_id)
-    running = host.kit.model if agent else None
+    running = host.kit.model if card_id in host.kit.team.agents else None
     card_column.html(card_html(deck.cards[card_id], deck, running))
 
 

@@ -59,10 +59,10 @@ def lost_html(report: RoutingReport) -> str:
 
 def _loss(loss: Confusion) -> str:
     texts = list(dict.fromkeys(loss.queries))
-    examples = "".join(f"<li>{escape(text)}</li>" for text in texts[:_EXAMPLES])
-    more = f"<li>and {len(texts) - _EXAMPLES} more</li>" if len(texts) > _EXAMPLES else ""
+    more = [f"and {len(texts) - _EXAMPLES} more"] if len(texts) > _EXAMPLES else []
+    examples = "".join(f"<li>{escape(text)}</li>" for text in texts[:_EXAMPLES] + more)
     head = f"<b>{escape(_name(loss.card))}</b> loses {len(loss.queries)} to <b>{escape(_name(loss.to))}</b>"
-    return f"<li>{head}<ul>{examples}{more}</ul></li>"
+    return f"<li>{head}<ul>{examples}</ul></li>"
 
 
 def _name(card: str) -> str:

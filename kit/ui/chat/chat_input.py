@@ -31,10 +31,8 @@ def read_question(placeholder: str) -> Question | None:
         max_upload_size=4 * LARGEST // 2**20,  # what is a little too large is told so in words
     )
     waiting: Question | None = st.session_state.pop("ask", None)
-    if waiting is not None:
+    if waiting is not None or message is None:
         return waiting
-    if message is None:
-        return None
     files = tuple((file.name, file.getvalue()) for file in message.files)
     return Question(text=message.text, files=files) if files or message.text.strip() else None
 

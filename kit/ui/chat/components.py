@@ -38,27 +38,28 @@ def components_html(view: TurnView, renderers: Mapping[str, Renderer]) -> str:
 
     It is folded away where the answer names all of it: nobody reads the same list twice.
     """
-    cards: list[str] = []
-    tables: list[str] = []
-    names: list[str] = []
-    for kind, payloads in components_of(view):
-        for item in renderers.get(kind, plain_cards)(payloads):
-            heading = item.heading or kind.replace("_", " ").capitalize()
-            if isinstance(item, ComponentCard):
-                cards.append(_card(heading, item))
-                names.append(item.title)
-            else:
-                tables.append(_table(heading, item))
-                names += [row[column] for row in item.rows for column in item.figures if row[column]]
-    if not cards and not tables:
+    items = [
+        (item.heading or kind.replace("_", " ").capitalize(), item)
+        for kind, payloads in components_of(view)
+        for item in renderers.get(kind, plain_cards)(payloads)
+    ]
+    if not items:
         return ""
+    cards = [_card(heading, item) for heading, item in items if isinstance(item, ComponentCard)]
+    tables = [_table(heading, item) for heading, item in items if isinstance(item, ComponentTable)]
     text = f"{view.lead}\n{view.answer}"
     list_html = f'<ul tabindex="0" aria-label="What was found">{"".join(cards)}</ul>' if cards else ""
-    state = "" if all(name in text for name in names) else " open"
+    state = "" if all(name in text for _, item in items for name in _names(item)) else " open"
     counts = ((len(cards), "card"), (len(tables), "table"))
     summary = "What was found: " + " and ".join(many(count, noun) for count, noun in counts if count)
     details = f"<details{state}><summary>{summary}</summary>{list_html}{''.join(tables)}</details>"
     return f'<section class="found">{details}</section>'
+
+
+def _names(item: ComponentCard | ComponentTable) -> list[str]:
+    if isinstance(item, ComponentCard):
+        return [item.title]
+    return [row[column] for row in item.rows for column in item.figures if row[column]]
 
 
 def plain_cards(payloads: Sequence[Payload]) -> list[ComponentCard]:
@@ -67,9 +68,9 @@ def plain_cards(payloads: Sequence[Payload]) -> list[ComponentCard]:
 
 
 def _plain_card(payload: Payload) -> ComponentCard:
-    title = next((str(payload[name]) for name in ("title", "name", "id") if isinstance(payload.get(name), str | int | float)), "")
-    fields = [(name, value) for name, value in payload.items() if isinstance(value, str | int | float)]
-    lines = tuple(f"{name.replace('_', ' ').capitalize()}: {value}" for name, value in fields[:4])
+    fields = {name: value for name, value in payload.items() if isinstance(value, str | int | float)}
+    title = next((str(fields[name]) for name in ("title", "name", "id") if name in fields), "")
+    lines = tuple(f"{name.replace('_', ' ').capitalize()}: {value}" for name, value in list(fields.items())[:4])
     return ComponentCard(title=title or "Found", lines=lines)
 
 

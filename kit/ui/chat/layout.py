@@ -55,6 +55,5 @@ class Places:
 
 
 def _ask_suggestion(suggestions: Mapping[str, Suggestion]) -> None:
-    label = st.session_state.pop("suggestion", None)
-    if label:
+    if label := st.session_state.pop("suggestion", None):
         ask(Question(text=suggestions[label].question, faults=suggestions[label].faults))

@@ -80,10 +80,9 @@ def _failures(host: "Host") -> None:
         if isinstance(error, KitError):
             st.warning(str(error).replace("$", r"\$"))
     on = [fault for fault in read if isinstance(fault, Fault)]
-    team = host.kit.team
-    page = host.kit.deck.settings.page
-    parts = {*team.agents, "orchestrator"}
-    common = parse_all([text for text in page.faults if text.partition("=")[0].strip() in parts], team.agents, team.root)
+    team, parts = host.kit.team, {*host.kit.team.agents, "orchestrator"}
+    usual = [text for text in host.kit.deck.settings.page.faults if text.partition("=")[0].strip() in parts]
+    common = parse_all(usual, team.agents, team.root)
     part: str = st.session_state.get("part") or ""
     more = [Fault(where=part, kind=kind) for kind in kinds_of(part, team.root)] if part in team.agents else []
     near = [*common, *(fault for fault in on if fault not in common and fault not in more)]
@@ -134,10 +133,8 @@ def _choices(host: "Host") -> None:
 
 
 def _models(host: "Host") -> None:
-    """Draws the choice of models that can be used here; for the others, what has to be set."""
     own = host.kit.team.orchestrator.model.spec.key
-    models = host.kit.deck.models
-    missing = {key: missing_variable(spec, host.kit.settings) for key, spec in models.items() if key != own}
+    missing = {key: missing_variable(spec, host.kit.settings) for key, spec in host.kit.deck.models.items() if key != own}
     _choice("Model", "model", [own, *(key for key, variable in missing.items() if not variable)], own, model_words)
     draw_missing(missing)
 

@@ -175,13 +175,10 @@ def _thumbnails(pictures: Sequence[Picture]) -> str:
 
 
 def _routing(view: TurnView) -> None:
-    lines = ["| Sub-agent | Result | Time |", "|:--|:--|--:|"]
-    lines += [f"| {step.label} | {step.verdict.capitalize()} | {step.seconds(0.0):.2f} s |" for step in view.steps]
-    lines += [f"| {agent} | Left out: too many parts at once | – |" for agent in view.left_out_labels]
-    if len(lines) > 2:
-        st.markdown("\n".join(lines))
-    else:
-        st.markdown("Answered without asking a sub-agent.")
+    rows = [f"| {step.label} | {step.verdict.capitalize()} | {step.seconds(0.0):.2f} s |" for step in view.steps]
+    rows += [f"| {agent} | Left out: too many parts at once | – |" for agent in view.left_out_labels]
+    table = "\n".join(["| Sub-agent | Result | Time |", "|:--|:--|--:|", *rows])
+    st.markdown(table if rows else "Answered without asking a sub-agent.")
     st.caption(prose(" · ".join(f"{fact.label}: {fact.text}" for fact in facts(view) if fact.name in _ROUTING_FACTS)))
 
 
@@ -189,9 +186,5 @@ def _trace(view: TurnView) -> None:
     spans = view.trace.spans
     failed = [span.name for span in spans if span.status == "error"]
     description = f"Waterfall of {len(spans)} spans" + (f"; with errors: {', '.join(failed)}" if failed else "")
-    st.vega_lite_chart(
-        waterfall_spec(view.trace, dark=st.context.theme.type == "dark"),
-        width="stretch",
-        key=f"trace-{view.turn_id}",
-        alt=description,
-    )
+    spec = waterfall_spec(view.trace, dark=st.context.theme.type == "dark")
+    st.vega_lite_chart(spec, width="stretch", key=f"trace-{view.turn_id}", alt=description)

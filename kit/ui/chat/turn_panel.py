@@ -50,9 +50,8 @@ def open_trace(place: DeltaGenerator, turn_id: str) -> None:
 
 
 def _line(fact: Fact) -> str:
-    html = "".join(map(_tag, fact.tags))
-    html += f"<span>{escape(fact.text)}</span>" if fact.text else ""
-    html += "".join(f"<p>{escape(line)}</p>" for line in fact.lines)
+    text = f"<span>{escape(fact.text)}</span>" if fact.text else ""
+    html = "".join((*map(_tag, fact.tags), text, *(f"<p>{escape(line)}</p>" for line in fact.lines)))
     return f'<div data-fact="{fact.name}" data-value="{escape(fact.value)}"><dt>{escape(fact.label)}</dt><dd>{html}</dd></div>'
 
 

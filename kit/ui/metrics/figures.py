@@ -208,9 +208,11 @@ def agents_table(summary: Metrics) -> tuple[list[str], list[list[str]]]:
     """Returns head and rows of the metrics that each sub-agent has, the slowest first."""
     figures = [figure for figure in FIGURES if figure.group == "Sub-agents"]
     values = {(row["metric"], row["of"]): row["value"] for row in summary.rows()}
-    rows: list[list[str]] = []
-    for agent in sorted(summary.agents, key=lambda one: -one.latency.p95):
-        figure_values = [values.get((figure.metric, agent.agent)) for figure in figures]
-        cells = ["–" if value is None else read(value, figure.unit) for value, figure in zip(figure_values, figures, strict=True)]
-        rows.append([label(agent.agent), *cells])
+
+    def cell(agent: str, figure: Figure) -> str:
+        value = values.get((figure.metric, agent))
+        return "–" if value is None else read(value, figure.unit)
+
+    agents = [one.agent for one in sorted(summary.agents, key=lambda one: -one.latency.p95)]
+    rows = [[label(agent), *(cell(agent, figure) for figure in figures)] for agent in agents]
     return ["Sub-agent", *(figure.label for figure in figures)], rows

@@ -11,7 +11,7 @@ from streamlit.delta_generator import DeltaGenerator
 from kit.core.context import Principal
 from kit.core.errors import DataError
 from kit.core.record import TurnRecord
-from kit.metrics.alert import Alert, alerts
+from kit.metrics.alert import alerts
 from kit.metrics.summary import Label, Metrics, metrics, turns_since
 from kit.ui.metrics.bars import bars_spec, latency_spec
 from kit.ui.metrics.figures import FIGURES, GROUPS, Figure, Group, Line, Unit, agents_table, lines
@@ -65,19 +65,15 @@ def _alert(turns: Sequence[TurnRecord], now: float, who: Principal) -> None:
     with st.expander(many(len(every), "alert"), icon=":material/list:"):
         own = {turn.id for turn in turns if turn.user_id == who.user_id}
         for alert in reversed(every):
-            _draw_alert(alert, own)
+            when = datetime.fromtimestamp(alert.since).strftime("%d %b %Y, %H:%M:%S")
+            st.markdown(f"From {when} on, within five minutes: {_replies(alert.count)} in {many(len(alert.turn_ids), 'turn')}")
+            for turn_id in alert.turn_ids:
+                if turn_id in own:
+                    draw_link(st.empty(), "traces", f"Trace {turn_id}", ":material/account_tree:", turn=turn_id)
 
 
 def _replies(count: int) -> str:
     return f"{count} repl{'y' if count == 1 else 'ies'}"
-
-
-def _draw_alert(alert: Alert, own: set[str]) -> None:
-    when = datetime.fromtimestamp(alert.since).strftime("%d %b %Y, %H:%M:%S")
-    st.markdown(f"From {when} on, within five minutes: {_replies(alert.count)} in {many(len(alert.turn_ids), 'turn')}")
-    for turn_id in alert.turn_ids:
-        if turn_id in own:
-            draw_link(st.empty(), "traces", f"Trace {turn_id}", ":material/account_tree:", turn=turn_id)
 
 
 def _labels() -> Sequence[Label]:

@@ -87,11 +87,7 @@ class Host:
         model: str | None = None,
         images: Sequence[Picture] = (),
     ) -> str:
-        """Starts a turn, with `images` beside its message, made to go wrong by `faults`, and returns its id at once.
-        What is left out is the kit's own.
-
-        Raises what `Kit.ask` raises.
-        """
+        """Starts a turn and returns its id at once; the arguments, and what it raises, are those of `Kit.ask`."""
         ask = partial(self.on(model).ask, message, session, pattern, cap, faults, images)
         starting = self._start(ask, session, mark_pictures(message, images), images)
         return asyncio.run_coroutine_threadsafe(starting, self._loop).result(timeout=30)
@@ -153,9 +149,9 @@ class Host:
         self._loop.run_until_complete(asyncio.wait([serving]))
         self._loop.close()
         error = serving.exception()
-        if error is not None and not opening.done():
+        if error and not opening.done():
             opening.set_exception(error)
-        elif error is not None:
+        elif error:
             log.error("the kit did not close: %s", error)
 
     async def _serve(self, settings: Settings | None, opening: "Future[Kit]") -> None:

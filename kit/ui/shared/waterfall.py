@@ -50,7 +50,6 @@ def waterfall_spec(trace: Trace, *, dark: bool = False, chosen: str = "") -> dic
 
 
 def _bars(end: float, ink: dict[str, str]) -> list[dict[str, Any]]:
-    """Returns the layer of bars, and the layers of what each took, beside or within its bar."""
     failed = {"test": "datum.status === 'error'", "value": ink["error"]}
     scale = {"domain": [0, max(end, 0.01)], "nice": False}
     bars = {

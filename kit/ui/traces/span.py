@@ -10,10 +10,11 @@ from kit.core.event import Event
 from kit.core.timeout import NO_REMEDY, Diagnosis, diagnose
 from kit.core.trace import Span, Trace
 from kit.ui.shared.waterfall import span_name, took
-from kit.ui.shared.wording import label, literal, many
+from kit.ui.shared.wording import label, literal, many, tag_html
 
 QUIET = ("text", "status", "status_line", "guarded", "call_dropped", "refused", "envelope", "agent_error", "component")
 """Kinds of events that are listed with their span; its start and end are the span itself."""
+_STATUSES = {"error": ("failed", "bad"), "running": ("not finished", "busy"), "ok": ("ok", "good")}
 LONGEST = 6_000
 """Characters of an input or output that are shown; the JSON file has all of them."""
 
@@ -58,18 +59,17 @@ def _body_json(event: Event) -> str:
 
 
 def _head(span: Span) -> str:
-    figures = [("Took", took(span.seconds)), ("Began", f"{span.started:.3f} s")]
+    figures = {"Took": took(span.seconds), "Began": f"{span.started:.3f} s"}
     if span.ttft is not None:
-        figures.append(("First token", took(span.ttft)))
+        figures["First token"] = took(span.ttft)
     if span.kind in ("model", "agent") and (span.usage.input_tokens or span.usage.output_tokens):
-        figures.append(("Tokens", f"{span.usage.input_tokens:,} in, {span.usage.output_tokens:,} out"))
-        figures.append(("Cost", "not known" if span.usage.cost is None else f"${span.usage.cost:.4f}"))
-    tone = "bad" if span.status == "error" else "busy" if span.status == "running" else "good"
-    word = {"error": "failed", "running": "not finished", "ok": "ok"}[span.status]
+        figures["Tokens"] = f"{span.usage.input_tokens:,} in, {span.usage.output_tokens:,} out"
+        figures["Cost"] = "not known" if span.usage.cost is None else f"${span.usage.cost:.4f}"
+    tag = tag_html(*_STATUSES[span.status])
     whose = f" of {span.agent}" if span.agent and span.agent != span.name else ""
-    rows = "".join(f"<div><dt>{name}</dt><dd>{escape(value)}</dd></div>" for name, value in figures)
+    rows = "".join(f"<div><dt>{name}</dt><dd>{escape(value)}</dd></div>" for name, value in figures.items())
     return (
-        f'<section class="span" data-span="{escape(span.id)}"><h3>{escape(span_name(span))} <i class="tag {tone}">{word}</i></h3>'
+        f'<section class="span" data-span="{escape(span.id)}"><h3>{escape(span_name(span))} {tag}</h3>'
         f"<p>{span.kind}{escape(whose)}</p><dl>{rows}</dl></section>"
     )
 
