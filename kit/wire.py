@@ -4,11 +4,12 @@ import asyncio
 import datetime
 import re
 import uuid
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kit.compose.deck import Deck, load_deck
 from kit.core.context import Principal, Session
@@ -53,13 +54,13 @@ class Kit:
     pattern: Pattern
     today: str
     stages: Stages
+    stages_on: Callable[[Models | None], Stages]
+    """Binds the same deck, tools and services to other models."""
+    tools: Toolbox
+    """What agents were bound to."""
     cassette: Cassette | None = None
     faults: bool = False
     """Whether a turn may be told to go wrong."""
-    tools: Toolbox = field(default_factory=dict[str, Any])
-    """What agents were bound to."""
-    services: Mapping[str, Service] = field(default_factory=dict[str, Service])
-    """What answers in the place of sub-agents."""
 
     @property
     def deck(self) -> Deck:
@@ -76,7 +77,7 @@ class Kit:
 
         Raises UnknownId for a key that is not there, BindError for a model that cannot do the work. Nothing is called.
         """
-        stages = stages_of(self.deck, model, self.tools, self.settings, self.services, faults=self.faults)
+        stages = self.stages_on(model)
         return replace(self, team=stages.team(MEDIATED), stages=stages)
 
     def session(self, session_id: str, tenant: str | None = None, user: str | None = None) -> Session:
@@ -131,13 +132,7 @@ def choose_models(settings: Settings) -> str | None:
 
 
 def stages_of(
-    deck: Deck,
-    models: Models | str | None,
-    tools: Toolbox,
-    settings: Settings,
-    services: Mapping[str, Service],
-    *,
-    faults: bool,
+    deck: Deck, tools: Toolbox, settings: Settings, services: Mapping[str, Service], faults: bool, models: Models | None
 ) -> Stages:
     """The teams of a deck on these models. Raises BindError where one cannot do the work. Nothing is called."""
 
@@ -183,7 +178,8 @@ async def open_kit(
         stack.callback(store.close)
         setup = ToolSetup(deck.tools.folder, settings, store, environment, faults=faults)
         toolbox = await stack.enter_async_context(deck.tools.plus(more).open(setup))
-        stages = stages_of(deck, models, toolbox, settings, services or {}, faults=faults)
+        stages_on = partial(stages_of, deck, toolbox, settings, services or {}, faults)
+        stages = stages_on(models)
         team = stages.team(MEDIATED)
         if team.orchestrator.model.spec.key == OFFLINE.key:
             await asyncio.to_thread(OfflineModel.warm)  # else the first question pays for reading the word vectors
@@ -191,7 +187,7 @@ async def open_kit(
         stack.callback(recorder.close)
         today = settings.today or datetime.date.today().isoformat()
         stack.push_async_callback(stages.aclose)
-        yield Kit(settings, team, store, recorder, PATTERNS[pattern], today, stages, cassette, faults, toolbox, services or {})
+        yield Kit(settings, team, store, recorder, PATTERNS[pattern], today, stages, stages_on, toolbox, cassette, faults)
         if cassette is not None:
             cassette.close()
 

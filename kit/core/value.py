@@ -1,6 +1,7 @@
 """The shape of every value in the kit: frozen, closed, documented by attribute docstrings."""
 
-from typing import Any, ClassVar, Self
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, Self, cast
 
 from pydantic import BaseModel, ConfigDict
 
@@ -31,3 +32,15 @@ class Value(BaseModel):
     def replace(self, **fields: Any) -> Self:
         """Returns the value with these fields replaced and without any check, in half the time of a copy; see `from_trusted`."""
         return self.from_trusted({**self.__dict__, **fields})
+
+
+def map_leaves(value: Any, change: Callable[[Any], Any]) -> Any:
+    """Returns the same nested mappings, lists and tuples with `change` applied to whatever else is in them."""
+    match value:
+        case Mapping():
+            return {key: map_leaves(item, change) for key, item in cast("Mapping[Any, Any]", value).items()}
+        case list() | tuple():
+            items = (map_leaves(item, change) for item in cast("Sequence[Any]", value))
+            return tuple(items) if isinstance(value, tuple) else list(items)
+        case _:
+            return change(value)

@@ -4,7 +4,6 @@ import base64
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from langchain_core.messages import HumanMessage
 
@@ -53,8 +52,5 @@ def human_message(text: str, pictures: Sequence[Picture]) -> HumanMessage:
     """A message with its pictures as a model gets it: the words, then one content block a picture."""
     if not pictures:
         return HumanMessage(text)
-    blocks: list[Any] = [{"type": "text", "text": mark_pictures(text, pictures)}]
-    for picture in pictures:
-        data = base64.b64encode(picture.data).decode()
-        blocks.append({"type": "image", "mime_type": picture.media_type, "base64": data})
-    return HumanMessage(content=blocks)
+    images = [{"type": "image", "mime_type": p.media_type, "base64": base64.b64encode(p.data).decode()} for p in pictures]
+    return HumanMessage(content=[{"type": "text", "text": mark_pictures(text, pictures)}, *images])

@@ -68,13 +68,13 @@ def read_call(call: ToolCall, card: AgentCard | None, call_id: str, message: str
 
 
 def _property(field: HandoffField) -> dict[str, Any]:
-    schema: dict[str, Any] = {"type": field.type, "description": field.description}
-    if field.enum:
-        schema["enum"] = list(field.enum)
-    if field.longest:
-        schema["maxLength"] = field.longest
-    if field.type == "array":
-        schema["items"] = {"type": "string"}
-        if field.max_items:
-            schema["maxItems"] = field.max_items
-    return schema
+    is_array = field.type == "array"
+    schema: dict[str, Any] = {
+        "type": field.type,
+        "description": field.description,
+        "enum": list(field.enum) if field.enum else None,
+        "maxLength": field.longest or None,
+        "items": {"type": "string"} if is_array else None,
+        "maxItems": (field.max_items or None) if is_array else None,
+    }
+    return {name: value for name, value in schema.items() if value is not None}

@@ -7,6 +7,7 @@ from typing import Any, TypeVar, cast
 from kit.core.card import AgentCard, Handoff, HandoffField
 from kit.core.context import InheritedContext
 from kit.core.outcome import AgentCall, Answer, Failure
+from kit.core.value import map_leaves
 from kit.runtime.budget import CHARACTERS
 
 PLACEHOLDER = "[personal]"
@@ -77,27 +78,22 @@ def private_fields(cards: Mapping[str, AgentCard]) -> dict[str, frozenset[str]]:
 
 def hide(value: T, private: Collection[str]) -> T:
     """Returns a copy of a text, list or mapping for the trace, without the personal values."""
-    return cast(T, _redact(value, private))
+    secrets = sorted(private, key=len, reverse=True)
+
+    def redact(leaf: Any) -> Any:
+        if not isinstance(leaf, str):
+            return PLACEHOLDER if leaf is not None and not isinstance(leaf, bool) and str(leaf) in private else leaf
+        for secret in secrets:
+            if leaf == secret or len(secret) >= SHORT:
+                leaf = leaf.replace(secret, PLACEHOLDER)
+        return leaf
+
+    return cast(T, map_leaves(value, redact))
 
 
 def hide_outcome(outcome: Answer | Failure, private: Collection[str]) -> Answer | Failure:
     """Returns a copy of the outcome for the trace, without the personal values."""
     return type(outcome).model_validate(hide(outcome.model_dump(), private))
-
-
-def _redact(value: Any, private: Collection[str]) -> Any:
-    if isinstance(value, str):
-        for secret in sorted(private, key=len, reverse=True):
-            if value == secret or len(secret) >= SHORT:
-                value = value.replace(secret, PLACEHOLDER)
-        return value
-    if isinstance(value, Mapping):
-        return {key: _redact(item, private) for key, item in cast("Mapping[Any, Any]", value).items()}
-    if isinstance(value, tuple):
-        return tuple(_redact(item, private) for item in cast("tuple[Any, ...]", value))
-    if isinstance(value, list):
-        return [_redact(item, private) for item in cast("list[Any]", value)]
-    return PLACEHOLDER if value is not None and not isinstance(value, bool) and str(value) in private else value
 
 
 def _fit(value: Any, field: HandoffField) -> tuple[Any, str | None]:

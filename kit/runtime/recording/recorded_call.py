@@ -6,14 +6,14 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, message_to_dict
 
 from kit.core.errors import CassetteError
 from kit.core.event import Body
 from kit.core.model import ModelSpec
-from kit.core.value import Value
+from kit.core.value import Value, map_leaves
 from kit.tools.tool import ToolResult
 
 FORMAT = 2
@@ -106,24 +106,17 @@ def model_request(spec: ModelSpec, tools: Sequence[Mapping[str, Any]], messages:
 
 def _message_text(message: BaseMessage) -> str:
     content: Any = message.content
-    text = content if isinstance(content, str) else json.dumps(_small(content), sort_keys=True)
+    text = content if isinstance(content, str) else json.dumps(map_leaves(content, _small), sort_keys=True)
     calls = message.tool_calls if isinstance(message, AIMessage) else []
     return "\n".join(
         [text, *(f"calls {call['name']}({json.dumps(call['args'], sort_keys=True, default=str)})" for call in calls)]
     )
 
 
-def _small(content: Any) -> Any:
-    """Returns blocks of content with the bytes of pictures replaced by their digest."""
-    match content:
-        case dict():
-            return {key: _small(value) for key, value in cast("dict[str, Any]", content).items()}
-        case list():
-            return [_small(item) for item in cast("list[Any]", content)]
-        case str() if len(content) > 200 and " " not in content:
-            return "sha256:" + hashlib.sha256(content.encode()).hexdigest()
-        case _:
-            return content
+def _small(leaf: Any) -> Any:
+    """Returns the digest of a picture's bytes, and anything else of a block of content as it is."""
+    is_long = isinstance(leaf, str) and len(leaf) > 200 and " " not in leaf
+    return "sha256:" + hashlib.sha256(leaf.encode()).hexdigest() if is_long else leaf
 
 
 def plain_message(message: AIMessage) -> dict[str, Any]:
@@ -137,17 +130,15 @@ def plain_message(message: AIMessage) -> dict[str, Any]:
 
 def scrubbed(value: Any, secrets: Iterable[str]) -> Any:
     """The same without keys: those that are known, and whatever looks like one."""
-    match value:
-        case str():
-            for secret in secrets:
-                value = value.replace(secret, SECRET)
-            return _SECRETS.sub(SECRET, value)
-        case dict():
-            return {key: scrubbed(item, secrets) for key, item in cast("dict[str, Any]", value).items()}
-        case list() | tuple():
-            return [scrubbed(item, secrets) for item in cast("list[Any]", value)]
-        case _:
-            return value
+
+    def scrub(leaf: Any) -> Any:
+        if not isinstance(leaf, str):
+            return leaf
+        for secret in secrets:
+            leaf = leaf.replace(secret, SECRET)
+        return _SECRETS.sub(SECRET, leaf)
+
+    return map_leaves(value, scrub)
 
 
 def lines_of(header: Header, takes: Mapping[Key, Take]) -> Iterator[str]:
