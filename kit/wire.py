@@ -98,9 +98,9 @@ class Kit:
         surface: str | None = None,
     ) -> Turn:
         """Starts a turn; `pattern` by name, the kit's own when none is named; `surface` as the deck's topologies name it.
-        `images` come with the message (SAT-14).
+        `images` come with the message.
 
-        `faults` make this one turn go wrong, such as `["rewards=timeout"]` (PC2-S5.8). Raises FaultError or UnknownId, which
+        `faults` make this one turn go wrong, such as `["rewards=timeout"]`. Raises FaultError or UnknownId, which
         name the nearest agents and kinds, FaultError when the kit was opened without faults, PictureError for too many images.
         """
         chosen = PATTERNS[pattern] if pattern else self.pattern

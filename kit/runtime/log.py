@@ -32,8 +32,7 @@ class TurnLog:
         return f"s{self._spans}"
 
     def emit(self, body: Body, span_id: str, parent_span_id: str | None = None) -> Event:
-        """Stamps and appends; the body was validated when it was made. After the log is closed nothing is added: a late child
-        has no voice."""
+        """Stamps a body and appends it; after the log is closed nothing is added: a late child has no voice."""
         if body.kind == "status" and body.status not in self._statuses:
             body = Status(agent=body.agent, status=UNKNOWN)
         event = Event.from_trusted(

@@ -133,9 +133,7 @@ class _Binder:
         entry = self._tools.get(tool_id)
         if entry is None:
             raise UnknownId(f"tool of card {card.id!r}", tool_id, self._tools)
-        if isinstance(entry, BaseTool):
-            return entry
-        return entry(self._deck.tool_config(card, tool_id))
+        return entry if isinstance(entry, BaseTool) else entry(self._deck.tool_config(card, tool_id))
 
     def _model(self, card: AgentCard) -> tuple[ModelSpec, BaseChatModel]:
         choice = self._models

@@ -105,7 +105,7 @@ async def acknowledge(
     Empty when nothing was composed and there is neither an answer nor a failure to speak of.
     """
     turn = ctx.turn
-    owing = NONE if clean else debt(turn.outcomes, turn.over_cap, turn.calls)
+    owing = NONE if clean else debt(turn)
     if owing:
         _correct_lead(ctx, sources, lead_line)
     verdict = judge(text, ctx, owing, sources)
@@ -123,10 +123,10 @@ async def acknowledge(
     return _repaired(text, verdict, owing, ctx)
 
 
-def settle(text: str, ctx: RunContext, sources: str | None = None) -> str:
+def settle(text: str, ctx: RunContext) -> str:
     """Does what `acknowledge` does without composing again, for patterns whose text the user has read already."""
-    owing = debt(ctx.turn.outcomes, ctx.turn.over_cap, ctx.turn.calls)
-    verdict = judge(text, ctx, owing, text if sources is None else sources)
+    owing = debt(ctx.turn)
+    verdict = judge(text, ctx, owing, text)
     if verdict.fine:
         _own(ctx, "composed", owing)
         return text
@@ -149,9 +149,8 @@ def ask_again(verdict: Verdict, owing: Debt) -> str:
 
 def rescued(ctx: RunContext) -> str:
     """Returns the answer of a turn whose pattern ended without one: what the agents answered, and what they owe."""
-    turn = ctx.turn
-    text = rescue(turn.outcomes, turn.over_cap, ctx)
-    _own(ctx, "rescued", debt(turn.outcomes, turn.over_cap, turn.calls))
+    text = rescue(ctx)
+    _own(ctx, "rescued", debt(ctx.turn))
     return text
 
 
@@ -163,7 +162,7 @@ def _repaired(text: str, verdict: Verdict, owing: Debt, ctx: RunContext) -> str:
     if verdict.empty and not ctx.turn.outcomes and not owing:
         return ""
     _own(ctx, "rescued", owing)
-    return rescue(ctx.turn.outcomes, ctx.turn.over_cap, ctx)
+    return rescue(ctx)
 
 
 async def _once_more(again: Again, notice: str, ctx: RunContext, seconds: float | None) -> str:

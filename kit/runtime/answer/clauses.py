@@ -141,13 +141,10 @@ def passes_on(text: str, part: Part, caveat: str, answer: str, *, alone: bool) -
     """True when a text passes on a reservation: in its own words near this part, or in those of the caveat."""
     caveat_words = stems(caveat)
     mine = numbers(answer)
-    for paragraph in text.splitlines():
-        if not paragraph.strip():
-            continue
-        near = alone or part.is_named(paragraph) or bool(mine & numbers(paragraph))
-        if near and (_RESERVING.search(paragraph) or _OWNING.search(paragraph)):
-            return True
-        if near and caveat_words and len(caveat_words & stems(paragraph)) >= 0.6 * len(caveat_words):
+    for paragraph in filter(str.strip, text.splitlines()):
+        repeats = caveat_words and len(caveat_words & stems(paragraph)) >= 0.6 * len(caveat_words)
+        reserves = repeats or _RESERVING.search(paragraph) or _OWNING.search(paragraph)
+        if reserves and (alone or part.is_named(paragraph) or mine & numbers(paragraph)):
             return True
     return False
 

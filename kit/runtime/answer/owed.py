@@ -1,12 +1,12 @@
 """What an answer owes, and the fixed words for it: for parts that failed, parts that were left out, reservations."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from kit.core.outcome import AgentCall, Answer, Failure, Outcome
+from kit.core.outcome import Answer, Failure
 from kit.models.json_prose import prose
-from kit.runtime.answer.raw_text import raw_reasons, scrub
-from kit.runtime.context import RunContext
+from kit.runtime.answer.raw_text import scrub
+from kit.runtime.context import RunContext, TurnState
 
 NOTHING = "I wasn't able to look into that right now. Please try again in a moment."
 
@@ -35,17 +35,17 @@ class Debt:
         return tuple(dict.fromkeys([*self.failed, *self.over_cap, *(answer.agent for answer in self.with_reservation)]))
 
 
-def debt(outcomes: Sequence[Outcome], over_cap: Iterable[AgentCall], calls: Iterable[AgentCall] = ()) -> Debt:
-    """Returns what these outcomes owe.
+def debt(turn: TurnState) -> Debt:
+    """Returns what the outcomes of a turn owe.
 
     A failure is made good by a later answer of the same agent to the same words; a call left out that only repeats an answered
     one owes nothing.
     """
-    words = {call.call_id: call.query.casefold().strip() for call in calls}
-    answer_keys = {(o.agent, words.get(o.call_id)) for o in outcomes if isinstance(o, Answer)}
+    words = {call.call_id: call.query.casefold().strip() for call in turn.calls}
+    answer_keys = {(o.agent, words.get(o.call_id)) for o in turn.outcomes if isinstance(o, Answer)}
     failed: dict[str, list[str | None]] = {}
     answers: list[Answer] = []
-    for outcome in outcomes:
+    for outcome in turn.outcomes:
         query = words.get(outcome.call_id)
         if isinstance(outcome, Failure):
             failed.setdefault(outcome.agent, []).append(query)
@@ -55,7 +55,7 @@ def debt(outcomes: Sequence[Outcome], over_cap: Iterable[AgentCall], calls: Iter
         if query is not None and query in queries:
             failed[outcome.agent] = [other for other in queries if other != query]
     still = tuple(agent for agent, owing in failed.items() if owing)
-    new = (call.agent for call in over_cap if (call.agent, call.query.casefold().strip()) not in answer_keys)
+    new = (call.agent for call in turn.over_cap if (call.agent, call.query.casefold().strip()) not in answer_keys)
     left_out = tuple(agent for agent in dict.fromkeys(new) if agent not in still)
     partly = frozenset(answer.agent for answer in answers) & {*still, *left_out}
     return Debt(still, left_out, tuple(answer for answer in answers if answer.reservation), partly)
@@ -83,16 +83,14 @@ def reservations(answers: Iterable[Answer]) -> str:
     return " ".join(dict.fromkeys(lines))
 
 
-def rescue(outcomes: Sequence[Outcome], over_cap: Sequence[AgentCall], ctx: RunContext | None = None) -> str:
+def rescue(ctx: RunContext) -> str:
     """Returns a reply that no model wrote: the answers in hand, then the fixed sentences for the rest."""
-    calls = ctx.turn.calls if ctx is not None else ()
-    owing = debt(outcomes, over_cap, calls)
-    raw = raw_reasons(ctx.turn) if ctx is not None else [o.detail for o in outcomes if isinstance(o, Failure)]
-    texts = {o.call_id: scrub(prose(o.text), ctx, raw) for o in outcomes if isinstance(o, Answer)}
+    owing, answers = debt(ctx.turn), [outcome for outcome in ctx.turn.outcomes if isinstance(outcome, Answer)]
+    texts = {answer.call_id: scrub(prose(answer.text), ctx) for answer in answers}
     parts = list(dict.fromkeys(text for text in texts.values() if text))
-    unsaid = [o for o in outcomes if isinstance(o, Answer) and not texts[o.call_id]]
+    unsaid = [answer.agent for answer in answers if not texts[answer.call_id]]
     if unsaid:
-        owing = Debt((*owing.failed, *(o.agent for o in unsaid)), owing.over_cap, owing.with_reservation, owing.partly)
+        owing = replace(owing, failed=(*owing.failed, *unsaid))
     cautious = [a for a in owing.with_reservation if texts[a.call_id] and not reserves(texts[a.call_id], a)]
     return "\n\n".join(filter(None, [*parts, reservations(cautious), apology(owing)])) or NOTHING
 

@@ -66,18 +66,11 @@ def leaks(text: str, ctx: RunContext) -> tuple[str, ...]:
     return tuple(dict.fromkeys(pieces))
 
 
-def scrub(text: str, ctx: RunContext | None = None, raw: Iterable[str] = ()) -> str:
+def scrub(text: str, ctx: RunContext) -> str:
     """The text without the sentences that hold raw text; the rest word for word."""
-    reasons = tuple(raw)
-
-    def dirty(sentence: str) -> bool:
-        if ctx is not None:
-            return bool(leaks(sentence, ctx))
-        return looks_raw(sentence) or any(_echoes(sentence, reasons, ""))
-
-    if not dirty(text):
+    if not leaks(text, ctx):
         return text
-    lines = (" ".join(s for s in _SENTENCE.split(line) if not dirty(s)) for line in text.splitlines())
+    lines = (" ".join(s for s in _SENTENCE.split(line) if not leaks(s, ctx)) for line in text.splitlines())
     return "\n".join(line for line in lines if line.strip()).strip()
 
 
