@@ -73,10 +73,7 @@ class Kit:
         return "offline stand-in" if spec.key == "offline" else spec.key
 
     def on(self, model: str) -> "Kit":
-        """The same kit with every agent on one model of models.yaml: same store, same tools, same sinks.
-
-        Raises UnknownId for a key that is not there, BindError for a model that cannot do the work. Nothing is called.
-        """
+        """The same kit with every agent on one model of models.yaml. Raises UnknownId, or BindError where that cannot do it."""
         stages = self.stages_on(model)
         return replace(self, team=stages.team(MEDIATED), stages=stages)
 

@@ -38,10 +38,7 @@ async def compose_rounds(
     most: int = MAX_ROUNDS,
     narrow: Callable[[Decision, RunContext], Decision] | None = None,
 ) -> Outcome:
-    """Runs what was decided and composes, as often as the model calls again; the last composition is checked.
-
-    `most` bounds the rounds; `narrow` takes calls out of the decisions of later rounds.
-    """
+    """Runs what was decided and composes, for `most` rounds; `narrow` takes calls out of later ones. The last text is checked."""
     rounds, clean = 0, True
     while decision.calls and rounds < most:
         rounds += 1

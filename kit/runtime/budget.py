@@ -45,10 +45,7 @@ class Ledger:
     estimated: bool = False
 
     def reserve(self, policy: Policy) -> None:
-        """Takes this agent's limits out of what the agents above have left.
-
-        Raises OverBudget where they have nothing left. An agent without a limit of its own draws on its parent's.
-        """
+        """Takes this agent's limits out of what the agents above have left. Raises OverBudget where that is nothing."""
         above = self.parent
         self.limits = _limits(policy)
         self.depth = policy.max_recursion_depth
@@ -75,10 +72,7 @@ class Ledger:
             self.cost = (self.cost or 0.0) + usage.cost
 
     def settle(self) -> Usage:
-        """Closes the account: gives back what was reserved and adds what was spent to the parent's, the first time only.
-
-        Returns what this agent has spent so far, with the agents below it whose accounts are closed.
-        """
+        """Closes the account, once: gives back what was reserved, books what was spent on the parent, and returns that."""
         usage = Usage.from_trusted(
             {
                 "input_tokens": self.input_tokens,
@@ -110,10 +104,7 @@ class Ledger:
         return self.parent.room(resource) if self.limit_above and self.parent is not None else None
 
     def before_model(self, tokens: int, price: float | None) -> float | None:
-        """Whether a model call of about `tokens`, at dollars a million, fits; returns the tokens its answer may have.
-
-        Raises OverBudget when it does not fit.
-        """
+        """Returns the tokens that the answer to about `tokens`, at dollars a million, may have. Raises OverBudget where it has none."""
         if not self.bounded:
             return None
         room = self.room("output_tokens")

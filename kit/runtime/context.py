@@ -116,10 +116,7 @@ class TurnState:
         return admitted, over
 
     def record(self, outcomes: Sequence[Outcome], calls: Sequence[AgentCall] = ()) -> None:
-        """Notes how calls ended; a later outcome of a call takes the place of its earlier one.
-
-        `calls`: those the outcomes are of, where no round was opened with them.
-        """
+        """Notes how calls ended, the latest outcome of each; `calls` are theirs, where no round was opened with them."""
         if not self.outcomes:
             self.outcomes += outcomes
             self.calls += calls

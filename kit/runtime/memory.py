@@ -150,10 +150,7 @@ class Memory(SessionMemory):
                 await asyncio.wait({task})
 
     async def compact(self, ctx: RunContext) -> None:
-        """Sums up the turns before the newest ones, together with what was summed up before.
-
-        The turns stay in the store; models get the summary from the next turn on. When it fails, nothing changes.
-        """
+        """Sums up the turns before the newest ones, with what was summed up before; when that fails, nothing changes."""
         lines = self.history("")
         order = list(dict.fromkeys(line.turn_id for line in lines))
         early = set(order[: -self._settings.compact_keep] if self._settings.compact_keep else order)

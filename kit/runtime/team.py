@@ -142,10 +142,7 @@ class _Binder:
         return self._build(card, choice or card.model)
 
     def _second(self, card: AgentCard, role: str, key: str | None, schemas: _Schemas, private: _Private) -> BoundModel | None:
-        """A card's model for a second role: what a mapping of models names under `<agent id>:<role>`, else `key`.
-
-        None where the first choice is another than the card's, and nothing was named.
-        """
+        """A card's model for a second role: what a mapping of models names under `<agent id>:<role>`, else `key`, else None."""
         choice = (self._models.get(f"{card.id}:{role}") if isinstance(self._models, Mapping) else None) or key
         if choice is None:
             return None

@@ -30,10 +30,7 @@ class ApiAgent:
 
 
 def with_services(team: Team, services: Mapping[str, Service]) -> Team:
-    """The same team with a service in the place of each named sub-agent: same card, same time budget.
-
-    Raises UnknownId for an id that no sub-agent of the orchestrator has.
-    """
+    """The same team with a service in the place of each named sub-agent. Raises UnknownId for an id that is none."""
     cards = {card.id: card for card in team.orchestrator.sub_cards.values()}
     for agent in services:
         if agent not in cards:

@@ -27,14 +27,6 @@ class Breach:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
-    """A reply that holds."""
-
-    text: str
-    confidence: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Contract:
     """The output half of a card's hand-off, compiled once at bind."""
 
@@ -49,8 +41,8 @@ class Contract:
         """Whether a reply must be read whole before any of it counts."""
         return self.closed or self.validator is not None
 
-    def read(self, text: str) -> Reading | Breach:
-        """The reply as an answer, or why it is none.
+    def read(self, text: str) -> tuple[str, float | None] | Breach:
+        """The reply as an answer, its text and how sure it is, or why it is none.
 
         A closed agent may not ask the user: a reply of questions alone is low confidence, and the parent decides. Replies that
         say anything beside the question stand; agents that talk with the user over turns do not close their hand-off.
@@ -58,20 +50,19 @@ class Contract:
         if self.validator is None:
             if self.closed and only_asks(text):
                 return Breach("low_confidence", "a question to the user instead of an answer", text)
-            return Reading(text)
+            return text, None
         text = _FENCE.sub(r"\1", text)
         try:
             value = json.loads(text)
         except (ValueError, RecursionError) as error:
             return Breach("contract_violation", f"not JSON: {error}")
-        wrong = self.validator.wrong(value)
-        if wrong:
+        if wrong := self.validator.wrong(value):
             return Breach("contract_violation", wrong)
         confidence, word = _confidence(value)
         least = self.min_confidence
         if word == "low" or (confidence is not None and least is not None and confidence < least):
             return Breach("low_confidence", f"confidence {word or confidence}, at least {least} asked", text)
-        return Reading(text, confidence)
+        return text, confidence
 
 
 def contract_of(card: AgentCard) -> Contract:

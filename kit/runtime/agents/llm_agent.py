@@ -189,10 +189,7 @@ class LLMAgent:
         return [tool_call for tool_call in reply.calls if tool_call not in peers], over
 
     def _listener(self, ctx: RunContext, looked_up: bool) -> Hear | None:
-        """Returns what passes its words to the user, in patterns in which sub-agents speak.
-
-        None before it has called its tools, and where its answer must be checked whole.
-        """
+        """Returns what passes its words to the user; None before its tools were called, and where its answer is checked whole."""
         if ctx.slot is None or self.contract.strict or (self.tools and not looked_up):
             return None
         hear = ctx.slot(ctx.path)
@@ -237,8 +234,7 @@ class LLMAgent:
         self, call: AgentCall, reply: ModelReply, results: Sequence[ToolResult], over: AgentCall | None = None
     ) -> Outcome:
         text = reply.text.strip()
-        declined = refusal(reply.message)
-        if declined:
+        if declined := refusal(reply.message):
             return self._failed(call, "refusal", declined)
         if not text and over is not None and not results:
             return Answer(call_id=call.call_id, agent=self.card.id, text="", hands_to=over)
@@ -252,13 +248,15 @@ class LLMAgent:
         read = self.contract.read(text)
         if isinstance(read, Breach):
             return self._failed(call, read.reason, read.detail, read.suggestion)
+        answer, confidence = read
+        answer, confidence = read
         caveats = [result.caveat for result in results if result.caveat]
         components = (*(component for result in results for component in result.components), *reply.components)
         return Answer(
             call_id=call.call_id,
             agent=self.card.id,
-            text=read.text,
-            confidence=read.confidence,
+            text=answer,
+            confidence=confidence,
             components=components,
             caveat=" ".join(dict.fromkeys(caveats)) or None,
             data_faults=tuple(str(fault) for fault in faults if fault != "not_allowed"),

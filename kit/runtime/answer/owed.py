@@ -36,11 +36,7 @@ class Debt:
 
 
 def debt(turn: TurnState) -> Debt:
-    """Returns what the outcomes of a turn owe.
-
-    A failure is made good by a later answer of the same agent to the same words; a call left out that only repeats an answered
-    one owes nothing.
-    """
+    """Returns what a turn owes. A later answer to the same words makes good a failure, and a call that was left out."""
     words = {call.call_id: call.query.casefold().strip() for call in turn.calls}
     answer_keys = {(o.agent, words.get(o.call_id)) for o in turn.outcomes if isinstance(o, Answer)}
     failed: dict[str, list[str | None]] = {}

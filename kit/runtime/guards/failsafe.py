@@ -23,10 +23,7 @@ def missing(asks: Sequence[AgentCall], cap: int) -> int:
 
 
 async def complete(decision: Decision, thread: Thread, call: AgentCall, lead: LLMAgent, ctx: RunContext) -> Decision:
-    """Asks once more for the calls that are missing and adds what is new; what is still missing then is recorded.
-
-    A retry that fails or says nothing leaves the decision as it was: the calls in hand are made.
-    """
+    """Asks once more for missing calls, adds what is new, records what still lacks; a retry that fails changes nothing."""
     cap, text = ctx.turn.cap, strip_marks(call.query)
     lacking = missing(decision.asks, cap)
     note = _demand(decision.asks, lacking, text)

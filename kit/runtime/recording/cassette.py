@@ -80,10 +80,7 @@ class Cassette:
         return any(track == name for track, *_ in self._recording.takes)
 
     def find(self, place: str, request: Request) -> Take | None:
-        """Returns the take for a request; None when the call has to be made.
-
-        Raises CassetteError when replaying and the recording does not hold it: what changed, as a diff.
-        """
+        """Returns the take for a request; None when the call is to be made. A replay raises CassetteError with what changed."""
         request = self._clean(request)
         name = digest(request)
         self._recording.begun.add(self._track)

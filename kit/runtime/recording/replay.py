@@ -21,10 +21,7 @@ _EXCEPTIONS: Mapping[str, type[BaseException]] = {
 
 
 async def replay(take: Take, hear: Callable[[str], None] | None, pace: float = 1.0) -> AIMessage:
-    """A model's reply as it was recorded, in its time, or the failure.
-
-    A call that was given up waits to be given up again, by the same deadline.
-    """
+    """A model's reply as it was recorded, in its time, or the failure; a call that was given up waits to be given up again."""
     first = take.first or 0.0
     await asyncio.sleep(first * pace)
     rest = max(0.0, take.seconds - first) * pace
