@@ -94,15 +94,16 @@ async def race(asked_agent: TopologyAgent, members: Sequence[str], call: AgentCa
 async def ensemble(asked_agent: TopologyAgent, members: Sequence[str], call: AgentCall, ctx: RunContext) -> Verdict:
     """Asks all members; the judge picks an answer by the rubric, or merges them."""
     results = await asyncio.gather(*(_ask_member(call, m, n, ctx) for n, m in enumerate(members, 1)), return_exceptions=True)
-    finished: list[tuple[Outcome, str]] = []
-    for result, member in zip(results, members, strict=True):
+    outcomes: list[Outcome] = []
+    for result in results:
         if isinstance(result, BaseException):
             raise result
-        finished.append((result, member))
-    answers = [(outcome, member) for outcome, member in finished if isinstance(outcome, Answer)]
-    if len(answers) < 2:
-        outcome, member = (answers or finished)[0]
-        return outcome, member if answers else None, "only one answered" if answers else "none answered"
+        outcomes.append(result)
+    answers = [(outcome, member) for outcome, member in zip(outcomes, members, strict=True) if isinstance(outcome, Answer)]
+    if not answers:
+        return outcomes[0], None, "none answered"
+    if len(answers) == 1:
+        return *answers[0], "only one answered"
     judgement = await dispatch(_to_judge(asked_agent, call, [answer for answer, _ in answers]), ctx, "2.1")
     verdict = _read(judgement)
     best = verdict.get("best")

@@ -6,7 +6,7 @@ from typing import Any
 
 from langchain_core.messages import BaseMessage, HumanMessage
 
-from kit.core.outcome import AgentCall, Answer, Failure, Outcome
+from kit.core.outcome import AgentCall, Answer, Outcome
 from kit.runtime.call_model import call_model
 from kit.runtime.context import RunContext
 from kit.runtime.dispatch import run_to_outcome
@@ -71,10 +71,8 @@ async def run_job(job: Job, material: Sequence[BaseMessage], ask: str, ctx: RunC
         forms = (tool_call["args"].get(job.field) for tool_call in reply.calls if tool_call["name"] == job.name)
         submission = next(forms, None) or reply.text
         text = " ".join(submission.split())[: job.longest] if isinstance(submission, str) else ""
-        if text:
-            return Answer(call_id=call.call_id, agent=call.agent, text=text)
-        return Failure(call_id=call.call_id, agent=call.agent, axis="invocation", reason="insufficient")
+        return Answer(call_id=call.call_id, agent=call.agent, text=text)
 
     call = AgentCall(call_id=job.name, agent=job.field, query=f"{ask}\n{job.description}")
     outcome = await run_to_outcome(work, call, replace(ctx, path=f"{ctx.path}/{job.field}"), ctx.turn.settings.helper_ms / 1000)
-    return outcome.text if isinstance(outcome, Answer) else None
+    return (outcome.text or None) if isinstance(outcome, Answer) else None

@@ -85,11 +85,8 @@ def _parts(text: str, log: TurnLog, cuts: Sequence[int]) -> list[str]:
 
 
 def _routing_outcome(outcome: Outcome) -> RoutedOutcome:
-    match outcome:
-        case Answer():
-            result = "handed_on" if outcome.is_handover else "success"
-            return RoutedOutcome(agent=outcome.agent, call_id=outcome.call_id, result=result)
-        case Failure(axis="data"):
-            return RoutedOutcome(agent=outcome.agent, call_id=outcome.call_id, result="data_error", reason=outcome.reason)
-        case Failure():
-            return RoutedOutcome(agent=outcome.agent, call_id=outcome.call_id, result="failure", reason=outcome.reason)
+    if outcome.kind == "answer":
+        result = "handed_on" if outcome.is_handover else "success"
+        return RoutedOutcome(agent=outcome.agent, call_id=outcome.call_id, result=result)
+    result = "data_error" if outcome.axis == "data" else "failure"
+    return RoutedOutcome(agent=outcome.agent, call_id=outcome.call_id, result=result, reason=outcome.reason)

@@ -140,10 +140,8 @@ def ask_again(verdict: Verdict, owing: Debt) -> str:
     lines += [f"State that {plain(agent)} was left out for now and can be taken next." for agent in owing.over_cap]
     lines += [f"Pass on this reservation about {plain(a.agent)}: {a.reservation}" for a in owing.with_reservation]
     lines += [f"Include what {plain(agent)} answered." for agent in verdict.missing_answers]
-    if verdict.raw:
-        lines.append("Use everyday words only: no technical names, identifiers or codes.")
-    if verdict.claims:
-        lines.append("Give no figure and no fact that is not in the results.")
+    lines += ["Use everyday words only: no technical names, identifiers or codes."] if verdict.raw else []
+    lines += ["Give no figure and no fact that is not in the results."] if verdict.claims else []
     return "\n".join(lines)
 
 

@@ -108,12 +108,9 @@ def fastpath(decision: Decision, call: AgentCall, lead: LLMAgent, ctx: RunContex
     if default is None or default not in ctx.callees or small_talk(call.query, said_last(ctx)):
         return decision
     agent = awaited_by(call.query, ctx)
-    reason = (
-        "not small talk: routed to the default sub-agent"
-        if agent is None
-        else "a short reply to the question of the agent in play"
-    )
-    return _rerouted(decision, agent or default, "fastpath", reason, call, lead, ctx)
+    if agent is None:
+        return _rerouted(decision, default, "fastpath", "not small talk: routed to the default sub-agent", call, lead, ctx)
+    return _rerouted(decision, agent, "fastpath", "a short reply to the question of the agent in play", call, lead, ctx)
 
 
 def overlap(decision: Decision, call: AgentCall, ctx: RunContext) -> Decision:

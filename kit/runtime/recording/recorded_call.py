@@ -161,11 +161,11 @@ def read(path: Path) -> tuple[Header, dict[Key, Take]]:
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is no text"
         raise CassetteError(f"cannot read the recording {path}: {reason}; record it first") from error
-    header, texts, takes = None, dict[str, str](), dict[Key, Take]()
+    header, texts, takes = Header(), dict[str, str](), dict[Key, Take]()
     for number, line in enumerate(lines, 1):
         try:
             row = json.loads(line)
-            if header is None:
+            if number == 1:
                 header = Header.model_validate(row)
                 if header.cassette != FORMAT:
                     raise ValueError
@@ -176,8 +176,8 @@ def read(path: Path) -> tuple[Header, dict[Key, Take]]:
                 take = Take.model_validate({**row, "request": parts})
                 takes[key_of(take)] = take
         except (ValueError, KeyError, TypeError) as error:
-            what = "the head of a recording of this version" if header is None or number == 1 else "a recorded call"
+            what = "the head of a recording of this version" if number == 1 else "a recorded call"
             raise CassetteError(f"{path}:{number}: this line is not {what}; record the file again") from error
-    if header is None:
+    if not lines:
         raise CassetteError(f"{path}:1: the recording is empty; record it again")
     return header, takes

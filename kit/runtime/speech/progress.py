@@ -1,7 +1,7 @@
 """Drives a turn's status lines in time: says them as the deck's policy has it, and speaks for agents that are silent."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from kit.compose.parts import DeckSettings
@@ -75,9 +75,7 @@ class Progress:
             self._log.emit(body, self._span_id)
         if self._timer is not None:
             self._timer.cancel()
-        due = self._narrator.due
-        wait = None if due is None else max(0.0, due - self._log.now())
-        self._timer = None if wait is None else asyncio.get_running_loop().call_later(wait, self._wake)
+        self._timer = self._set(self._narrator.due, self._wake)
 
     def _wake(self) -> None:
         assert self._narrator is not None
@@ -94,6 +92,7 @@ class Progress:
                 status = Status(agent=agent, status="thinking_it_through")
                 span.emit(status)
                 self.tell(status, span)
-        next_at = min((began for _, _, began in self._silent.values()), default=None)
-        wait = None if next_at is None else max(0.0, next_at + self._quiet - self._log.now())
-        self._alarm = None if wait is None else asyncio.get_running_loop().call_later(wait, self._ring)
+        self._alarm = self._set(min((began + self._quiet for _, _, began in self._silent.values()), default=None), self._ring)
+
+    def _set(self, due: float | None, ring: Callable[[], None]) -> asyncio.TimerHandle | None:
+        return None if due is None else asyncio.get_running_loop().call_later(max(0.0, due - self._log.now()), ring)
