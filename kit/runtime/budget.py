@@ -104,7 +104,7 @@ class Ledger:
         return self.parent.room(resource) if self.limit_above and self.parent is not None else None
 
     def before_model(self, tokens: int, price: float | None) -> float | None:
-        """Returns the tokens an answer to about `tokens`, at dollars a million, may have; raises OverBudget when it does not fit."""
+        """Returns the tokens an answer to about `tokens`, at dollars a million, may have; raises OverBudget if it cannot fit."""
         if not self.bounded:
             return None
         room = self.room("output_tokens")
