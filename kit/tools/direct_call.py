@@ -1,4 +1,4 @@
-"""Awaits a tool's own coroutine where LangChain's wrapper around it has nobody to tell: 4 microseconds instead of 220.
+"""Awaits a tool's own coroutine where LangChain's wrapper around it has nobody to tell: 13 microseconds instead of 180.
 
 Given up are a task and a context of its own for each call: a tool that never awaits keeps the loop, and a context variable
 that a tool sets stays set for its caller. Arguments are read as the wrapper reads them: a pydantic schema validates and fills
