@@ -132,6 +132,17 @@ def test_a_reference_that_leads_nowhere_is_told_in_a_sentence(folder: Path, name
     assert "kit.settings:HOME" in error.value and not page.exception
 
 
+@pytest.mark.parametrize("room", ["chat", "traces", "cards", "metrics", "benchmarks"])
+def test_a_deck_that_is_not_there_is_one_sentence_and_no_traceback(
+    folder: Path, room: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KIT_DECK", str(folder / "no-deck"))
+    code = f"from kit.ui.shared import address; from kit.ui.{room} import page; address.keep(); page.page()"
+    page = AppTest.from_string(code, default_timeout=60).run()
+    (error,) = page.error
+    assert "give the folder that holds deck.yaml" in error.value and not page.exception
+
+
 def test_a_fault_of_the_page_is_a_fault_of_the_deck(folder: Path) -> None:
     declare(folder, faults=["tide_table=raise"], suggestions=[{"label": "x", "question": "y", "faults": ["tide_tables=rais"]}])
     with pytest.raises(DeckError) as caught:

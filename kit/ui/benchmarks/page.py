@@ -5,15 +5,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from kit.settings import HOME
-from kit.ui.shared.frame import open_page, report_errors
+from kit.ui.shared.frame import report_errors, with_host
 from kit.ui.shared.selection import draw_list
 
 if TYPE_CHECKING:
     from kit.bench.grid.comparison import Comparison, Summary
     from kit.bench.grid.stored_runs import StoredRun
     from kit.ui.benchmarks.grid_figures import GridFigure
+    from kit.ui.shared.host import Host
 
 LOOK = Path(__file__).with_name("page.css")
 VIEWS = ("Results", "Start a grid")
@@ -21,27 +23,27 @@ USUAL = ("exact", "seconds", "input_tokens")
 """Measures of a run that does not name its own."""
 
 
-def page() -> None:
+@with_host
+def page(host: "Host", _: DeltaGenerator) -> None:
     """Draws the page; the address names the run."""
-    with open_page() as (host, _):
-        st.html(LOOK)
-        from kit.bench.grid.stored_runs import list_runs  # brings the bench: no other page waits for it
-        from kit.ui.benchmarks.launch import draw_form, draw_progress
+    st.html(LOOK)
+    from kit.bench.grid.stored_runs import list_runs  # brings the bench: no other page waits for it
+    from kit.ui.benchmarks.launch import draw_form, draw_progress
 
-        runs, broken = list_runs([host.kit.settings.grids, HOME / "data" / "results"])
-        st.markdown("## Benchmarks")
-        draw_progress(_see)
-        st.session_state.setdefault("bench-view", VIEWS[0])
-        view = st.segmented_control("View", VIEWS, key="bench-view", required=True, label_visibility="collapsed")
-        for sentence in broken:
-            st.warning(sentence, icon=":material/error:")
-        if view == VIEWS[1]:
-            draw_form(host, runs)
-        elif runs:
-            _results(runs)
-        else:
-            st.markdown("Every grid that was played here is compared on this page. There is none yet.")
-            st.button("Start a grid", icon=":material/play_arrow:", on_click=_view, args=(VIEWS[1],))
+    runs, broken = list_runs([host.kit.settings.grids, HOME / "data" / "results"])
+    st.markdown("## Benchmarks")
+    draw_progress(_see)
+    st.session_state.setdefault("bench-view", VIEWS[0])
+    view = st.segmented_control("View", VIEWS, key="bench-view", required=True, label_visibility="collapsed")
+    for sentence in broken:
+        st.warning(sentence, icon=":material/error:")
+    if view == VIEWS[1]:
+        draw_form(host, runs)
+    elif runs:
+        _results(runs)
+    else:
+        st.markdown("Every grid that was played here is compared on this page. There is none yet.")
+        st.button("Start a grid", icon=":material/play_arrow:", on_click=_view, args=(VIEWS[1],))
 
 
 def _view(name: str) -> None:

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from kit.compose.deck import Deck
 from kit.core.context import DynamicContext, Principal
@@ -13,7 +14,7 @@ from kit.ui.cards.graph import graph_of, graph_spec
 from kit.ui.cards.prompt import assembled, prompt_html
 from kit.ui.cards.routing_heatmap import routes_html
 from kit.ui.shared import address
-from kit.ui.shared.frame import open_page, visitor
+from kit.ui.shared.frame import visitor, with_host
 from kit.ui.shared.selection import draw_chart, draw_list
 from kit.ui.shared.wording import label, many
 
@@ -27,21 +28,21 @@ A_SECOND = 60
 """How many questions the stand-in routes in a second, on two slow cores."""
 
 
-def page() -> None:
+@with_host
+def page(host: "Host", top: DeltaGenerator) -> None:
     """Draws the page; the address names the card."""
-    with open_page() as (host, top):
-        deck = host.kit.deck
-        card_id = address.read("card")
-        if card_id not in deck.cards:
-            if card_id:
-                top.warning("There is no such card in this deck. Choose one below.", icon=":material/search_off:")
-            card_id = deck.settings.orchestrator
-        _heading(deck)
-        _one(host, deck, card_id)
-        st.markdown("#### What it is told")
-        _prompt(host, visitor(host), card_id)
-        st.markdown("#### Which description loses which questions")
-        _routing(deck)
+    deck = host.kit.deck
+    card_id = address.read("card")
+    if card_id not in deck.cards:
+        if card_id:
+            top.warning("There is no such card in this deck. Choose one below.", icon=":material/search_off:")
+        card_id = deck.settings.orchestrator
+    _heading(deck)
+    _one(host, deck, card_id)
+    st.markdown("#### What it is told")
+    _prompt(host, visitor(host), card_id)
+    st.markdown("#### Which description loses which questions")
+    _routing(deck)
 
 
 def _heading(deck: Deck) -> None:

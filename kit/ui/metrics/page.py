@@ -4,6 +4,7 @@ import time
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from html import escape
+from typing import TYPE_CHECKING
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -15,31 +16,34 @@ from kit.metrics.alert import alerts
 from kit.metrics.summary import Label, Metrics, metrics, turns_since
 from kit.ui.metrics.bars import bars_spec, latency_spec
 from kit.ui.metrics.figures import FIGURES, GROUPS, Figure, Group, Line, Unit, agents_table, lines
-from kit.ui.shared.frame import draw_link, open_page, visitor
+from kit.ui.shared.frame import draw_link, visitor, with_host
 from kit.ui.shared.wording import label, many
+
+if TYPE_CHECKING:
+    from kit.ui.shared.host import Host
 
 WINDOWS = {"Last hour": 3_600.0, "Last day": 86_400.0, "Last week": 604_800.0, "All time": None}
 """Words -> seconds back from now; None: everything stored."""
 _AXES = {"invocation": "A sub-agent failed", "data": "Data failed", "partial": "Some of several failed"}
 
 
-def page() -> None:
+@with_host
+def page(host: "Host", _: DeltaGenerator) -> None:
     """Draws the page."""
-    with open_page() as (host, _):
-        store, who = host.kit.store, visitor(host)
-        st.markdown("## Metrics")
-        window = st.segmented_control("Time window", list(WINDOWS), default="All time", key="m-window", required=True)
-        back = WINDOWS[window]
-        now = time.time()
-        since = now - back if back is not None else 0.0
-        turns = turns_since(store, since, who.tenant_id)
-        if not any(turn.seconds is not None for turn in turns):
-            _nothing(who, ever=back is None)
-            return
-        _alert(turns, now, who)
-        summary = metrics(store, since, who.tenant_id, _labels())
-        st.caption(f"{many(summary.turns, 'ended turn')} of {who.tenant_id}, all of its people. Percentiles are by nearest rank.")
-        _groups(summary)
+    store, who = host.kit.store, visitor(host)
+    st.markdown("## Metrics")
+    window = st.segmented_control("Time window", list(WINDOWS), default="All time", key="m-window", required=True)
+    back = WINDOWS[window]
+    now = time.time()
+    since = now - back if back is not None else 0.0
+    turns = turns_since(store, since, who.tenant_id)
+    if not any(turn.seconds is not None for turn in turns):
+        _nothing(who, ever=back is None)
+        return
+    _alert(turns, now, who)
+    summary = metrics(store, since, who.tenant_id, _labels())
+    st.caption(f"{many(summary.turns, 'ended turn')} of {who.tenant_id}, all of its people. Percentiles are by nearest rank.")
+    _groups(summary)
 
 
 def _nothing(who: Principal, *, ever: bool) -> None:

@@ -1,7 +1,7 @@
 """What every page needs: the process' host, its visitor, its style, links to other pages, and errors in words."""
 
 import gc
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -61,15 +61,6 @@ def draw_link(place: DeltaGenerator, page: str, label: str, icon: str, **query: 
 
 
 @contextmanager
-def open_page() -> "Generator[tuple[Host, DeltaGenerator]]":
-    """Begins a page: its style, the process' host, and a place at the top, which also says why a page could not be drawn."""
-    st.html(STYLE)
-    top = st.empty()
-    with report_errors(top):
-        yield open_host(Settings.read()), top
-
-
-@contextmanager
 def report_errors(place: DeltaGenerator) -> Generator[None]:
     """Draws an error of the block in `place`, as a sentence that says what to do."""
     try:
@@ -78,3 +69,15 @@ def report_errors(place: DeltaGenerator) -> Generator[None]:
         place.error(str(error).replace("$", r"\$"), icon=":material/error:")
     except OSError as error:
         place.error(f"{error.strerror or error}: {error.filename or 'the kit could not be opened'}", icon=":material/error:")
+
+
+def with_host(draw: "Callable[[Host, DeltaGenerator], None]") -> Callable[[], None]:
+    """Returns a page that `draw` draws from the process' host; the place at its top also says why it could not be drawn."""
+
+    def page() -> None:
+        st.html(STYLE)
+        top = st.empty()
+        with report_errors(top):
+            draw(open_host(Settings.read()), top)
+
+    return page

@@ -6,13 +6,14 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from kit.core.context import Principal
 from kit.core.record import TurnRecord
 from kit.core.trace import Span, Trace, critical_path, failures, slowest
 from kit.settings import Settings
 from kit.ui.shared import address
-from kit.ui.shared.frame import draw_link, open_page, visitor
+from kit.ui.shared.frame import draw_link, visitor, with_host
 from kit.ui.shared.selection import draw_chart, draw_list
 from kit.ui.shared.turn_facts import headline
 from kit.ui.shared.turn_fold import stored_view
@@ -35,19 +36,19 @@ PAGE = 15
 _BADGES = {"good": "green", "bad": "red", "warn": "orange", "busy": "blue", "": "gray"}
 
 
-def page() -> None:
+@with_host
+def page(host: "Host", top: DeltaGenerator) -> None:
     """Draws the list, or the turn the address names."""
-    with open_page() as (host, top):
-        who = visitor(host)
-        turn_id = address.read("turn")
-        turn = host.kit.store.turn(turn_id) if turn_id else None
-        if turn is not None and Principal(tenant_id=turn.tenant_id, user_id=turn.user_id) == who:
-            _one(host, turn)
-        else:
-            if turn_id:
-                sentence = "There is no such trace of yours. Choose one below, or ask something in the chat."
-                top.warning(sentence, icon=":material/search_off:")
-            _list(host, who)
+    who = visitor(host)
+    turn_id = address.read("turn")
+    turn = host.kit.store.turn(turn_id) if turn_id else None
+    if turn is not None and Principal(tenant_id=turn.tenant_id, user_id=turn.user_id) == who:
+        _one(host, turn)
+    else:
+        if turn_id:
+            sentence = "There is no such trace of yours. Choose one below, or ask something in the chat."
+            top.warning(sentence, icon=":material/search_off:")
+        _list(host, who)
 
 
 def _list(host: "Host", who: Principal) -> None:
