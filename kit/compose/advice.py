@@ -8,7 +8,6 @@ from kit.compose.parts import Parts
 from kit.compose.prompts import prompt_size, tokens
 from kit.compose.status import SEEN_WITHIN
 from kit.compose.yaml_source import Faults
-from kit.core.card import AgentCard
 from kit.core.errors import nearest
 from kit.core.model import ModelSpec
 
@@ -19,38 +18,33 @@ PROMPT_WARNING = 0.25
 _CAN_DO = re.compile(r"<can_do>(.*?)</can_do>", re.DOTALL)
 
 
+Warnings = Iterator[tuple[str, str, tuple[str | int, ...], str]]
+"""What a warning is about (a card, a block, the settings ...), its id, the path inside it, and the sentence."""
+
+
 def advise(parts: Parts, where: Where) -> Faults:
     """Every warning about parts that fit together, each `place: sentence`."""
     warnings = Faults()
-    sub_agents = {name for card in parts.cards.values() for name in card.sub_agents}
-    for card in parts.cards.values():
-        if card.id in sub_agents:
-            _description(card, where, warnings)
-        _prompt(card, parts, where, warnings)
-    _claims(parts, where, warnings)
-    _flags(parts, where, warnings)
-    _unused(parts, where, warnings)
-    _statuses(parts, where, warnings)
-    _budgets(parts, where, warnings)
-    _prices(parts, where, warnings)
+    for check in (_cards, _claims, _flags, _unused, _statuses, _budgets, _prices):
+        for noun, name, path, sentence in check(parts):
+            warnings.add(where(noun, name, path), sentence)
     return warnings
 
 
-def _description(card: AgentCard, where: Where, warnings: Faults) -> None:
-    size, (low, high) = tokens(card.description), DESCRIPTION_TOKENS
-    if not low <= size <= high:
-        place = where("card", card.id, ("description",))
-        warnings.add(place, f"description of about {size} tokens; {low} to {high} are the target")
+def _cards(parts: Parts) -> Warnings:
+    low, high = DESCRIPTION_TOKENS
+    sub_agents = {name for card in parts.cards.values() for name in card.sub_agents}
+    for card in parts.cards.values():
+        length = tokens(card.description)
+        if card.id in sub_agents and not low <= length <= high:
+            yield "card", card.id, ("description",), f"description of about {length} tokens; {low} to {high} are the target"
+        window, size = parts.models[card.model].context_window, prompt_size(card, parts) or 0
+        if PROMPT_WARNING < size / window <= PROMPT_MOST:
+            sentence = f"prompt of about {size} tokens takes {size / window:.0%} of the window of {card.model!r}"
+            yield "card", card.id, ("prompt_blocks",), sentence
 
 
-def _prompt(card: AgentCard, parts: Parts, where: Where, warnings: Faults) -> None:
-    window, size = parts.models[card.model].context_window, prompt_size(card, parts) or 0
-    if PROMPT_WARNING < size / window <= PROMPT_MOST:
-        place = where("card", card.id, ("prompt_blocks",))
-        warnings.add(place, f"prompt of about {size} tokens takes {size / window:.0%} of the window of {card.model!r}")
-
-
-def _claims(parts: Parts, where: Where, warnings: Faults) -> None:
+def _claims(parts: Parts) -> Warnings:
     """Warns of two blocks that claim the same capability."""
     owners: dict[str, str] = {}
     block_names = {name for card in parts.cards.values() for name in card.prompt_blocks}
@@ -60,7 +54,7 @@ def _claims(parts: Parts, where: Where, warnings: Faults) -> None:
         for claim in _claims_in(block.text):
             first = owners.setdefault(claim, block.id)
             if first != block.id:
-                warnings.add(where("block", block.id, ()), f"claims {claim!r}, as block {first!r} does; let one agent own it")
+                yield "block", block.id, (), f"claims {claim!r}, as block {first!r} does; let one agent own it"
 
 
 def _claims_in(text: str) -> Iterator[str]:
@@ -71,58 +65,57 @@ def _claims_in(text: str) -> Iterator[str]:
                 yield claim
 
 
-def _flags(parts: Parts, where: Where, warnings: Faults) -> None:
+def _flags(parts: Parts) -> Warnings:
     block_names = _block_names(parts)
-    hung = [("card", card.id, card.flag) for card in parts.cards.values() if card.flag]
-    hung += [("card", card.id, grant.flag) for card in parts.cards.values() for grant in card.tool_grants.values() if grant.flag]
-    hung += [("block", block.id, block.flag) for block in parts.blocks.values() if block.flag and block.id in block_names]
-    for noun, name, flag in hung:
+    uses = [("card", card.id, card.flag) for card in parts.cards.values() if card.flag]
+    uses += [("card", card.id, grant.flag) for card in parts.cards.values() for grant in card.tool_grants.values() if grant.flag]
+    uses += [("block", block.id, block.flag) for block in parts.blocks.values() if block.flag and block.id in block_names]
+    for noun, name, flag in uses:
         if flag not in parts.flags:
-            sentence = f"flag {flag!r} is declared nowhere and stays off: {nearest(flag, parts.flags)}"
-            warnings.add(where(noun, name, ("flag",)), sentence)
-    flags = {flag for _, _, flag in hung} | set(parts.flag_settings) | set(parts.tool_flags.values())
+            yield noun, name, ("flag",), f"flag {flag!r} is declared nowhere and stays off: {nearest(flag, parts.flags)}"
+    flags = {flag for _, _, flag in uses} | set(parts.flag_settings) | set(parts.tool_flags.values())
     for flag in sorted(parts.flags.keys() - flags):
-        warnings.add(where("environment", "", ("flags", flag)), f"flag {flag!r} is used by no card, block or tool")
+        yield "environment", "", ("flags", flag), f"flag {flag!r} is used by no card, block or tool"
 
 
-def _unused(parts: Parts, where: Where, warnings: Faults) -> None:
+def _unused(parts: Parts) -> Warnings:
     """Blocks of this deck's own agents; those of others may serve another deck."""
     block_names = _block_names(parts)
     for block in parts.blocks.values():
         if block.owner in parts.cards and block.id not in block_names:
-            warnings.add(where("block", block.id, ()), f"block {block.id!r} is used by no card")
+            yield "block", block.id, (), f"block {block.id!r} is used by no card"
 
 
-def _statuses(parts: Parts, where: Where, warnings: Faults) -> None:
+def _statuses(parts: Parts) -> Warnings:
     settings = parts.settings
     slowest = settings.status_policy.slowest_ms
     if slowest is None or slowest > SEEN_WITHIN:
         took = "never" if slowest is None else f"after {slowest} ms"
-        place = where("settings", "deck", ("status_policy",))
-        warnings.add(place, f"of a silent agent the first line is read {took}; {SEEN_WITHIN} ms are the target")
+        sentence = f"of a silent agent the first line is read {took}; {SEEN_WITHIN} ms are the target"
+        yield "settings", "deck", ("status_policy",), sentence
     for status in (*settings.status_phrases, *settings.status_policy.rules):
         term = settings.vocabulary.get(status)
         if term and term.deprecated:
             use = f"; use {term.instead!r}" if term.instead else ""
-            warnings.add(where("settings", "deck", ()), f"status {status!r} is deprecated since {term.deprecated}{use}")
+            yield "settings", "deck", (), f"status {status!r} is deprecated since {term.deprecated}{use}"
 
 
-def _budgets(parts: Parts, where: Where, warnings: Faults) -> None:
+def _budgets(parts: Parts) -> Warnings:
     call, turn = parts.settings.model_call_budget_ms, parts.settings.turn_budget_ms
     if call >= turn:
         sentence = f"one model call of the orchestrator may take {call} ms, a whole turn {turn}: one that hangs leaves no answer"
-        warnings.add(where("settings", "deck", ("model_call_budget_ms",)), f"{sentence}; set model_call_budget_ms lower")
+        yield "settings", "deck", ("model_call_budget_ms",), f"{sentence}; set model_call_budget_ms lower"
 
 
-def _prices(parts: Parts, where: Where, warnings: Faults) -> None:
+def _prices(parts: Parts) -> Warnings:
     """Warns of a helper or composing model that costs more than the orchestrator's; unknown prices are passed over."""
     settings, models = parts.settings, parts.models
     lead = models[parts.cards[settings.orchestrator].model]
     for setting, key in (("helper_model", settings.helper_model), ("compose_model", settings.compose_model)):
         theirs, ours = (_price(models[key]) if key else None), _price(lead)
         if theirs is not None and ours is not None and theirs > ours:
-            place = where("settings", "deck", (setting,))
-            warnings.add(place, f"{key!r} costs more than the orchestrator's {lead.key!r}; extra calls are for a cheaper model")
+            sentence = f"{key!r} costs more than the orchestrator's {lead.key!r}; extra calls are for a cheaper model"
+            yield "settings", "deck", (setting,), sentence
 
 
 def _price(spec: ModelSpec) -> float | None:

@@ -1,12 +1,13 @@
 """Whether the parts of a deck fit together: every fault with its place and its fix."""
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 
-from kit.compose.contract_check import contract_faults
+from kit.compose.contract_check import Fault, contract_faults
 from kit.compose.page import page_faults
-from kit.compose.parts import PLATFORM, Parts
+from kit.compose.parts import PLATFORM, DeckSettings, Parts
 from kit.compose.prompts import prompt_size
 from kit.compose.topology_check import topology_faults
 from kit.compose.yaml_source import Faults
@@ -25,204 +26,190 @@ _TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 @dataclass
 class Check:
-    """Runs over the parts of one deck; `lost` names what could not be read, so that it is not called unknown."""
+    """Runs over the parts of one deck; `unreadable` names what could not be read, so that it is not called unknown."""
 
     parts: Parts
     where: Where
     tools: Collection[str] | None = None
     """Known tool ids; None: tools are not checked here."""
-    lost: Collection[tuple[str, str]] = ()
+    unreadable: Collection[tuple[str, str]] = ()
     faults: Faults = field(default_factory=Faults)
 
     def run(self) -> "Check":
         """Every check, each fault once."""
-        for card in self.parts.cards.values():
-            self._names(card)
-            self._references(card)
-            self._tools(card)
-            for path, sentence in contract_faults(card, self.parts.models):
-                self._fault("card", card.id, path, sentence)
+        parts, settings = self.parts, self.parts.settings
+        for card in parts.cards.values():
+            of_card = (self._names(card), self._references(card), self._tools(card), contract_faults(card, parts.models))
+            self._report("card", card.id, chain(*of_card))
         self._folders()
         self._descriptions()
         self._cycles()
-        if not self._is_lost("settings", "deck"):
-            self._settings()
+        if not self._is_unreadable("settings", "deck"):
+            self._report("settings", "deck", self._settings())
             self._root()
-            for path, sentence in topology_faults(self.parts):
-                self._fault("settings", "deck", path, sentence)
-            for path, sentence in page_faults(self.parts.settings.page, self.parts.cards, self.parts.settings.orchestrator):
-                self._fault("settings", "deck", path, sentence)
-            self._required()
+            page = page_faults(settings.page, parts.cards, settings.orchestrator)
+            self._report("settings", "deck", chain(topology_faults(parts), page, self._required()))
             self._prompts()
         return self
 
-    def _fault(self, noun: str, name: str, path: tuple[str | int, ...], sentence: str) -> None:
-        self.faults.add(self.where(noun, name, path), sentence)
+    def _report(self, noun: str, name: str, faults: Iterable[Fault]) -> None:
+        for path, sentence in faults:
+            self.faults.add(self.where(noun, name, path), sentence)
 
-    def _is_lost(self, noun: str, name: str) -> bool:
-        return (noun, name) in self.lost or (noun, "*") in self.lost
+    def _is_unreadable(self, noun: str, name: str) -> bool:
+        return (noun, name) in self.unreadable or (noun, "*") in self.unreadable
 
-    def _missing(self, noun: str, name: str, known: Collection[str]) -> bool:
-        return name not in known and not self._is_lost(noun, name)
+    def _unknown(self, noun: str, name: str | None, candidates: Collection[str], label: str = "") -> str | None:
+        """The sentence about a name that stands for nothing; None where it does, or where its part could not be read."""
+        if name is None or name in candidates or self._is_unreadable(noun, name):
+            return None
+        return f"unknown {label or noun} {name!r}: {nearest(name, candidates)}"
 
-    def _names(self, card: AgentCard) -> None:
+    def _names(self, card: AgentCard) -> Iterator[Fault]:
         if not _TOOL_NAME.fullmatch(card.tool_name):
-            sentence = f"card id {card.id!r} makes no tool name; use letters, digits, _ and -, at most 60 of them"
-            self._fault("card", card.id, ("id",), sentence)
+            yield ("id",), f"card id {card.id!r} makes no tool name; use letters, digits, _ and -, at most 60 of them"
         if self.tools and card.tool_name in self.tools:
-            sentence = f"tool {card.tool_name!r} has the name under which card {card.id!r} is called; rename one"
-            self._fault("card", card.id, ("id",), sentence)
+            yield ("id",), f"tool {card.tool_name!r} has the name under which card {card.id!r} is called; rename one"
         for name in sorted(ASK_ARGUMENTS & card.handoff.fields.keys()):
-            sentence = f"every ask_<id> has an argument {name!r} already; give the field another name"
-            self._fault("card", card.id, ("handoff", "fields", name), sentence)
+            yield ("handoff", "fields", name), f"every ask_<id> has an argument {name!r} already; give the field another name"
 
-    def _references(self, card: AgentCard) -> None:
-        cards, blocks, models = self.parts.cards, self.parts.blocks, self.parts.models
-        for key, name in (("model", card.model), ("fallback_model", card.fallback_model)):
-            if name is not None and self._missing("model", name, models):
-                self._fault("card", card.id, (key,), f"unknown model {name!r}: {nearest(name, models)}")
+    def _references(self, card: AgentCard) -> Iterator[Fault]:
+        for key, model in (("model", card.model), ("fallback_model", card.fallback_model)):
+            if sentence := self._unknown("model", model, self.parts.models):
+                yield (key,), sentence
         required = () if card.id in self.parts.settings.exempt else self.parts.settings.required_blocks
         for path, name in self._once(card, "prompt_blocks", card.prompt_blocks):
-            if self._missing("block", name, blocks):
-                self._fault("card", card.id, path, f"unknown block {name!r}: {nearest(name, blocks)}")
+            if sentence := self._unknown("block", name, self.parts.blocks):
+                yield path, sentence
             elif name in required:
-                sentence = f"required block {name!r} is put at the head of every prompt already; take it out"
-                self._fault("card", card.id, path, sentence)
+                yield path, f"required block {name!r} is put at the head of every prompt already; take it out"
         for path, name in self._once(card, "sub_agents", card.sub_agents):
-            if self._missing("card", name, cards):
-                self._fault("card", card.id, path, f"unknown sub-agent {name!r}: {nearest(name, cards)}")
+            if sentence := self._unknown("card", name, self.parts.cards, "sub-agent"):
+                yield path, sentence
 
-    def _once(self, card: AgentCard, key: str, names: Iterable[str]) -> Iterator[tuple[tuple[str, int], str]]:
-        seen: set[str] = set()
+    def _once(self, card: AgentCard, key: str, names: Sequence[str]) -> Iterator[tuple[tuple[str, int], str]]:
+        """Each name with its place; a name that is listed again is a fault instead."""
         for index, name in enumerate(names):
-            if name in seen:
-                self._fault("card", card.id, (key, index), f"{name!r} is listed twice in {key}; keep one")
+            if name in names[:index]:
+                self._report("card", card.id, [((key, index), f"{name!r} is listed twice in {key}; keep one")])
             else:
-                seen.add(name)
                 yield (key, index), name
 
-    def _tools(self, card: AgentCard) -> None:
-        asked = {other.tool_name: other.id for other in self.parts.cards.values()}
+    def _tools(self, card: AgentCard) -> Iterator[Fault]:
+        ids = {other.tool_name: other.id for other in self.parts.cards.values()}
         below = {tool: sub.id for sub in self._subs(card) for tool in sub.tools}
         for path, tool in self._once(card, "tools", card.tools):
-            if tool in asked:
-                sentence = f"tool {tool!r} has the name under which card {asked[tool]!r} is called; rename one"
+            if tool in ids:
+                yield path, f"tool {tool!r} has the name under which card {ids[tool]!r} is called; rename one"
             elif not _TOOL_NAME.fullmatch(tool):
-                sentence = f"{tool!r} is no tool name; use letters, digits, _ and -, at most 64 of them"
+                yield path, f"{tool!r} is no tool name; use letters, digits, _ and -, at most 64 of them"
             elif tool in below:
-                sentence = f"tool {tool!r} is held by the sub-agent {below[tool]!r} too; a parent asks, so take it out here"
-            elif self.tools is not None and self._missing("tool", tool, self.tools):
-                sentence = f"unknown tool {tool!r}: {nearest(tool, self.tools)}"
-            else:
-                continue
-            self._fault("card", card.id, path, sentence)
+                yield path, f"tool {tool!r} is held by the sub-agent {below[tool]!r} too; a parent asks, so take it out here"
+            elif self.tools is not None and (sentence := self._unknown("tool", tool, self.tools)):
+                yield path, sentence
         for tool in card.tool_config:
             if tool not in card.tools:
                 sentence = f"tool_config for {tool!r}, which the card does not list: {nearest(tool, card.tools)}"
-                self._fault("card", card.id, ("tool_config", tool), sentence)
+                yield ("tool_config", tool), sentence
 
     def _subs(self, card: AgentCard) -> list[AgentCard]:
         return [self.parts.cards[name] for name in card.sub_agents if name in self.parts.cards]
 
     def _folders(self) -> None:
         """A missing blocks folder or models.yaml is one fault, not one for every card that counts on it."""
-        named = bool(self.parts.settings.required_blocks) or any(card.prompt_blocks for card in self.parts.cards.values())
-        for noun, place in self.lost:
-            if noun == "blocks" and named:
+        cards = self.parts.cards.values()
+        uses_blocks = bool(self.parts.settings.required_blocks) or any(card.prompt_blocks for card in cards)
+        for noun, place in self.unreadable:
+            if noun == "blocks" and uses_blocks:
                 self.faults.add(f"{place}:1", "no such folder; make it and put the prompt blocks there")
-            if noun == "models" and any(card.model not in self.parts.models for card in self.parts.cards.values()):
+            if noun == "models" and any(card.model not in self.parts.models for card in cards):
                 self.faults.add(f"{place}:1", "no such file; make it, or let every card name the model 'offline'")
 
     def _descriptions(self) -> None:
-        said: dict[str, str] = {}
+        owners: dict[str, str] = {}
         for card in self.parts.cards.values():
             words = " ".join(card.description.casefold().split())
+            owner = owners.setdefault(words, card.id)
             if not words:
-                self._fault("card", card.id, ("description",), "empty description; say what the agent answers")
-            elif words in said:
-                sentence = f"same description as card {said[words]!r}; say what sets this agent apart"
-                self._fault("card", card.id, ("description",), sentence)
-            said.setdefault(words, card.id)
+                self._report("card", card.id, [(("description",), "empty description; say what the agent answers")])
+            elif owner != card.id:
+                sentence = f"same description as card {owner!r}; say what sets this agent apart"
+                self._report("card", card.id, [(("description",), sentence)])
 
     def _cycles(self) -> None:
-        told: set[frozenset[str]] = set()
+        loops: set[frozenset[str]] = set()
+        visited: set[str] = set()
 
-        def walk(card: AgentCard, trail: tuple[str, ...]) -> None:
+        def walk(card: AgentCard, trail: tuple[str, ...]) -> Iterator[tuple[AgentCard, int, str]]:
             for index, name in enumerate(card.sub_agents):
                 if name in trail:
                     loop = trail[trail.index(name) :]
-                    if frozenset(loop) not in told:
-                        told.add(frozenset(loop))
-                        sentence = f"cycle over sub_agents: {' -> '.join((*loop, name))}; take one of them out"
-                        self._fault("card", card.id, ("sub_agents", index), sentence)
-                elif name in self.parts.cards and name not in done:
-                    walk(self.parts.cards[name], (*trail, name))
-            done.add(card.id)
+                    if frozenset(loop) not in loops:
+                        loops.add(frozenset(loop))
+                        yield card, index, f"cycle over sub_agents: {' -> '.join((*loop, name))}; take one of them out"
+                elif name in self.parts.cards and name not in visited:
+                    yield from walk(self.parts.cards[name], (*trail, name))
+            visited.add(card.id)
 
-        done: set[str] = set()
-        for card in self.parts.cards.values():
-            if card.id not in done:
-                walk(card, (card.id,))
+        for root in self.parts.cards.values():
+            if root.id not in visited:
+                for card, index, sentence in walk(root, (root.id,)):
+                    self._report("card", card.id, [(("sub_agents", index), sentence)])
 
-    def _settings(self) -> None:
-        settings, cards = self.parts.settings, self.parts.cards
+    def _settings(self) -> Iterator[Fault]:
+        settings, cards, models = self.parts.settings, self.parts.cards, self.parts.models
         root = cards.get(settings.orchestrator)
-        if self._missing("card", settings.orchestrator, cards):
-            sentence = f"unknown orchestrator {settings.orchestrator!r}: {nearest(settings.orchestrator, cards)}"
-            self._fault("settings", "deck", ("orchestrator",), sentence)
-        self._named_sub_agent("default", "default_sub_agent", settings.default_sub_agent, root)
-        self._named_sub_agent("support agent", "support_agent", settings.support_agent, root)
+        if sentence := self._unknown("card", settings.orchestrator, cards, "orchestrator"):
+            yield ("orchestrator",), sentence
+        named_agents = (
+            ("default", "default_sub_agent", settings.default_sub_agent),
+            ("support agent", "support_agent", settings.support_agent),
+        )
+        for label, setting, agent in named_agents:
+            if sentence := self._unknown("card", agent, cards, label):
+                yield (setting,), sentence
+            elif agent is not None and root and agent not in root.sub_agents:
+                yield (setting,), f"{label} {agent!r} is no sub-agent of {root.id!r}: {nearest(agent, root.sub_agents)}"
         for index, name in enumerate(settings.exempt):
-            if self._missing("card", name, cards):
-                self._fault("settings", "deck", ("exempt", index), f"unknown card {name!r}: {nearest(name, cards)}")
+            if sentence := self._unknown("card", name, cards):
+                yield ("exempt", index), sentence
         for setting, model in (("helper_model", settings.helper_model), ("compose_model", settings.compose_model)):
-            if model is not None and model not in self.parts.models:
-                self._fault("settings", "deck", (setting,), f"unknown model {model!r}: {nearest(model, self.parts.models)}")
-        self._statuses()
-
-    def _statuses(self) -> None:
-        settings = self.parts.settings
-        uses: list[tuple[tuple[str, ...], str]] = [(("status_phrases", status), status) for status in settings.status_phrases]
-        uses += [(("statuses", name, "instead"), term.instead) for name, term in settings.statuses.items() if term.instead]
-        for name, rule in settings.status_policy.rules.items():
-            uses.append((("status_policy", "rules", name), name))
-            if rule.act == "transform" or rule.into is not None:
-                uses.append((("status_policy", "rules", name, "into"), rule.into or ""))
-        for path, status in uses:
-            if status not in settings.vocabulary:
-                self._fault("settings", "deck", path, f"unknown status {status!r}: {nearest(status, settings.vocabulary)}")
-
-    def _named_sub_agent(self, noun: str, setting: str, name: str | None, root: AgentCard | None) -> None:
-        if name is None:
-            return
-        if self._missing("card", name, self.parts.cards):
-            self._fault("settings", "deck", (setting,), f"unknown {noun} {name!r}: {nearest(name, self.parts.cards)}")
-        elif root and name not in root.sub_agents:
-            sentence = f"{noun} {name!r} is no sub-agent of {root.id!r}: {nearest(name, root.sub_agents)}"
-            self._fault("settings", "deck", (setting,), sentence)
+            if model is not None and model not in models:
+                yield (setting,), f"unknown model {model!r}: {nearest(model, models)}"
+        yield from _status_faults(settings)
 
     def _root(self) -> None:
         root = self.parts.settings.orchestrator
         for card in self.parts.cards.values():
             if card.sub_agents and card.id != root:
                 sentence = f"card {card.id!r} declares sub_agents; only the orchestrator {root!r} may, so take them out"
-                self._fault("card", card.id, ("sub_agents",), sentence)
+                self._report("card", card.id, [(("sub_agents",), sentence)])
 
-    def _required(self) -> None:
+    def _required(self) -> Iterator[Fault]:
+        blocks = self.parts.blocks
+        platform = [block.id for block in blocks.values() if block.owner == PLATFORM]
         for index, name in enumerate(self.parts.settings.required_blocks):
-            block = self.parts.blocks.get(name)
-            if self._missing("block", name, self.parts.blocks):
-                platform = [block.id for block in self.parts.blocks.values() if block.owner == PLATFORM]
-                sentence = f"required block {name!r} is not in the registry: {nearest(name, platform)}"
+            path, block = ("required_blocks", index), blocks.get(name)
+            if block is None and not self._is_unreadable("block", name):
+                yield path, f"required block {name!r} is not in the registry: {nearest(name, platform)}"
             elif block and block.owner != PLATFORM:
-                sentence = f"required block {name!r} is owned by {block.owner!r}; a required block belongs to the platform"
-            else:
-                continue
-            self._fault("settings", "deck", ("required_blocks", index), sentence)
+                yield path, f"required block {name!r} is owned by {block.owner!r}; a required block belongs to the platform"
 
     def _prompts(self) -> None:
         for card in self.parts.cards.values():
             spec, size = self.parts.models.get(card.model), prompt_size(card, self.parts)
             if spec and size and size > PROMPT_MOST * spec.context_window:
-                taken = f"prompt of about {size} tokens takes {size / spec.context_window:.0%} of the window of {spec.key!r}"
-                self._fault("card", card.id, ("prompt_blocks",), f"{taken}; shorten it below {PROMPT_MOST:.0%}")
+                share = f"prompt of about {size} tokens takes {size / spec.context_window:.0%} of the window of {spec.key!r}"
+                self._report("card", card.id, [(("prompt_blocks",), f"{share}; shorten it below {PROMPT_MOST:.0%}")])
+
+
+def _status_faults(settings: DeckSettings) -> Iterator[Fault]:
+    uses: list[tuple[tuple[str, ...], str]] = [(("status_phrases", status), status) for status in settings.status_phrases]
+    uses += [(("statuses", name, "instead"), term.instead) for name, term in settings.statuses.items() if term.instead]
+    for name, rule in settings.status_policy.rules.items():
+        uses.append((("status_policy", "rules", name), name))
+        if rule.act == "transform" or rule.into is not None:
+            uses.append((("status_policy", "rules", name, "into"), rule.into or ""))
+    for path, status in uses:
+        if status not in settings.vocabulary:
+            yield path, f"unknown status {status!r}: {nearest(status, settings.vocabulary)}"

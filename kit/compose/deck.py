@@ -68,9 +68,9 @@ class Deck(Parts):
         )
         check = Check(parts, lambda noun, name, path: f"{noun} {name!r}", _tool_ids(parts, known))
         for noun, ids in (("card", [card.id for card in cards]), ("block", [block.id for block in blocks])):
-            for taken in (key for key, count in Counter(ids).items() if count > 1):
-                check.faults.add(f"{noun} {taken!r}", f"{noun} id {taken!r} is given twice; choose another")
-        return _checked(check, f"deck {name!r} cannot be used:")
+            for repeat in (key for key, count in Counter(ids).items() if count > 1):
+                check.faults.add(f"{noun} {repeat!r}", f"{noun} id {repeat!r} is given twice; choose another")
+        return _deck_of(check, f"deck {name!r} cannot be used:")
 
     def with_tools(self, tools: Toolbox) -> "Deck":
         """The same deck with these tools in place of its own: stand-ins behind the same names."""
@@ -95,8 +95,8 @@ def load_deck(
     if not folder.is_dir():
         raise DeckError(f"no deck at {folder}:", [f"{folder} is not a folder; give the folder that holds deck.yaml"])
     parts, draft = read_deck(folder, environment, flags or {})
-    check = Check(parts, draft.where, _tool_ids(parts, known), draft.lost, draft.faults)
-    return _checked(check, f"deck {parts.name!r} cannot be used:")
+    check = Check(parts, draft.where, _tool_ids(parts, known), draft.unreadable, draft.faults)
+    return _deck_of(check, f"deck {parts.name!r} cannot be used:")
 
 
 def _tool_ids(parts: Parts, known: Collection[str] | None) -> Collection[str] | None:
@@ -105,7 +105,7 @@ def _tool_ids(parts: Parts, known: Collection[str] | None) -> Collection[str] | 
     return parts.tools.ids | frozenset(known or ())
 
 
-def _checked(check: Check, title: str) -> Deck:
+def _deck_of(check: Check, title: str) -> Deck:
     check.run()
     if check.faults:
         raise DeckError(title, check.faults.in_order())

@@ -46,25 +46,25 @@ def gained(folder: Path, old: str, new: str) -> tuple[Gain, ...]:
     before, after = _cards(top, place, old), _cards(top, place, new)
     flags = _flags(top, place, new)
     day = datetime.date.fromisoformat(_git(top, "show", "-s", "--format=%cs", f"{new}^{{commit}}").strip())
-    found: list[Gain] = []
+    gains: list[Gain] = []
     for agent, card in sorted(after.items()):
-        held = _tools(before.get(agent, {}))
+        earlier_tools = _tools(before.get(agent, {}))
         for tool in _tools(card):
-            if tool not in held:
+            if tool not in earlier_tools:
                 raw = cast("dict[str, Any]", card.get("tool_grants") or {}).get(tool)
                 grant = None if raw is None else ToolGrant.model_validate(raw)
                 newcomer = agent not in before
                 fault = None if newcomer and grant is None else _fault(grant, flags, day)
-                found.append(Gain(agent, tool, grant, fault, newcomer))
-    return tuple(found)
+                gains.append(Gain(agent, tool, grant, fault, newcomer))
+    return tuple(gains)
 
 
 def print_gained(folder: Path, old: str, new: str) -> int:
     """Prints a line for each gain and their number; returns 1 when one is not gated. Raises RevisionError."""
     gains = gained(folder, old, new)
     loose = sum(1 for gain in gains if gain.fault)
-    counted = f"{len(gains)} tools gained, {loose} of them not gated"
-    print(*[gain.line() for gain in gains], f"{folder.name}, {old} to {new}: {counted}", sep="\n")
+    summary = f"{len(gains)} tools gained, {loose} of them not gated"
+    print(*[gain.line() for gain in gains], f"{folder.name}, {old} to {new}: {summary}", sep="\n")
     return int(loose > 0)
 
 
@@ -80,23 +80,19 @@ def _fault(grant: ToolGrant | None, flags: dict[str, Any], day: datetime.date) -
 
 def _cards(top: Path, place: str, revision: str) -> dict[str, dict[str, Any]]:
     names = _git(top, "ls-tree", "-r", "--name-only", revision, "--", place).splitlines()
-    cards: dict[str, dict[str, Any]] = {}
-    for name in names:
-        if name.endswith(".yaml") and not name.endswith("/deck.yaml"):
-            card = _parsed(top, revision, name)
-            if "id" in card and "description" in card:
-                cards[str(card["id"])] = card
-    return cards
+    files = (name for name in names if name.endswith(".yaml") and not name.endswith("/deck.yaml"))
+    cards = (_parse(top, revision, name) for name in files)
+    return {str(card["id"]): card for card in cards if "id" in card and "description" in card}
 
 
 def _flags(top: Path, place: str, revision: str) -> dict[str, Any]:
     root = str(Path(place).parent)
     name = ("" if root == "." else f"{root}/") + "settings/default.yaml"
-    known = _git(top, "ls-tree", "-r", "--name-only", revision, "--", name).strip()
-    return cast("dict[str, Any]", _parsed(top, revision, name).get("flags") or {}) if known else {}
+    listing = _git(top, "ls-tree", "-r", "--name-only", revision, "--", name).strip()
+    return cast("dict[str, Any]", _parse(top, revision, name).get("flags") or {}) if listing else {}
 
 
-def _parsed(top: Path, revision: str, name: str) -> dict[str, Any]:
+def _parse(top: Path, revision: str, name: str) -> dict[str, Any]:
     try:
         value: Any = load_yaml(_git(top, "show", f"{revision}:{name}"))
     except yaml.YAMLError as error:
@@ -110,14 +106,12 @@ def _tools(card: dict[str, Any]) -> tuple[str, ...]:
 
 def _git(folder: Path, *arguments: str) -> str:
     try:
-        done = subprocess.run(["git", "-C", str(folder), *arguments], capture_output=True, text=True, check=False)
+        process = subprocess.run(["git", "-C", str(folder), *arguments], capture_output=True, text=True, check=False)
     except FileNotFoundError as error:
         raise RevisionError("git is not installed; `gained` compares two git revisions and needs it") from error
-    if done.returncode:
-        said = done.stderr.strip().splitlines()[:1]
-        if said and "not a git repository" in said[0]:
+    if process.returncode:
+        complaint = next(iter(process.stderr.strip().splitlines()), "no reason given")
+        if "not a git repository" in complaint:
             raise RevisionError(f"{folder} is in no git checkout; `gained` compares two revisions of one, so run it there")
-        raise RevisionError(
-            f"git cannot read that: {said[0] if said else 'no reason given'}; check both revisions and the folder"
-        )
-    return done.stdout
+        raise RevisionError(f"git cannot read that: {complaint}; check both revisions and the folder")
+    return process.stdout

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kit.compose.registry import Registry
-from kit.compose.yaml_source import Faults, Source, build, parse, read_text
+from kit.compose.yaml_source import Faults, Source, build, parse_file
 from kit.core.card import Tuning
 from kit.core.errors import BindError, DeckError, nearest
 from kit.core.model import OFFLINE, ModelSpec
@@ -19,8 +19,7 @@ def load_models(path: str | Path) -> Registry[ModelSpec]:
     Raises DeckError with every fault of the file, each with its line.
     """
     faults = Faults()
-    text = read_text(Path(path), faults)
-    source = parse(text, str(path), faults) if text is not None else None
+    source = parse_file(Path(path), faults)
     specs = read_models(source, faults) if source else {}
     if faults:
         raise DeckError(f"{path} cannot be used:", faults)

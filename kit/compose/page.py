@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from pydantic import ValidationError
 
-from kit.compose.yaml_source import Faults, Source, build, parse, read_text
+from kit.compose.yaml_source import Faults, build, parse_file
 from kit.core.card import AgentCard
 from kit.core.errors import KitError
 from kit.core.fault import parse as parse_fault
@@ -99,14 +99,14 @@ def read_page(folder: Path) -> PageSettings:
 
     What cannot be read is left at its default: `load_deck` reports it as a fault.
     """
-    source = _read_yaml(folder / "deck.yaml")
+    source = parse_file(folder / "deck.yaml", Faults())
     try:
         page = PageSettings.model_validate((source.value if source else {}).get("page") or {})
     except ValidationError:
         page = PageSettings()
     if page.suggestions is not None:
         return page
-    sources = [_read_yaml(path) for path in sorted(folder.glob("*.yaml")) if path.name != "deck.yaml"]
+    sources = [parse_file(path, Faults()) for path in sorted(folder.glob("*.yaml")) if path.name != "deck.yaml"]
     cards = [card for source in sources if source and (card := build(AgentCard, source, Faults()))]
     return page.model_copy(update={"suggestions": tuple(_suggest(cards))[:_MOST_SUGGESTIONS]})
 
@@ -130,9 +130,3 @@ def _suggest(cards: Sequence[AgentCard]) -> Iterator[Suggestion]:
         sentence = _SENTENCE.match(card.description.strip())
         if sentence and card.id in sub_agents and card.status == "active" and card.flag is None:
             yield Suggestion(label=card.label.capitalize(), question=sentence[1])
-
-
-def _read_yaml(path: Path) -> Source | None:
-    faults = Faults()
-    text = read_text(path, faults)
-    return parse(text, str(path), faults) if text is not None else None

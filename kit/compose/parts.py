@@ -121,7 +121,7 @@ class DeckSettings(Value):
 
     @field_validator("statuses", mode="before")
     @classmethod
-    def _named(cls, statuses: object) -> object:
+    def _terms_of_names(cls, statuses: object) -> object:
         if isinstance(statuses, list):
             return {name: Term() for name in cast("list[str]", statuses)}
         return statuses

@@ -1,7 +1,7 @@
 """A deck's folder as parts; whatever cannot be read is a fault with its line, and the rest is read on."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
@@ -10,7 +10,7 @@ from kit.compose.models import read_models
 from kit.compose.parts import PLATFORM, Block, DeckSettings, Parts
 from kit.compose.registry import Registry
 from kit.compose.topology import Rubric
-from kit.compose.yaml_source import Faults, Source, build, parse, read_text
+from kit.compose.yaml_source import Faults, M, Source, build, parse, parse_file, read_text
 from kit.core.card import AgentCard
 from kit.core.errors import nearest
 from kit.core.model import OFFLINE, ModelSpec
@@ -36,11 +36,11 @@ class Environment(Value):
 
 @dataclass
 class Draft:
-    """What reading leaves behind beside the parts: where each came from, what is lost, and the faults so far."""
+    """What reading leaves behind beside the parts: where each came from, what is unreadable, and the faults so far."""
 
     faults: Faults = field(default_factory=Faults)
     sources: dict[tuple[str, str], Source] = field(default_factory=dict[tuple[str, str], Source])
-    lost: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
+    unreadable: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
     """(noun, id) of parts that are there but unreadable, so that nobody calls them unknown; id `*` stands for all."""
 
     def where(self, noun: str, name: str, path: tuple[str | int, ...] = ()) -> str:
@@ -92,19 +92,18 @@ def code_references(folder: Path) -> tuple[str, ...]:
 
 
 def _settings(path: Path, draft: Draft) -> DeckSettings:
-    source = _parse(path, draft)
-    settings = build(DeckSettings, source, draft.faults) if source else None
+    source, settings = _build(DeckSettings, path, draft)
     if source:
         draft.sources["settings", "deck"] = source
     if settings is None:
-        draft.lost.add(("settings", "deck"))
+        draft.unreadable.add(("settings", "deck"))
     return settings or DeckSettings(orchestrator="")
 
 
 def _tools(folder: Path, references: tuple[str, ...], draft: Draft) -> DeckTools:
     def report(number: int, sentence: str) -> None:
         draft.faults.add(draft.where("settings", "deck", ("tools", number)), sentence)
-        draft.lost.add(("tool", "*"))
+        draft.unreadable.add(("tool", "*"))
 
     return load_deck_tools(references, folder, report)
 
@@ -114,10 +113,9 @@ def _cards(folder: Path, draft: Draft) -> dict[str, AgentCard]:
     for path in sorted(folder.glob("*.yaml")):
         if path.name == "deck.yaml":
             continue
-        source = _parse(path, draft)
-        card = build(AgentCard, source, draft.faults) if source else None
+        source, card = _build(AgentCard, path, draft)
         if source is None or card is None:
-            draft.lost |= {("card", path.stem), ("card", str(source.value.get("id")) if source else path.stem)}
+            draft.unreadable |= {("card", path.stem), ("card", str(source.value.get("id")) if source else path.stem)}
         elif card.id in cards:
             draft.faults.add(source.at("id"), f"card id {card.id!r} is taken by {draft.where('card', card.id)}; choose another")
         else:
@@ -129,11 +127,10 @@ def _cards(folder: Path, draft: Draft) -> dict[str, AgentCard]:
 def _rubrics(folder: Path, draft: Draft) -> dict[str, Rubric]:
     rubrics: dict[str, Rubric] = {}
     for path in sorted(folder.glob("*.yaml")):
-        source = _parse(path, draft)
-        rubric = build(Rubric, source, draft.faults) if source else None
-        if rubric is not None and rubric.id != path.stem and source is not None:
+        source, rubric = _build(Rubric, path, draft)
+        if source and rubric and rubric.id != path.stem:
             draft.faults.add(source.at("id"), f"rubric {rubric.id!r} stands in {path.name}; give both one name")
-        elif rubric is not None:
+        elif rubric:
             rubrics[rubric.id] = rubric
     return rubrics
 
@@ -141,28 +138,28 @@ def _rubrics(folder: Path, draft: Draft) -> dict[str, Rubric]:
 def _blocks(folder: Path, draft: Draft) -> dict[str, Block]:
     blocks: dict[str, Block] = {}
     if not folder.is_dir():
-        draft.lost |= {("blocks", str(folder)), ("block", "*")}
+        draft.unreadable |= {("blocks", str(folder)), ("block", "*")}
     for path in sorted(folder.glob("**/*.md"), key=lambda path: (PLATFORM not in path.relative_to(folder).parts[:1], path)):
         text = read_text(path, draft.faults)
         front = _FRONT.match(text) if text is not None else None
         if text is None or front is None:
             if text is not None:
                 draft.faults.add(f"{path}:1", "no front matter; begin with `---`, then id, category, owner, version, then `---`")
-            draft.lost.add(("block", path.stem))
+            draft.unreadable.add(("block", path.stem))
             continue
         source = parse(front[1], str(path), draft.faults, offset=1)
         block = build(Block, source, draft.faults, extra={"text": text[front.end() :].strip()}) if source else None
         if source is None or block is None:
-            draft.lost |= {("block", path.stem), ("block", str(source.value.get("id")) if source else path.stem)}
-        elif _owned(path.relative_to(folder), block, source, draft.faults) and _first(block, blocks, source, draft):
+            draft.unreadable |= {("block", path.stem), ("block", str(source.value.get("id")) if source else path.stem)}
+        elif _may_own(path.relative_to(folder), block, source, draft.faults) and _first(block, blocks, source, draft):
             blocks[block.id] = block
             draft.sources["block", block.id] = source
         else:
-            draft.lost.add(("block", block.id))
+            draft.unreadable.add(("block", block.id))
     return blocks
 
 
-def _owned(path: Path, block: Block, source: Source, faults: Faults) -> bool:
+def _may_own(path: Path, block: Block, source: Source, faults: Faults) -> bool:
     """A folder of blocks belongs to whoever it is named for, so that no vertical can speak for the platform."""
     folder = path.parts[0] if len(path.parts) > 1 else block.owner
     if folder == block.owner:
@@ -174,10 +171,10 @@ def _owned(path: Path, block: Block, source: Source, faults: Faults) -> bool:
 
 
 def _first(block: Block, blocks: Mapping[str, Block], source: Source, draft: Draft) -> bool:
-    held = blocks.get(block.id)
-    if held is None:
+    namesake = blocks.get(block.id)
+    if namesake is None:
         return True
-    if held.owner == PLATFORM != block.owner:
+    if namesake.owner == PLATFORM != block.owner:
         sentence = f"{block.owner!r} shadows the platform block {block.id!r}; give the block another id"
     else:
         sentence = f"block id {block.id!r} is taken by {draft.where('block', block.id)}; choose another"
@@ -188,61 +185,60 @@ def _first(block: Block, blocks: Mapping[str, Block], source: Source, draft: Dra
 def _models(path: Path, draft: Draft) -> dict[str, ModelSpec]:
     offline = {OFFLINE.key: OFFLINE}
     if not path.exists():
-        draft.lost |= {("models", str(path)), ("model", "*")}
+        draft.unreadable |= {("models", str(path)), ("model", "*")}
         return offline
     source = _parse(path, draft)
     if source is None:
-        draft.lost.add(("model", "*"))
+        draft.unreadable.add(("model", "*"))
         return offline
     specs = read_models(source, draft.faults)
-    draft.lost |= {("model", str(key)) for key in source.value if str(key) not in specs}
+    draft.unreadable |= {("model", str(key)) for key in source.value if str(key) not in specs}
     return offline | specs
 
 
 def _environment(folder: Path, name: str, draft: Draft) -> Environment:
     """default.yaml, with the values of <name>.yaml laid over it."""
-    merged = Environment()
+    values = Environment()
     for layer in dict.fromkeys(("default", name)):
         path = folder / f"{layer}.yaml"
         if not path.exists():
             if layer != "default":
-                known = [known.stem for known in folder.glob("*.yaml")]
-                draft.faults.add(f"{path}:1", f"unknown environment {layer!r}: {nearest(layer, known)}")
+                environments = [file.stem for file in folder.glob("*.yaml")]
+                draft.faults.add(f"{path}:1", f"unknown environment {layer!r}: {nearest(layer, environments)}")
             continue
-        source = _parse(path, draft)
-        values = build(Environment, source, draft.faults) if source else None
-        if source and values:
+        source, above = _build(Environment, path, draft)
+        if source and above:
             draft.sources["environment", layer] = source
-            merged = _overlay(merged, values)
+            values = _overlay(values, above)
         else:
-            draft.lost.add(("environment", "*"))
-    return merged
+            draft.unreadable.add(("environment", "*"))
+    return values
 
 
 def _overlay(below: Environment, above: Environment) -> Environment:
     return Environment(
         flags=below.flags | above.flags,
         tools=_merge(below.tools, above.tools),
-        flag_tools={
-            flag: _merge(below.flag_tools.get(flag, {}), above.flag_tools.get(flag, {}))
-            for flag in _union(below.flag_tools, above.flag_tools)
-        },
+        flag_tools=_merge(below.flag_tools, above.flag_tools, levels=3),
         tool_flags=below.tool_flags | above.tool_flags,
         surface=above.surface or below.surface,
     )
 
 
-def _merge(below: Mapping[str, dict[str, Any]], above: Mapping[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    return {key: {**below.get(key, {}), **above.get(key, {})} for key in _union(below, above)}
-
-
-def _union(below: Iterable[str], above: Iterable[str]) -> Iterable[str]:
-    return dict.fromkeys((*below, *above))
+def _merge(below: Mapping[str, Any], above: Mapping[str, Any], levels: int = 2) -> dict[str, Any]:
+    """The values of both, those of `above` first; mappings are merged key by key down to so many levels."""
+    if levels == 1:
+        return {**below, **above}
+    return {key: _merge(below.get(key, {}), above.get(key, {}), levels - 1) for key in {**below, **above}}
 
 
 def _parse(path: Path, draft: Draft) -> Source | None:
     if not path.exists():
         draft.faults.add(f"{path}:1", "no such file; make it")
         return None
-    text = read_text(path, draft.faults)
-    return parse(text, str(path), draft.faults) if text is not None else None
+    return parse_file(path, draft.faults)
+
+
+def _build(model: type[M], path: Path, draft: Draft) -> tuple[Source | None, M | None]:
+    source = _parse(path, draft)
+    return source, build(model, source, draft.faults) if source else None

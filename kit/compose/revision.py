@@ -54,5 +54,5 @@ def _git(folder: Path, title: str, *arguments: str) -> bytes:
     except FileNotFoundError as error:
         raise DeckError(title, ["git is not there; install it"]) from error
     except subprocess.CalledProcessError as error:
-        said = error.stderr.decode(errors="replace").strip().removeprefix("fatal: ")
-        raise DeckError(title, [f"git says: {said}; give a revision that holds this folder"]) from error
+        complaint = error.stderr.decode(errors="replace").strip().removeprefix("fatal: ")
+        raise DeckError(title, [f"git says: {complaint}; give a revision that holds this folder"]) from error

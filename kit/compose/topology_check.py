@@ -41,8 +41,8 @@ def _faults(topology: Topology, agent: AgentCard, parts: Parts) -> Iterator[str]
         yield f"{len(members)} members count as calls and the cap is {parts.settings.cap}; raise it or list fewer"
     if topology.kind == "ensemble":
         yield from _judge_faults(topology, agent, parts)
-    scored = members[:1] if topology.kind == "pipeline" else members
-    for card in scored if topology.bar is not None else ():
+    candidates = members[:1] if topology.kind == "pipeline" else members
+    for card in candidates if topology.bar is not None else ():
         if not _has(card, "confidence"):
             yield f"{card.id!r} declares no confidence in its output schema, so it cannot be held to a bar"
 

@@ -75,6 +75,12 @@ def read_text(path: Path, faults: Faults) -> str | None:
     return None
 
 
+def parse_file(path: Path, faults: Faults) -> Source | None:
+    """Reads and parses a YAML file; None with a fault when it cannot be read or is something else."""
+    text = read_text(path, faults)
+    return parse(text, str(path), faults) if text is not None else None
+
+
 def parse(text: str, file: str, faults: Faults, offset: int = 0) -> Source | None:
     """Parses YAML whose top level is a mapping; None with a fault when it is something else.
 
