@@ -18,9 +18,9 @@ Where = Callable[[str, str, tuple[str | int, ...]], str]
 """The place of a value: (card, block, settings or environment; its id; path inside it) -> words for a report."""
 
 PROMPT_MOST = 0.50
-"""Largest share of a model's context window that a prompt may take (PC1-NFR-4)."""
+"""Largest share of a model's context window that a prompt may take."""
 ASK_ARGUMENTS = frozenset({"query", "intent_count", "prior_context"})
-"""What every ask_<id> takes already (SAT-16)."""
+"""What every ask_<id> takes already."""
 _TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 

@@ -83,7 +83,7 @@ def load_deck(
     environment: str = "default",
     flags: Mapping[str, bool] | None = None,
 ) -> Deck:
-    """Reads and checks a deck's folder (PC1-FR-1, FR-2, PC1-S5.2).
+    """Reads and checks a deck's folder.
 
     `path` holds deck.yaml and one YAML file a card; blocks/, models.yaml and settings/ lie beside it. The code that
     deck.yaml names under `tools:` is imported. `known`: ids of further tools, which `open_kit` is going to be given; without

@@ -1,4 +1,4 @@
-"""Which agent gained which tool between two revisions of the cards, and whether the gain is gated (SO-11, SO-19)."""
+"""Which agent gained which tool between two revisions of the cards, and whether the gain is gated."""
 
 import datetime
 import subprocess
@@ -30,7 +30,7 @@ class Gain:
     fault: str | None
     """Why the gain is not gated; None when it is."""
     newcomer: bool = False
-    """The agent is new itself: promotion is its gate, not a grant for each tool (PC2-PF1)."""
+    """The agent is new itself: promotion is its gate, not a grant for each tool."""
 
     def line(self) -> str:
         """It in words, fit for a terminal."""

@@ -22,7 +22,7 @@ _FRONT = re.compile(r"\A---[ \t]*\r?\n(.*?)^---[ \t]*\r?$\n?", re.DOTALL | re.MU
 
 
 class Environment(Value):
-    """settings/<environment>.yaml: flags, and the second and third layer of tool configuration (PC1-D4)."""
+    """settings/<environment>.yaml: flags, and the second and third layer of tool configuration."""
 
     flags: dict[str, bool] = {}
     tools: dict[str, dict[str, Any]] = {}

@@ -19,7 +19,7 @@ def load_deck_at(
     environment: str = "default",
     flags: Mapping[str, bool] | None = None,
 ) -> Deck:
-    """Loads the deck at `path` as it was at `revision` (a commit, a tag, HEAD~2); the working tree is left alone (PC1-S10.3).
+    """Loads the deck at `path` as it was at `revision` (a commit, a tag, HEAD~2); the working tree is left alone.
 
     The folder beside it (blocks, models.yaml, settings) is taken from the same revision. The other arguments are load_deck's.
     Raises DeckError when git knows no such revision or folder, and with every fault of the old deck; faults name files as

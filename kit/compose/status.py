@@ -1,4 +1,4 @@
-"""What a person gets to read of the sub-agents' progress, as data in deck.yaml (PC2-S5.7, S5.7b)."""
+"""What a person gets to read of the sub-agents' progress, as data in deck.yaml."""
 
 from typing import Literal
 
@@ -8,7 +8,7 @@ from kit.core.value import Value
 
 Act = Literal["forward", "transform", "suppress", "batch"]
 SEEN_WITHIN = 2000
-"""Milliseconds from a slow agent's start within which something of it should be read (PC2-NFR-5)."""
+"""Milliseconds from a slow agent's start within which something of it should be read."""
 
 
 class StatusRule(Value):

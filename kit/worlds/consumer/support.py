@@ -22,9 +22,9 @@ from kit.tools.enricher import UNAVAILABLE, EnrichError, fit_arguments, read_con
 from kit.tools.tool import ToolContext, ToolResult, tool_context
 
 LAPSE = 55 * 60.0
-"""Seconds a conversation may be continued after its last question (SAT-9)."""
+"""Seconds a conversation may be continued after its last question."""
 REPLAYED = 6
-"""Turns told again at the head of a conversation that takes the place of a lapsed one (SAT-9)."""
+"""Turns told again at the head of a conversation that takes the place of a lapsed one."""
 DESCRIPTION = (
     "Ask the support service about a problem with the app or the account: missing points, a receipt that did not scan or was "
     "rejected, a gift card that did not arrive, connecting eReceipts, the points card, referrals, the profile."
@@ -53,7 +53,7 @@ class Opened(Inbound):
     conversation_id: str
     continued: bool = False
     principal: str | None = None
-    """Whom the service speaks about, when it says so; anybody else's answer is dropped unread (PC2-FR-12)."""
+    """Whom the service speaks about, when it says so; anybody else's answer is dropped unread."""
 
 
 class Fragment(Inbound):
@@ -133,7 +133,7 @@ class Unkept:
 
 @dataclass(frozen=True, slots=True)
 class Conversations:
-    """Which support conversation an episode is in. Its id is kept with the episode, one for each owner (SAT-9)."""
+    """Which support conversation an episode is in. Its id is kept with the episode, one for each owner."""
 
     episodes: Episodes = field(default_factory=Unkept)
     clock: Callable[[], float] = time.time
@@ -163,7 +163,7 @@ def _name(context: ToolContext) -> str:
 
 
 def support_tool(name: str, support: Support, config: Mapping[str, Any], conversations: Conversations) -> BaseTool:
-    """The tool a support agent calls; its text is material for the answer, never the answer itself (PC1-R-7)."""
+    """The tool a support agent calls; its text is material for the answer, never the answer itself."""
     seconds = read_config(name, {"timeout_ms": 10_000, **config}).timeout_ms / 1000
 
     async def call(**arguments: Any) -> tuple[str, ToolResult]:

@@ -1,4 +1,4 @@
-"""What the manga deck's leaf skills understand of their payloads, and how they tell them (SO-14)."""
+"""What the manga deck's leaf skills understand of their payloads, and how they tell them."""
 
 from collections.abc import Mapping
 

@@ -35,7 +35,7 @@ def context_app(*catalogues: Catalogue, latency: float = 0.0, faults: Faults = n
 
 
 def settle(reply: Reply) -> Reply:
-    """Lets the failed sources decide the status: a critical one makes it error and takes the payload (PC2-S5.5b)."""
+    """Lets the failed sources decide the status: a critical one makes it error and takes the payload."""
     if any(source.critical for source in reply.partial):
         return reply.model_copy(update={"status": "error", "payload": None})
     if reply.partial and reply.status == "ok":
