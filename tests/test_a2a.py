@@ -211,10 +211,12 @@ async def test_the_far_side_remembers_each_caller_apart(way: str) -> None:
         await ask(kit, "third", BOB.model_copy(update={"id": "e3"}))
         agent = kit.team.agents["shop"]
         assert isinstance(agent, RemoteAgent)
-        await _sent(agent.client, _request("shop", BOB.principal, episode=ALICE.id))
+        for stranger in (BOB.principal, ALICE.principal.model_copy(update={"tenant_id": "globex"})):
+            await _sent(agent.client, _request("shop", stranger, episode=ALICE.id))
     assert [m.content for m in model.seen[1][1:]] == ["about shop", "Answer one.", "about shop"]
     assert [m.content for m in model.seen[2][1:]] == ["about shop"]
-    assert len(model.seen) == 4 and [m.content for m in model.seen[3][1:]] == ["hello"], "a stranger under a known conversation"
+    strangers = [[m.content for m in thread[1:]] for thread in model.seen[3:]]
+    assert strangers == [["hello"], ["hello"]], "another user, and the same name in another tenant, under a known conversation"
 
 
 @WAYS

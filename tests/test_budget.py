@@ -177,6 +177,14 @@ async def test_what_a_call_cost_ends_the_agent_when_it_was_too_much() -> None:
     assert reply.usage.cost == failed(reply).usage.cost
 
 
+@pytest.mark.req("SO-2")
+async def test_a_call_that_would_cost_more_than_is_left_is_never_made() -> None:
+    model = answering("A")
+    reply = await run_turn("one", ALICE, bounded(Policy(cost=0.01), model, spec=PRICED))
+    assert failed(reply).reason == "budget" and "cost" in failed(reply).detail and failed(reply).usage.cost is None
+    assert model.seen == [] and "B is here" in reply.text
+
+
 @pytest.mark.req("SO-6")
 async def test_an_agent_may_not_call_itself_or_its_callers_and_the_refusal_is_counted() -> None:
     class Loop:

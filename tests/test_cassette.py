@@ -15,7 +15,7 @@ from kit.models.scripted import Line, Script, ScriptedModel
 from kit.runtime.recording.cassette import Cassette
 from kit.runtime.team import bind
 from kit.runtime.turn import Reply, run_turn
-from tests.kits import ALICE, SmallKit, answering, asks, small_kit, stitched
+from tests.kits import ALICE, SmallKit, answering, asks, failing, small_kit, stitched
 
 
 async def record(path: Path) -> Reply:
@@ -132,6 +132,23 @@ async def test_equal_requests_from_one_place_answer_in_their_order(tmp_path: Pat
     tape = Cassette(tape.path, "replay")
     kits = (small_kit(ScriptedModel(), {"a": ScriptedModel()}, cassette=tape) for _ in range(3))
     assert [(await run_turn("hello", ALICE, kit)).text for kit in kits] == ["first", "second", "second"]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Authorization: Bearer abcDEF123.456-xyz==",
+        "the header was bearer abcDEF123.456-xyz==",
+        "curl -H 'BEARER abcDEF123.456-xyz=='",
+    ],
+)
+async def test_a_bearer_token_is_in_no_recording_whoever_says_it(tmp_path: Path, said: str) -> None:
+    tape = Cassette(tmp_path / "turn.jsonl", "record")
+    kit = small_kit([asks("a", "b"), stitched], {"a": answering(said), "b": failing(OSError(said))}, cassette=tape)
+    await run_turn(f"what does {said} mean?", ALICE, kit)
+    tape.close()
+    written = tape.path.read_text()
+    assert "abcDEF123" not in written and written.count("[secret]") >= 4
 
 
 def test_a_missing_or_broken_recording_names_file_and_line(tmp_path: Path) -> None:

@@ -1,12 +1,14 @@
 """Rows become verdicts that are right as often as they say, and sentences a person can act on."""
 
 from collections.abc import Iterator
+from statistics import pstdev
 from typing import Any
 
 import numpy as np
 import pytest
 
 from kit.bench.grid.comparison import Comparison, compare, sign_flip_test, standings, summarise
+from kit.bench.statistics.power import items_for_mean
 from kit.core.errors import DataError
 
 Row = dict[str, Any]
@@ -38,6 +40,18 @@ def test_a_difference_too_small_for_its_sample_says_how_many_more_items_it_needs
     assert f"not distinguishable; needs about {found.more:,} more items" in str(found)
     same = [*simulated("a", 1.0, 3, 60), *simulated("b", 1.0, 4, 60)]
     assert str(compare(same, {"pattern": "a"})[0]).endswith("no difference was seen that more items would settle")
+
+
+def test_the_more_ways_are_compared_the_more_items_one_of_them_needs() -> None:
+    two = [*simulated("a", 0.84, 3, 60), *simulated("b", 0.88, 4, 60)]
+    (alone,) = compare(two, {"pattern": "a"})
+    among, *_ = compare([*two, *simulated("c", 0.86, 5, 60), *simulated("d", 0.8, 6, 60)], {"pattern": "a"})
+    assert among.way == alone.way and among.difference == alone.difference
+    gains = [0.0] * 60
+    for row in two:
+        gains[int(row["case"][1:])] += row["value"] if row["pattern"] == "b" else -row["value"]
+    assert alone.more == (items_for_mean(alone.difference.value, pstdev(gains)) or 0) - 60
+    assert among.more == (items_for_mean(alone.difference.value, pstdev(gains), level=1 - 0.05 / 3) or 0) - 60 > alone.more
 
 
 def test_where_less_is_better_less_is_called_better() -> None:

@@ -23,10 +23,12 @@ from kit.runtime.bound_model import BoundModel
 from kit.runtime.turn import run_turn
 from kit.stores.sqlite import SqliteStore
 from kit.tools.tool import ToolContext, within
-from kit.worlds.consumer.support import LAPSE, Closed, Conversations, Fragment, Opened, SupportQuestion, support_tool
+from kit.worlds.consumer.support import Closed, Conversations, Fragment, Opened, SupportQuestion, support_tool
 from tests.kits import ALICE, SmallKit, answering, asks, small_kit, stitched
 from tests.loopback_openai import Refuse, Say, loopback
 from tests.sample_turn import a_turn
+
+MINUTES_55, DAYS_29 = 55 * 60.0, 29 * 24 * 3600.0
 
 # Response chains
 
@@ -123,6 +125,31 @@ async def test_a_chain_that_does_not_hold_every_turn_told_is_not_continued() -> 
     assert len(ann.asked[3][1]) == 8
 
 
+@pytest.mark.req("SAT-15")
+@pytest.mark.parametrize(("seconds", "previous"), [(DAYS_29 - 60, "resp_ann_1"), (DAYS_29 + 60, None)])
+async def test_a_chain_is_continued_for_29_days_a_day_before_providers_forget(seconds: float, previous: str | None) -> None:
+    kit, _, ann, _ = chained_kit()
+    await run_turn("ann", ALICE, kit)
+    note = kit.store.note(ALICE.id, "chain:ann")
+    assert note is not None
+    kit.store.keep_note(ALICE.id, "chain:ann", note.model_copy(update={"at": note.at - seconds}))
+    await run_turn("ann", ALICE, kit)
+    assert ann.asked[-1][0] == previous
+
+
+@pytest.mark.req("SAT-15")
+async def test_a_chain_whose_last_words_the_user_never_read_is_not_continued() -> None:
+    kit, lead, ann, bob = chained_kit()
+    bob.line = lambda _: (_ for _ in ()).throw(ConnectionError("503"))
+    lead.line = lambda m: Line("Ann says.") if m[-1].type == "tool" else asks("ann", "bob", query="your part")
+    first = await run_turn("ann and bob", ALICE, kit)
+    assert first.status == "ok" and first.text.startswith("Ann says.") and "answer about bob" in first.text
+    asked = len(lead.asked)
+    await run_turn("ann and bob", ALICE, kit)
+    assert lead.asked[asked][0] is None, "the provider remembers words without the apology"
+    assert ann.asked[-1][0] == "resp_ann_1"
+
+
 async def test_any_other_error_of_a_chained_model_passes() -> None:
     kit, _, ann, _ = chained_kit()
     await run_turn("ann", ALICE, kit)
@@ -185,7 +212,7 @@ def asker(store: SqliteStore | Any, clock: Callable[[], float]) -> tuple[Upstrea
 async def test_a_support_conversation_lasts_55_minutes_across_processes_and_belongs_to_episode_and_owner(tmp_path: Path) -> None:
     now = 1000.0
     for step, (later, expected) in enumerate(
-        [(0.0, None), (LAPSE, "sc-1"), (LAPSE - 1, "sc-1"), (LAPSE + 1, None), (5.0, "sc-1")]
+        [(0.0, None), (MINUTES_55, "sc-1"), (MINUTES_55 - 1, "sc-1"), (MINUTES_55 + 1, None), (5.0, "sc-1")]
     ):
         now += later
         store = SqliteStore(tmp_path / "kit.db")
@@ -208,7 +235,7 @@ async def test_after_it_lapsed_the_last_six_support_turns_come_before_what_is_as
         lines = [Message.model_validate({"turn_id": turn.id, "role": r, "text": t, "agent": a}) for r, t, a in said]
         store.end_turn(turn, [], lines)
     assert first.context is None and (await ask("still")).context is None
-    now[0] += LAPSE + 1
+    now[0] += MINUTES_55 + 1
     replayed = await ask("well?", prior="The user bought tea.")
     told = [f"user: question {n}\nassistant: answer {n}" for n in range(3, 9)]
     assert replayed.context == "\n".join([*told, "The user bought tea."]) and replayed.conversation_id is None

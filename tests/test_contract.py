@@ -15,12 +15,15 @@ from kit.compose.answer_schema import sentences
 from kit.compose.deck import Deck
 from kit.core.card import AgentCard, EvalPolicy, Handoff, HandoffField, Policy, ToolCase, ToolGrant
 from kit.core.errors import DeckError
-from kit.core.event import AgentStarted, ModelEnded, ModelStarted
+from kit.core.event import AgentStarted, ModelEnded, ModelStarted, ToolStarted
 from kit.core.model import ModelSpec
-from kit.core.outcome import Answer, Failure, Outcome, tell
+from kit.core.outcome import AgentCall, Answer, Failure, Outcome, tell
 from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.agents.contract import only_asks, refusal
 from kit.runtime.agents.llm_agent import LLMAgent
+from kit.runtime.context import RunContext
+from kit.runtime.dispatch import dispatch
+from kit.runtime.pattern import Pattern
 from kit.runtime.team import bind
 from kit.runtime.turn import Reply, run_turn
 from kit.stores.sqlite import SqliteStore
@@ -151,6 +154,34 @@ async def test_a_personal_field_reaches_the_agent_and_no_event_beside_the_answer
     assert started(reply).fields["email"] == "[personal]"
 
 
+@pytest.mark.req("SO-22")
+async def test_a_personal_value_of_two_characters_is_hidden_where_it_stands_alone_and_spoils_no_other_word() -> None:
+    @tool
+    def look_up(age: str, year: str) -> str:
+        """Finds somebody."""
+        return age
+
+    card = MANGA.model_copy(update={"tools": ("look_up",)})
+    model = ScriptedModel(Line(calls=[("look_up", {"age": "42", "year": "1942"})]), Line(ranked("Fits.")))
+    kit = small_kit([asking({"email": "42"}), Line("Done.")], {"explainer": model}, {"look_up": look_up}, cards=[card])
+    reply = await run_turn("one", ALICE, kit)
+    [asked] = [e.body.args for e in reply.events if isinstance(e.body, ToolStarted)]
+    assert asked == {"age": "[personal]", "year": "1942"}
+
+
+@pytest.mark.req("SO-3")
+async def test_fields_that_no_card_declares_do_not_cross_by_a_direct_call_either() -> None:
+    shop = answering("Deals.")
+    kit = small_kit([], {"shop": shop})
+
+    async def straight(call: AgentCall, ctx: RunContext) -> Outcome:
+        return await dispatch(AgentCall(call_id="c", agent="shop", query="q", fields={"password": "hunter2"}), ctx)
+
+    reply = await run_turn("one", ALICE, kit, Pattern("straight", straight))
+    assert "Deals." in reply.text and "hunter2" not in str(shop.seen) + "".join(e.model_dump_json() for e in reply.events)
+    assert started(reply).fields == {} and started(reply).limited == ("password is not declared: left out",)
+
+
 @pytest.mark.req("SO-4", "SO-23")
 @pytest.mark.parametrize(
     "text",
@@ -202,6 +233,24 @@ async def test_low_confidence_comes_back_as_a_failure_whose_text_is_a_suggestion
     assert isinstance(outcome, Failure) and outcome.reason == "low_confidence"
     assert "Maybe this." in (outcome.suggestion or "")
     assert "not sure enough" in tell(outcome) and "Maybe this." in tell(outcome) and "0.39, at least" not in tell(outcome)
+
+
+@pytest.mark.req("SO-4", "SO-23")
+async def test_what_is_exactly_as_sure_as_asked_for_is_an_answer() -> None:
+    assert isinstance((await explain(ranked("This.", 0.4)))[0], Answer)
+
+
+@pytest.mark.req("SO-4", "SO-8")
+@pytest.mark.parametrize(("word", "answers"), [("low", False), ("medium", True), ("high", True)])
+async def test_an_answer_that_calls_itself_low_is_low_confidence_where_no_threshold_is_declared(word: str, answers: bool) -> None:
+    schema = {
+        "type": "object",
+        "properties": {"text": {"type": "string"}, "confidence": {"type": "string"}},
+        "required": ["text"],
+    }
+    card = AgentCard(id="explainer", description="d", model="offline", handoff=Handoff(output_schema=schema))
+    outcome, _, _ = await explain(json.dumps({"text": "Maybe.", "confidence": word}), card=card)
+    assert isinstance(outcome, Answer) if answers else isinstance(outcome, Failure) and outcome.reason == "low_confidence"
 
 
 @pytest.mark.req("SO-8")

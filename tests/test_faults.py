@@ -375,6 +375,16 @@ async def test_twelve_seconds_of_silence_end_at_the_agents_two_and_the_answer_fo
     heard(reply, *(other for other in AGENTS if other != agent))
 
 
+@pytest.mark.req("PC2-S5.8")
+async def test_of_several_faults_of_one_upstream_each_one_strikes():
+    async with asking() as ask:
+        partly = await ask("rewards=partial_envelope")
+        both = await ask("rewards=partial_envelope", "rewards=stranger")
+    assert "incomplete" in partly.text
+    owned(both, "rewards")
+    assert [outcome.reason for outcome in both.outcomes if isinstance(outcome, Failure)] == ["principal_mismatch"]
+
+
 async def test_a_hang_that_ends_in_time_costs_only_its_time():
     async with asking() as ask:
         reply = await ask("rewards=hang:3.5")

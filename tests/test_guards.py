@@ -146,7 +146,7 @@ ASKED = "Sorry about that. Was it bought in the in-app shop?"
 
 
 @pytest.mark.req("SAT-3")
-@pytest.mark.parametrize("reply_text", ["in-app shop", "ok", "yes please", "no", "Shop!"])
+@pytest.mark.parametrize("reply_text", ["in-app shop", "ok", "yes please", "no", "Shop!", "it was the shop"])
 @pytest.mark.parametrize("decided", [line(("shop", "offers")), line(("rewards", "x"), ("play", "y")), Line("You're welcome!")])
 async def test_a_short_answer_to_supports_question_goes_to_support(reply_text: str, decided: Line) -> None:
     kit = kit_of(decided)
@@ -167,6 +167,7 @@ async def test_a_short_answer_to_supports_question_goes_to_support(reply_text: s
         ("in-app shop", ASKED, ("shop",)),
         ("in-app shop", ASKED, ()),
         ("the in-app shop on my other phone", ASKED, ("support",)),
+        ("it was in the shop", ASKED, ("support",)),
         ("ok", "All done. Can I help you with anything else?", ("support",)),
     ],
 )

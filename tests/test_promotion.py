@@ -153,9 +153,10 @@ def test_a_draft_is_promoted_at_its_threshold_and_not_below() -> None:
 
 
 @pytest.mark.req("PC2-PF1")
-def test_a_pair_that_was_not_measured_stops_a_promotion() -> None:
-    results = [turn for turn in switches() if (turn.previous, turn.expected) != (("play",), ("shop",))]
-    assert promote(draft_deck(), "play", results).faults == ("no switch was measured from play to shop",)
+@pytest.mark.parametrize(("before", "after"), [("play", "shop"), ("shop", "play"), ("rewards", "play")])
+def test_a_pair_that_was_not_measured_stops_a_promotion(before: str, after: str) -> None:
+    results = [turn for turn in switches() if (turn.previous, turn.expected) != ((before,), (after,))]
+    assert promote(draft_deck(), "play", results).faults == (f"no switch was measured from {before} to {after}",)
     assert not promote(draft_deck(), "play", []).promoted
 
 

@@ -142,11 +142,12 @@ async def test_extra_calls_go_to_the_cheaper_model() -> None:
 
 async def test_users_share_what_extra_calls_cost_and_an_unknown_price_is_no_price() -> None:
     kit, _ = priced_kit()
-    for user, message in itertools.product(("alice", "bob"), ("shop please", "hello")):
-        await run_turn(message, Session(id=user, principal=Principal(tenant_id="acme", user_id=user)), kit)
+    users = [("acme", "alice"), ("acme", "bob"), ("globex", "alice")]
+    for (tenant, user), message in itertools.product(users, ("shop please", "hello")):
+        await run_turn(message, Session(id=f"{tenant}-{user}", principal=Principal(tenant_id=tenant, user_id=user)), kit)
     found = metrics(kit.store).spending
-    assert (found.turns, found.users) == (4, 2) and found.extra.cost is not None
-    assert dict((row[0], row[2]) for row in found.rows())["extra_cost_dollars_per_user"] == found.extra.cost / 2
+    assert (found.turns, found.users) == (6, 3) and found.extra.cost is not None
+    assert dict((row[0], row[2]) for row in found.rows())["extra_cost_dollars_per_user"] == found.extra.cost / 3
     plain = small_kit([asks("shop"), stitched], {"shop": ScriptedModel(Line("Hi."))})
     await run_turn("shop", ALICE, plain)
     assert dict((row[0], row[2]) for row in metrics(plain.store).spending.rows())["extra_cost_dollars_per_turn"] is None

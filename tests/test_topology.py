@@ -17,7 +17,7 @@ from kit.compose.topology import Rubric, Topology
 from kit.core.card import AgentCard
 from kit.core.context import Principal, Session
 from kit.core.errors import DeckError
-from kit.core.event import AgentEnded, AnswerChosen
+from kit.core.event import AgentEnded, AnswerChosen, StatusLine
 from kit.core.outcome import Answer, Failure
 from kit.core.simulation import Law, LogNormal, Part, Truth
 from kit.models.scripted import Line, ScriptedModel
@@ -48,12 +48,15 @@ def rated(text: str, confidence: float, delay: float = 0.0) -> ScriptedModel:
     return answering(json.dumps({"text": text, "confidence": confidence}), delay)
 
 
-def joint(topology: Topology, models: Mapping[str, Any], cards: Mapping[str, AgentCard], **settings: Any) -> SmallKit:
-    """A kit whose orchestrator asks `explainer`, carried out as `topology` says."""
+def joint(
+    topology: Topology, models: Mapping[str, Any], cards: Mapping[str, AgentCard], shop: Topology | None = None, **settings: Any
+) -> SmallKit:
+    """A kit whose orchestrator asks `explainer`, carried out as `topology` says; `shop` says it of the other sub-agent."""
+    topologies = {"explainer": topology} | ({"shop": shop} if shop else {})
     lead = AgentCard(id="orchestrator", description="R.", model="offline", sub_agents=("explainer", "shop"))
     names = dict.fromkeys((*models, "explainer", "shop"))
     plain = [cards.get(name, card(name)) for name in names if name != "orchestrator"]
-    told = DeckSettings(orchestrator="orchestrator", guards=TERSE, topologies={"chat": {"explainer": topology}}, **settings)
+    told = DeckSettings(orchestrator="orchestrator", guards=TERSE, topologies={"chat": topologies}, **settings)
     deck = Deck.of([lead, *plain], settings=told, rubrics=[RUBRIC])
     leading = models.get("orchestrator") or ScriptedModel(asks("explainer"), stitched)
     bound = bind(deck, {"*": answering("unused"), **models, "orchestrator": leading}, {})
@@ -101,7 +104,9 @@ async def test_race_what_the_stopped_ones_spent_is_counted() -> None:
 
 
 @pytest.mark.req("SO-7", "SO-21")
-@pytest.mark.parametrize(("sure", "winner", "at"), [(0.9, "quick", 1.0), (0.3, "explainer~1", 3.0)])
+@pytest.mark.parametrize(
+    ("sure", "winner", "at"), [(0.9, "quick", 1.0), (0.6, "quick", 1.0), (0.59, "explainer~1", 3.0), (0.3, "explainer~1", 3.0)]
+)
 async def test_race_first_means_the_first_that_meets_the_bar(sure: float, winner: str, at: float) -> None:
     cards = {name: card(name, rated=True) for name in ("explainer", "quick")}
     models = {"explainer": rated("Slow", 0.8, 3.0), "quick": rated("Quick", sure, 1.0)}
@@ -110,14 +115,23 @@ async def test_race_first_means_the_first_that_meets_the_bar(sure: float, winner
 
 
 @pytest.mark.req("SO-21")
-async def test_race_when_none_meets_the_bar_the_best_finished_comes_marked_and_the_user_is_told() -> None:
+@pytest.mark.parametrize(("best", "other"), [(1.0, 3.0), (3.0, 1.0)])
+async def test_race_when_none_meets_the_bar_the_surest_comes_marked_whenever_it_ended(best: float, other: float) -> None:
     cards = {name: card(name, rated=True) for name in ("explainer", "quick", "third")}
-    models = {"explainer": rated("So", 0.4, 3.0), "quick": rated("So-so", 0.5, 1.0), "third": failing(OSError("x"), 2.0)}
+    models = {"explainer": rated("So", 0.4, other), "quick": rated("So-so", 0.5, best), "third": failing(OSError("x"), 2.0)}
     race = Topology(kind="race", members=("explainer", "quick", "third"), bar=0.6)
     reply = await run_turn("explain this", ALICE, joint(race, models, cards))
     [outcome] = reply.outcomes
     assert isinstance(outcome, Answer) and "So-so" in outcome.text and outcome.caveat == UNSURE
     assert "with care" in reply.text, "a reservation is passed on"
+
+
+@pytest.mark.req("SO-7")
+@pytest.mark.parametrize(("topology", "cards"), [(RACE, {}), (RACE.model_copy(update={"bar": 0.9}), {"explainer", "quick"})])
+async def test_race_of_equals_that_end_at_one_moment_the_first_listed_wins(topology: Topology, cards: set[str]) -> None:
+    models = {"explainer": rated("First", 0.5, 1.0), "quick": rated("Second", 0.5, 1.0)}
+    kit = joint(topology, models, {name: card(name, rated=True) for name in cards})
+    assert chosen(await run_turn("explain this", ALICE, kit)).winner == "explainer~1"
 
 
 @pytest.mark.req("SO-21")
@@ -142,6 +156,29 @@ async def test_members_count_against_the_cap_and_never_crowd_out_what_was_asked(
     reply = await run_turn("two things", ALICE, deck, cap=cap)
     assert len(chosen(reply).members) == members
     assert reply.routing.dropped == dropped and ("S" in reply.text) == (not dropped)
+
+
+@pytest.mark.req("SO-7")
+async def test_what_one_joint_took_of_the_cap_the_next_one_does_not_have() -> None:
+    models = {name: answering(name, 1.0) for name in ("explainer", "quick", "shop", "third")}
+    other = Topology(kind="race", members=("shop", "third"))
+    for cap, members in ((4, [2, 2]), (3, [2, 1]), (2, [1, 1])):
+        lead = ScriptedModel(asks("explainer", "shop"), stitched)
+        reply = await run_turn("two", ALICE, joint(RACE, {**models, "orchestrator": lead}, {}, shop=other), cap=cap)
+        assert [len(event.body.members) for event in reply.events if isinstance(event.body, AnswerChosen)] == members
+
+
+@pytest.mark.req("PC2-NFR-5")
+async def test_a_member_that_begins_later_and_stays_silent_is_spoken_for_from_its_own_start() -> None:
+    models = {
+        "orchestrator": ScriptedModel(asks("explainer", "shop"), stitched),
+        "explainer": answering("A draft.", 1.0),
+        "editor": answering("Better.", 5.0),
+        "shop": answering("Deals.", 5.0),
+    }
+    reply = await run_turn("two things", ALICE, joint(PIPELINE, models, {"editor": EDITOR}))
+    lines = [(event.at, event.body.agent) for event in reply.events if isinstance(event.body, StatusLine)]
+    assert lines == [(1.5, "shop"), (2.5, "editor")]
 
 
 @pytest.mark.parametrize("after", [0.5, 1.5])
@@ -180,7 +217,7 @@ async def test_ensemble_the_judge_may_merge() -> None:
     assert reply.text == "A and B." and chosen(reply).because == "merged by the judge"
 
 
-@pytest.mark.parametrize("judge", [failing(OSError("x")), answering('{"best": 7}'), answering("hm")])
+@pytest.mark.parametrize("judge", [failing(OSError("x")), *map(answering, ('{"best": 7}', '{"best": 0}', '{"best": -1}', "hm"))])
 async def test_ensemble_without_a_verdict_an_answer_comes_with_a_reservation(judge: ScriptedModel) -> None:
     models = {"explainer": answering("One view."), "second": answering("Another view."), "judge": judge}
     reply = await run_turn("explain this", ALICE, joint(ENSEMBLE, models, JUDGED))
@@ -210,7 +247,7 @@ async def test_pipeline_the_second_gets_the_firsts_answer_as_a_declared_field() 
 
 
 @pytest.mark.req("SO-7")
-@pytest.mark.parametrize(("sure", "asked"), [(0.9, 0), (0.3, 1)])
+@pytest.mark.parametrize(("sure", "asked"), [(0.9, 0), (0.6, 0), (0.59, 1), (0.3, 1)])
 async def test_pipeline_the_second_pass_may_depend_on_how_sure_the_first_is(sure: float, asked: int) -> None:
     editor = answering('{"text": "Better", "confidence": 0.9}')
     cards = {"explainer": card("explainer", rated=True), "editor": EDITOR}

@@ -194,6 +194,21 @@ async def test_the_second_offer_you_showed_me_reaches_the_models_as_a_compact_re
     assert "of-1" not in said(lead.seen[4]) and "of-1" not in said(shop.seen[4])
 
 
+@pytest.mark.req("PC1-FR-7", "PC1-S5.6d")
+async def test_what_one_agent_showed_is_no_reference_of_anothers() -> None:
+    def showing(title: str) -> ScriptedModel:
+        return ScriptedModel(lambda _: Line(f'Here. <component type="offer">{{"id": "of-1", "title": "{title}"}}</component>'))
+
+    kit = small_kit(routed("ann", "bob"), {"ann": showing("Harbor Roast"), "bob": showing("Slow Tide")})
+    await run_turn("@ann @bob", ALICE, kit)
+    await run_turn("@ann @bob tell me about the first one", ALICE, kit)
+    prompts = {name: str(model_of(kit, name).seen[-1][0].content) for name in ("ann", "bob")}
+    assert "Harbor Roast" in prompts["ann"] and "Slow Tide" not in prompts["ann"]
+    assert "Slow Tide" in prompts["bob"] and "Harbor Roast" not in prompts["bob"]
+    [lead] = [thread for thread in model_of(kit, "orchestrator").seen if "first one" in str(thread[-1].content)]
+    assert "Harbor Roast" in str(lead[0].content) and "Slow Tide" in str(lead[0].content)
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [

@@ -364,6 +364,13 @@ async def test_swarm_an_agent_answers_its_part_and_hands_the_conversation_to_the
     assert "Answered already by shop: Coffee is 20 percent off." in str(rewards.seen[0][0].content)
 
 
+async def test_swarm_of_several_peers_named_at_once_the_first_gets_the_conversation() -> None:
+    both = Line("Coffee is 20 percent off.", calls=[*over("support").calls, *over("rewards").calls])
+    models = {"shop": ScriptedModel(both), "rewards": ScriptedModel(), "support": ScriptedModel("Write to the team.")}
+    reply = await ask(swarming(models), "swarm")
+    assert reply.text == "Coffee is 20 percent off.\n\nWrite to the team." and reply.routing.invoked == ("shop", "support")
+
+
 async def test_swarm_who_has_no_part_hands_on_without_a_word_and_is_not_counted_as_an_answer() -> None:
     kit = swarming({"shop": ScriptedModel(over("rewards")), "rewards": ScriptedModel("You have 4,975 points.")})
     reply = await ask(kit, "swarm")

@@ -1,0 +1,157 @@
+"""The virtual clock: waits cost nothing and are exact, equal timers keep their order, real work holds the time."""
+
+import asyncio
+import random
+import time
+from contextvars import ContextVar, copy_context
+
+import pytest
+
+from kit.runtime.clock import TICK, run_virtual
+
+DAY = 24 * 3600.0
+
+
+def now() -> float:
+    return asyncio.get_running_loop().time()
+
+
+def test_a_wait_of_days_costs_no_time_and_ends_at_its_moment() -> None:
+    async def wait() -> float:
+        await asyncio.sleep(30 * DAY)
+        return now()
+
+    began = time.perf_counter()
+    assert run_virtual(wait()) == 30 * DAY and time.perf_counter() - began < 1.0
+
+
+def test_timers_of_one_moment_go_off_in_the_order_in_which_they_were_set() -> None:
+    async def set_many() -> list[int]:
+        loop, rung = asyncio.get_running_loop(), list[int]()
+        for number in range(100):
+            if number % 2:
+                loop.call_at(1.0, rung.append, number)
+            else:
+                loop.call_later(1.0, rung.append, number)
+        await asyncio.sleep(1.0)
+        return rung
+
+    assert run_virtual(set_many()) == list(range(100))
+
+
+def test_waits_that_add_up_to_the_same_meet_in_one_moment() -> None:
+    """0.1 + 0.2 is more than 0.3 in floating point: without whole ticks the sum would end a hair later."""
+
+    async def meet() -> list[tuple[str, float]]:
+        ends: list[tuple[str, float]] = []
+
+        async def walk(name: str, *waits: float) -> None:
+            for wait in waits:
+                await asyncio.sleep(wait)
+            ends.append((name, now()))
+
+        await asyncio.gather(walk("sum", 0.1, 0.2), walk("whole", 0.3), walk("late", 0.05, 0.25))
+        return ends
+
+    ends = run_virtual(meet())
+    assert len({at for _, at in ends}) == 1
+    assert [name for name, _ in ends] == ["whole", "late", "sum"], "as their last timers were set: at 0, 0.05 and 0.1"
+
+
+@pytest.mark.parametrize("began", [0.1, 1 / 3, 1000.7, DAY, 11.9 * DAY])
+def test_times_of_a_turn_do_not_depend_on_when_it_began(began: float) -> None:
+    rng = random.Random(5)
+    waits = [rng.uniform(0, 10) for _ in range(200)]
+
+    async def since(start: float) -> list[float]:
+        await asyncio.sleep(start)
+        first, seen = now(), list[float]()
+        for wait in waits:
+            await asyncio.sleep(wait)
+            seen.append(now() - first)
+        return seen
+
+    told = run_virtual(since(began))
+    assert told == run_virtual(since(0.0))
+    assert all(at % TICK == 0 for at in told) and told[-1] == pytest.approx(sum(waits), abs=200 * TICK)
+
+
+def test_far_beyond_exact_times_timers_still_go_off() -> None:
+    async def wait() -> float:
+        for _ in range(3):
+            await asyncio.sleep(1e9)
+            await asyncio.sleep(0.1)
+        return now()
+
+    assert run_virtual(asyncio.wait_for(wait(), 1e10)) == pytest.approx(3e9 + 0.3, abs=1e-5)
+
+
+def test_a_deadline_is_exact_and_a_moment_that_is_over_comes_at_once() -> None:
+    async def stopped() -> tuple[float, float]:
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(12.3):
+                await asyncio.sleep(60)
+        at, over = now(), asyncio.Event()
+        asyncio.get_running_loop().call_at(1.0, over.set)
+        await over.wait()
+        return at, now()
+
+    at, later = run_virtual(stopped())
+    assert at == later == round(12.3 / TICK) * TICK
+
+
+def test_work_in_a_thread_holds_the_clock_until_it_ends() -> None:
+    async def beside() -> list[tuple[str, float]]:
+        ends: list[tuple[str, float]] = []
+
+        async def work() -> None:
+            await asyncio.to_thread(time.sleep, 0.05)
+            ends.append(("work", now()))
+
+        async def wait() -> None:
+            await asyncio.sleep(0.001)
+            ends.append(("wait", now()))
+
+        await asyncio.gather(wait(), work())
+        return ends
+
+    assert run_virtual(beside()) == [("work", 0.0), ("wait", pytest.approx(0.001))]
+
+
+def test_a_loop_ends_only_when_its_abandoned_work_has_ended() -> None:
+    ends: list[str] = []
+
+    def work() -> None:
+        time.sleep(0.05)
+        ends.append("work")
+
+    async def abandon() -> None:
+        job = asyncio.get_running_loop().run_in_executor(None, work)
+        await asyncio.sleep(0)
+        job.cancel()
+
+    run_virtual(abandon())
+    assert ends == ["work"]
+
+
+def test_waiting_for_what_cannot_happen_is_an_error_and_no_hang() -> None:
+    async def forever() -> None:
+        await asyncio.Event().wait()
+
+    with pytest.raises(RuntimeError, match="every task waits for something that cannot happen"):
+        run_virtual(forever())
+
+
+def test_a_timer_keeps_its_context_and_a_cancelled_one_is_silent() -> None:
+    name = ContextVar("name", default="outer")
+
+    async def ring() -> list[str]:
+        loop, heard = asyncio.get_running_loop(), list[str]()
+        inner = copy_context()
+        inner.run(name.set, "inner")
+        loop.call_later(1.0, lambda: heard.append(name.get()), context=inner)
+        loop.call_later(0.5, heard.append, "cancelled").cancel()
+        await asyncio.sleep(2.0)
+        return heard
+
+    assert run_virtual(ring()) == ["inner"]
