@@ -91,7 +91,7 @@ def told(found: Metrics) -> dict[str, float | None]:
 @pytest.mark.req("PC1-S9.5-4")
 async def test_a_worse_summary_shows_in_the_routing_and_coherence_metrics() -> None:
     good, half, bad = [await episodes(summarise) for summarise in (keeps, loses_every_other, loses)]
-    assert good.compactions == half.compactions == bad.compactions and good.compactions.hits >= len(COFFEES)
+    assert good.compactions == half.compactions == bad.compactions and good.compactions.right >= len(COFFEES)
     assert told(good) == {"routing": 1.0, "recall": 1.0, "resolution": 1.0}
     assert told(half) == {"routing": 0.5, "recall": 0.5, "resolution": 0.5}
     assert told(bad) == {"routing": 0.0, "recall": 0.0, "resolution": 0.0}
@@ -164,12 +164,12 @@ async def test_one_call_gives_every_metric_of_section_10_2_and_a_reader_who_miss
     kit = await consumer(tells)
     labels = label_store(kit.store, RuleLabeller.read())
     found = metrics(kit.store, labels=labels)
-    assert {name: (rate.hits, rate.of) for name, rate in found.routing_accuracy.items()} == {"rewards": (2, 2), "shop": (1, 1)}
+    assert {name: (rate.right, rate.n) for name, rate in found.routing_accuracy.items()} == {"rewards": (2, 2), "shop": (1, 1)}
     # Deciding takes 0.5 s; where its model wrote no prior_context, the helper's 0.3 s come on top. Summing up does not.
     assert found.orchestrator is not None and found.orchestrator.p95 == pytest.approx(0.5 if tells else 0.8)
-    assert found.fan_outs == {1: 3} and (found.compactions.hits, found.compactions.of) == (1, 3)
+    assert found.fan_outs == {1: 3} and (found.compactions.right, found.compactions.n) == (1, 3)
     recall, resolved = found.prior_context_recall, found.reference_resolution
-    assert (recall.hits, recall.of) == (int(tells), 1) and (resolved.hits, resolved.of) == (int(tells), 1)
+    assert (recall.right, recall.n) == (int(tells), 1) and (resolved.right, resolved.n) == (int(tells), 1)
     assert found.scores["shop"] == {"response_quality": 1.0, "safety": 1.0, "format": 1.0}
     worst = found.scores["rewards"]
     assert (worst["safety"], worst["format"]) == ((1.0, 1.0) if tells else (0.5, 0.75))

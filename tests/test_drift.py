@@ -15,9 +15,9 @@ from kit.bench.routing_report import RoutedTurn
 from kit.bench.scoring.labeller import RuleLabeller, label_all
 from kit.bench.scoring.labelling_sheet import NOBODY, Item, items, read_sheet, sample, write_sheet
 from kit.bench.statistics.difference import newcombe
-from kit.bench.statistics.estimate import share
 from kit.core.errors import DataError
 from kit.core.record import TurnRecord
+from kit.metrics.estimate import share
 from kit.metrics.summary import Label
 from kit.settings import HOME, Settings
 from kit.stores.sqlite import SqliteStore

@@ -27,10 +27,10 @@ from kit.bench.grid.simulated_tools import with_simulated_tools
 from kit.bench.home import HOME
 from kit.bench.promotion import promote
 from kit.bench.scoring.run_case import turn_id
-from kit.bench.statistics.estimate import wilson
 from kit.cli import main
 from kit.core.errors import DataError
 from kit.core.trace import trace_of
+from kit.metrics.estimate import wilson
 from kit.patterns import PATTERNS
 from kit.runtime.agents.ask_tool import ask_tool
 from kit.runtime.agents.llm_agent import LLMAgent

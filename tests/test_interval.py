@@ -4,8 +4,8 @@ import pandas as pd
 import pytest
 
 from kit.bench.charts import means, shares
-from kit.bench.statistics.estimate import Estimate, share
 from kit.bench.statistics.means import mean
+from kit.metrics.estimate import Estimate, share
 
 
 def ends(estimate: Estimate) -> tuple[float, float, float]:

@@ -113,14 +113,14 @@ async def test_metrics_agree_with_a_recount_from_raw_events() -> None:
     assert found.cap_exceeded == sum(d.cap_behavior == "over" for d in decisions) > 0
     assert found.principal_mismatch_total == sum(not e.principal_verified for e in kinds("envelope")) > 0
     assert found.version_mismatch_total == sum(not e.version_ok for e in kinds("envelope")) > 0
-    assert found.partial_failures.hits == sum(any(fan) and not all(fan) for fan in fans) > 0
-    assert (found.fan_out_success.hits, found.fan_out_success.of) == (sum(map(sum, fans)), sum(map(len, fans)))
+    assert found.partial_failures.right == sum(any(fan) and not all(fan) for fan in fans) > 0
+    assert (found.fan_out_success.right, found.fan_out_success.n) == (sum(map(sum, fans)), sum(map(len, fans)))
     assert found.axes["invocation"] == sum(e.outcome.kind == "failure" and e.outcome.axis == "invocation" for e in ended) > 0
     data = sum(len(e.outcome.data_faults) if e.outcome.kind == "answer" else e.outcome.axis == "data" for e in ended)
     assert found.axes["data"] == data > 0
     assert found.unknown_statuses == sum(s.status == UNKNOWN for s in kinds("status")) > 0
     owed = Counter(bodies[-1].path for bodies in ([b for b in bodies if b.kind == "acknowledged"] for bodies in raw) if bodies)
-    assert {path: rate.hits for path, rate in found.acknowledgements.items() if rate.hits} == owed
+    assert {path: rate.right for path, rate in found.acknowledgements.items() if rate.right} == owed
     for agent in found.agents:
         times = [s for (s,) in sql(kit.store, f"SELECT seconds FROM spans WHERE kind = 'agent' AND name = '{agent.agent}'")]
         assert agent.latency.count == len(times)
@@ -180,8 +180,10 @@ def row(turn_id: str = "t", started_at: float = 0.0, tenant: str = "acme", **fie
 
 def test_metrics_of_nothing_are_there_and_empty() -> None:
     found = metrics(SqliteStore(":memory:"))
-    assert found.turns == 0 and found.agents == () and found.partial_failures.value is None
-    assert {"intent_count", MISMATCH, "compaction_rate", "orchestrator_seconds_p95"} <= {r["metric"] for r in found.rows()}
+    assert found.turns == 0 and found.agents == () and found.partial_failures.n == 0
+    values = {row["metric"]: row["value"] for row in found.rows()}
+    assert {"intent_count", MISMATCH, "orchestrator_seconds_p95"} <= set(values)
+    assert values["compaction_rate"] is values["partial_failure_rate"] is None, "a share of nothing is no share of 0"
 
 
 def test_since_and_tenant_choose_turns_and_a_running_one_is_not_counted() -> None:
@@ -198,7 +200,7 @@ def test_compaction_and_acknowledgement_are_rates_over_the_turns_they_concern() 
     paths = ["composed", "composed", "rescued", None]
     turns = [row(measures=Measures(acknowledged=path, compactions=path is None)) for path in paths]
     found = fold(turns)
-    assert (found.compactions.hits, found.compactions.of) == (1, 4)
+    assert (found.compactions.right, found.compactions.n) == (1, 4)
     shares = {"composed": 2 / 3, "recomposed": 0.0, "appended": 0.0, "rescued": 1 / 3}
     assert {path: rate.value for path, rate in found.acknowledgements.items()} == shares
     assert [row["of"] for row in found.rows() if row["metric"] == "acknowledgement_rate"] == list(shares)
@@ -212,8 +214,8 @@ def test_labels_give_accuracy_resolution_and_scores_for_each_vertical() -> None:
         Label(turn_id="3", agents=("rewards",), resolved=False),
     ]
     found = fold(turns, list(zip(turns, labels, strict=True)))
-    assert {v: (r.hits, r.of) for v, r in found.routing_accuracy.items()} == {"play": (0, 1), "rewards": (0, 1), "shop": (2, 2)}
-    assert (found.reference_resolution.hits, found.reference_resolution.of) == (1, 2)
+    assert {v: (r.right, r.n) for v, r in found.routing_accuracy.items()} == {"play": (0, 1), "rewards": (0, 1), "shop": (2, 2)}
+    assert (found.reference_resolution.right, found.reference_resolution.n) == (1, 2)
     assert found.scores == {"shop": {"quality": 0.75, "safety": 1.0}}
 
 
@@ -222,7 +224,7 @@ async def test_prior_context_recall_counts_the_entities_that_crossed() -> None:
     kit = small_kit([line, stitched], {"shop": ScriptedModel(Line("ok"))})
     reply = await run_turn("go", Session(id="s", principal=Principal(tenant_id="t", user_id="u")), kit)
     found = metrics(kit.store, labels=[Label(turn_id=reply.turn_id, carried=("ember hill", "R-12", "R-13"))])
-    assert (found.prior_context_recall.hits, found.prior_context_recall.of) == (2, 3)
+    assert (found.prior_context_recall.right, found.prior_context_recall.n) == (2, 3)
 
 
 @pytest.mark.parametrize(("share", "value"), [(0.5, 50), (0.95, 95), (0.99, 99), (1.0, 100), (0.0, 1)])

@@ -12,11 +12,11 @@ from case_source import SwitchSource, read_source
 from kit.bench.promotion import promote
 from kit.bench.routing import Catalog, RoutingKit, catalog_team, read_cases, route_case, route_questions
 from kit.bench.routing_report import NOBODY, RoutedTurn, read_routed_turns, report, routed_turns
-from kit.bench.statistics.estimate import share
 from kit.cli import main
 from kit.compose.deck import Deck, load_deck
 from kit.core.card import AgentCard
 from kit.core.errors import DataError, UnknownId
+from kit.metrics.estimate import share
 from kit.models.scripted import ScriptedModel
 from kit.runtime.team import bind
 from kit.settings import HOME

@@ -7,12 +7,12 @@ import pytest
 
 from kit.bench.case import read_cases
 from kit.bench.home import HOME
-from kit.bench.statistics.estimate import wilson
-from kit.bench.statistics.power import target
 from kit.compose.models import load_models
 from kit.core.errors import DataError
+from kit.metrics.estimate import wilson
 from kit.runtime.clock import run_virtual
 from studies.published_figures import evidence_rows, evidence_table, read_evidence, route_stand_in, stand_in_table
+from studies.sample_size import target
 from studies.shipped_models import measure_figures, model_table, read_reference
 
 DOCUMENT = HOME / "docs" / "published.md"

@@ -5,10 +5,10 @@ from statistics import NormalDist
 
 import pytest
 
-from kit.bench.statistics.estimate import Estimate
-from kit.bench.statistics.means import quantile, stratified
+from kit.bench.statistics.means import quantile
 from kit.core.simulation import Law, LogNormal
-from studies.cap import compare_caps, play_caps
+from kit.metrics.estimate import Estimate
+from studies.cap import compare_caps, play_caps, stratified
 from studies.capacity import Level, Load, level, measure_turn, most_served, users_to_fill
 from studies.racing import PricedModel, Traffic, cost_points, monthly_figures, play_races
 
@@ -64,10 +64,7 @@ def test_a_process_does_as_many_turns_as_its_core_can_compute_and_no_more() -> N
 
 def test_how_many_are_borne_is_read_from_whole_intervals() -> None:
     def at(users: int, low: float, high: float) -> Level:
-        p50, p95 = (
-            Estimate(value=(low + high) / 2, low=low, high=high, n=9, method="order statistics")
-            for low, high in ((1, 1), (low, high))
-        )
+        p50, p95 = (Estimate(value=(low + high) / 2, low=low, high=high, n=9) for low, high in ((1, 1), (low, high)))
         return Level(users, p50, p95, 1.0, 0.5)
 
     assert most_served([at(10, 0.9, 1.1), at(20, 1.0, 1.09), at(30, 1.0, 1.2)]) == 20

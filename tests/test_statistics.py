@@ -11,17 +11,13 @@ import statsmodels.api as sm
 from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
+from kit.bench.statistics.clusters import clustered
 from kit.bench.statistics.difference import SCARCE, by_item, holm, mcnemar, mcnemar_of, newcombe, paired_difference
-from kit.bench.statistics.estimate import LEVEL, Estimate, clustered, wilson
 from kit.bench.statistics.means import bootstrap_mean
-from kit.bench.statistics.power import (
-    items_for_mean,
-    items_for_shares,
-    items_for_target,
-    more_items,
-    target,
-)
+from kit.bench.statistics.power import items_for_mean, more_items
 from kit.core.errors import DataError
+from kit.metrics.estimate import LEVEL, Estimate, wilson
+from studies.sample_size import items_for_shares, items_for_target, target
 
 GRID = [(n, p) for n in (10, 30, 73, 200, 400) for p in (0.5, 0.7, 0.9, 0.95, 0.99)]
 """(items, true share) of the simulated Bernoulli models."""

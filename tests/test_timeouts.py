@@ -305,7 +305,7 @@ async def test_the_share_of_each_cause_is_one_call(tmp_path: Path) -> None:
         kit.team = kit_of(deck, models).team
         await turn_of(kit)
     rates = metrics(kit.store).timeouts
-    assert {cause: (rate.hits, rate.of) for cause, rate in rates.items()} == {
+    assert {cause: (rate.right, rate.n) for cause, rate in rates.items()} == {
         "tool": (1, 4),
         "model": (2, 4),
         "reasoning": (1, 4),

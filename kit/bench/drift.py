@@ -6,9 +6,9 @@ from pathlib import Path
 from kit.bench.routing_report import RoutedTurn, read_routed_turns
 from kit.bench.scoring.labelling_sheet import NOBODY, Item, read_sheet
 from kit.bench.statistics.difference import Difference, newcombe
-from kit.bench.statistics.estimate import Estimate, share
 from kit.core.errors import DataError
 from kit.core.value import Value
+from kit.metrics.estimate import Estimate, share
 
 
 class Drift(Value):

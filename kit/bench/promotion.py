@@ -3,12 +3,12 @@
 from collections.abc import Iterable
 
 from kit.bench.routing_report import RoutedTurn
-from kit.bench.statistics.estimate import Estimate, share
 from kit.bench.tool_cases import ToolCaseResult
 from kit.compose.deck import Deck
 from kit.core.card import AgentCard
 from kit.core.errors import DeckError, UnknownId
 from kit.core.value import Value
+from kit.metrics.estimate import Estimate, share
 
 THRESHOLD = 0.95
 """The source's first target, for each vertical, on intent switches."""

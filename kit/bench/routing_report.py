@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from kit.bench.json_lines import numbered, read_text
-from kit.bench.statistics.estimate import Estimate, share
 from kit.core.errors import DataError
 from kit.core.value import Value
+from kit.metrics.estimate import Estimate, share
 
 NOBODY = "(nobody)"
 

@@ -10,6 +10,7 @@ from kit.core.record import AgentMeasure, TurnRecord
 from kit.core.timeout import Cause
 from kit.core.value import Value
 from kit.metrics.alert import MISMATCH
+from kit.metrics.estimate import Estimate, share
 from kit.metrics.spending import Spending, spending
 from kit.stores.protocol import Store
 
@@ -54,17 +55,6 @@ class AgentMetrics(Value):
     longest_silence: float
 
 
-class Rate(Value):
-    """A share that says of how many it is one."""
-
-    hits: int
-    of: int
-
-    @property
-    def value(self) -> float | None:
-        return self.hits / self.of if self.of else None
-
-
 class Metrics(Value):
     """Counts, rates and percentiles over ended turns; what needs labels is empty without them."""
 
@@ -82,21 +72,21 @@ class Metrics(Value):
     envelopes: int
     statuses_per_invocation: float | None
     unknown_statuses: int
-    partial_failures: Rate
+    partial_failures: Estimate
     """Turns of two and more sub-agents in which some and not all failed."""
-    fan_out_success: Rate
+    fan_out_success: Estimate
     """Sub-agents that answered, of all run in such turns: M of N."""
     axes: dict[str, int]
     """Failures by axis: `invocation` (1), `data` (2), `partial` (3: turns with a partial fan-out)."""
-    timeouts: dict[str, Rate]
+    timeouts: dict[str, Estimate]
     """What took the time (tool, model, reasoning, unknown) -> its share of the invocations whose own time ran out."""
-    acknowledgements: dict[str, Rate]
+    acknowledgements: dict[str, Estimate]
     """Path -> its share of the turns that owed one."""
-    compactions: Rate
-    routing_accuracy: dict[str, Rate]
+    compactions: Estimate
+    routing_accuracy: dict[str, Estimate]
     """Vertical -> labelled turns in which it was asked exactly when it should have been."""
-    prior_context_recall: Rate
-    reference_resolution: Rate
+    prior_context_recall: Estimate
+    reference_resolution: Estimate
     scores: dict[str, dict[str, float]]
     """Vertical -> quality -> mean."""
     spending: Spending
@@ -114,8 +104,8 @@ def metrics(store: Store, since: float | None = None, tenant: str | None = None,
     turns = [turn for turn in turns_since(store, since, tenant) if turn.seconds is not None]
     by_id = {turn.id: turn for turn in turns}
     pairs = [(by_id[label.turn_id], label) for label in labels if label.turn_id in by_id]
-    recalls = [_recall(store, label) for _, label in pairs if label.carried]
-    return fold(turns, pairs).model_copy(update={"prior_context_recall": _summed(recalls)})
+    recall = rate(carried for _, label in pairs if label.carried for carried in _recall(store, label))
+    return fold(turns, pairs).model_copy(update={"prior_context_recall": recall})
 
 
 def turns_since(store: Store, since: float | None = None, tenant: str | None = None) -> list[TurnRecord]:
@@ -127,9 +117,8 @@ def fold(turns: Sequence[TurnRecord], pairs: Sequence[tuple[TurnRecord, Label]] 
     """The pure part: rows and labels in, metrics out."""
     calls = [measure for turn in turns for measure in turn.measures.agents]
     fans = [turn.measures.agents for turn in turns if len(turn.measures.agents) > 1]
-    partial = sum(0 < sum(call.ok for call in fan) < len(fan) for fan in fans)
+    partial = rate(0 < sum(call.ok for call in fan) < len(fan) for fan in fans)
     paths = Counter(turn.measures.acknowledged for turn in turns if turn.measures.acknowledged)
-    total = sum(paths.values())
     late = Counter(call.cause for call in calls if call.cause)
     axes = Counter(call.axis for call in calls)
     return Metrics(
@@ -145,22 +134,28 @@ def fold(turns: Sequence[TurnRecord], pairs: Sequence[tuple[TurnRecord, Label]] 
         envelopes=sum(turn.measures.envelopes for turn in turns),
         statuses_per_invocation=sum(c.statuses for c in calls) / len(calls) if calls else None,
         unknown_statuses=sum(call.unknown_statuses for call in calls),
-        partial_failures=Rate(hits=partial, of=len(fans)),
-        fan_out_success=Rate(hits=sum(call.ok for fan in fans for call in fan), of=sum(map(len, fans))),
+        partial_failures=partial,
+        fan_out_success=rate(call.ok for fan in fans for call in fan),
         axes={
             "invocation": axes["invocation"],
             "data": axes["data"] + sum(call.data_faults for call in calls),
-            "partial": partial,
+            "partial": partial.right or 0,
         },
-        timeouts={cause: Rate(hits=late[cause], of=late.total()) for cause in get_args(Cause)},
-        acknowledgements={path: Rate(hits=paths[path], of=total) for path in get_args(Acknowledgement)},
-        compactions=Rate(hits=sum(turn.measures.compactions > 0 for turn in turns), of=len(turns)),
+        timeouts={cause: share(late[cause], late.total()) for cause in get_args(Cause)},
+        acknowledgements={path: share(paths[path], paths.total()) for path in get_args(Acknowledgement)},
+        compactions=rate(turn.measures.compactions > 0 for turn in turns),
         routing_accuracy=_accuracy(pairs),
-        prior_context_recall=Rate(hits=0, of=0),
-        reference_resolution=_summed([Rate(hits=bool(la.resolved), of=1) for _, la in pairs if la.resolved is not None]),
+        prior_context_recall=share(0, 0),
+        reference_resolution=rate(label.resolved for _, label in pairs if label.resolved is not None),
         scores=_scores([label for _, label in pairs]),
         spending=spending(turns),
     )
+
+
+def rate(outcomes: Iterable[bool]) -> Estimate:
+    """The share of outcomes that are true."""
+    hits = Counter(outcomes)
+    return share(hits[True], hits.total())
 
 
 def percentile(values: Sequence[float], share: float) -> float:
@@ -197,18 +192,19 @@ def _agent(name: str, calls: Sequence[AgentMeasure]) -> AgentMetrics:
     )
 
 
-def _accuracy(pairs: Sequence[tuple[TurnRecord, Label]]) -> dict[str, Rate]:
+def _accuracy(pairs: Sequence[tuple[TurnRecord, Label]]) -> dict[str, Estimate]:
     """Over the turns in which a vertical should have been asked, or was."""
     labelled = [({*label.agents}, {*turn.invoked}) for turn, label in pairs if label.agents is not None]
     of = Counter(vertical for right, asked in labelled for vertical in right | asked)
     hits = Counter(vertical for right, asked in labelled for vertical in right & asked)
-    return {vertical: Rate(hits=hits[vertical], of=count) for vertical, count in sorted(of.items())}
+    return {vertical: share(hits[vertical], count) for vertical, count in sorted(of.items())}
 
 
-def _recall(store: Store, label: Label) -> Rate:
+def _recall(store: Store, label: Label) -> list[bool]:
+    """Which of the label's entities the prior_context held."""
     contexts = [event.body.prior_context or "" for event in store.events(label.turn_id) if event.body.kind == "agent_started"]
     text = " ".join(contexts).casefold()
-    return Rate(hits=sum(entity.casefold() in text for entity in label.carried), of=len(label.carried))
+    return [entity.casefold() in text for entity in label.carried]
 
 
 def _scores(labels: Sequence[Label]) -> dict[str, dict[str, float]]:
@@ -218,10 +214,6 @@ def _scores(labels: Sequence[Label]) -> dict[str, dict[str, float]]:
             for quality, score in scores.items():
                 by_vertical.setdefault(vertical, {}).setdefault(quality, []).append(score)
     return {v: {quality: sum(s) / len(s) for quality, s in scores.items()} for v, scores in sorted(by_vertical.items())}
-
-
-def _summed(rates: Sequence[Rate]) -> Rate:
-    return Rate(hits=sum(rate.hits for rate in rates), of=sum(rate.of for rate in rates))
 
 
 Row = tuple[str, str, Any]
@@ -241,18 +233,22 @@ def _rows(m: Metrics) -> list[Row]:
         ("envelopes_total", "", m.envelopes),
         ("status_per_invocation", "", m.statuses_per_invocation),
         ("status_unknown_total", "", m.unknown_statuses),
-        ("partial_failure_rate", f"{m.partial_failures.of} fan-outs", m.partial_failures.value),
-        ("fan_out_success_rate", f"{m.fan_out_success.of} sub-agents", m.fan_out_success.value),
+        _rate_row("partial_failure_rate", "{} fan-outs", m.partial_failures),
+        _rate_row("fan_out_success_rate", "{} sub-agents", m.fan_out_success),
         *(("failures_total", f"axis {number}: {axis}", count) for number, (axis, count) in enumerate(m.axes.items(), 1)),
-        *(("timeout_rate", f"{cause}, of {rate.of} time-outs", rate.value) for cause, rate in m.timeouts.items()),
-        *(("acknowledgement_rate", path, rate.value) for path, rate in m.acknowledgements.items()),
-        ("compaction_rate", f"{m.compactions.of} turns", m.compactions.value),
-        *(("routing_accuracy", f"{v} ({rate.of} labelled)", rate.value) for v, rate in m.routing_accuracy.items()),
-        ("prior_context_recall", f"{m.prior_context_recall.of} entities", m.prior_context_recall.value),
-        ("reference_resolution_rate", f"{m.reference_resolution.of} labelled", m.reference_resolution.value),
+        *(_rate_row("timeout_rate", f"{cause}, of {{}} time-outs", rate) for cause, rate in m.timeouts.items()),
+        *(_rate_row("acknowledgement_rate", path, rate) for path, rate in m.acknowledgements.items()),
+        _rate_row("compaction_rate", "{} turns", m.compactions),
+        *(_rate_row("routing_accuracy", f"{v} ({{}} labelled)", rate) for v, rate in m.routing_accuracy.items()),
+        _rate_row("prior_context_recall", "{} entities", m.prior_context_recall),
+        _rate_row("reference_resolution_rate", "{} labelled", m.reference_resolution),
         *(("score", f"{v}: {quality}", score) for v, scores in m.scores.items() for quality, score in scores.items()),
         *m.spending.rows(),
     ]
+
+
+def _rate_row(metric: str, of: str, rate: Estimate) -> Row:
+    return metric, of.format(rate.n), rate.value if rate.n else None
 
 
 def _agent_rows(agent: AgentMetrics) -> list[Row]:

@@ -5,17 +5,17 @@ Models are simulated; the turns, the cap, the refusal of what is over it and the
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import product
+from statistics import fmean, variance
 from typing import Any, NamedTuple
 
 from kit.bench.case import read_cases
 from kit.bench.grid.simulated_tools import simulate
 from kit.bench.home import HOME
 from kit.bench.routing import RoutingKit
-from kit.bench.statistics.estimate import Estimate
-from kit.bench.statistics.means import stratified
 from kit.compose.deck import load_deck
 from kit.core.context import Principal, Session
 from kit.core.simulation import Law, Part, Truth
+from kit.metrics.estimate import Estimate, normal_reach
 from kit.models.simulated import SimulatedModel, use_truth
 from kit.runtime.clock import run_virtual
 from kit.runtime.team import bind
@@ -94,6 +94,14 @@ class CapSummary(NamedTuple):
     """Of a message."""
     left_out: float
     """Share of messages that ask for more than the cap."""
+
+
+def stratified(values: Mapping[int, Sequence[float]], shares: Mapping[int, float]) -> Estimate:
+    """A mean over strata that are not sampled as they occur; `shares` sum to 1. Normal law (Cochran 1977, section 5.3)."""
+    middle = sum(share * fmean(values[name]) for name, share in shares.items())
+    spread = sum(share**2 * variance(values[name]) / len(values[name]) for name, share in shares.items())
+    half, n = normal_reach() * spread**0.5, sum(len(values[name]) for name in shares)
+    return Estimate(value=middle, low=middle - half, high=middle + half, n=n, basis=f"mean of {n} items")
 
 
 def compare_caps(runs: Sequence[CappedTurn], traffic: Mapping[int, float]) -> list[CapSummary]:

@@ -13,9 +13,9 @@ from statistics import fmean, median
 from typing import NamedTuple
 
 from kit.bench.routing import RoutingKit
-from kit.bench.statistics.estimate import Estimate
 from kit.bench.statistics.means import quantile
 from kit.core.simulation import Law, Part, Truth
+from kit.metrics.estimate import Estimate
 from kit.models.simulated import SimulatedModel, use_truth
 from kit.runtime.clock import run_virtual
 from kit.runtime.team import bind

@@ -9,18 +9,18 @@ import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from math import log
+from statistics import NormalDist
 from typing import Any, NamedTuple
 
 from kit.bench.grid.simulated_tools import simulate
 from kit.bench.home import HOME
 from kit.bench.routing import RoutingKit
-from kit.bench.statistics.distributions import normal_share
-from kit.bench.statistics.estimate import Estimate
 from kit.bench.statistics.means import ratio
 from kit.compose.deck import Deck, load_deck
 from kit.core.card import Policy
 from kit.core.outcome import AgentCall, Usage
 from kit.core.simulation import Law, Part, Truth
+from kit.metrics.estimate import Estimate
 from kit.models.simulated import use_truth
 from kit.runtime.agents.llm_agent import LLMAgent
 from kit.runtime.call_tool import call_tool
@@ -80,7 +80,7 @@ def implied_seconds(rows: Sequence[Pair]) -> tuple[float, float]:
 
 def chance_within(law: Law, seconds: float) -> float:
     """Returns the chance that a single model call by this law takes no longer."""
-    return normal_share(log(seconds / law.latency.median) / law.latency.sigma)
+    return NormalDist().cdf(log(seconds / law.latency.median) / law.latency.sigma)
 
 
 async def _play_pairs(model: str, count: int) -> list[Pair]:

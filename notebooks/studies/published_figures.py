@@ -15,14 +15,13 @@ from kit.bench.routing import Catalog, RoutingKit, catalog_team
 from kit.bench.scoring.run_case import run_case
 from kit.bench.scoring.scorers import exact
 from kit.bench.statistics.difference import newcombe
-from kit.bench.statistics.distributions import normal_quantile
-from kit.bench.statistics.estimate import LEVEL, Estimate, wilson
-from kit.bench.statistics.power import items_for_shares, items_for_target, target
 from kit.compose.deck import load_deck
 from kit.core.card import AgentCard
 from kit.core.errors import DataError
 from kit.core.model import OFFLINE
 from kit.core.value import Value
+from kit.metrics.estimate import LEVEL, Estimate, normal_reach, wilson
+from studies.sample_size import items_for_shares, items_for_target, target
 
 VARIATION = 0.5
 """Assumed coefficient of variation of a latency, where a source gives a mean and no spread."""
@@ -119,7 +118,7 @@ def _of_figure(figure: PublishedFigure, ours: str | None) -> EvidenceRow:
 
 
 def _of_mean(ms: float, of: int) -> dict[str, str]:
-    z, cv = normal_quantile((1 + LEVEL) / 2), VARIATION
+    z, cv = normal_reach(), VARIATION
     half = z * cv / sqrt(of)
     interval = f"none given; {ms * (1 - half):,.0f} to {ms * (1 + half):,.0f} ms if the spread were half the mean"
     sample = f"{ceil((z * cv / 0.1) ** 2):,} turns for 10 % either way, with the spread published"
@@ -157,7 +156,7 @@ def _of_claim(claim: Claim, first: PublishedFigure, second: PublishedFigure, our
 
 def _of_ratio(first: float, second: float, n: int, m: int) -> dict[str, str]:
     spread = sqrt(log(1 + VARIATION**2))
-    half = normal_quantile((1 + LEVEL) / 2) * spread * sqrt(1 / n + 1 / m)
+    half = normal_reach() * spread * sqrt(1 / n + 1 / m)
     ratio = log(second / first)
     low, high = exp(ratio - half), exp(ratio + half)
     return {

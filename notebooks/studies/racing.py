@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from kit.bench.routing import RoutingKit
-from kit.bench.statistics.estimate import Estimate
 from kit.bench.statistics.means import mean, quantile
 from kit.compose.deck import Deck, DeckSettings
 from kit.compose.topology import Topology
 from kit.core.card import AgentCard
 from kit.core.simulation import Law, LogNormal, Part, Truth
 from kit.core.value import Value
+from kit.metrics.estimate import Estimate
 from kit.models.simulated import SimulatedModel, use_truth
 from kit.patterns.topology import with_topologies
 from kit.runtime.clock import run_virtual

@@ -6,9 +6,9 @@ from typing import Any
 
 from kit.bench.grid.results import read_results
 from kit.bench.home import HOME
-from kit.bench.statistics.estimate import wilson
 from kit.bench.statistics.means import bootstrap_mean
 from kit.core.model import ModelSpec, Published
+from kit.metrics.estimate import wilson
 from studies.published_figures import PublishedFigure
 
 REFERENCE = HOME / "data" / "results" / "reference"

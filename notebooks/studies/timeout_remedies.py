@@ -13,7 +13,6 @@ import yaml
 from langchain_core.tools import BaseTool
 
 from kit.bench.home import HOME
-from kit.bench.statistics.estimate import Estimate, share
 from kit.bench.statistics.means import mean, quantile, ratio
 from kit.compose.deck import Deck
 from kit.compose.models import load_models
@@ -22,6 +21,7 @@ from kit.core.card import AgentCard
 from kit.core.outcome import AgentCall, Answer, Outcome
 from kit.core.simulation import Part, Truth
 from kit.core.trace import Trace, trace_of
+from kit.metrics.estimate import Estimate, share
 from kit.models.seeded_draws import draws
 from kit.models.simulated import case_at_hand, use_truth
 from kit.patterns.topology import with_topologies

@@ -12,11 +12,11 @@ from streamlit.testing.v1 import AppTest
 from kit.bench.deck_routing import DeckRoutes
 from kit.bench.routing import route_file
 from kit.bench.routing_report import NOBODY, Confusion, RoutingReport, read_routed_turns, report
-from kit.bench.statistics.estimate import share
 from kit.compose.deck import load_deck
 from kit.compose.prompts import plan_prompt
 from kit.core.card import AgentCard, Handoff, HandoffField
 from kit.core.context import DynamicContext
+from kit.metrics.estimate import share
 from kit.settings import HOME
 from kit.ui.cards import page as cards
 from kit.ui.cards.card import card_html

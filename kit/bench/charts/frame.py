@@ -7,8 +7,8 @@ from typing import Any
 import pandas as pd
 
 from kit.bench.grid.results import read_results
-from kit.bench.statistics.estimate import share
 from kit.bench.statistics.means import mean
+from kit.metrics.estimate import share
 
 
 def load_frame(folder: Path) -> pd.DataFrame:

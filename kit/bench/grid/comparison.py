@@ -12,12 +12,13 @@ from typing import Any, Literal
 import numpy as np
 
 from kit.bench.scoring.scorers import COSTS
+from kit.bench.statistics.clusters import clustered
 from kit.bench.statistics.difference import Difference, Scores, by_item, holm, mcnemar_of, paired_difference
-from kit.bench.statistics.estimate import LEVEL, Estimate, clustered
 from kit.bench.statistics.means import SEED, bootstrap_mean
 from kit.bench.statistics.power import more_items
 from kit.core.errors import DataError, nearest
 from kit.core.value import Value
+from kit.metrics.estimate import LEVEL, Estimate
 
 Row = Mapping[str, Any]
 WAYS = ("model", "pattern")
@@ -112,7 +113,6 @@ def compare(
     scorers: Sequence[str] | None = None,
     *,
     seed: int = SEED,
-    level: float = LEVEL,
 ) -> list[Comparison]:
     """Every other way beside the baseline, by every scorer, over the cases decided on both sides.
 
@@ -137,7 +137,9 @@ def compare(
         for scorer in ways[base]
         if _cases(ways[base][scorer]) & _cases(ways[way][scorer])
     ]
-    return _apply_holm([_compare_pair(*job, seed, level, len(jobs)) for job in jobs], level)
+    comparisons = [_compare_pair(*job, seed, len(jobs)) for job in jobs]
+    adjusted = holm({str(place): comparison.p for place, comparison in enumerate(comparisons)}).values()
+    return [_settle(comparison, p) for comparison, p in zip(comparisons, adjusted, strict=True)]
 
 
 def standings(rows: Iterable[Row], thresholds: Mapping[str, float], scorer: str = "response_quality") -> list[Standing]:
@@ -169,12 +171,12 @@ def sign_flip_test(gains: Sequence[float], seed: int = SEED, flips: int = FLIPS)
 Side = tuple[dict[str, str], list[Row]]
 
 
-def _compare_pair(scorer: str, first: Side, second: Side, seed: int, level: float, count: int) -> Comparison:
+def _compare_pair(scorer: str, first: Side, second: Side, seed: int, count: int) -> Comparison:
     """One of `count` comparisons; what follows from the others is put in later."""
     common = _cases(first[1]) & _cases(second[1])
     before, after = ([row for row in side[1] if row["case"] in common] for side in (first, second))
     scores = _by_case(before), _by_case(after)
-    gains, difference = by_item(*scores), paired_difference(*scores, seed=seed, level=level)
+    gains, difference = by_item(*scores), paired_difference(*scores, seed=seed)
     whole = all(gain in (-1.0, 0.0, 1.0) for gain in gains.values())
     p = mcnemar_of(gains).mid_p if whole else sign_flip_test(list(gains.values()), seed)
     return Comparison(
@@ -187,18 +189,13 @@ def _compare_pair(scorer: str, first: Side, second: Side, seed: int, level: floa
         p=p,
         adjusted=p,
         verdict="not distinguishable",
-        more=more_items(difference, pstdev(gains.values()), level=1 - (1 - level) / count),
+        more=more_items(difference, pstdev(gains.values()), level=1 - (1 - LEVEL) / count),
     )
 
 
-def _apply_holm(comparisons: Sequence[Comparison], level: float) -> list[Comparison]:
-    adjusted = holm({str(place): comparison.p for place, comparison in enumerate(comparisons)}).values()
-    return [_settle(comparison, p, level) for comparison, p in zip(comparisons, adjusted, strict=True)]
-
-
-def _settle(comparison: Comparison, adjusted: float, level: float) -> Comparison:
+def _settle(comparison: Comparison, adjusted: float) -> Comparison:
     update: dict[str, Any] = {"adjusted": adjusted}
-    if adjusted < 1 - level and comparison.difference.excludes(0.0):
+    if adjusted < 1 - LEVEL and comparison.difference.excludes(0.0):
         ahead = (comparison.difference.value > 0) != (comparison.scorer in LOWER)
         update |= {"verdict": "better" if ahead else "worse", "more": 0}
     return comparison.model_copy(update=update)

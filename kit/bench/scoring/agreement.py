@@ -14,10 +14,10 @@ from kit.bench.scoring.observation import Observation
 from kit.bench.scoring.quality import policy, response_quality
 from kit.bench.scoring.scorers import Scorer
 from kit.bench.statistics.distributions import kappa_of
-from kit.bench.statistics.estimate import LEVEL, Estimate
 from kit.compose.yaml_loader import load_yaml
 from kit.core.errors import DataError
 from kit.core.value import Value
+from kit.metrics.estimate import Estimate
 
 SOURCE = HOME / "data" / "source" / "cases"
 Quality = Literal["good", "lawful"]
@@ -52,7 +52,7 @@ class Kappa(Estimate):
         return f"kappa {self:.3f}: {self.agreed} of {self.n} verdicts as labelled{rest}"
 
 
-def agreement(labels: Sequence[bool], verdicts: Sequence[bool | None], level: float = LEVEL) -> Kappa:
+def agreement(labels: Sequence[bool], verdicts: Sequence[bool | None]) -> Kappa:
     """Kappa of verdicts against labels. Raises DataError where one of the two never varies: chance alone would agree then."""
     counts = Counter((label, verdict) for label, verdict in zip(labels, verdicts, strict=True) if verdict is not None)
     if len({label for label, _ in counts}) < 2 or len({verdict for _, verdict in counts}) < 2:
@@ -60,11 +60,9 @@ def agreement(labels: Sequence[bool], verdicts: Sequence[bool | None], level: fl
             "agreement needs good and bad replies among the labels, and among the verdicts: add some of the other sort"
         )
     table = ((counts[False, False], counts[False, True]), (counts[True, False], counts[True, True]))
-    value, low, high = kappa_of(table, level)
+    value, low, high = kappa_of(table)
     n = counts.total()
-    return Kappa(
-        value=value, low=low, high=high, n=n, method="large-sample kappa", level=level, table=table, undecided=len(labels) - n
-    )
+    return Kappa(value=value, low=low, high=high, n=n, table=table, undecided=len(labels) - n)
 
 
 def labelled_replies() -> list[tuple[Case, Observation, LabelledReply]]:

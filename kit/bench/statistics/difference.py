@@ -2,15 +2,15 @@
 
 from collections.abc import Mapping, Sequence
 from itertools import accumulate
+from math import comb, hypot
 from statistics import fmean as mean
 
 import numpy as np
 
-from kit.bench.statistics.distributions import coin_tail, newcombe_bounds
-from kit.bench.statistics.estimate import LEVEL, Estimate, wilson
 from kit.bench.statistics.means import RESAMPLES, SEED, percentiles, redraw
 from kit.core.errors import DataError
 from kit.core.value import Value
+from kit.metrics.estimate import Estimate, wilson
 
 SCARCE = 50
 """Items from which on the paired bootstrap holds what it promises, by simulation: docs/statistics.md."""
@@ -22,8 +22,7 @@ class Difference(Estimate):
     """How much more one way scores than another; positive where the second is ahead."""
 
     def __str__(self) -> str:
-        how = f"paired by {self.n} items" if self.method == "paired bootstrap" else f"{self.n} items, not paired"
-        return f"difference {self.value:+.3f} [{self.low:+.3f}, {self.high:+.3f}], {how}"
+        return f"difference {self:+.3f}, {self.basis}"
 
 
 class McNemar(Value):
@@ -42,18 +41,18 @@ class McNemar(Value):
         )
 
 
-def newcombe(first: tuple[int, int], second: tuple[int, int], level: float = LEVEL) -> Difference:
+def newcombe(first: tuple[int, int], second: tuple[int, int]) -> Difference:
     """Two shares of different items, each (right, total): the hybrid score interval (Newcombe 1998, "Interval estimation for the
     difference between independent proportions", method 10). Raises DataError for a share of nothing.
     """
-    low, high = wilson(*first).value, wilson(*second).value
-    bounds = newcombe_bounds(first, second, level)
-    return Difference(value=high - low, low=bounds[0], high=bounds[1], n=min(first[1], second[1]), method="Newcombe", level=level)
+    one, two, n = wilson(*first), wilson(*second), min(first[1], second[1])
+    gap = two.value - one.value
+    low = gap - hypot(two.value - two.low, one.high - one.value)
+    high = gap + hypot(two.high - two.value, one.value - one.low)
+    return Difference(value=gap, low=low, high=high, n=n, basis=f"{n} items, not paired")
 
 
-def paired_difference(
-    first: Scores, second: Scores, *, seed: int = SEED, resamples: int = RESAMPLES, level: float = LEVEL
-) -> Difference:
+def paired_difference(first: Scores, second: Scores, *, seed: int = SEED, resamples: int = RESAMPLES) -> Difference:
     """The mean difference over the same items, items drawn again with replacement (Efron and Tibshirani 1993; Hesterberg 2015 for
     the expanded percentiles). Repeats of an item are averaged first: they are no items of their own.
 
@@ -62,11 +61,11 @@ def paired_difference(
     """
     gains = np.array(list(by_item(first, second).values()))
     resampled = redraw(gains[:, None], seed, resamples)[:, 0] / len(gains)
-    low, high = percentiles(resampled, len(gains), level)
+    low, high = percentiles(resampled, len(gains))
     if np.ptp(gains) == 0.0:
-        unseen = wilson(0, len(gains), level).high
+        unseen = wilson(0, len(gains)).high
         low, high = max(-1.0, low - unseen), min(1.0, high + unseen)
-    return Difference(value=float(gains.mean()), low=low, high=high, n=len(gains), method="paired bootstrap", level=level)
+    return Difference(value=float(gains.mean()), low=low, high=high, n=len(gains), basis=f"paired by {len(gains)} items")
 
 
 def by_item(first: Scores, second: Scores) -> dict[str, float]:
@@ -83,8 +82,8 @@ def mcnemar(only_first: int, only_second: int) -> McNemar:
 
     Of items with repeats, those count whose mean score is higher on one side: the sign test, which is the same for single tries.
     """
-    discordant = only_first + only_second
-    below, at = coin_tail(min(only_first, only_second), discordant)
+    fewer, tosses = min(only_first, only_second), only_first + only_second
+    below, at = (sum(comb(tosses, heads) for heads in some) / 2**tosses for some in (range(fewer + 1), (fewer,)))
     return McNemar(only_first=only_first, only_second=only_second, exact=min(1.0, 2 * below), mid_p=min(1.0, 2 * below - at))
 
 

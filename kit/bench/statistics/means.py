@@ -1,14 +1,16 @@
 """Means, ratios and percentiles of scores, each with its interval."""
 
 import statistics
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from math import inf, sqrt
+from statistics import NormalDist
 
 import numpy as np
 
-from kit.bench.statistics.distributions import binomial_share, normal_quantile, normal_share, t_quantile
-from kit.bench.statistics.estimate import LEVEL, Estimate, Floats, sum_clusters
+from kit.bench.statistics.clusters import Floats, sum_clusters
+from kit.bench.statistics.distributions import binomial_share, student_reach
 from kit.core.errors import DataError
+from kit.metrics.estimate import LEVEL, Estimate
 from kit.metrics.summary import percentile
 
 RESAMPLES = 2000
@@ -21,7 +23,6 @@ def bootstrap_mean(
     *,
     seed: int = SEED,
     resamples: int = RESAMPLES,
-    level: float = LEVEL,
     unit: str = "",
 ) -> Estimate:
     """The mean of any scores; whole clusters are drawn again with replacement (Efron 1979; Field and Welsh 2007).
@@ -33,38 +34,30 @@ def bootstrap_mean(
     if not values:
         raise DataError("there is no value to take the mean of: score at least one item first")
     sums, sizes = sum_clusters(values, clusters if clusters is not None else range(len(values)))
-    low, high = _ratio_bounds(sums, sizes, seed, resamples, level)
-    value = float(sums.sum() / sizes.sum())
-    return Estimate(value=value, low=low, high=high, n=len(sums), method="bootstrap", level=level, unit=unit)
+    low, high = _ratio_bounds(sums, sizes, seed, resamples)
+    value, n = float(sums.sum() / sizes.sum()), len(sums)
+    return Estimate(value=value, low=low, high=high, n=n, basis=f"mean of {n} items", unit=unit)
 
 
 def mean(values: Sequence[float]) -> Estimate:
     """A mean by Student's t; of a single value its interval is that value alone."""
     middle, n = statistics.fmean(values), len(values)
-    half = t_quantile((1 + LEVEL) / 2, n - 1) * statistics.stdev(values) / n**0.5 if n > 1 else 0.0
-    return Estimate(value=middle, low=middle - half, high=middle + half, n=n, method="Student's t")
+    half = student_reach(n - 1) * statistics.stdev(values) / n**0.5 if n > 1 else 0.0
+    return Estimate(value=middle, low=middle - half, high=middle + half, n=n, basis=f"mean of {n} items")
 
 
-def stratified(values: Mapping[int, Sequence[float]], shares: Mapping[int, float]) -> Estimate:
-    """A mean over strata that are not sampled as they occur; `shares` sum to 1. Normal law (Cochran 1977, section 5.3)."""
-    middle = sum(share * statistics.fmean(values[name]) for name, share in shares.items())
-    spread = sum(share**2 * statistics.variance(values[name]) / len(values[name]) for name, share in shares.items())
-    half, n = normal_quantile((1 + LEVEL) / 2) * spread**0.5, sum(len(values[name]) for name in shares)
-    return Estimate(value=middle, low=middle - half, high=middle + half, n=n, method="stratified")
-
-
-def ratio(over: Sequence[float], under: Sequence[float], *, seed: int = SEED, level: float = LEVEL) -> Estimate:
+def ratio(over: Sequence[float], under: Sequence[float]) -> Estimate:
     """The mean of `over` divided by that of `under`, item by item the same; whole items are drawn again for the interval.
 
     Raises DataError where the items do not pair, or `under` is nothing.
     """
     if not over or len(over) != len(under) or not sum(under):
         raise DataError(f"{len(over)} values over {len(under)} make no ratio: measure both on the same items")
-    low, high = _ratio_bounds(np.asarray(over, dtype=float), np.asarray(under, dtype=float), seed, RESAMPLES, level)
-    return Estimate(value=sum(over) / sum(under), low=low, high=high, n=len(over), method="bootstrap ratio", level=level)
+    low, high = _ratio_bounds(np.asarray(over, dtype=float), np.asarray(under, dtype=float), SEED, RESAMPLES)
+    return Estimate(value=sum(over) / sum(under), low=low, high=high, n=len(over))
 
 
-def quantile(values: Sequence[float], share: float, level: float = LEVEL, *, bounded: bool = False) -> Estimate:
+def quantile(values: Sequence[float], share: float, *, bounded: bool = False) -> Estimate:
     """The value below which `share` of all draws lie, by nearest rank; of independent values.
 
     The interval is that of order statistics (David and Nagaraja 2003, "Order Statistics"): it holds for every continuous law.
@@ -73,7 +66,7 @@ def quantile(values: Sequence[float], share: float, level: float = LEVEL, *, bou
     """
     if not values:
         raise DataError("there is no value to take a percentile of: measure at least one item first")
-    ascending, total, tail = sorted(values), len(values), (1 - level) / 2
+    ascending, total, tail = sorted(values), len(values), (1 - LEVEL) / 2
     low = max((rank for rank in range(1, total + 1) if binomial_share(rank - 1, total, share) <= tail), default=0)
     high = min((rank for rank in range(1, total + 1) if binomial_share(rank - 1, total, share) >= 1 - tail), default=0)
     least, greatest = (ascending[0], ascending[-1]) if bounded else (-inf, inf)
@@ -82,14 +75,12 @@ def quantile(values: Sequence[float], share: float, level: float = LEVEL, *, bou
         low=ascending[low - 1] if low else least,
         high=ascending[high - 1] if high else greatest,
         n=total,
-        method="order statistics",
-        level=level,
     )
 
 
-def _ratio_bounds(over: Floats, under: Floats, seed: int, resamples: int, level: float) -> tuple[float, float]:
+def _ratio_bounds(over: Floats, under: Floats, seed: int, resamples: int) -> tuple[float, float]:
     resampled = redraw(np.column_stack([over, under]), seed, resamples)
-    return percentiles(resampled[:, 0] / resampled[:, 1], len(over), level)
+    return percentiles(resampled[:, 0] / resampled[:, 1], len(over))
 
 
 def redraw(rows: Floats, seed: int, resamples: int) -> Floats:
@@ -102,10 +93,10 @@ def redraw(rows: Floats, seed: int, resamples: int) -> Floats:
     return often @ distinct
 
 
-def percentiles(resampled: Floats, items: int, level: float) -> tuple[float, float]:
+def percentiles(resampled: Floats, items: int) -> tuple[float, float]:
     """The ends of the expanded percentile interval of bootstrap estimates from so many items."""
-    tail = (1 - level) / 2
+    tail = (1 - LEVEL) / 2
     if items > 1:
-        tail = normal_share(-t_quantile(1 - tail, items - 1) * sqrt(items / (items - 1)))
+        tail = NormalDist().cdf(-student_reach(items - 1) * sqrt(items / (items - 1)))
     low, high = np.quantile(resampled, [tail, 1 - tail])
     return float(low), float(high)

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from kit.bench.grid.comparison import LOWER, Comparison, Summary
-from kit.bench.statistics.estimate import Estimate
+from kit.metrics.estimate import Estimate
 
 WORDS = {
     "exact": "messages routed exactly right",

@@ -1,0 +1,79 @@
+"""An estimate: a figure with its interval, which prints as one plain sentence; and shares, the estimates made from counts."""
+
+from math import sqrt
+from statistics import NormalDist
+
+from kit.core.errors import DataError
+from kit.core.value import Value
+
+LEVEL = 0.95
+"""Confidence of every interval; all are two-sided."""
+
+
+class Estimate(Value):
+    """A figure, and between which ends the truth lies at `LEVEL` confidence.
+
+    `str()` is its sentence; a format such as `f"{estimate:.1%}"` is applied to the figure and to both ends.
+    """
+
+    value: float
+    low: float
+    high: float
+    n: int
+    """Items behind it; of a share its outcomes."""
+    basis: str = ""
+    """What it is made from, in words: `181 of 200`, `mean of 80 items`."""
+    right: int | None = None
+    """Of a share: how many of the `n` are right; None for a figure that is no share."""
+    effective_n: float = 0.0
+    """Of a share: independent outcomes that would vouch for as much: `n`, or fewer in clusters."""
+    unit: str = ""
+
+    @property
+    def is_share(self) -> bool:
+        """True for so many right of so many."""
+        return self.right is not None
+
+    def excludes(self, figure: float) -> bool:
+        """True when this interval rules a figure out."""
+        return not self.low <= figure <= self.high
+
+    def columns(self) -> dict[str, float]:
+        """The figure and its ends as a row of a chart's frame has them: y, low, high."""
+        return {"y": self.value, "low": self.low, "high": self.high}
+
+    def __format__(self, form: str) -> str:
+        return f"{self.value:{form}} [{self.low:{form}}, {self.high:{form}}]" if form else str(self)
+
+    def __str__(self) -> str:
+        return f"{self.basis and self.basis + ' = '}{self:.3f}{self.unit and ' ' + self.unit}"
+
+
+def wilson(right: int, total: int) -> Estimate:
+    """A share of independent items (Wilson 1927, "Probable inference, the law of succession, and statistical inference").
+
+    Raises DataError where there is nothing to estimate from.
+    """
+    if total < 1 or not 0 <= right <= total:
+        raise DataError(f"{right} right of {total} is no share: score at least one item first")
+    return share(right, total)
+
+
+def share(right: int, total: int) -> Estimate:
+    """A share by Wilson; of nothing it is 0 and may be anything."""
+    value = right / total if total else 0.0
+    low, high = wilson_bounds(value, total) if total else (0.0, 1.0)
+    return Estimate(value=value, low=low, high=high, n=total, basis=f"{right} of {total}", right=right, effective_n=total)
+
+
+def wilson_bounds(share: float, total: float) -> tuple[float, float]:
+    """The ends of Wilson's interval; `total` may be an effective sample size."""
+    z = normal_reach()
+    middle, spread = share + z * z / (2 * total), z * sqrt(share * (1 - share) / total + (z / (2 * total)) ** 2)
+    low, high = ((middle - spread) / (1 + z * z / total), (middle + spread) / (1 + z * z / total))
+    return max(0.0, low) if share else 0.0, min(1.0, high) if share < 1 else 1.0
+
+
+def normal_reach(level: float = LEVEL) -> float:
+    """How many standard deviations a normal law's two-sided interval reaches to either side."""
+    return NormalDist().inv_cdf((1 + level) / 2)
