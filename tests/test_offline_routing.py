@@ -1,12 +1,14 @@
 """The offline stand-in's routing decision: behaviours, and a coarse floor on a small set of our own."""
 
+import timeit
 from itertools import permutations
 
 import pytest
 
+from kit.core.clauses import clauses
 from kit.core.small_talk import asks, small_talk
 from kit.models.offline.extraction import noun_phrase
-from kit.models.offline.routing import Routes, Situation, SmallTalk, Unfit, clauses, decide
+from kit.models.offline.routing import Routes, Situation, SmallTalk, Unfit, decide
 
 AGENTS = {
     "shop": "Finds products, deals, coupons and offers in the catalogue, compares prices and suggests things to buy.",
@@ -183,3 +185,12 @@ def test_clauses_are_slices_of_the_text_in_order():
     text = "Thanks! Find a cafe, and also tell me my balance; is the store open?"
     found = [clause.text for clause in clauses(text)]
     assert found == ["Find a cafe", "tell me my balance", "is the store open"]
+
+
+@pytest.mark.parametrize("filler", [" ", ".", ", ", "a, ", "and ", "y ", "; x ", "- ", "\n "])
+def test_telling_clauses_apart_takes_no_longer_than_the_text_is_long(filler: str):
+    def seconds(times: int) -> float:
+        text = f"x{filler * times}x"
+        return min(timeit.repeat(lambda: clauses(text, opening=True), number=1, repeat=5))
+
+    assert seconds(16_000) < 8 * seconds(4_000) + 0.005

@@ -14,9 +14,12 @@ STOP = word_set(
     having please just so if some any there here them they he she his her him what which who whom whose how when where why
     not no yes let lets let's i'd i'm i'll i've it's that's what's there's like want wants need needs know tell get give
     make go also too then up out about into etc e.g eg s t handle handles handled request requests question questions
-    related hi hello hey thanks thank okay ok well one ones"""
+    related hi hello hey thanks thank okay ok well one ones
+    la el los las lo un una unos unas y e o de del al en con por para que qué cuál cuáles cuánto cuánta cuántos cuántas cuándo
+    cuando dónde cómo quién mi mis tu tus su sus se le les nos es está están hay tengo tiene tienes quiero quisiera necesito
+    puedo puede puedes podría dime dame favor también además luego pero si sí gracias hola cuanto cuantos cuanta cuantas"""
 )
-"""Words that say nothing about what a request is for."""
+"""Words of English and Spanish that say nothing about what a request is for."""
 
 _UNSPACED = r"\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff"
 """Scripts written without blanks: each character counts as a word."""

@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
+from kit.core.clauses import clauses
 from kit.core.words import STOP
 from kit.models.offline.composition import cut, subject
 from kit.models.offline.extraction import date, identifiers, noun_phrase, numbers, quoted, text_for, unquoted
 from kit.models.offline.json_schema import Schema, kind_of, properties_of, resolve
 from kit.models.offline.number_bounds import bounds, middle, to_step
-from kit.models.offline.routing import clauses
 from kit.models.offline.similarity import closeness, spoken, words
 
 _COUNT = frozenset({"limit", "count", "n", "k", "top", "quantity", "size", "amount", "number", "people", "guests", "party"})
@@ -175,7 +175,7 @@ def _candidates(name: str, items: Schema, source: Source, most: int) -> list[Any
         ranks = rank_options([str(option) for option in options], source)
         top = max(ranks)
         return [option for option, rank in zip(options, ranks, strict=True) if rank >= max(0.2, top - 0.1)][:most]
-    pieces = [clause.text for clause in clauses(source.request)] or [source.request]
+    pieces = [clause.text for clause in clauses(source.request) if clause.content] or [source.request]
     match kind_of(items):
         case "object" if source.lenient:
             each = [Source(piece, source.material, True, source.root) for piece in pieces]

@@ -1,4 +1,4 @@
-"""Word lists and patterns of English for the offline stand-in: openers, joiners, references. They name nothing of any deck."""
+"""Word lists and patterns of English for the offline stand-in: verbs, references. They name nothing of any deck."""
 
 import re
 
@@ -14,39 +14,12 @@ FAINT = word_set(
 NEGATED = re.compile(r"^\W*(?:not (?:for|used|meant|intended)|do not|don't|never|does not|doesn't|no )|\buse \w+ instead\b", re.I)
 """A sentence of a description that says what a tool is not for."""
 
-OPENERS = word_set(
-    """i i'd i'm i'll i've we what what's whats which who who's how how's when when's where where's why is are am was were
-    do does did can could would will should shall may have has had please find show search look looking list get give tell
-    check book reserve order buy play add remove put set turn cancel change update track rate remind make let let's need
-    want help call send text share schedule explain compare open close start stop create delete move copy write read see
-    watch suggest recommend any there's there it's my you if also then transfer pay use redeem scan upload convert
-    calculate post sort"""
-)
-"""Words a new clause tends to begin with."""
-
 VERBS = word_set(
     """expire expires end ends start starts work works close closes open opens cost costs qualify qualifies mean means happen
     happens happened buy bought spend spent earn earned play played win won lost lose scan scanned use used redeem redeemed
     count counts arrive arrived get got come came go went pay paid eat drink wrote compare link connect"""
 )
 """Words that say what is done to a thing, not which thing."""
-
-JOINER = re.compile(
-    r"""\s*(?:(?:^|(?<=\s))(?:\d{1,2}[.)]|[a-h]\)|[-*•])\s+|\s+/\s+|\n+
-        |[.?!;]+(?=\s|$)(?:\s*(?:and|also|then|plus|but|oh)\b)*
-        |,?\s+(?:and\s+also|and\s+then|and\s+after\s+that|as\s+well\s+as|also|plus|then|but\s+also)\s+
-        |,\s*(?:and|but|then)\s+|\s+[-–—]\s+)\s*""",
-    re.I | re.X,
-)
-"""Ends a clause whatever follows: the end of a sentence, a joining word, the mark of a list's next item."""
-TIE = re.compile(r"[,;/\n–—-]|\d[.)]|\b[a-h]\)|\b(?:and|also|plus|then|but|well)\b", re.I)
-"""A joiner that says there is more to come."""
-SOFT_JOINER = re.compile(r"\s*,\s+|\s+(?:and|but)\s+", re.I)
-"""Ends a clause only when the next word is an opener, or a list of several items is being told."""
-PREPOSITIONS = word_set(
-    "about after at before between by during for from in into near of on since through till to until with within"
-)
-"""Words that go on with a matter: what begins with one is no item of a list."""
 
 FRESH = re.compile(
     r"""\b(?:i\ (?:also\ )?(?:want|need|would\ like|wish)|i'd\ (?:also\ )?like

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kit.core.small_talk import SMALL_TALK, asks, small_talk
+from kit.core.clauses import Clause, clauses
+from kit.core.small_talk import asks, small_talk
 from kit.core.words import STOP
 from kit.models.offline import english
 from kit.models.offline.similarity import Floats, content, index, words
@@ -22,8 +23,6 @@ MIDWAY = 0.1
 """What it must gain beside that while another tool is in play: most long replies go on with one matter."""
 SENTENCE = 0.08
 """What it must gain beside that on a sentence of its own: the next sentence mostly explains the one before it."""
-LIST_COMMAS = 2
-"""Commas from which on they part the items of a list."""
 MANY = 3
 """Clauses from which on no tool is asked for the message as a whole: each must be some clause's own."""
 STAY, QUESTION, BACK, FRESH = 0.1, 0.12, 0.08, 0.05
@@ -82,51 +81,6 @@ def points_back(request: str, last_reply: str = "") -> bool:
     return len(meaning) <= 6 and english.REFERENCE.search(request) is not None
 
 
-@dataclass(frozen=True, slots=True)
-class Clause:
-    """A stretch of a request between two joiners."""
-
-    start: int
-    end: int
-    text: str
-    has_joiner: bool
-    """Tied to a neighbour by a joining word or a comma, not merely the next sentence."""
-
-
-def clauses(text: str, *, opening: bool = False) -> list[Clause]:
-    """The clauses of a request in order, verbatim; those that only greet, thank or agree are left out.
-
-    `opening`: nothing was said before it, so that commas may part a list of matters.
-    """
-    cuts = [match.span() for match in english.JOINER.finditer(text)]
-    soft = [match.span() for match in english.SOFT_JOINER.finditer(text)]
-    soft = [span for span in soft if not any(a <= span[0] < b for a, b in cuts)]
-    items = opening and sum("," in text[a:b] for a, b in soft) >= LIST_COMMAS
-    for place, (start, end) in enumerate(soft):
-        upto = soft[place + 1][0] if soft[place + 1 :] else len(text)
-        if _opens(words(text[end : end + 30])) or (items and _item(text[end:upto])):
-            cuts.append((start, end))
-    result: list[Clause] = []
-    at = 0
-    for start, end in [*sorted(cuts), (len(text), len(text))]:
-        piece = text[at:start].strip(" ,;.!-")
-        if any(word not in STOP for word in words(piece)) and not SMALL_TALK.fullmatch(piece[:200]):
-            has_joiner = any(english.TIE.search(text[a:b]) for a, b in cuts if at in (a, b) or start == a)
-            result.append(Clause(at, start, piece, has_joiner))
-        at = max(at, end)
-    return result[:12]
-
-
-def _opens(following: Sequence[str]) -> bool:
-    return bool(following[1:]) and following[0] in english.OPENERS
-
-
-def _item(text: str) -> bool:
-    """Whether a stretch between commas may be an item of its own: two words or more, not a phrase of the item before."""
-    item_words = words(text)
-    return bool(item_words[1:]) and item_words[0] not in english.PREPOSITIONS and text[:1] not in "\"“'"
-
-
 def decide(situation: Situation, most: int) -> Decision:
     """Parts in the order asked, at most one a tool and at most `most` of them (the closest stay)."""
     if small_talk(situation.request, situation.last_reply):
@@ -137,7 +91,7 @@ def decide(situation: Situation, most: int) -> Decision:
     lift = _head_start(situation)
     whole = table.score(situation.request)
     first = int((whole + lift).argmax())
-    pieces = clauses(situation.request, opening=not situation.in_play)
+    pieces = [clause for clause in clauses(situation.request, opening=not situation.in_play) if clause.content]
     parts = _split(situation.request, pieces, np.stack([table.score(p.text) for p in pieces]), lift, first) if pieces[1:] else ()
     if len(parts) < 2:
         return _single(situation, whole, lift, first)

@@ -1,0 +1,95 @@
+"""The clauses of a request, in English and Spanish: stretches between joining words and marks, as the user wrote them."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from kit.core.small_talk import SMALL_TALK
+from kit.core.words import content_words, word_set, words
+
+LONGEST = 4_000
+"""Characters of a request that are read."""
+MOST = 12
+"""Clauses that are told apart in one request."""
+LIST_COMMAS = 2
+"""Commas from which on they part the items of a list."""
+OPENERS = word_set(
+    """i i'd i'm i'll i've we what what's whats which who who's how how's when when's where where's why is are am was were
+    do does did can could would will should shall may have has had please find show search look looking list get give tell
+    check book reserve order buy play add remove put set turn cancel change update track rate remind make let let's need
+    want help call send text share schedule explain compare open close start stop create delete move copy write read see
+    watch suggest recommend any there's there it's my you if also then transfer pay use redeem scan upload convert
+    calculate post sort
+    qué que cuál cuáles cuánto cuánta cuántos cuántas cuándo dónde cómo quién por mi mis hay quiero quisiera necesito puedo
+    puede puedes busca buscar encuentra muestra muéstrame dime dame ayuda tengo quedan"""
+)
+"""Words a new clause tends to begin with."""
+PREPOSITIONS = word_set(
+    """about after at before between by during for from in into near of on since through till to until with within
+    ante con de desde durante en entre hasta para sin sobre"""
+)
+"""Words that go on with a matter: what begins with one is no item of a list."""
+JOINER = re.compile(
+    r"""(?:(?:^|(?<=\s))(?:\d{1,2}[.)]|[a-h]\)|[-*•])\s+|(?<!\s)\s+/\s+|\n+
+        |(?<![.?!;])[.?!;]++(?=\s|$)(?:\s*(?:and|also|then|plus|but|oh|y|además|también|luego|pero)\b)*
+        |(?:,|(?<!\s))\s+(?:and\s+also|and\s+then|and\s+after\s+that|as\s+well\s+as|also|plus|then|but\s+also
+            |y\s+además|y\s+también|además|también|luego)\s+
+        |,\s*(?:and|but|then|y|pero)\s+|(?<!\s)\s+[-–—]\s+)\s*""",
+    re.I | re.X,
+)
+"""Ends a clause whatever follows: the end of a sentence, a joining word, the mark of a list's next item."""
+TIE = re.compile(r"[,;/\n–—-]|\d[.)]|\b[a-h]\)|\b(?:and|also|plus|then|but|well|y|e|además|también|luego|pero)\b", re.I)
+"""A joiner that says there is more to come."""
+SOFT_JOINER = re.compile(r",\s+|(?<!\s)\s+(?:and|but|y|e|pero)\s+", re.I)
+"""Ends a clause only when the next word is an opener, or a list of several items is being told."""
+
+
+@dataclass(frozen=True, slots=True)
+class Clause:
+    """A stretch of a request between two joiners."""
+
+    start: int
+    end: int
+    text: str
+    has_joiner: bool
+    """Tied to a neighbour by a joining word or a comma, not merely the next sentence."""
+
+    @property
+    def content(self) -> frozenset[str]:
+        """The words that say what it is about; empty for one that cannot be told by its words."""
+        return content_words(self.text)
+
+
+def clauses(text: str, *, opening: bool = False) -> list[Clause]:
+    """Returns the clauses of a request in order, verbatim; those that only greet, thank or agree are left out.
+
+    `opening`: nothing was said before it, so that commas may part a list of matters.
+    """
+    text = text[:LONGEST]
+    cuts = [match.span() for match in JOINER.finditer(text)]
+    inside = {place for start, end in cuts for place in range(start, end)}
+    soft = [match.span() for match in SOFT_JOINER.finditer(text) if match.start() not in inside]
+    items = opening and sum("," in text[a:b] for a, b in soft) >= LIST_COMMAS
+    for place, (start, end) in enumerate(soft):
+        upto = soft[place + 1][0] if soft[place + 1 :] else len(text)
+        if _opens(words(text[end : end + 30])) or (items and _item(text[end:upto])):
+            cuts.append((start, end))
+    result: list[Clause] = []
+    at = 0
+    for start, end in [*sorted(cuts), (len(text), len(text))]:
+        piece = text[at:start].strip(" \t\n,;.!-")
+        if words(piece) and not SMALL_TALK.fullmatch(piece[:200]) and len(result) < MOST:
+            has_joiner = any(TIE.search(text[a:b]) for a, b in cuts if at in (a, b) or start == a)
+            result.append(Clause(at, start, piece, has_joiner))
+        at = max(at, end)
+    return result
+
+
+def _opens(following: Sequence[str]) -> bool:
+    return bool(following[1:]) and following[0] in OPENERS
+
+
+def _item(text: str) -> bool:
+    """Whether a stretch between commas may be an item of its own: two words or more, not a phrase of the item before."""
+    item_words = words(text)
+    return bool(item_words[1:]) and item_words[0] not in PREPOSITIONS and text[:1] not in "\"“'"
