@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from langchain_core.messages import BaseMessage, ToolMessage
 
 from kit.compose.parts import Guards
+from kit.core.language.words import content_words
 from kit.core.outcome import AgentCall
-from kit.core.words import content_words
 from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.clock import run_virtual
 from kit.runtime.guards.failsafe import merge

@@ -5,8 +5,8 @@ from itertools import permutations
 
 import pytest
 
-from kit.core.clauses import clauses
-from kit.core.small_talk import asks, small_talk
+from kit.core.language.clauses import clauses
+from kit.core.language.small_talk import asks, small_talk
 from kit.models.offline.extraction import noun_phrase
 from kit.models.offline.routing import Routes, Situation, SmallTalk, Unfit, decide
 

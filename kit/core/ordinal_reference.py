@@ -3,8 +3,8 @@
 import re
 from collections.abc import Sequence
 
+from kit.core.language.words import word_set, words
 from kit.core.record import ShownComponent
-from kit.core.words import word_set, words
 
 LAST = 0
 """Stands for the last of however many there were."""

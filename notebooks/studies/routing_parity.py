@@ -9,10 +9,10 @@ from pydantic import ValidationError
 
 from kit.core.errors import DataError, nearest
 from kit.core.event import AgentStarted
+from kit.core.language.words import words
 from kit.core.picture import Picture, mark_pictures
 from kit.core.record import Message
 from kit.core.value import Value
-from kit.core.words import words
 from kit.runtime.host import Host
 from kit.runtime.turn import Reply, run_turn
 from studies.scenario_pictures import Kind, draw_picture

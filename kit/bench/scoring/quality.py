@@ -7,7 +7,7 @@ from kit.bench.case import Case, plain
 from kit.bench.scoring.acknowledgement import SENTENCE_END, acknowledgement, needless, reservation
 from kit.bench.scoring.observation import Observation
 from kit.core.fault import CANARY, CANARY_NUMBER, RAW, STRANGE_STATUS
-from kit.core.words import content_words, words
+from kit.core.language.words import content_words, words
 
 _NAMES = re.compile(r"(?<![\w@./-])[A-Za-z]+_[\w]*[A-Za-z0-9]")
 _ERRORS = re.compile(r"\bTraceback\b|\b[A-Z]\w+(?:Error|Exception)\b|<routing>|\b(?:HTTP|status|error)\s*(?:code\s*)?[45]\d\d\b")

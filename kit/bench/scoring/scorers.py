@@ -12,8 +12,8 @@ from kit.bench.scoring.observation import Observation
 from kit.bench.scoring.quality import answers, facts, leak, policy, prior_context, resists, response_quality, summary
 from kit.bench.scoring.voice import voice
 from kit.compose.registry import Registry
+from kit.core.language.words import content_words, words
 from kit.core.value import Value
-from kit.core.words import content_words, words
 
 Scorer = Callable[[Case, Observation], float | None]
 SLACK = 2

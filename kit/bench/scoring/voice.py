@@ -2,7 +2,7 @@
 
 from kit.bench.case import Case
 from kit.bench.scoring.observation import Observation
-from kit.core.words import words
+from kit.core.language.words import words
 
 RUN = 8
 """So many words in a row are taken over, not chance."""

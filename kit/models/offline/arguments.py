@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from kit.core.clauses import clauses
-from kit.core.words import STOP
+from kit.core.language.clauses import clauses
+from kit.core.language.words import STOP
 from kit.models.offline.composition import cut, subject
 from kit.models.offline.extraction import date, identifiers, noun_phrase, numbers, quoted, text_for, unquoted
 from kit.models.offline.json_schema import Schema, kind_of, properties_of, resolve

@@ -4,8 +4,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kit.core import small_talk
-from kit.core.words import STOP
+from kit.core.language import small_talk
+from kit.core.language.words import STOP
 from kit.models.json_prose import prose
 from kit.models.offline import english
 from kit.models.offline.routing import Part

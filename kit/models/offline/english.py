@@ -2,7 +2,7 @@
 
 import re
 
-from kit.core.words import word_set
+from kit.core.language.words import word_set
 
 FAINT = word_set(
     """today tomorrow yesterday tonight morning afternoon evening day days week weeks weekend month months year years now soon

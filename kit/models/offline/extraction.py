@@ -2,7 +2,7 @@
 
 import re
 
-from kit.core.words import STOP, word_set
+from kit.core.language.words import STOP, word_set
 from kit.models.offline import english
 from kit.models.offline.composition import cut, extract
 from kit.models.offline.similarity import content, spoken

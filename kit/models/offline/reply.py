@@ -9,9 +9,9 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, HumanMessage
 
+from kit.core.language.small_talk import small_talk
+from kit.core.language.words import content_words
 from kit.core.ordinal_reference import spell_out
-from kit.core.small_talk import small_talk
-from kit.core.words import content_words
 from kit.models.offline import composition, json_answer
 from kit.models.offline.arguments import Source, fill
 from kit.models.offline.conversation import Conversation, Tool, text_of

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kit.core.clauses import Clause, clauses
-from kit.core.small_talk import asks, small_talk
-from kit.core.words import STOP
+from kit.core.language.clauses import Clause, clauses
+from kit.core.language.small_talk import asks, small_talk
+from kit.core.language.words import STOP
 from kit.models.offline import english
 from kit.models.offline.similarity import Floats, content, index, words
 

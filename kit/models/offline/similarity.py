@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kit.core.errors import DataError
-from kit.core.words import STOP
+from kit.core.language.words import STOP
 from kit.models.offline.english import FAINT, NEGATED
 
 Floats = NDArray[np.float32]

@@ -6,11 +6,11 @@ from langchain_core.messages.tool import ToolCall
 
 from kit.compose.parts import Guards
 from kit.core.event import CallDropped, GuardActed
+from kit.core.language.small_talk import small_talk
+from kit.core.language.words import content_words, words
 from kit.core.outcome import AgentCall, Answer
 from kit.core.picture import strip_marks
-from kit.core.small_talk import small_talk
 from kit.core.transcript import transcript
-from kit.core.words import content_words, words
 from kit.runtime.agents.llm_agent import PREAMBLE, Decision, LLMAgent, Thread
 from kit.runtime.context import RunContext, TurnState
 from kit.runtime.guards.echo import awaited_by, said_last

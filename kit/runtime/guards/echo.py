@@ -1,8 +1,8 @@
 """Whose question a short reply answers (decisions 6)."""
 
+from kit.core.language.small_talk import asks, bare_answer
+from kit.core.language.words import content_words, words
 from kit.core.picture import strip_marks
-from kit.core.small_talk import asks, bare_answer
-from kit.core.words import content_words, words
 from kit.runtime.context import RunContext
 
 SHORT = 4

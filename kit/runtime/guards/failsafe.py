@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from langchain_core.messages import SystemMessage
 
 from kit.core.event import GuardActed, GuardAction
+from kit.core.language.words import content_words, words
 from kit.core.outcome import AgentCall, Answer, Failure, Outcome
 from kit.core.picture import strip_marks
-from kit.core.words import content_words, words
 from kit.runtime.agents.llm_agent import Decision, LLMAgent, Thread
 from kit.runtime.context import RunContext
 from kit.runtime.dispatch import run_to_outcome

@@ -2,7 +2,7 @@
 
 import re
 
-from kit.core.words import word_set, words
+from kit.core.language.words import word_set, words
 
 
 def _either(*alternatives: str) -> str:

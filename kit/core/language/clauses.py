@@ -4,8 +4,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kit.core.small_talk import SMALL_TALK
-from kit.core.words import content_words, word_set, words
+from kit.core.language.small_talk import SMALL_TALK
+from kit.core.language.words import content_words, word_set, words
 
 LONGEST = 4_000
 """Characters of a request that are read."""

@@ -1,0 +1,1 @@
+"""What a text is made of, without any model: words, clauses, pleasantries."""
