@@ -15,9 +15,11 @@ from kit.compose.deck import Deck, DeckSettings
 from kit.core.card import AgentCard, Policy
 from kit.core.context import Session
 from kit.core.record import Message
+from kit.core.value import builder
 from kit.runtime.team import bind
 from kit.runtime.turn import run_turn
 
+_new_message = builder(Message)
 NAME = "dispatch-kit"
 PACKAGES = ["langchain-core", "pydantic"]
 LOOKUP = {"type": "object", "properties": {"key": {"type": "string"}}, "required": ["key"]}
@@ -45,7 +47,7 @@ class Adapter:
         """The composed answer to one message after `history`, (role, text) pairs."""
         session = Session(id=f"s{next(self._turns)}", principal=BENCH_USER)
         messages = [
-            Message(turn_id="h", role="user" if role == "user" else "assistant", text=content) for role, content in history
+            _new_message(turn_id="h", role="user" if role == "user" else "assistant", text=content) for role, content in history
         ]
         return (await run_turn(text, session, self._kit, history=messages, in_play=())).text
 

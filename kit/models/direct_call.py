@@ -77,8 +77,8 @@ def _needs_wrapper(model: BaseChatModel, messages: Sequence[BaseMessage], option
         return True
     if model.cache is not False and (model.cache is not None or get_llm_cache() is not None):
         return True
-    for message in messages:
-        if type(cast("Any", message).content) is not str:
+    for message in cast("Sequence[Any]", messages):
+        if type(message.content) is not str:
             return True
     return has_listeners(model.callbacks, model.verbose)
 

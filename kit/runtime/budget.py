@@ -5,7 +5,9 @@ from typing import Literal
 
 from kit.core.card import AgentCard, Policy
 from kit.core.outcome import Usage
+from kit.core.value import builder
 
+_new_usage = builder(Usage)
 Resource = Literal["input_tokens", "output_tokens", "tool_calls", "cost"]
 """What can run out, by the name it has in a Usage; time is kept by `run_to_outcome()`, depth beside the resources."""
 _RESOURCES: tuple[Resource, ...] = ("input_tokens", "output_tokens", "tool_calls", "cost")
@@ -73,16 +75,14 @@ class Ledger:
 
     def settle(self) -> Usage:
         """Closes the account, once: gives back what was reserved, books what was spent on the parent, and returns that."""
-        usage = Usage.from_trusted(
-            {
-                "input_tokens": self.input_tokens,
-                "output_tokens": self.output_tokens,
-                "cached_tokens": self.cached_tokens,
-                "model_calls": self.model_calls,
-                "tool_calls": self.tool_calls,
-                "cost": self.cost,
-                "estimated": self.estimated,
-            }
+        usage = _new_usage(
+            input_tokens=self.input_tokens,
+            output_tokens=self.output_tokens,
+            cached_tokens=self.cached_tokens,
+            model_calls=self.model_calls,
+            tool_calls=self.tool_calls,
+            cost=self.cost,
+            estimated=self.estimated,
         )
         if not self.closed:
             self.closed = True

@@ -12,6 +12,7 @@ from kit.core.errors import describe_error
 from kit.core.event import Component, ModelEnded, ModelStarted, Purpose, ResponseId
 from kit.core.model import ModelSpec
 from kit.core.outcome import ComponentPayload, Usage
+from kit.core.value import builder
 from kit.models.direct_call import stream_reply
 from kit.runtime.agents.handoff import PLACEHOLDER, hide
 from kit.runtime.bound_model import BoundModel
@@ -22,6 +23,7 @@ from kit.runtime.recording.replay import replay
 from kit.runtime.speech.narration import MARK, Hear, NarrationFilter, narrated, narration_filter
 from kit.runtime.tool_call_ids import with_calls, with_unique_ids
 
+_new_usage, _model_started, _model_ended = builder(Usage), builder(ModelStarted), builder(ModelEnded)
 PICTURE = 1000
 """Tokens a picture is taken for before it is sent; providers take from a few hundred to 1,500."""
 
@@ -79,7 +81,7 @@ async def call_model(
     private = ctx.turn.private
     lines = tuple([f"{message.type}: {_text(message)}" for message in messages[-news:]])
     lines = hide(lines, private) if private else lines
-    span = ctx.open_span(ModelStarted(agent=agent, model=model.spec.key, purpose=purpose, input=lines, instead_of=instead_of))
+    span = ctx.open_span(_model_started(agent=agent, model=model.spec.key, purpose=purpose, input=lines, instead_of=instead_of))
     began = span.turn.log.now()
     if model.wants_place:
         stream.place = span.turn.place(span.path)
@@ -120,7 +122,7 @@ def _close(span: RunContext, agent: str, model: BoundModel, reply: ModelReply) -
         text, calls = hide(text, turn.private), hide(calls, turn.private)
     usage, ttft = reply.usage, reply.ttft
     span.emit(
-        ModelEnded(agent=agent, model=model.spec.key, text=text, calls=calls, usage=usage, ttft=ttft, response_id=response_id)
+        _model_ended(agent=agent, model=model.spec.key, text=text, calls=calls, usage=usage, ttft=ttft, response_id=response_id)
     )
 
 
@@ -254,7 +256,7 @@ def _unfinished(error: BaseException, size: int, stream: _Stream, spec: ModelSpe
 
 
 def _bill(spec: ModelSpec, read: int, wrote: int, cached: int = 0, *, estimated: bool = False) -> Usage:
-    return Usage(
+    return _new_usage(
         input_tokens=read,
         output_tokens=wrote,
         cached_tokens=cached,

@@ -6,11 +6,14 @@ from collections.abc import Awaitable, Callable, Sequence
 from kit.core.errors import describe_error
 from kit.core.event import AccessDenied, AgentEnded, AgentError, AgentStarted, CallDropped, Component, ResponseId
 from kit.core.outcome import AgentCall, Answer, Failure, FanOut, Outcome, Reason, Timing
+from kit.core.value import builder
 from kit.runtime.agents.handoff import HandoffResult, apply_handoff, hide_outcome
 from kit.runtime.budget import Ledger, OverBudget
 from kit.runtime.context import Agent, RunContext, TurnState
 from kit.runtime.speech.narration import MARK, narration
 
+_agent_started, _agent_ended = builder(AgentStarted), builder(AgentEnded)
+_new_timing = builder(Timing)
 Work = Callable[[AgentCall, RunContext], Awaitable[Outcome]]
 """A pattern or an agent's run: a call in, an outcome out."""
 Carrier = Callable[[AgentCall, RunContext, str, dict[str, Outcome]], Awaitable[Outcome]]
@@ -52,7 +55,7 @@ async def dispatch(call: AgentCall, ctx: RunContext, place: str = "1.1", endings
             span.emit(Component(agent=call.agent, type=part.type, payload=part.payload))
     if call.agent == turn.settings.support_agent and isinstance(outcome, Answer):
         span.emit(ResponseId(agent=call.agent, response_id=f"ft_{turn.log.turn_id}_{span.span_id}"))
-    outcome = outcome.replace(usage=usage, timing=Timing(started=began, ended=turn.log.now()))
+    outcome = outcome.replace(usage=usage, timing=_new_timing(started=began, ended=turn.log.now()))
     _close(outcome, span, place, endings)
     return outcome
 
@@ -113,7 +116,7 @@ def _start_event(handoff: HandoffResult, agent: Agent | None, ctx: RunContext) -
             limited = (*limited, "pictures do not cross a closed hand-off: left out")
         else:
             pictures = tuple(picture.ref.sha256 for picture in ctx.turn.pictures)
-    return AgentStarted(
+    return _agent_started(
         agent=call.agent,
         call_id=call.call_id,
         query=call.query,
@@ -173,7 +176,7 @@ async def _run(call: AgentCall, agent: Agent, ctx: RunContext, path: str, ledger
 
 def _close(outcome: Outcome, span: RunContext, place: str, endings: dict[str, Outcome] | None) -> None:
     private = span.turn.private
-    span.emit(AgentEnded(agent=outcome.agent, outcome=hide_outcome(outcome, private) if private else outcome))
+    span.emit(_agent_ended(agent=outcome.agent, outcome=hide_outcome(outcome, private) if private else outcome))
     if isinstance(outcome, Failure):
         span.emit(AgentError(agent=outcome.agent, axis=outcome.axis, is_final=True))
     if endings is not None:

@@ -5,6 +5,9 @@ from collections.abc import AsyncIterator, Callable, Container
 
 from kit.core.event import INTERNAL, Body, Event, Status
 from kit.core.status import OWN, UNKNOWN
+from kit.core.value import builder
+
+_new_event = builder(Event)
 
 
 class TurnLog:
@@ -35,15 +38,13 @@ class TurnLog:
         """Stamps a body and appends it; after the log is closed nothing is added: a late child has no voice."""
         if body.kind == "status" and body.status not in self._statuses:
             body = Status(agent=body.agent, status=UNKNOWN)
-        event = Event.from_trusted(
-            {
-                "seq": len(self.events),
-                "at": self._clock() - self._began,
-                "turn_id": self.turn_id,
-                "span_id": span_id,
-                "parent_span_id": parent_span_id,
-                "body": body,
-            }
+        event = _new_event(
+            seq=len(self.events),
+            at=self._clock() - self._began,
+            turn_id=self.turn_id,
+            span_id=span_id,
+            parent_span_id=parent_span_id,
+            body=body,
         )
         if not self.closed:
             self.events.append(event)

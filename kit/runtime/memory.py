@@ -7,6 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from functools import lru_cache
 from typing import Any, cast
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
@@ -24,6 +25,8 @@ from kit.stores.protocol import Store
 
 LINES = 40
 """Messages of one reader that a model gets to see, where nothing is summed up."""
+SHARED = 4096
+"""Messages that are kept for the next turn, those of all conversations together."""
 CHAIN_LAPSE = 29 * 24 * 3600.0
 """Seconds after which a provider may have forgotten a response."""
 _ORDINAL = r"first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|last|\d{1,2}(?:st|nd|rd|th)"
@@ -39,13 +42,20 @@ def points_back(text: str) -> bool:
     return _POINTS_BACK.search(text) is not None
 
 
-def as_message(message: Message) -> BaseMessage:
-    """A line of narration as a model reads it; the end of a provider's response chain is named on it."""
-    if message.role == "user":
-        return HumanMessage(message.text)
-    if message.response_id is None:
-        return AIMessage(message.text)
-    return AIMessage(message.text, response_metadata={"id": message.response_id})
+def messages_of(lines: Iterable[Message]) -> list[BaseMessage]:
+    """Lines of narration as a model reads them; the end of a provider's response chain is named on its line.
+
+    Turns share these messages, so nobody may change one: what a model adds to a message, it adds to a copy.
+    """
+    return [_message(line.turn_id, line.role, line.text, line.response_id) for line in lines]
+
+
+@lru_cache(maxsize=SHARED)
+def _message(turn_id: str, role: str, text: str, response_id: str | None) -> BaseMessage:
+    """Makes a line's message once for all turns that tell it; the turn's id keeps the lines of two conversations apart."""
+    if role == "user":
+        return HumanMessage(text)
+    return AIMessage(text) if response_id is None else AIMessage(text, response_metadata={"id": response_id})
 
 
 class Memory(SessionMemory):
@@ -168,7 +178,7 @@ class Memory(SessionMemory):
 
     def _material(self, lines: Iterable[Message]) -> list[BaseMessage]:
         summary = [AIMessage(f"Earlier: {self._summary['text']}")] if self._summary else []
-        return [*summary, *map(as_message, lines)]
+        return [*summary, *messages_of(lines)]
 
     # response chains
 

@@ -8,9 +8,12 @@ from kit.core.outcome import Answer, CapBehavior, Failure, Outcome, RoutedOutcom
 from kit.core.picture import mark_pictures
 from kit.core.record import Message, TurnRecord, TurnStatus
 from kit.core.transcript import transcript
+from kit.core.value import builder
 from kit.metrics.measures import measure
 from kit.runtime.context import TurnState
 from kit.runtime.log import TurnLog
+
+_new_message, _new_decision, _new_line = builder(Message), builder(RoutingDecision), builder(RoutedOutcome)
 
 
 def routing_of(turn: TurnState) -> RoutingDecision:
@@ -18,7 +21,7 @@ def routing_of(turn: TurnState) -> RoutingDecision:
     count = len(turn.calls)
     intents = max((call.intent_count or 0 for call in turn.calls), default=0)
     behavior: CapBehavior = "over" if turn.over_cap else "at" if turn.cap_used and turn.cap_used == turn.cap else "within"
-    return RoutingDecision(
+    return _new_decision(
         pattern=turn.pattern,
         invoked=tuple(dict.fromkeys(o.agent for o in turn.outcomes if isinstance(o, Failure) or o.text or not o.hands_to)),
         intent_count=count,
@@ -62,17 +65,17 @@ def dialogue(turn: TurnRecord, state: TurnState) -> list[Message]:
     """
     cuts = [event.seq for event in state.log.events if event.body.__class__ is Separator]
     answers = _parts(turn.text, state.log, cuts) if cuts else [turn.text]
-    messages = [Message(turn_id=turn.id, role="user", text=turn.message)]
-    messages += [Message(turn_id=turn.id, role="assistant", text=text) for text in answers]
+    messages = [_new_message(turn_id=turn.id, role="user", text=turn.message)]
+    messages += [_new_message(turn_id=turn.id, role="assistant", text=text) for text in answers]
     queries = {call.call_id: call.query for call in state.calls}
     if state.pictures:
         queries = {call_id: mark_pictures(query, state.pictures) for call_id, query in queries.items()}
     for outcome in state.outcomes:
         if isinstance(outcome, Answer) and not outcome.is_handover:
             messages.append(
-                Message(turn_id=turn.id, role="user", text=queries.get(outcome.call_id, turn.message), agent=outcome.agent)
+                _new_message(turn_id=turn.id, role="user", text=queries.get(outcome.call_id, turn.message), agent=outcome.agent)
             )
-            messages.append(Message(turn_id=turn.id, role="assistant", text=outcome.text, agent=outcome.agent))
+            messages.append(_new_message(turn_id=turn.id, role="assistant", text=outcome.text, agent=outcome.agent))
     return messages
 
 
@@ -87,6 +90,6 @@ def _parts(text: str, log: TurnLog, cuts: Sequence[int]) -> list[str]:
 def _routing_outcome(outcome: Outcome) -> RoutedOutcome:
     if outcome.kind == "answer":
         result = "handed_on" if outcome.is_handover else "success"
-        return RoutedOutcome(agent=outcome.agent, call_id=outcome.call_id, result=result)
+        return _new_line(agent=outcome.agent, call_id=outcome.call_id, result=result)
     result = "data_error" if outcome.axis == "data" else "failure"
-    return RoutedOutcome(agent=outcome.agent, call_id=outcome.call_id, result=result, reason=outcome.reason)
+    return _new_line(agent=outcome.agent, call_id=outcome.call_id, result=result, reason=outcome.reason)

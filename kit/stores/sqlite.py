@@ -15,11 +15,13 @@ from kit.core.context import Principal, Session
 from kit.core.errors import SessionError, StoreError
 from kit.core.event import Event
 from kit.core.record import Feedback, Message, Note, SessionRecall, ShownComponent, TurnRecord
+from kit.core.value import builder
 from kit.stores.owner import Owner
 from kit.stores.queries import BEGIN_TURN, END_TURN, INSERT_MESSAGE, INSERT_NOTE, LAST_COMPONENTS, RECALL_SESSION
 from kit.stores.rows import COLUMNS, events_of, log_of, plain, record_of, row_of
 from kit.stores.tables import APPLICATION, SCHEMA, lay_out
 
+_new_message = builder(Message)
 OLDEST = (3, 38, 0)
 """The first SQLite with the `->>` operator."""
 AHEAD = 4000
@@ -194,7 +196,9 @@ class SqliteStore:
         after = "" if since is None else "AND rowid > (SELECT coalesce(max(rowid), 0) FROM messages WHERE turn_id = ?)"
         sql = f"SELECT turn_id, role, text, agent FROM messages WHERE session_id = ? AND agent = ? {after} ORDER BY rowid DESC"
         rows = self._read(f"{sql} LIMIT ?", session_id, agent, *(() if since is None else (since,)), limit)
-        return [Message(turn_id=turn_id, role=role, text=text, agent=reader) for turn_id, role, text, reader in reversed(rows)]
+        return [
+            _new_message(turn_id=turn_id, role=role, text=text, agent=reader) for turn_id, role, text, reader in reversed(rows)
+        ]
 
     def note(self, session_id: str, name: str) -> Note | None:
         """One note of an episode, or None."""

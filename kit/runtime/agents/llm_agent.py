@@ -13,6 +13,7 @@ from kit.compose.prompts import PromptPlan
 from kit.core.card import AgentCard, Policy
 from kit.core.event import Text
 from kit.core.outcome import SET_ASIDE, AgentCall, Answer, Failure, FanOut, Outcome, Reason, tell, tell_dropped
+from kit.core.value import builder
 from kit.runtime.agents.ask_tool import read_call
 from kit.runtime.agents.contract import Breach, Contract, refusal
 from kit.runtime.bound_model import BoundModel, Voice
@@ -20,13 +21,14 @@ from kit.runtime.call_model import ModelReply
 from kit.runtime.call_tool import call_tool
 from kit.runtime.context import RunContext
 from kit.runtime.fallback import call_with_fallback
-from kit.runtime.memory import as_message
+from kit.runtime.memory import messages_of
 from kit.runtime.message import human_message
 from kit.runtime.speech.narration import Hear
 from kit.runtime.speech.stream import Speech
 from kit.runtime.tool_call_ids import with_calls
 from kit.tools.tool import ToolResult
 
+_new_answer = builder(Answer)
 PREAMBLE = "One moment, I'm looking into that."
 NEXT = "It takes over after you: give your own answer first."
 """What a model is told of a hand-over that waits for its tools."""
@@ -109,7 +111,7 @@ class LLMAgent:
         thread: Thread = [SystemMessage(system + ctx.turn.memory.suffix(reader) + self.contract.instruction)]
         if self.card.handoff.closed:
             return [*thread, HumanMessage(call.query)]
-        thread += map(as_message, ctx.turn.memory.history(reader))
+        thread += messages_of(ctx.turn.memory.history(reader))
         thread.append(human_message(call.query, ctx.pictures) if ctx.turn.pictures else HumanMessage(call.query))
         return thread
 
@@ -252,7 +254,7 @@ class LLMAgent:
         answer, confidence = read
         caveats = [result.caveat for result in results if result.caveat]
         components = (*(component for result in results for component in result.components), *reply.components)
-        return Answer(
+        return _new_answer(
             call_id=call.call_id,
             agent=self.card.id,
             text=answer,

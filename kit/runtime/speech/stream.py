@@ -5,9 +5,11 @@ import re
 from typing import Literal
 
 from kit.core.event import Text, TextReplaced
+from kit.core.value import builder
 from kit.runtime.answer.raw_text import leaks, looks_raw
 from kit.runtime.context import RunContext
 
+_new_text = builder(Text)
 WINDOW = 0.03
 """Seconds in which pieces of text are gathered into one event: the eye sees no difference, the page does."""
 _UNFINISHED = re.compile(r"[A-Za-z0-9_-]+\Z")
@@ -68,7 +70,7 @@ class Speech:
             self._mute()
             return
         self._before = recent[-_BACK:]
-        event = self._ctx.emit(Text(channel=self._channel, text=text))
+        event = self._ctx.emit(_new_text(channel=self._channel, text=text))
         if self._first is None:
             self._first = event.seq
 

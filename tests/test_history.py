@@ -1,0 +1,135 @@
+"""History costs a turn little, however long it is: a stored line becomes a message once, and nobody changes that message."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+from langchain_core.callbacks import AsyncCallbackHandler
+from langchain_core.language_models.chat_models import BaseChatModel
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
+
+from kit.bench.overhead import calls_per_turn
+from kit.bench.routing import BENCH_USER
+from kit.bench.workload import KitLoop
+from kit.core.context import Session
+from kit.core.model import ModelSpec
+from kit.core.record import Message
+from kit.models.direct_call import stream_reply
+from kit.models.faulty import FaultyModel
+from kit.models.json_routing import JsonRouting, NativeOrJson
+from kit.models.offline.model import OfflineModel
+from kit.models.openai import chat_model
+from kit.models.response_chain import Chained
+from kit.models.scripted import Line, ScriptedModel
+from kit.runtime.memory import SHARED, messages_of
+from kit.runtime.turn import run_turn
+from tests.kits import ALICE, answering, asks, small_kit, stitched
+from tests.loopback_openai import Say, loopback
+
+
+def lines(count: int, conversation: str = "t") -> list[Message]:
+    """A conversation as a caller hands it in: values of its own, made anew."""
+    return [
+        Message(turn_id=f"{conversation}{n // 2}", role="assistant" if n % 2 else "user", text=f"line {n}") for n in range(count)
+    ]
+
+
+def fresh(history: Sequence[Message]) -> list[BaseMessage]:
+    return [HumanMessage(line.text) if line.role == "user" else AIMessage(line.text) for line in history]
+
+
+async def test_a_stored_line_is_the_same_message_in_every_turn() -> None:
+    lead = ScriptedModel(*[line for _ in range(4) for line in (asks("a"), stitched)])
+    worker = answering("A is known.")
+    kit = small_kit(lead, {"a": worker})
+    for number in range(4):
+        await run_turn(f"question {number}", ALICE, kit)
+    for model, calls_a_turn in ((lead, 2), (worker, 1)):
+        third, fourth = (model.seen[turn * calls_a_turn] for turn in (2, 3))
+        history = third[1:-1]
+        assert len(history) == 4 and all(a is b for a, b in zip(history, fourth[1:5], strict=True))
+        stored = kit.store.history(ALICE.id, "" if model is lead else "a")
+        assert fourth[1:-1] == fresh(stored)[:6] and messages_of(stored) == fresh(stored), "and nobody changed it"
+
+
+def test_two_turns_with_the_same_words_do_not_share_a_message() -> None:
+    (one,), (other,) = messages_of(lines(1, "a")), messages_of(lines(1, "b"))
+    assert one == other and one is not other
+
+
+def test_the_end_of_a_chain_is_named_on_a_message_of_its_own() -> None:
+    line = lines(2)[1]
+    plain, chained = messages_of([line, line.model_copy(update={"response_id": "resp_1"})])
+    assert chained.response_metadata == {"id": "resp_1"} and plain.response_metadata == {}
+
+
+def test_messages_that_nobody_asks_for_are_let_go() -> None:
+    line = lines(1, "first")
+    before = messages_of(line)[0]
+    messages_of(lines(SHARED, "more"))
+    assert messages_of(line)[0] is not before
+
+
+class Listener(AsyncCallbackHandler):
+    """Brings LangChain's wrapper back."""
+
+
+def scripted(**fields: Any) -> ScriptedModel:
+    return ScriptedModel(Line("Said."), **fields)
+
+
+MODELS: dict[str, Callable[[], Any]] = {
+    "direct": scripted,
+    "whole": lambda: scripted(disable_streaming=True),
+    "wrapper": lambda: scripted(callbacks=[Listener()]),
+    "offline": lambda: OfflineModel().paced(0),
+    "json": lambda: JsonRouting(inner=ScriptedModel('{"say": "Said.", "calls": []}')),
+    "native or json": lambda: NativeOrJson(inner=scripted()),
+    "chained": lambda: Chained(scripted()),
+    "faulty": lambda: FaultyModel("a", scripted()),
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+async def test_no_model_changes_a_message_it_is_given(name: str) -> None:
+    await assert_unchanged(MODELS[name]())
+
+
+@pytest.mark.realtime
+@pytest.mark.parametrize("api", ["chat", "responses"])
+async def test_no_provider_changes_a_message_it_is_given(api: Any) -> None:
+    with loopback() as server:
+        server.plays(Say(["Said."]))
+        await assert_unchanged(chat_model(ModelSpec(key="m", provider="openai", api=api), api_key="k", base_url=server.url))
+
+
+async def assert_unchanged(model: BaseChatModel) -> None:
+    history = [*lines(6), Message(turn_id="t3", role="assistant", text="line 7", response_id="resp_1")]
+    shared = messages_of(history)
+    expected = [message.model_dump() for message in shared]
+    thread = [SystemMessage("Answer."), *shared, HumanMessage("And now?")]
+    assert [chunk async for chunk in stream_reply(model, thread)]
+    assert [message.model_dump() for message in messages_of(history)] == expected
+    assert all(a is b for a, b in zip(shared, messages_of(history), strict=True))
+
+
+class LongTalk:
+    """The benchmark's turn after 1,000 messages."""
+
+    def __init__(self, ask: Callable[[str], Any]):
+        self._ask = ask
+
+    async def turn(self, text: str) -> str:
+        return (await self._ask(text)).text
+
+
+@pytest.mark.realtime
+async def test_a_thousand_messages_cost_few_calls() -> None:
+    kit = KitLoop(2, streaming=False)._kit
+    session = Session(id="long", principal=BENCH_USER)
+    empty = await calls_per_turn(LongTalk(lambda text: run_turn(text, session, kit, history=())))
+    for _ in range(500):
+        await run_turn("hello", session, kit)
+    stored = await calls_per_turn(LongTalk(lambda text: run_turn(text, session, kit)))
+    handed_in = await calls_per_turn(LongTalk(lambda text: run_turn(text, session, kit, history=lines(1000))))
+    assert stored <= 1.5 * empty and handed_in <= 4 * empty, f"{stored:.0f}, {handed_in:.0f} against {empty:.0f} calls"
