@@ -77,12 +77,18 @@ class Kit:
         stages = self.stages_on(model)
         return replace(self, team=stages.team(MEDIATED), stages=stages)
 
-    def session(self, session_id: str, tenant: str | None = None, user: str | None = None) -> Session:
-        """A session for a principal; that of the settings, else the deck's visitor, when none is named."""
+    def session(
+        self, session_id: str, tenant: str | None = None, user: str | None = None, flags: Mapping[str, bool] | None = None
+    ) -> Session:
+        """A session for a principal; that of the settings, else the deck's visitor, when none is named.
+
+        `flags` are those in which it differs from the settings; `ask` binds a team for them once and keeps it.
+        """
         settings, visitor = self.settings, self.deck.settings.visitor
         tenant, user = tenant or settings.tenant or visitor.tenant_id, user or settings.user or visitor.user_id
         principal = Principal(tenant_id=tenant, user_id=user)
-        return Session(id=session_id, principal=principal, location=settings.location or visitor.location)
+        location = settings.location or visitor.location
+        return Session(id=session_id, principal=principal, location=location, flags=dict(flags or {}))
 
     def ask(
         self,
@@ -98,10 +104,11 @@ class Kit:
         `images` come with the message.
 
         `faults` make this one turn go wrong, such as `["rewards=timeout"]`. Raises FaultError or UnknownId, which
-        name the nearest agents and kinds, FaultError when the kit was opened without faults, PictureError for too many images.
+        name the nearest agents and kinds, FaultError when the kit was opened without faults, PictureError for too many images,
+        UnknownId for a flag of the session that the deck does not declare.
         """
         chosen = PATTERNS[pattern] if pattern else self.pattern
-        team = self.stages.team(chosen, surface)
+        team = self.stages.team(chosen, surface, session.flags)
         host = self if team is self.stages.team(MEDIATED) else replace(self, team=team)
         if not faults:
             return run_turn(message, session, host, chosen, cap=cap, images=images)

@@ -76,7 +76,8 @@ def small_deck(agents: Sequence[str], cards: Sequence[AgentCard] = (), **setting
     settings.setdefault("statuses", sorted(STATUSES))
     defaults = settings.pop("defaults", Policy(time_budget_ms=8000))
     return Deck.of(
-        [lead, *plain, *own.values()], settings=DeckSettings(orchestrator="orchestrator", defaults=defaults, **settings)
+        [lead, *plain, *own.values()],
+        settings=DeckSettings(orchestrator="orchestrator", required_blocks=(), defaults=defaults, **settings),
     )
 
 

@@ -284,7 +284,7 @@ def test_what_counts_as_only_a_question() -> None:
 def test_a_contract_that_could_not_be_held_is_a_deck_fault(handoff: Handoff, policy: Policy, said: str) -> None:
     card = AgentCard(id="a", description="d", model="free", handoff=handoff, policy=policy)
     with pytest.raises(DeckError, match=said):
-        Deck.of([card], models=[ModelSpec(key="free", provider="openai")])
+        Deck.of([card], required_blocks=(), models=[ModelSpec(key="free", provider="openai")])
 
 
 @pytest.mark.req("SO-4")
@@ -399,7 +399,7 @@ def test_a_new_tool_is_bound_only_where_its_flag_is_on(flags: dict[str, bool], b
         """Refunds."""
         return "done"
 
-    agent = bind(Deck.of([card], flags=flags), answering("x"), {"refund": refund}).agents["a"]
+    agent = bind(Deck.of([card], required_blocks=(), flags=flags), answering("x"), {"refund": refund}).agents["a"]
     assert isinstance(agent, LLMAgent) and ("refund" in agent.tools) == bound
 
 

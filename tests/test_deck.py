@@ -216,6 +216,18 @@ FAULTS: dict[str, tuple[Mapping[str, str | None], str]] = {
         {DECK: BASE[DECK] + "guards: {overlapp: false}\n"},
         "demo/deck.yaml:4: unknown field 'guards.overlapp': did you mean 'overlap' or 'verbatim'?",
     ),
+    "no word about required blocks": (
+        {DECK: "orchestrator: root\n"},
+        "demo/deck.yaml:1: no required_blocks: name the blocks every prompt begins with, or say `required_blocks: []`",
+    ),
+    "exempt orchestrator": (
+        {DECK: BASE[DECK] + "exempt: [root]\n"},
+        "demo/deck.yaml:4: 'root' speaks in conversations; only helper cards go without the required blocks",
+    ),
+    "exempt sub-agent": (
+        {DECK: BASE[DECK] + "exempt: [shop]\n"},
+        "demo/deck.yaml:4: 'shop' speaks in conversations; only helper cards go without the required blocks",
+    ),
     "exempt card that is none": (
         {DECK: BASE[DECK] + "exempt: [judge]\n"},
         "demo/deck.yaml:4: unknown card 'judge': known are rewards, root, shop",
@@ -280,7 +292,7 @@ def test_a_parent_may_not_hold_a_tool_of_its_sub_agent():
     child = AgentCard(id="child", description="c", model="offline", tools=("find",))
     parent = AgentCard(id="parent", description="p", model="offline", tools=("find", "rate"), sub_agents=("child",))
     with pytest.raises(DeckError, match="tool 'find' is held by the sub-agent 'child' too") as caught:
-        Deck.of([parent, child])
+        Deck.of([parent, child], required_blocks=())
     assert len(caught.value.faults) == 1
 
 
@@ -356,10 +368,10 @@ def test_a_card_id_passes_exactly_when_it_makes_a_legal_tool_name(name: str):
     legal = set(string.ascii_letters + string.digits + "_-")
     cards = [AgentCard(id=name, description="x", model="offline")]
     if set(name) <= legal and len(f"ask_{name}") <= 64:
-        assert Deck.of(cards).cards[name].tool_name == f"ask_{name}"
+        assert Deck.of(cards, required_blocks=()).cards[name].tool_name == f"ask_{name}"
     else:
         with pytest.raises(DeckError, match="makes no tool name"):
-            Deck.of(cards)
+            Deck.of(cards, required_blocks=())
 
 
 @pytest.mark.req("PC2-S5.2b")
@@ -367,7 +379,7 @@ def test_letters_digits_underscore_and_hyphen_are_the_only_ascii_a_card_id_may_h
     passed = set[str]()
     for char in map(chr, range(128)):
         try:
-            Deck.of([AgentCard(id=f"Hotels{char}4", description="x", model="offline")])
+            Deck.of([AgentCard(id=f"Hotels{char}4", description="x", model="offline")], required_blocks=())
             passed.add(char)
         except DeckError:
             pass
@@ -378,9 +390,9 @@ def test_letters_digits_underscore_and_hyphen_are_the_only_ascii_a_card_id_may_h
 def test_two_cards_or_a_card_and_a_tool_cannot_share_a_tool_name():
     shop = AgentCard(id="shop", description="x", model="offline")
     with pytest.raises(DeckError, match="card id 'shop' is given twice"):
-        Deck.of([shop, shop])
+        Deck.of([shop, shop], required_blocks=())
     with pytest.raises(DeckError, match="tool 'ask_shop' has the name under which card 'shop' is called"):
-        Deck.of([shop], known=["ask_shop"])
+        Deck.of([shop], required_blocks=(), known=["ask_shop"])
 
 
 ODD = ["!!timestamp x", "!!binary x", "&a [*a]", "<<: 1\n", "? [a]\n: b\n", "on: 1\n", "\ufeff", "[" * 400, "=", "1e999", "- "]
@@ -432,18 +444,31 @@ def test_a_deck_without_settings_takes_the_one_card_with_sub_agents_as_its_orche
         AgentCard(id="a", description="a", model="offline"),
         AgentCard(id="b", description="b", model="offline", sub_agents=("a",)),
     ]
-    assert Deck.of(cards).settings.orchestrator == "b"
+    assert Deck.of(cards, required_blocks=()).settings.orchestrator == "b"
 
 
 def test_a_deck_of_values_names_the_card_where_a_file_would_name_the_line():
     with pytest.raises(DeckError) as caught:
-        Deck.of([AgentCard(id="a", description="a", model="gone")])
+        Deck.of([AgentCard(id="a", description="a", model="gone")], required_blocks=())
     assert caught.value.faults == ("card 'a': unknown model 'gone': did you mean 'offline'?",)
+
+
+@pytest.mark.req("PC1-FR-12")
+@pytest.mark.parametrize("settings", [None, DeckSettings(orchestrator="a")])
+def test_a_deck_of_values_says_itself_that_no_block_is_required(settings: DeckSettings | None):
+    card = AgentCard(id="a", description="a", model="offline")
+    with pytest.raises(DeckError, match=r"settings 'deck': no required_blocks: name the blocks"):
+        Deck.of([card], settings=settings)
+    bare = Deck.of([card], settings=DeckSettings(orchestrator="a", required_blocks=()))
+    assert bare == Deck.of([card], required_blocks=())
+    assert [warning for warning in bare.warnings if "no block is required" in warning]
 
 
 def test_limits_come_from_the_card_then_the_deck_then_the_kit():
     card = AgentCard(id="a", description="a", model="offline", policy=Policy(max_tool_calls=2))
-    deck = Deck.of([card], settings=DeckSettings(orchestrator="a", defaults=Policy(time_budget_ms=500, max_tool_calls=9)))
+    deck = Deck.of(
+        [card], settings=DeckSettings(orchestrator="a", required_blocks=(), defaults=Policy(time_budget_ms=500, max_tool_calls=9))
+    )
     policy = deck.policy(card)
     assert (policy.max_tool_calls, policy.time_budget_ms) == (2, 500)
     assert all(value is not None for name, value in policy if name not in ("cost", "model_time_ms"))
@@ -474,8 +499,8 @@ def test_tool_configuration_is_card_then_environment_then_flags(tmp_path: Path):
 
 def test_a_tool_behind_a_flag_is_there_only_while_the_flag_is_on():
     a = AgentCard(id="a", description="a", model="offline", tools=("new",))
-    assert not Deck.of([a], tool_flags={"new": "try"}).tool_on("new")
-    assert Deck.of([a], tool_flags={"new": "try"}, flags={"try": True}).tool_on("new")
+    assert not Deck.of([a], required_blocks=(), tool_flags={"new": "try"}).tool_on("new")
+    assert Deck.of([a], required_blocks=(), tool_flags={"new": "try"}, flags={"try": True}).tool_on("new")
 
 
 @pytest.mark.req("PC2-S5.2a")
@@ -488,7 +513,7 @@ def test_a_flag_or_a_draft_takes_a_sub_agent_out():
     ]
 
     def subs(flags: dict[str, bool]) -> list[str]:
-        deck = Deck.of(cards, flags=flags)
+        deck = Deck.of(cards, required_blocks=(), flags=flags)
         assert {card.id for card in deck.active()} == {"root", *(sub.id for sub in deck.active_sub_agents(cards[0]))}
         return [card.id for card in deck.active_sub_agents(cards[0])]
 
@@ -564,7 +589,7 @@ def test_the_descriptions_of_its_sub_agents_count_for_an_orchestrators_prompt():
         AgentCard(id="b", description="b" * 1000, model="offline"),
     ]
     with pytest.raises(DeckError, match=r"card 'root': prompt of about 5[0-9]{2} tokens takes 5[0-9]% of the window"):
-        Deck.of(cards, models=[window])
+        Deck.of(cards, required_blocks=(), models=[window])
 
 
 @pytest.mark.req("PC1-S5.7b")

@@ -15,7 +15,7 @@ def commit(repo: Path, day: str, more: str = "", grants: str = "", flags: str = 
     (repo / "cards/demo").mkdir(parents=True, exist_ok=True)
     (repo / "cards/settings").mkdir(exist_ok=True)
     (repo / "cards/demo/shop.yaml").write_text(CARD.format(more=more, grants=grants))
-    (repo / "cards/demo/deck.yaml").write_text("orchestrator: shop\n")
+    (repo / "cards/demo/deck.yaml").write_text("orchestrator: shop\nrequired_blocks: []\n")
     (repo / "cards/settings/default.yaml").write_text(f"flags: {{{flags}}}\n")
     when = {"GIT_AUTHOR_DATE": f"{day}T12:00:00Z", "GIT_COMMITTER_DATE": f"{day}T12:00:00Z"}
     who = ["-c", "user.name=t", "-c", "user.email=t@example.org"]

@@ -112,9 +112,9 @@ async def test_a_model_that_is_slow_to_say_a_word_after_the_first_is_not_replace
 def test_a_budget_of_nothing_is_a_fault_with_its_line(setting: str, value: int, tmp_path: Path) -> None:
     folder = tmp_path / "deck"
     folder.mkdir()
-    (folder / "deck.yaml").write_text(f"orchestrator: lead\n{setting}: {value}\n")
+    (folder / "deck.yaml").write_text(f"orchestrator: lead\nrequired_blocks: []\n{setting}: {value}\n")
     (folder / "lead.yaml").write_text("id: lead\ndescription: Routes.\nmodel: offline\n")
-    with pytest.raises(DeckError, match=rf"deck\.yaml:2: .*{setting}"):
+    with pytest.raises(DeckError, match=rf"deck\.yaml:3: .*{setting}"):
         load_deck(folder)
 
 

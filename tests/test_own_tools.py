@@ -215,7 +215,7 @@ class Door:
 def deck_of(tools: object, **fields: Any) -> Deck:
     lead = AgentCard(id="lead", description="Leads.", model="offline", sub_agents=("desk",))
     desk = AgentCard(id="desk", description="Looks things up.", model="offline", tools=("lookup",), **fields)
-    return Deck.of([lead, desk], tools=tools)
+    return Deck.of([lead, desk], required_blocks=(), tools=tools)
 
 
 def models() -> dict[str, Any]:
@@ -260,7 +260,7 @@ async def test_python_adds_tools_and_a_clash_is_an_error() -> None:
 
     lead = AgentCard(id="lead", description="Leads.", model="offline", sub_agents=("desk",))
     desk = AgentCard(id="desk", description="Looks things up.", model="offline", tools=("lookup",))
-    async with open_kit(SETTINGS, deck=Deck.of([lead, desk]), models=models(), tools=[lookup]) as kit:
+    async with open_kit(SETTINGS, deck=Deck.of([lead, desk], required_blocks=()), models=models(), tools=[lookup]) as kit:
         assert "found" in (await kit.ask("look it up", kit.session("s"))).text
     with pytest.raises(BindError, match="tool 'lookup' is one of the deck's own already; rename"):
         async with open_kit(SETTINGS, deck=deck_of([lookup]), tools={"lookup": lookup}):

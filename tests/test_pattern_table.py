@@ -63,6 +63,7 @@ async def turn(
     lead = AgentCard(id="lead", description="Routes.", model="offline", sub_agents=tuple(WORDS))
     settings = DeckSettings(
         orchestrator="lead",
+        required_blocks=(),
         guards=GUARDS,
         cap=cap,
         support_agent="support",

@@ -79,7 +79,7 @@ def test_an_edit_of_one_block_reaches_every_user_of_it_and_changes_nothing_else(
 
     def prefixes(text: str) -> dict[str, str]:
         blocks = [block.model_copy(update={"text": text}) if block.id == "nearby" else block for block in BLOCKS]
-        edited = Deck.of(cards, blocks, flags={"location_aware": True})
+        edited = Deck.of(cards, blocks, required_blocks=(), flags={"location_aware": True})
         return {card.id: plan_prompt(card, edited).prefix for card in cards}
 
     before, after = prefixes("Prefer what is near."), prefixes("Distance first.")

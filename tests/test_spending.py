@@ -181,7 +181,7 @@ def priced_deck(**settings: Any) -> Deck:
         AgentCard(id="shop", description="Shop.", model="fair"),
     ]
     specs = [ModelSpec(key=key, provider="offline", price_in=p, price_out=p) for key, p in (("fair", 1.0), ("dear", 9.0))]
-    return Deck.of(cards, settings=DeckSettings(orchestrator="orchestrator", **settings), models=specs)
+    return Deck.of(cards, settings=DeckSettings(orchestrator="orchestrator", required_blocks=(), **settings), models=specs)
 
 
 @pytest.mark.parametrize("setting", ["helper_model", "compose_model"])

@@ -284,7 +284,7 @@ async def test_a_stopped_turn_leaves_no_timer_behind(policy: dict[str, Any], aft
 
 def deck_with(**policy: Any) -> Callable[[], Deck]:
     card = AgentCard(id="solo", description="Answers.", model="offline")
-    settings = {"orchestrator": "solo", "statuses": [OFFERS], "status_policy": StatusPolicy(**policy)}
+    settings = {"orchestrator": "solo", "required_blocks": [], "statuses": [OFFERS], "status_policy": StatusPolicy(**policy)}
     return lambda: Deck.of([card], settings=DeckSettings.model_validate(settings))
 
 

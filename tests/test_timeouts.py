@@ -53,7 +53,7 @@ def deck_of(folder: Path, cause: Cause, card: Mapping[str, Any] = {}, deck: Mapp
     """The deck as files: the explainer has the tools by which this befalls it; these keys are in its card and in deck.yaml."""
     (folder / "deck").mkdir()
     (folder / "blocks").mkdir()
-    files: dict[str, Any] = {"models.yaml": MODELS, "deck/deck.yaml": {"orchestrator": "lead", **deck}}
+    files: dict[str, Any] = {"models.yaml": MODELS, "deck/deck.yaml": {"orchestrator": "lead", "required_blocks": [], **deck}}
     for name, fields in CARDS.items():
         own = {"tools": HELD[cause], **card} if name == "explainer" else {}
         files[f"deck/{name}.yaml"] = {"id": name, "description": f"About {name}.", **fields, **own}

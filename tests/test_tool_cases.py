@@ -49,7 +49,7 @@ def worker(answer: Any) -> ScriptedModel:
 
 
 def team(model: ScriptedModel, **flags: bool) -> Team:
-    deck = Deck.of(small_deck(TRIO, [card(*CASES)]).cards.values(), flags=flags)
+    deck = Deck.of(small_deck(TRIO, [card(*CASES)]).cards.values(), required_blocks=(), flags=flags)
     return bind(deck, {"play": model, "*": answering("unused")}, {"refund": refund})
 
 
@@ -68,11 +68,11 @@ def told(played: tuple[ToolCaseResult, ...]) -> dict[str, str | None]:
 def test_a_card_with_a_new_tool_and_no_case_for_each_way_it_can_fail_is_refused(cases: Any, missing: str) -> None:
     for given in (card(*cases), *([] if cases else [card(eval=None)])):
         if not missing:
-            assert Deck.of([given]).cards["play"] == given
+            assert Deck.of([given], required_blocks=()).cards["play"] == given
             continue
         with pytest.raises(DeckError, match=f"'refund' is new and no case in eval.tool_cases has mode {missing} for it; add"):
-            Deck.of([given])
-    assert Deck.of([card(eval=None, tool_grants={})]), "a tool that was always there needs none"
+            Deck.of([given], required_blocks=())
+    assert Deck.of([card(eval=None, tool_grants={})], required_blocks=()), "a tool that was always there needs none"
 
 
 @pytest.mark.req("SO-19")

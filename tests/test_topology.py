@@ -56,7 +56,9 @@ def joint(
     lead = AgentCard(id="orchestrator", description="R.", model="offline", sub_agents=("explainer", "shop"))
     names = dict.fromkeys((*models, "explainer", "shop"))
     plain = [cards.get(name, card(name)) for name in names if name != "orchestrator"]
-    told = DeckSettings(orchestrator="orchestrator", guards=TERSE, topologies={"chat": topologies}, **settings)
+    told = DeckSettings(
+        orchestrator="orchestrator", required_blocks=(), guards=TERSE, topologies={"chat": topologies}, **settings
+    )
     deck = Deck.of([lead, *plain], settings=told, rubrics=[RUBRIC])
     leading = models.get("orchestrator") or ScriptedModel(asks("explainer"), stitched)
     bound = bind(deck, {"*": answering("unused"), **models, "orchestrator": leading}, {})
@@ -319,7 +321,8 @@ async def test_the_surface_chooses_by_configuration(surface: str | None, environ
     (tmp_path / "deck").mkdir()
     (tmp_path / "settings").mkdir()
     for name, text in {
-        "deck/deck.yaml": "orchestrator: lead\ntopologies:\n  chat:\n    explainer: {kind: race, members: [explainer, quick]}\n"
+        "deck/deck.yaml": "orchestrator: lead\nrequired_blocks: []\ntopologies:\n  chat:\n"
+        "    explainer: {kind: race, members: [explainer, quick]}\n"
         "  batch:\n    explainer: {kind: delegate}\n",
         "deck/lead.yaml": "id: lead\ndescription: Routes.\nmodel: offline\nsub_agents: [explainer]\n",
         "deck/explainer.yaml": "id: explainer\ndescription: Explains.\nmodel: offline\n",

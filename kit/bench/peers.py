@@ -37,7 +37,9 @@ class Adapter:
             AgentCard(id=i, description=workload.DESC.format(id=i), model="offline", tools=tools, policy=policy) for i in ids
         ]
         lead = AgentCard(id="orchestrator", description=workload.ORCH_PROMPT, model="offline", sub_agents=tuple(ids))
-        deck = Deck.of([lead, *cards], settings=DeckSettings(orchestrator="orchestrator", cap=max(8, len(ids))))
+        deck = Deck.of(
+            [lead, *cards], settings=DeckSettings(orchestrator="orchestrator", required_blocks=(), cap=max(8, len(ids)))
+        )
         models = {i: stubs.SubModel(spec=spec, sid=i) for i in ids} | {"orchestrator": stubs.OrchModel(spec=spec)}
         lookup = StructuredTool(name="lookup", description=workload.LOOKUP_DESC, args_schema=LOOKUP, coroutine=_lookup)
         self._kit = RoutingKit(bind(deck, models, {"lookup": lookup}))

@@ -100,7 +100,9 @@ def catalog_team(catalog: Catalog, models: Models = "offline") -> Team:
     ids = tuple(card.id for card in catalog.cards)
     description = "Routes each message to the sub-agents that can answer it."
     orchestrator = AgentCard(id="orchestrator", role="orchestrator", description=description, model="offline", sub_agents=ids)
-    deck = Deck.of([orchestrator, *catalog.cards], settings=DeckSettings(orchestrator="orchestrator", cap=CAP))
+    deck = Deck.of(
+        [orchestrator, *catalog.cards], settings=DeckSettings(orchestrator="orchestrator", required_blocks=(), cap=CAP)
+    )
     team = bind(deck, models, {}, ModelAccess(pace=0.0))
     return team.with_agents({card.id: Stub(card) for card in catalog.cards})
 

@@ -158,7 +158,9 @@ class KitLoop:
         ids = agent_ids(n)
         orchestrator = AgentCard(id="orchestrator", description="Routes.", model="offline", sub_agents=tuple(ids))
         cards = [AgentCard(id=i, description=f"Answers questions of domain {i}.", model="offline") for i in ids]
-        deck = Deck.of([orchestrator, *cards], settings=DeckSettings(orchestrator="orchestrator", cap=max(8, n)))
+        deck = Deck.of(
+            [orchestrator, *cards], settings=DeckSettings(orchestrator="orchestrator", required_blocks=(), cap=max(8, n))
+        )
         models: dict[str, str | BaseChatModel] = {i: _stub(streaming, who=i) for i in ids}
         models["orchestrator"] = _stub(streaming, asks=[f"ask_{i}" for i in ids])
         self._kit = RoutingKit(bind(deck, models, {}), SqliteStore(store))

@@ -25,7 +25,7 @@ Warnings = Iterator[tuple[str, str, tuple[str | int, ...], str]]
 def advise(parts: Parts, where: Where) -> Faults:
     """Every warning about parts that fit together, each `place: sentence`."""
     warnings = Faults()
-    for check in (_cards, _claims, _flags, _unused, _statuses, _budgets, _prices):
+    for check in (_cards, _claims, _flags, _no_required_blocks, _unused, _statuses, _budgets, _prices):
         for noun, name, path, sentence in check(parts):
             warnings.add(where(noun, name, path), sentence)
     return warnings
@@ -76,6 +76,11 @@ def _flags(parts: Parts) -> Warnings:
     flags = {flag for _, _, flag in uses} | set(parts.flag_settings) | set(parts.tool_flags.values())
     for flag in sorted(parts.flags.keys() - flags):
         yield "environment", "", ("flags", flag), f"flag {flag!r} is used by no card, block or tool"
+
+
+def _no_required_blocks(parts: Parts) -> Warnings:
+    if not parts.settings.required_blocks:
+        yield "settings", "deck", ("required_blocks",), "no block is required: no prompt begins with the platform's own rules"
 
 
 def _unused(parts: Parts) -> Warnings:

@@ -173,6 +173,8 @@ class Check:
         for index, name in enumerate(settings.exempt):
             if sentence := self._unknown("card", name, cards):
                 yield ("exempt", index), sentence
+            elif root and name in (root.id, *root.sub_agents):
+                yield ("exempt", index), f"{name!r} speaks in conversations; only helper cards go without the required blocks"
         for setting, model in (("helper_model", settings.helper_model), ("compose_model", settings.compose_model)):
             if model is not None and model not in models:
                 yield (setting,), f"unknown model {model!r}: {nearest(model, models)}"
@@ -188,6 +190,8 @@ class Check:
     def _required(self) -> Iterator[Fault]:
         blocks = self.parts.blocks
         platform = [block.id for block in blocks.values() if block.owner == PLATFORM]
+        if "required_blocks" not in self.parts.settings.model_fields_set:
+            yield (), "no required_blocks: name the blocks every prompt begins with, or say `required_blocks: []`"
         for index, name in enumerate(self.parts.settings.required_blocks):
             path, block = ("required_blocks", index), blocks.get(name)
             if block is None and not self._is_unreadable("block", name):

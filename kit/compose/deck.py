@@ -1,7 +1,7 @@
 """A deck: cards, blocks, models and settings that are known to fit together."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -35,6 +35,7 @@ class Deck(Parts):
         settings: DeckSettings | None = None,
         models: Iterable[ModelSpec] = (),
         *,
+        required_blocks: Sequence[str] | None = None,
         name: str = "deck",
         tools: object = None,
         known: Collection[str] | None = None,
@@ -46,13 +47,16 @@ class Deck(Parts):
     ) -> "Deck":
         """A deck from values, under the same checks as a loaded one and without any file.
 
-        With no settings the one card that has sub_agents orchestrates, else the first card. `tools`: functions, LangChain tools
-        and tool factories, in a sequence or a mapping, or the tools of another deck; None takes what `settings.tools` names.
-        `known`: ids of further tools, which `open_kit` is going to be given;
-        with neither, tools are left unchecked. Raises DeckError with every fault, CodeError for tools that cannot be used.
+        With no settings the one card that has sub_agents orchestrates, else the first card, and `required_blocks` are the ids of
+        the platform blocks that every prompt begins with; a deck that has none says so by `required_blocks=()`.
+        `tools`: functions, LangChain tools and tool factories, in a sequence or a mapping, or the tools of another deck; None
+        takes what `settings.tools` names. `known`: ids of further tools, which `open_kit` is going to be given; with neither,
+        tools are left unchecked. Raises DeckError with every fault, CodeError for tools that cannot be used.
         """
         cards, blocks = tuple(cards), tuple(blocks)
-        settings = settings or DeckSettings(orchestrator=_root(cards))
+        if settings is None:
+            named = {} if required_blocks is None else {"required_blocks": required_blocks}
+            settings = DeckSettings.model_validate({"orchestrator": _root(cards), **named})
         parts = Parts(
             name=name,
             settings=settings,

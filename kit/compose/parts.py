@@ -70,9 +70,9 @@ class DeckSettings(Value):
     orchestrator: str
     """Id of the one card that may have sub_agents."""
     required_blocks: tuple[str, ...] = ()
-    """Platform blocks put at the head of every prompt, in this order."""
+    """Platform blocks put at the head of every prompt, in this order. A deck without any says so itself (decisions 29)."""
     exempt: tuple[str, ...] = ()
-    """Helper cards (judge, distiller) that go without the required blocks (decisions 15)."""
+    """Helper cards (judge, distiller) that go without the required blocks (decisions 15); no card that speaks to a user."""
     tools: tuple[str, ...] = ()
     """The code that holds the deck's tools: `package.module:NAME`, or `./file.py:NAME` for a file beside deck.yaml."""
     environment: tuple[str, ...] = ()

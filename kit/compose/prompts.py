@@ -30,7 +30,7 @@ class PromptPlan:
     """Those present under the deck's flags, in order."""
     prefix: str
     cohort: str
-    """Names the prefix: equal for two requests exactly when card, blocks and flags are."""
+    """Names the prompt's cohort: equal for two requests exactly when card, blocks, tools and what flags change of them are."""
 
     def assemble(self, dynamic: DynamicContext) -> Prompt:
         """Returns the prompt with the request's own context as its suffix."""
@@ -54,7 +54,7 @@ def plan_prompt(card: AgentCard, deck: Parts) -> PromptPlan:
     if card.sub_agents and card.id == deck.settings.orchestrator:
         texts.append(_routing_lines(card, deck))
     prefix = "\n\n".join(texts)
-    return PromptPlan(card.id, blocks, prefix, _cohort(card, blocks, prefix))
+    return PromptPlan(card.id, blocks, prefix, _cohort(card, deck, blocks, prefix))
 
 
 def shared_prefix_ratio(a: Prompt, b: Prompt) -> float:
@@ -87,8 +87,10 @@ def _routing_lines(card: AgentCard, deck: Parts) -> str:
     )
 
 
-def _cohort(card: AgentCard, blocks: tuple[Block, ...], prefix: str) -> str:
-    parts = [card.model_dump_json(), *(f"{block.id}@{block.version}" for block in blocks), prefix]
+def _cohort(card: AgentCard, deck: Parts, blocks: tuple[Block, ...], prefix: str) -> str:
+    tools = [f"{tool}: {sorted(deck.tool_config(card, tool).items())}" for tool in deck.tools_on(card)]
+    tools += [sub.tool_name for sub in deck.active_sub_agents(card)]
+    parts = [card.model_dump_json(), *(f"{block.id}@{block.version}" for block in blocks), *tools, prefix]
     return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:12]
 
 

@@ -20,6 +20,8 @@ class Session(Value):
     principal: Principal
     locale: str = "en-US"
     location: str | None = None
+    flags: dict[str, bool] = {}
+    """Feature flags this request decides differently from the settings; the store does not keep them (decisions 28)."""
 
 
 class InheritedContext(Value):

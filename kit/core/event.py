@@ -118,6 +118,8 @@ class AgentStarted(Value):
     """What the hand-off cut or left out to keep the card's limits."""
     principal: Principal | None = None
     """For whom it works: inherited from the turn."""
+    cohort: str = ""
+    """Which prompt prefix it speaks with; empty for an agent that has no prompt here."""
     pictures: tuple[str, ...] = ()
     """SHA-256 of the message's pictures that it got."""
 

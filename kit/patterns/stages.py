@@ -1,13 +1,18 @@
-"""The team of each pattern, bound when a turn first asks for it."""
+"""The team of each pattern and cohort, bound when a turn first asks for it."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 
 from kit.compose.deck import Deck
 from kit.core.errors import UnknownId
 from kit.patterns.topology import with_topologies
 from kit.runtime.pattern import Pattern
 from kit.runtime.team import Team
+
+_Cohort = frozenset[tuple[str, bool]]
+"""The flags, each with its value, in which a request differs from the deck."""
+NO_FLAGS: Mapping[str, bool] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -16,20 +21,24 @@ class Stages:
 
     plain: Team
     bind: Callable[[Deck], Team]
-    bound: dict[tuple[str, str], Team] = field(default_factory=dict[tuple[str, str], Team])
-    """By stage and surface."""
+    bound: dict[tuple[str, str, _Cohort], Team] = field(default_factory=dict[tuple[str, str, _Cohort], Team])
+    """By stage, surface and cohort."""
 
-    def team(self, pattern: Pattern, surface: str | None = None) -> Team:
-        """The team a pattern runs with on a surface; the deck's own surface when none is named.
+    def team(self, pattern: Pattern, surface: str | None = None, flags: Mapping[str, bool] = NO_FLAGS) -> Team:
+        """The team a pattern runs with on a surface, the deck's own when none is named, under these flags.
 
-        Raises BindError or UnknownId where its deck cannot be bound, and UnknownId for a surface that the deck does not know.
+        Flags that are not given are as in the deck. A team is bound once and kept (decisions 28). Raises BindError or UnknownId
+        where its deck cannot be bound, and UnknownId for a surface or a flag that the deck does not know.
         """
         topologies = self.plain.deck.settings.topologies
         if surface is not None and surface not in topologies:
             raise UnknownId("surface", surface, topologies)
-        key = (pattern.name if pattern.stage else "", surface or self.plain.deck.surface)
+        cohort = _cohort(flags, self.plain.deck.flags) if flags else frozenset[tuple[str, bool]]()
+        key = (pattern.name if pattern.stage else "", surface or self.plain.deck.surface, cohort)
         if key not in self.bound:
-            team = pattern.team(self.plain.deck, self.bind) if pattern.stage else self.plain
+            deck = self.plain.deck
+            plain = self.bind(replace(deck, flags={**deck.flags, **flags})) if cohort else self.plain
+            team = pattern.team(plain.deck, self.bind) if pattern.stage else plain
             self.bound[key] = with_topologies(team, surface)
         return self.bound[key]
 
@@ -37,3 +46,9 @@ class Stages:
         """Closes the connections of every team that was bound."""
         for team in self.bound.values():
             await team.aclose()
+
+
+def _cohort(flags: Mapping[str, bool], declared: Mapping[str, bool]) -> _Cohort:
+    for flag in flags.keys() - declared.keys():
+        raise UnknownId("flag", flag, declared)
+    return frozenset(flags.items() - declared.items())

@@ -124,6 +124,7 @@ def _start_event(handoff: HandoffResult, agent: Agent | None, ctx: RunContext) -
         fields=dict(handoff.trace_fields),
         limited=limited,
         principal=ctx.inherited.principal,
+        cohort=prompt.cohort if (prompt := getattr(agent, "prompt", None)) else "",
         pictures=pictures,
     )
 

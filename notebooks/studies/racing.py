@@ -124,7 +124,9 @@ def _kit(laws: Sequence[Law], seed: int) -> RoutingKit:
     root = AgentCard(id="orchestrator", description="Asks.", model="offline", sub_agents=(AGENT,))
     deck = Deck.of(
         [root, *cards],
-        settings=DeckSettings.model_validate({"orchestrator": root.id, "defaults": {"time_budget_ms": 600_000}, **settings}),
+        settings=DeckSettings.model_validate(
+            {"orchestrator": root.id, "required_blocks": (), "defaults": {"time_budget_ms": 600_000}, **settings}
+        ),
     )
     models = {
         name: SimulatedModel(name="simulated", law=law, seed=seed)

@@ -31,7 +31,9 @@ def study_deck(cards: Collection[AgentCard], cap: int = 8, **settings: Any) -> D
     """Returns a deck whose orchestrator may ask these sub-agents, eight in one turn; `settings` are more fields of deck.yaml."""
     lead = AgentCard(id=ORCHESTRATOR, description="Asks.", model="offline", sub_agents=tuple(card.id for card in cards))
     return Deck.of(
-        [lead, *cards], settings=DeckSettings.model_validate({"orchestrator": lead.id, "cap": cap, **settings}), name="study"
+        [lead, *cards],
+        settings=DeckSettings.model_validate({"orchestrator": lead.id, "required_blocks": (), "cap": cap, **settings}),
+        name="study",
     )
 
 
@@ -39,7 +41,7 @@ def direct_context(team: Team, callees: Collection[str], cap: int = 8) -> RunCon
     """Returns the orchestrator's context on the running loop without a turn: for calling `dispatch` and `fan_out` directly."""
     log = TurnLog("direct", asyncio.get_running_loop().time)
     dynamic = DynamicContext(date="2026-11-01", user_id=BENCH_USER.user_id, locale="en-US")
-    settings = DeckSettings(orchestrator=team.root)
+    settings = DeckSettings(orchestrator=team.root, required_blocks=())
     state = TurnState(log, team.agents, dynamic, cap, "direct call", settings, SessionMemory(), Progress(log, settings))
     inherited = InheritedContext(principal=BENCH_USER, episode_id="direct", locale="en-US")
     return RunContext(state, inherited, log.new_span(), callees=frozenset(callees), path=team.root)

@@ -103,7 +103,7 @@ def deck_of(way: str) -> Deck:
         own: dict[str, Any] = {"id": name, "description": f"The {name} of recommendations.", **fields, **change.get(name, {})}
         handoff: dict[str, Any] = own.get("handoff", {})
         cards.append(AgentCard.model_validate({**own, "handoff": {"output_schema": _SHAPE, **handoff}}))
-    settings = DeckSettings.model_validate({"orchestrator": "lead", **change.get("deck", {})})
+    settings = DeckSettings.model_validate({"orchestrator": "lead", "required_blocks": (), **change.get("deck", {})})
     return Deck.of(cards, settings=settings, models=_models().values(), name=f"remedies, {way}", known=["catalog"])
 
 

@@ -65,7 +65,7 @@ def test_an_orchestrator_model_without_concurrent_calls_is_refused_unless_it_rou
         one = ModelSpec(key="one", provider="offline", concurrent_tool_calls=False, routing=routing)  # type: ignore[arg-type]
         lead = AgentCard(id="orchestrator", description="Routes.", model="one", sub_agents=("a",))
         cards = [lead, AgentCard(id="a", description="d", model="one")]
-        return Deck.of(cards, settings=DeckSettings(orchestrator="orchestrator"), models=[one])
+        return Deck.of(cards, settings=DeckSettings(orchestrator="orchestrator", required_blocks=()), models=[one])
 
     with pytest.raises(BindError, match="one tool call at a time"):
         bind(deck("native"))
@@ -126,7 +126,7 @@ def test_a_tool_is_made_from_card_settings_and_flags_resolved_at_bind() -> None:
     for flag in (False, True):
         deck = Deck.of(
             [lead, card],
-            settings=DeckSettings(orchestrator="orchestrator"),
+            settings=DeckSettings(orchestrator="orchestrator", required_blocks=()),
             tool_settings={"lookup": {"limit": 5, "y": 2}},
             flags={"wide": flag},
             flag_settings={"wide": {"lookup": {"limit": 12}}},

@@ -257,7 +257,7 @@ def monolithic(lead: ScriptedModel, deals: str = "Coffee is 20 percent off.", po
     ]
     blocks = [Block(id=f"{i}-block", category="instructions", owner=i, text=f"About {i}.") for i in ("shop", "rewards")]
     root = AgentCard(id="orchestrator", description="R.", model="offline", sub_agents=("shop", "rewards"))
-    deck = Deck.of([root, *cards], blocks, DeckSettings(orchestrator="orchestrator"))
+    deck = Deck.of([root, *cards], blocks, DeckSettings(orchestrator="orchestrator", required_blocks=()))
     tools = {"deals": lookup("deals", deals), "points": lookup("points", points)}
     return SmallKit(PATTERNS["monolith"].team(deck, lambda deck: bind(deck, {"*": lead}, tools)), SqliteStore(":memory:"))
 

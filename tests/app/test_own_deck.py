@@ -15,7 +15,7 @@ from kit.settings import HOME
 from kit.ui.shared import frame
 
 FILES = {
-    "deck.yaml": {"orchestrator": "desk"},
+    "deck.yaml": {"orchestrator": "desk", "required_blocks": []},
     "desk.yaml": {"id": "desk", "description": "Talks with the visitor.", "model": "offline", "sub_agents": ["tide_tables"]},
     "tide_tables.yaml": {
         "id": "tide_tables",

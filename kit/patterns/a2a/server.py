@@ -48,7 +48,7 @@ TASKS = 256
 """Finished tasks a server still knows, for a caller that asks again."""
 LINES = 40
 WORKING = TaskStatus(state=TaskState.TASK_STATE_WORKING)
-SETTINGS = DeckSettings(orchestrator="caller", status_policy=StatusPolicy(quiet_ms=None))
+SETTINGS = DeckSettings(orchestrator="caller", required_blocks=(), status_policy=StatusPolicy(quiet_ms=None))
 """Silence is told by the caller, who hears all of its agents."""
 Speaker = tuple[str, str, str, str]
 """Tenant, user, conversation, agent."""

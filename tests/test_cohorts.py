@@ -1,0 +1,75 @@
+"""Flags belong to the session: one Kit serves several cohorts at once, each with a team that is bound once."""
+
+import asyncio
+
+import pytest
+
+from kit.compose.deck import load_deck
+from kit.compose.prompts import plan_prompt
+from kit.core.context import Session
+from kit.core.errors import UnknownId
+from kit.core.event import AgentStarted, TurnStarted
+from kit.runtime.reply import Reply
+from kit.settings import Settings
+from kit.wire import Kit, open_kit
+
+EMBEDDED = Settings(store=":memory:", pace=0.0, today="2026-11-01")
+
+GAMES = "which games do I have in progress"
+
+
+def begun(reply: Reply) -> TurnStarted:
+    return next(event.body for event in reply.events if isinstance(event.body, TurnStarted))
+
+
+def people(kit: Kit) -> tuple[Session, Session]:
+    return kit.session("a", user="u-001"), kit.session("b", user="u-002", flags={"play": False, "location_aware": False})
+
+
+@pytest.mark.req("PC1-S3.3")
+async def test_two_users_of_one_kit_are_in_two_cohorts_at_once() -> None:
+    async with open_kit(EMBEDDED) as kit:
+        one, other = await asyncio.gather(*(kit.ask(GAMES, who) for who in people(kit)))
+    assert "play" in one.routing.invoked and "play" not in other.routing.invoked
+    assert begun(one).cohort == plan_prompt(kit.deck.cards["orchestrator"], kit.deck).cohort != begun(other).cohort
+
+
+@pytest.mark.req("PC1-S3.3")
+async def test_a_cohorts_team_is_bound_when_it_is_first_needed_and_kept() -> None:
+    async with open_kit(EMBEDDED) as kit:
+        before = len(kit.stages.bound)
+        one, other = people(kit)
+        await kit.ask(GAMES, one)
+        assert len(kit.stages.bound) == before
+        for _ in range(2):
+            await kit.ask(GAMES, other)
+        again = kit.session("c", user="u-003", flags={"location_aware": False, "play": False, "wide_search": False})
+        await kit.ask(GAMES, again)
+        assert len(kit.stages.bound) == before + 1, "a flag that says what the deck says makes no cohort of its own"
+
+
+@pytest.mark.req("PC1-S3.3")
+async def test_a_sub_agent_is_in_a_cohort_of_its_own_which_covers_its_tools_configuration() -> None:
+    async with open_kit(EMBEDDED) as kit:
+        asked = [
+            await kit.ask("find me coffee deals", kit.session(f"s{wide}", flags={"wide_search": wide})) for wide in (False, True)
+        ]
+    events = [event.body for reply in asked for event in reply.events]
+    shops = [body for body in events if isinstance(body, AgentStarted) and body.agent == "shop"]
+    assert len(shops) == 2 and all(shop.cohort for shop in shops)
+    assert shops[0].cohort != shops[1].cohort, "the prompts are the same; twelve rows are not five"
+
+
+@pytest.mark.req("PC1-S3.3")
+async def test_a_flag_that_the_deck_does_not_declare_is_named_with_the_nearest() -> None:
+    async with open_kit(EMBEDDED) as kit:
+        with pytest.raises(UnknownId, match=r"flag 'plays': did you mean 'play'\?"):
+            kit.ask(GAMES, kit.session("s", flags={"plays": False}))
+
+
+@pytest.mark.req("PC1-S5.5b")
+def test_the_cohort_covers_the_list_of_tools() -> None:
+    plain, without = load_deck(EMBEDDED.deck), load_deck(EMBEDDED.deck, flags={"play": False})
+    root = plain.cards["orchestrator"]
+    assert plan_prompt(root, plain).prefix == plan_prompt(root, without).prefix
+    assert plan_prompt(root, plain).cohort != plan_prompt(root, without).cohort
