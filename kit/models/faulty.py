@@ -7,7 +7,6 @@ from typing import Any, cast
 
 from langchain_core.language_models.chat_models import BaseChatModel
 from langchain_core.messages import AIMessage, AIMessageChunk, ToolMessage
-from langchain_core.messages.ai import add_ai_message_chunks
 from langchain_core.messages.tool import ToolCall
 from langchain_core.runnables import Runnable, RunnableConfig
 
@@ -15,6 +14,7 @@ from kit.core.fault import Fault, InjectedFault
 from kit.core.fault_injection import active_faults, once
 from kit.models.asynchronous import AsyncModel
 from kit.models.direct_call import stream_reply
+from kit.models.message import whole_message
 
 REFUSAL = "I'm sorry, but I can't help with that."
 STRANGE_TOOL = "ask_weather"
@@ -109,7 +109,7 @@ def _drop_last(calls: Calls) -> Calls:
 def _repeat_id(calls: Calls) -> Calls:
     """All with the id of the first; a single call is made twice."""
     several = calls if len(calls) > 1 else calls * 2
-    return [ToolCall(name=call["name"], args=call["args"], id=calls[0]["id"], type="tool_call") for call in several]
+    return [{**call, "id": calls[0]["id"]} for call in several]
 
 
 def _add_unknown_tool(calls: Calls) -> Calls:
@@ -145,15 +145,4 @@ def _words(chunk: Any) -> list[Any]:
 
 async def _whole(stream: Chunks) -> AIMessage:
     async with aclosing(stream):
-        chunks = [chunk async for chunk in stream]
-    if not all(isinstance(chunk, AIMessageChunk) for chunk in chunks) or not chunks:
-        return chunks[-1] if chunks else AIMessage("")
-    message = add_ai_message_chunks(chunks[0], *chunks[1:])
-    return AIMessage(
-        content=message.content,
-        tool_calls=message.tool_calls,
-        usage_metadata=message.usage_metadata,
-        response_metadata=message.response_metadata,
-        additional_kwargs=message.additional_kwargs,
-        id=message.id,
-    )
+        return whole_message([chunk async for chunk in stream])

@@ -1,6 +1,5 @@
 """Tool calls from models that have none of their own: as an answer bound to a JSON schema, or as JSON found in the text."""
 
-import json
 import re
 from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from contextlib import aclosing
@@ -8,8 +7,6 @@ from typing import Any, Literal, cast
 
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, ToolCall
-from langchain_core.messages.ai import add_ai_message_chunks
-from langchain_core.messages.tool import tool_call_chunk
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 from langchain_core.runnables import Runnable, RunnableBinding
 from langchain_core.tools import BaseTool
@@ -17,6 +14,7 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from kit.models.json_calls import calls_in, read_answer, say_so_far, take_calls
 from kit.models.json_request import plain_request
+from kit.models.message import call_chunks, whole_message
 
 __all__ = ["JsonRouting", "NativeOrJson", "calls_in"]
 
@@ -89,7 +87,7 @@ class JsonRouting(BaseChatModel):
         if len(say) > len(prefix):
             yield ChatGenerationChunk(message=AIMessageChunk(content=say[len(prefix) :]))
         if chunks:
-            yield _call_chunk(calls, add_ai_message_chunks(chunks[0], *chunks[1:]))
+            yield _call_chunk(calls, whole_message(chunks))
 
 
 class NativeOrJson(BaseChatModel):
@@ -200,27 +198,15 @@ def _by_schema(result: ChatResult, names: Collection[str]) -> ChatResult:
 
 
 def _replace(result: ChatResult, text: str, calls: list[ToolCall]) -> ChatResult:
-    message = _message(result)
-    fresh = AIMessage(
-        content=text,
-        tool_calls=calls,
-        usage_metadata=message.usage_metadata,
-        response_metadata=message.response_metadata,
-        id=message.id,
-    )
+    fresh = _message(result).model_copy(update={"content": text, "tool_calls": calls, "additional_kwargs": {}})
     return ChatResult(generations=[ChatGeneration(message=fresh)], llm_output=result.llm_output)
 
 
 def _call_chunk(calls: Sequence[ToolCall], source: AIMessage | None = None) -> ChatGenerationChunk:
-    chunks = [
-        tool_call_chunk(name=call["name"], args=json.dumps(call["args"]), id=call["id"], index=index)
-        for index, call in enumerate(calls)
-    ]
-    if source is None:
-        return ChatGenerationChunk(message=AIMessageChunk(content="", tool_call_chunks=chunks))
+    source = source or AIMessage("")
     message = AIMessageChunk(
         content="",
-        tool_call_chunks=chunks,
+        tool_call_chunks=call_chunks(calls),
         usage_metadata=source.usage_metadata,
         response_metadata=source.response_metadata,
         id=source.id,

@@ -1,18 +1,18 @@
 """A chat model for tests: replies by a script, at scripted delays, and lists the lines that were never used."""
 
 import asyncio
-import json
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, ToolCallChunk
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, ToolCall
 from langchain_core.messages.ai import UsageMetadata
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 from langchain_core.runnables import Runnable
 from pydantic import PrivateAttr
 
 from kit.models.asynchronous import AsyncChatModel
+from kit.models.message import call_chunks, token_count
 
 _counter = iter(range(1, 1 << 62))
 
@@ -35,9 +35,9 @@ class Line:
     ids: Sequence[str] = field(default=())
     """Tool call ids; empty means fresh ones."""
 
-    def tool_calls(self) -> list[dict[str, Any]]:
+    def tool_calls(self) -> list[ToolCall]:
         ids = self.ids or [f"call_{next(_counter):06d}" for _ in self.calls]
-        return [{"name": n, "args": dict(a), "id": i, "type": "tool_call"} for (n, a), i in zip(self.calls, ids, strict=True)]
+        return [ToolCall(name=n, args=dict(a), id=i, type="tool_call") for (n, a), i in zip(self.calls, ids, strict=True)]
 
 
 Script = Line | str | Callable[[list[BaseMessage]], "Line | str"]
@@ -90,15 +90,14 @@ class ScriptedModel(AsyncChatModel):
     def _usage(self, messages: list[BaseMessage], line: Line) -> UsageMetadata:
         read = sum(len(str(m.content)) for m in messages) // 4
         wrote = (len(line.text) + sum(len(str(a)) for _, a in line.calls)) // 4
-        return UsageMetadata(input_tokens=read, output_tokens=wrote, total_tokens=read + wrote)
+        return token_count(read, wrote)
 
     async def _agenerate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> ChatResult:
         line = self._next(messages)
         await asyncio.sleep(line.delay)
         if line.error is not None:
             raise line.error
-        calls: list[Any] = line.tool_calls()
-        message = AIMessage(line.text, tool_calls=calls, usage_metadata=self._usage(messages, line))
+        message = AIMessage(line.text, tool_calls=line.tool_calls(), usage_metadata=self._usage(messages, line))
         return ChatResult(generations=[ChatGeneration(message=message)])
 
     async def _astream(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> AsyncIterator[ChatGenerationChunk]:
@@ -109,12 +108,6 @@ class ScriptedModel(AsyncChatModel):
         for piece in line.pieces or ([line.text] if line.text else []):
             yield ChatGenerationChunk(message=AIMessageChunk(content=piece))
             await asyncio.sleep(line.pace)
-        yield ChatGenerationChunk(message=self._closing(messages, line))
-
-    def _closing(self, messages: list[BaseMessage], line: Line) -> AIMessageChunk:
-        chunks = [
-            ToolCallChunk(name=call["name"], args=json.dumps(call["args"]), id=call["id"], index=index)
-            for index, call in enumerate(line.tool_calls())
-        ]
-        usage = self._usage(messages, line)
-        return AIMessageChunk(content="", tool_call_chunks=chunks, usage_metadata=usage, chunk_position="last")
+        calls, usage = call_chunks(line.tool_calls()), self._usage(messages, line)
+        closing = AIMessageChunk(content="", tool_call_chunks=calls, usage_metadata=usage, chunk_position="last")
+        yield ChatGenerationChunk(message=closing)

@@ -16,7 +16,6 @@ from typing import Any, cast
 
 from langchain_core.language_models import LanguageModelInput
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage
-from langchain_core.messages.ai import UsageMetadata, add_ai_message_chunks
 from langchain_core.messages.tool import tool_call_chunk
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.runnables import Runnable, RunnableConfig
@@ -25,6 +24,7 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 from kit.core.model import ModelSpec
 from kit.core.simulation import Law, Truth
 from kit.models.asynchronous import AsyncChatModel, AsyncModel
+from kit.models.message import token_count, whole_message
 from kit.models.offline import json_answer
 from kit.models.offline.composition import compose
 from kit.models.offline.conversation import Conversation, Tool, tool_of
@@ -128,9 +128,7 @@ class Simulated(AsyncModel):
         yield self._rest(messages, reply, reply.text[head:], draw)
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> AIMessage:
-        chunks = [chunk async for chunk in self.astream(input, config, **kwargs)]
-        whole = add_ai_message_chunks(chunks[0], *chunks[1:])
-        return AIMessage(whole.text, tool_calls=whole.tool_calls, usage_metadata=whole.usage_metadata)
+        return whole_message([chunk async for chunk in self.astream(input, config, **kwargs)])
 
     def _rest(self, messages: Sequence[BaseMessage], reply: _Reply, text: str, draw: Draws) -> AIMessageChunk:
         read = (sum(len(m.content if isinstance(m.content, str) else m.text) for m in messages) + self._weight) // 4
@@ -143,7 +141,7 @@ class Simulated(AsyncModel):
                 for n, (name, args) in enumerate(arguments)
             ],
             additional_kwargs={"refusal": REFUSAL} if reply.refusal else {},
-            usage_metadata=UsageMetadata(input_tokens=read, output_tokens=wrote, total_tokens=read + wrote),
+            usage_metadata=token_count(read, wrote),
             response_metadata={"model_name": str(self._model.name)},
             chunk_position="last",
         )
@@ -151,7 +149,7 @@ class Simulated(AsyncModel):
     def _reply(self, talk: Conversation, truth: Truth | None, place: str, draw: Draws) -> _Reply:
         if truth is None:
             answer = stand_in(talk, self._tools, self._choice)
-            reply = _Reply(answer.text, [(call.name, call.args) for call in answer.calls])
+            reply = _Reply(answer.text, [(call["name"], call["args"]) for call in answer.calls])
         elif self._choice_tool is not None:
             return self._job(self._choice_tool, talk, truth, draw)
         elif talk.role is not None:

@@ -12,16 +12,16 @@ from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from typing import Any, cast
 
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
+from langchain_core.language_models.chat_models import generate_from_stream
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
-from langchain_core.messages.ai import UsageMetadata
-from langchain_core.messages.tool import tool_call_chunk
-from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
+from langchain_core.outputs import ChatGenerationChunk, ChatResult
 from langchain_core.runnables import Runnable
 from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
+from kit.models.message import call_chunks, token_count
 from kit.models.offline import similarity
-from kit.models.offline.conversation import Conversation, text_of, tool_of
+from kit.models.offline.conversation import Conversation, Tool, text_of, tool_of
 from kit.models.offline.reply import Reply, reply
 
 NAME = "offline stand-in"
@@ -62,12 +62,12 @@ class OfflineModel(BaseChatModel):
         **kwargs: Any,
     ) -> Runnable[LanguageModelInput, AIMessage]:
         """Binds tools; dicts already in OpenAI format are taken as they are."""
-        specs = [_spec(tool) for tool in tools]
+        specs = [convert_to_openai_tool(tool) for tool in tools]
         extra = {"tool_choice": tool_choice} if tool_choice is not None else {}
         return self.bind(tools=specs, **extra, **kwargs)
 
     def _generate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> ChatResult:
-        return _result(self._reply(messages, kwargs), _usage(messages, kwargs), str(self.name))
+        return generate_from_stream(iter(self._chunks(messages, kwargs)))
 
     async def _agenerate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> ChatResult:
         await asyncio.sleep(self.think)
@@ -89,32 +89,18 @@ class OfflineModel(BaseChatModel):
                 await asyncio.sleep(self.pace)
             yield chunk
 
-    def _reply(self, messages: list[BaseMessage], kwargs: dict[str, Any]) -> Reply:
-        tools = [tool_of(spec) for spec in cast(Sequence[dict[str, Any]], kwargs.get("tools") or ())]
-        return reply(Conversation(messages), tools, _choice(kwargs.get("tool_choice")))
-
     def _chunks(self, messages: list[BaseMessage], kwargs: dict[str, Any]) -> list[ChatGenerationChunk]:
         """Text a word or two at a time, then the calls, then the usage."""
-        answer = self._reply(messages, kwargs)
-        chunks = [AIMessageChunk(content=piece) for piece in _CHUNK.findall(answer.text)]
-        for n, call in enumerate(answer.calls):
-            args = json.dumps(call.args, ensure_ascii=False)
-            chunks.append(
-                AIMessageChunk(content="", tool_call_chunks=[tool_call_chunk(name=call.name, args=args, id=call.id, index=n)])
-            )
-        usage = _with_output(_usage(messages, kwargs), answer)
-        chunks.append(
-            AIMessageChunk(
-                content="", usage_metadata=usage, response_metadata=_ending(answer, str(self.name)), chunk_position="last"
-            )
-        )
+        tools = [tool_of(spec) for spec in cast(Sequence[dict[str, Any]], kwargs.get("tools") or ())]
+        answer = reply(Conversation(messages), tools, _choice(kwargs.get("tool_choice")))
+        ending = {"model_name": self.name, "finish_reason": "tool_calls" if answer.calls else "stop"}
+        usage = token_count(_input_tokens(messages, tools), _output_tokens(answer))
+        chunks = [
+            *(AIMessageChunk(content=piece) for piece in _CHUNK.findall(answer.text)),
+            *(AIMessageChunk(content="", tool_call_chunks=[call]) for call in call_chunks(answer.calls)),
+            AIMessageChunk(content="", usage_metadata=usage, response_metadata=ending, chunk_position="last"),
+        ]
         return [ChatGenerationChunk(message=chunk) for chunk in chunks]
-
-
-def _spec(tool: dict[str, Any] | type | Callable[..., Any] | BaseTool) -> dict[str, Any]:
-    if isinstance(tool, dict) and "function" in tool:
-        return cast(dict[str, Any], tool)
-    return convert_to_openai_tool(cast(BaseTool, tool))
 
 
 def _choice(choice: Any) -> str | None:
@@ -132,29 +118,12 @@ def _choice(choice: Any) -> str | None:
             return None
 
 
-def _usage(messages: Sequence[BaseMessage], kwargs: dict[str, Any]) -> int:
-    """Input tokens, at four characters a token."""
+def _input_tokens(messages: Sequence[BaseMessage], tools: Sequence[Tool]) -> int:
+    """At four characters a token."""
     characters = sum(len(m.content) if isinstance(m.content, str) else len(text_of(m)) for m in messages)
-    tools = (tool_of(spec) for spec in cast(Sequence[dict[str, Any]], kwargs.get("tools") or ()))
     return max(1, (characters + sum(len(tool.name) + len(tool.description) + 60 * len(tool.schema) for tool in tools)) // 4)
 
 
-def _with_output(input_tokens: int, answer: Reply) -> UsageMetadata:
-    characters = len(answer.text) + sum(len(call.name) + len(json.dumps(call.args, default=str)) for call in answer.calls)
-    output = max(1, characters // 4)
-    return UsageMetadata(input_tokens=input_tokens, output_tokens=output, total_tokens=input_tokens + output)
-
-
-def _ending(answer: Reply, name: str) -> dict[str, Any]:
-    return {"model_name": name, "finish_reason": "tool_calls" if answer.calls else "stop"}
-
-
-def _result(answer: Reply, input_tokens: int, name: str) -> ChatResult:
-    calls: list[Any] = [{"name": call.name, "args": call.args, "id": call.id, "type": "tool_call"} for call in answer.calls]
-    message = AIMessage(
-        content=answer.text,
-        tool_calls=calls,
-        usage_metadata=_with_output(input_tokens, answer),
-        response_metadata=_ending(answer, name),
-    )
-    return ChatResult(generations=[ChatGeneration(message=message)])
+def _output_tokens(answer: Reply) -> int:
+    characters = sum(len(call["name"]) + len(json.dumps(call["args"], default=str)) for call in answer.calls)
+    return max(1, (len(answer.text) + characters) // 4)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from hashlib import blake2s
 from typing import Any
 
-from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.messages import AIMessage, HumanMessage, ToolCall
 
 from kit.core.language.small_talk import small_talk
 from kit.core.language.words import content_words
@@ -29,20 +29,11 @@ _ORDER = re.compile(r"\b(?:you|your)\b|^\W*(?:always|never|do|don't|use|call|ans
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
-    """A tool call to be made."""
-
-    id: str
-    name: str
-    args: dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
 class Reply:
     """What is said, and what is called after it."""
 
     text: str
-    calls: tuple[Call, ...] = ()
+    calls: tuple[ToolCall, ...] = ()
 
 
 def reply(talk: Conversation, tools: Sequence[Tool], choice: str | None) -> Reply:
@@ -145,7 +136,7 @@ def _puzzled(talk: Conversation) -> str:
 def _next(talk: Conversation, tools: Sequence[Tool]) -> Reply:
     """The first tool not called yet, one at a time; the answer when none is left."""
     whole = _route(talk, tools, must=False)
-    open_calls = [call for call in whole.calls if call.name not in talk.calls.values()]
+    open_calls = [call for call in whole.calls if call["name"] not in talk.calls.values()]
     if open_calls:
         return Reply("" if talk.calls else whole.text, (open_calls[0],))
     return Reply(composition.compose(talk.request, talk.all_results)) if talk.calls else whole
@@ -239,9 +230,9 @@ def _with_antecedent(talk: Conversation) -> str:
 
 def _make_calls(talk: Conversation, text: str, calls: Sequence[tuple[Tool, dict[str, Any]]]) -> Reply:
     seed = blake2s(f"{len(talk.messages)}\n{talk.system[:2000]}\n{talk.request}".encode(errors="replace"))
-    result: list[Call] = []
+    result: list[ToolCall] = []
     for n, (tool, args) in enumerate(calls):
         own = seed.copy()
         own.update(f"{n}{tool.name}{json.dumps(args, sort_keys=True, default=str)}".encode(errors="replace"))
-        result.append(Call(f"call_{own.hexdigest()[:16]}", tool.name, args))
+        result.append(ToolCall(name=tool.name, args=args, id=f"call_{own.hexdigest()[:16]}", type="tool_call"))
     return Reply(text, tuple(result))
