@@ -9,7 +9,6 @@ from kit.compose.prompts import prompt_size, tokens
 from kit.compose.status import SEEN_WITHIN
 from kit.compose.yaml_source import Faults
 from kit.core.errors import nearest
-from kit.core.model import ModelSpec
 
 DESCRIPTION_TOKENS = (200, 400)
 """What a routing description should take."""
@@ -117,15 +116,10 @@ def _prices(parts: Parts) -> Warnings:
     settings, models = parts.settings, parts.models
     lead = models[parts.cards[settings.orchestrator].model]
     for setting, key in (("helper_model", settings.helper_model), ("compose_model", settings.compose_model)):
-        theirs, ours = (_price(models[key]) if key else None), _price(lead)
+        theirs, ours = (models[key].price(1, 1) if key else None), lead.price(1, 1)
         if theirs is not None and ours is not None and theirs > ours:
             sentence = f"{key!r} costs more than the orchestrator's {lead.key!r}; extra calls are for a cheaper model"
             yield "settings", "deck", (setting,), sentence
-
-
-def _price(spec: ModelSpec) -> float | None:
-    """Dollars of a million tokens in and as many out."""
-    return None if spec.price_in is None or spec.price_out is None else spec.price_in + spec.price_out
 
 
 def _block_names(parts: Parts) -> set[str]:

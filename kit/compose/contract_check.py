@@ -24,7 +24,7 @@ def contract_faults(card: AgentCard, models: Mapping[str, ModelSpec]) -> Iterato
     if card.policy.cost is not None:
         for key in dict.fromkeys((card.model, card.fallback_model)):
             spec = models.get(key or "")
-            if spec is not None and (spec.price_in is None or spec.price_out is None):
+            if spec is not None and spec.price(1, 1) is None:
                 yield (
                     ("policy", "cost"),
                     f"the price of model {key!r} is not known; give it in models.yaml or limit tokens",

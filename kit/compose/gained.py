@@ -1,23 +1,16 @@
 """Which agent gained which tool between two revisions of the cards, and whether the gain is gated."""
 
 import datetime
-import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-import yaml
-
-from kit.compose.yaml_loader import load_yaml
+from kit.compose.revision import RevisionError, checkout, committed_on
+from kit.compose.yaml_loader import UNREADABLE, load_yaml
 from kit.core.card import ToolGrant
-from kit.core.errors import KitError
 
 GATED_DAYS = 14
 """How long a new tool stays behind a flag that is off by default."""
-
-
-class RevisionError(KitError):
-    """The cards of a revision cannot be read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +34,8 @@ class Gain:
 
 def gained(folder: Path, old: str, new: str) -> tuple[Gain, ...]:
     """Compares the cards in `folder` at two git revisions. Raises RevisionError, saying what to do, where git cannot."""
-    top = Path(_git(folder, "rev-parse", "--show-toplevel").strip())
-    place = folder.resolve().relative_to(top.resolve()).as_posix()
-    before, after = _cards(top, place, old), _cards(top, place, new)
-    flags = _flags(top, place, new)
-    day = datetime.date.fromisoformat(_git(top, "show", "-s", "--format=%cs", f"{new}^{{commit}}").strip())
+    (before, _), (after, flags) = _read(folder, old), _read(folder, new)
+    day = committed_on(folder, new)
     gains: list[Gain] = []
     for agent, card in sorted(after.items()):
         earlier_tools = _tools(before.get(agent, {}))
@@ -78,40 +68,25 @@ def _fault(grant: ToolGrant | None, flags: dict[str, Any], day: datetime.date) -
     return f"flag {grant.flag!r} is on by default: turn it off in settings/default.yaml" if flags.get(grant.flag) else None
 
 
-def _cards(top: Path, place: str, revision: str) -> dict[str, dict[str, Any]]:
-    names = _git(top, "ls-tree", "-r", "--name-only", revision, "--", place).splitlines()
-    files = (name for name in names if name.endswith(".yaml") and not name.endswith("/deck.yaml"))
-    cards = (_parse(top, revision, name) for name in files)
-    return {str(card["id"]): card for card in cards if "id" in card and "description" in card}
-
-
-def _flags(top: Path, place: str, revision: str) -> dict[str, Any]:
-    root = str(Path(place).parent)
-    name = ("" if root == "." else f"{root}/") + "settings/default.yaml"
-    listing = _git(top, "ls-tree", "-r", "--name-only", revision, "--", name).strip()
-    return cast("dict[str, Any]", _parse(top, revision, name).get("flags") or {}) if listing else {}
-
-
-def _parse(top: Path, revision: str, name: str) -> dict[str, Any]:
+def _read(folder: Path, revision: str) -> tuple[dict[str, dict[str, Any]], dict[str, Any]]:
+    """Returns the cards by id and the flags by name, as their files have them: an old card may not fit today's fields."""
     try:
-        value: Any = load_yaml(_git(top, "show", f"{revision}:{name}"))
-    except yaml.YAMLError as error:
-        raise RevisionError(f"{name} at {revision} is no YAML: {error}") from error
+        with checkout(folder, revision) as (_, old):
+            cards = [_parse(path, revision) for path in old.rglob("*.yaml") if path.name != "deck.yaml"]
+            settings = old.parent / "settings" / "default.yaml"
+            flags = _parse(settings, revision).get("flags") if settings.exists() else None
+    except RevisionError as error:
+        raise RevisionError(f"{error}; check both revisions") from error
+    return {str(card["id"]): card for card in cards if "id" in card and "description" in card}, flags or {}
+
+
+def _parse(path: Path, revision: str) -> dict[str, Any]:
+    try:
+        value: Any = load_yaml(path.read_text(encoding="utf-8"))
+    except UNREADABLE as error:
+        raise RevisionError(f"{path.name} at {revision} is no YAML: {error}") from error
     return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
 
 
 def _tools(card: dict[str, Any]) -> tuple[str, ...]:
     return tuple(str(tool) for tool in cast("list[Any]", card.get("tools") or ()))
-
-
-def _git(folder: Path, *arguments: str) -> str:
-    try:
-        process = subprocess.run(["git", "-C", str(folder), *arguments], capture_output=True, text=True, check=False)
-    except FileNotFoundError as error:
-        raise RevisionError("git is not installed; `gained` compares two git revisions and needs it") from error
-    if process.returncode:
-        complaint = next(iter(process.stderr.strip().splitlines()), "no reason given")
-        if "not a git repository" in complaint:
-            raise RevisionError(f"{folder} is in no git checkout; `gained` compares two revisions of one, so run it there")
-        raise RevisionError(f"git cannot read that: {complaint}; check both revisions and the folder")
-    return process.stdout

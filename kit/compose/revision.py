@@ -4,12 +4,18 @@ import io
 import subprocess
 import tempfile
 import zipfile
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Generator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
+from datetime import date
 from pathlib import Path
 
 from kit.compose.deck import Deck, load_deck
-from kit.core.errors import DeckError
+from kit.core.errors import DeckError, KitError
+
+
+class RevisionError(KitError):
+    """A revision that git cannot give."""
 
 
 def load_deck_at(
@@ -25,34 +31,49 @@ def load_deck_at(
     Raises DeckError when git knows no such revision or folder, and with every fault of the old deck; faults name files as
     `revision:path`.
     """
-    folder = Path(path).absolute()
-    title = f"no deck of {folder.name!r} at revision {revision!r}:"
+    name, scratch = Path(path).absolute().name, ""
+    try:
+        with checkout(Path(path), revision) as (root, folder):
+            scratch = f"{root}/"
+            deck = load_deck(folder, known, environment, flags)
+    except RevisionError as error:
+        raise DeckError(f"no deck of {name!r} at revision {revision!r}:", [str(error)]) from error
+    except DeckError as error:
+        faults = [fault.replace(scratch, f"{revision}:") for fault in error.faults]
+        raise DeckError(f"deck {name!r} at revision {revision!r} cannot be used:", faults) from None
+    return replace(deck, warnings=tuple(warning.replace(scratch, f"{revision}:") for warning in deck.warnings))
+
+
+@contextmanager
+def checkout(folder: Path, revision: str) -> Generator[tuple[Path, Path]]:
+    """Lends a folder as it was at a revision, with what lay beside it: the root of a scratch tree, and the folder in it.
+
+    A folder that is not there any more is found too. Raises RevisionError, which says what to do.
+    """
     if revision.startswith("-"):
-        raise DeckError(title, ["a revision does not begin with a dash; give a commit, a tag or a branch"])
-    top = Path(_git(_there(folder), title, "rev-parse", "--show-toplevel").decode().strip())
-    beside = folder.parent.resolve().relative_to(top.resolve())
-    archive = _git(top, title, "archive", "--format=zip", revision, "--", beside.as_posix())
+        raise RevisionError("a revision does not begin with a dash; give a commit, a tag or a branch")
+    top = Path(_git(folder, "rev-parse", "--show-toplevel").decode().strip())
+    beside = folder.absolute().parent.resolve().relative_to(top.resolve())
+    archive = _git(top, "archive", "--format=zip", revision, "--", beside.as_posix())
     with tempfile.TemporaryDirectory() as scratch:
         with zipfile.ZipFile(io.BytesIO(archive)) as files:
             files.extractall(scratch)
-        try:
-            deck = load_deck(Path(scratch) / beside / folder.name, known, environment, flags)
-        except DeckError as error:
-            faults = [fault.replace(f"{scratch}/", f"{revision}:") for fault in error.faults]
-            raise DeckError(f"deck {folder.name!r} at revision {revision!r} cannot be used:", faults) from None
-    return replace(deck, warnings=tuple(warning.replace(f"{scratch}/", f"{revision}:") for warning in deck.warnings))
+        yield Path(scratch), Path(scratch) / beside / folder.absolute().name
 
 
-def _there(folder: Path) -> Path:
-    """The deepest folder of a path that still is there: a deck that was removed can be loaded too."""
-    return next(parent for parent in (folder, *folder.parents) if parent.is_dir())
+def committed_on(folder: Path, revision: str) -> date:
+    """Returns the day of a revision's commit. Raises RevisionError."""
+    return date.fromisoformat(_git(folder, "show", "-s", "--format=%cs", f"{revision}^{{commit}}").decode().strip())
 
 
-def _git(folder: Path, title: str, *arguments: str) -> bytes:
+def _git(folder: Path, *arguments: str) -> bytes:
+    there = next(parent for parent in (folder.absolute(), *folder.absolute().parents) if parent.is_dir())
     try:
-        return subprocess.run(["git", "-C", str(folder), *arguments], capture_output=True, check=True).stdout
+        return subprocess.run(["git", "-C", str(there), *arguments], capture_output=True, check=True).stdout
     except FileNotFoundError as error:
-        raise DeckError(title, ["git is not there; install it"]) from error
+        raise RevisionError("git is not there; install it") from error
     except subprocess.CalledProcessError as error:
         complaint = error.stderr.decode(errors="replace").strip().removeprefix("fatal: ")
-        raise DeckError(title, [f"git says: {complaint}; give a revision that holds this folder"]) from error
+        if "not a git repository" in complaint:
+            raise RevisionError(f"{there} is in no git checkout ({complaint}); run it in one") from error
+        raise RevisionError(f"git says: {complaint}; give a revision that holds this folder") from error

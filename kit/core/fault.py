@@ -51,7 +51,7 @@ class About(Value):
     label: str
     """One sentence that goes on from the name of an agent: "Rewards does not answer in time"."""
     axis: FaultAxis
-    place: Place
+    place: Place = "model"
     """What is made to misbehave: the model, the agent itself, the service behind its tools, or a tool."""
     orchestrator: Literal["never", "only", "too"] = "never"
     """Whether the orchestrator can have it, and nobody else."""
@@ -62,28 +62,24 @@ class About(Value):
 HANGS = 600.0
 """Longer than any budget of a turn."""
 CATALOGUE: Mapping[Kind, About] = {
-    "raise": About(label="fails in the middle of its work", axis="invocation", place="model"),
-    "hang": About(label="does not answer in time", axis="invocation", place="model", seconds=HANGS),
-    "slow_drip": About(label="answers one word at a time", axis="invocation", place="model", orchestrator="too", seconds=1.0),
+    "raise": About(label="fails in the middle of its work", axis="invocation"),
+    "hang": About(label="does not answer in time", axis="invocation", seconds=HANGS),
+    "slow_drip": About(label="answers one word at a time", axis="invocation", orchestrator="too", seconds=1.0),
     "instantiation": About(label="cannot be started at all", axis="invocation", place="agent"),
-    "refuses": About(label="declines to answer", axis="invocation", place="model", orchestrator="too"),
+    "refuses": About(label="declines to answer", axis="invocation", orchestrator="too"),
     "error_envelope": About(label="gets no data from its service", axis="data", place="upstream"),
     "partial_envelope": About(label="gets data with one source missing", axis="data", place="upstream"),
     "foreign_principal": About(label="is sent somebody else's data", axis="data", place="upstream"),
     "bad_payload": About(label="is sent data of the wrong shape", axis="data", place="upstream"),
     "version_break": About(label="is sent data of a version it does not know", axis="data", place="upstream"),
     "malformed_status": About(label="reports progress in a word nobody agreed on", axis="none", place="tool"),
-    "unknown_tool": About(label="calls a tool that does not exist", axis="none", place="model", orchestrator="too"),
-    "repeats_id": About(label="gives two calls the same id", axis="none", place="model", orchestrator="too"),
-    "drops_call": About(label="forgets the last of its calls, once", axis="orchestrator", place="model", orchestrator="only"),
-    "routing_fails": About(label="fails while it decides whom to ask", axis="orchestrator", place="model", orchestrator="only"),
-    "routing_hangs": About(
-        label="never decides whom to ask", axis="orchestrator", place="model", orchestrator="only", seconds=HANGS
-    ),
-    "composing_fails": About(label="fails while it words the answer", axis="orchestrator", place="model", orchestrator="only"),
-    "composing_hangs": About(
-        label="never finishes wording the answer", axis="orchestrator", place="model", orchestrator="only", seconds=HANGS
-    ),
+    "unknown_tool": About(label="calls a tool that does not exist", axis="none", orchestrator="too"),
+    "repeats_id": About(label="gives two calls the same id", axis="none", orchestrator="too"),
+    "drops_call": About(label="forgets the last of its calls, once", axis="orchestrator", orchestrator="only"),
+    "routing_fails": About(label="fails while it decides whom to ask", axis="orchestrator", orchestrator="only"),
+    "routing_hangs": About(label="never decides whom to ask", axis="orchestrator", orchestrator="only", seconds=HANGS),
+    "composing_fails": About(label="fails while it words the answer", axis="orchestrator", orchestrator="only"),
+    "composing_hangs": About(label="never finishes wording the answer", axis="orchestrator", orchestrator="only", seconds=HANGS),
 }
 """Every kind, with what is known of it."""
 

@@ -7,6 +7,8 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatResult
 from langchain_core.runnables import Runnable, RunnableConfig
 
+from kit.models.message import whole_message
+
 ADVICE = "this model is asynchronous: use ainvoke or astream"
 
 
@@ -15,6 +17,9 @@ class AsyncModel(Runnable[Any, AIMessage]):
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> AIMessage:
         raise NotImplementedError(ADVICE)
+
+    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> AIMessage:
+        return whole_message([chunk async for chunk in self.astream(input, config, **kwargs)])
 
 
 class AsyncChatModel(BaseChatModel):

@@ -43,9 +43,6 @@ class FaultyModel(AsyncModel):
                 stream = _DISTURBANCES[fault.kind](fault, stream)
         return stream
 
-    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> AIMessage:
-        return await _whole(cast("Chunks", self.astream(input, config, **kwargs)))
-
 
 def _concerns(fault: Fault, messages: Any) -> bool:
     """Whether a fault is about this call: the routing call is made before any tool has answered, the composing call after."""
@@ -96,7 +93,7 @@ def _calling(change: Callable[[Calls], Calls]) -> Callable[[Fault, Chunks], Chun
     """A stream whose calls are others; they are known at the end, so it comes in one piece."""
 
     async def disturb(fault: Fault, stream: Chunks) -> Chunks:
-        message = await _whole(stream)
+        message = whole_message([chunk async for chunk in stream])
         yield message.model_copy(update={"tool_calls": change(message.tool_calls)})
 
     return disturb
@@ -141,8 +138,3 @@ def _words(chunk: Any) -> list[Any]:
     pieces = [*(f"{word} " for word in words[:-1]), words[-1]]
     *early, last = [piece for piece in pieces if piece] or [""]
     return [*(AIMessageChunk(content=piece) for piece in early), chunk.model_copy(update={"content": last})]
-
-
-async def _whole(stream: Chunks) -> AIMessage:
-    async with aclosing(stream):
-        return whole_message([chunk async for chunk in stream])

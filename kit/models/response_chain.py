@@ -19,16 +19,6 @@ class Chained(AsyncModel):
     def __init__(self, inner: Runnable[Any, Any]):
         self.inner = inner
 
-    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
-        messages, previous = chain(input)
-        if previous is not None:
-            try:
-                return await self.inner.ainvoke(messages, config, previous_response_id=previous, **kwargs)
-            except Exception as error:
-                if not forgotten(error):
-                    raise
-        return await self.inner.ainvoke(input, config, **kwargs)
-
     async def astream(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> AsyncIterator[Any]:
         messages, previous = chain(input)
         has_output = False

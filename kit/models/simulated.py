@@ -24,7 +24,7 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 from kit.core.model import ModelSpec
 from kit.core.simulation import Law, Truth
 from kit.models.asynchronous import AsyncChatModel, AsyncModel
-from kit.models.message import token_count, whole_message
+from kit.models.message import token_count
 from kit.models.offline import json_answer
 from kit.models.offline.composition import compose
 from kit.models.offline.conversation import Conversation, Tool, tool_of
@@ -126,9 +126,6 @@ class Simulated(AsyncModel):
             yield AIMessageChunk(content=reply.text[:head])
         await asyncio.sleep(seconds * (1 - law.first))
         yield self._rest(messages, reply, reply.text[head:], draw)
-
-    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> AIMessage:
-        return whole_message([chunk async for chunk in self.astream(input, config, **kwargs)])
 
     def _rest(self, messages: Sequence[BaseMessage], reply: _Reply, text: str, draw: Draws) -> AIMessageChunk:
         read = (sum(len(m.content if isinstance(m.content, str) else m.text) for m in messages) + self._weight) // 4
