@@ -16,7 +16,7 @@ from kit.core.value import Value
 Payload = Mapping[str, Any]
 """The fields of one component, as its tool sent them."""
 _MOST_SUGGESTIONS = 4
-_SENTENCE = re.compile(r"(.+?[.!?])(?:\s|$)", re.DOTALL)
+_SENTENCE = re.compile(r"\A(.+?[.!?])(?:\s|$)", re.DOTALL)
 
 
 class Suggestion(Value):

@@ -15,7 +15,7 @@ from kit.compose.yaml_loader import UNREADABLE, read_yaml
 from kit.core.errors import nearest
 
 M = TypeVar("M", bound=BaseModel)
-_PLACE = re.compile(r"(.*?):(\d+): ")
+_PLACE = re.compile(r"\A(.*?):(\d+): ")
 
 
 @dataclass(frozen=True)

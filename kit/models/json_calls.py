@@ -11,12 +11,12 @@ from langchain_core.messages import ToolCall
 _TRIES = 64
 """Places in a text where JSON is looked for, so that hostile text costs linear time."""
 _JSON = re.compile(r"[{\[]")
-_FENCED = re.compile(r"\s*```\w*\s(.*)```\s*", re.DOTALL)
+_FENCED = re.compile(r"\A\s*```\w*\s(.*)```\s*", re.DOTALL)
 _GAP = "\0"
 """Stands where a call was cut out."""
 _EMPTY_FRAME = re.compile(r"```\w*[\s,\0]*\0[\s,\0]*(?:```|$)|<(\w+)>[\s,\0]*\0[\s,\0]*(?:</\1>|$)")
-_GAPS = re.compile(r"[\s,;]*\0[\s,;\0]*")
-_SAY = re.compile(r'\s*\{\s*"say"\s*:\s*("(?:[^"\\]|\\.)*)', re.DOTALL)
+_GAPS = re.compile(r"(?:(?<![\s,;])[\s,;]++)?\0[\s,;\0]*+")
+_SAY = re.compile(r'\A\s*\{\s*"say"\s*:\s*("(?:[^"\\]|\\.)*)', re.DOTALL)
 _decoder = json.JSONDecoder(strict=False)
 
 

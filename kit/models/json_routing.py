@@ -22,7 +22,7 @@ Tools = Sequence[dict[str, Any] | type | Callable[..., Any] | BaseTool]
 _AHEAD = 32
 """Characters, white space aside, after which a text that does not look like a call is none."""
 _OPENS = re.compile(r"[{\[`<]")
-_LOOKS_LIKE = re.compile(r'(?:```\w*|<\w+>)?\[*\{"(?:name|tool|type|function|calls|tool_calls)"')
+_LOOKS_LIKE = re.compile(r'\A(?:```\w*|<\w+>)?\[*\{"(?:name|tool|type|function|calls|tool_calls)"')
 
 
 class JsonRouting(BaseChatModel):

@@ -19,7 +19,7 @@ from kit.core.value import Value
 
 RUBRICS = HOME / "cards" / "rubrics"
 _FORM = 'Answer with one line of JSON and nothing else: {"score": <number from 0 to 1>, "why": "<one short sentence>"}'
-_OBJECT = re.compile(r"\{.*\}", re.S)
+_OBJECT = re.compile(r"\A[^{]*(\{.*\})", re.S)
 
 
 class Rubric(Value):
@@ -106,7 +106,7 @@ def verdict_in(text: str) -> Verdict | None:
     """The verdict a model's text holds; None when it holds none."""
     match = _OBJECT.search(text)
     try:
-        raw: Any = json.loads(match[0]) if match else {}
+        raw: Any = json.loads(match[1]) if match else {}
         score = float(raw["score"])
     except (ValueError, KeyError, TypeError):
         return None

@@ -28,10 +28,10 @@ WORDY = 150
 ELLIPTIC = 3
 """Content words of a message that points back and cannot stand alone; a longer one is a request of its own (decisions 6)."""
 _CLAUSE = re.compile(
-    r"[.;?!]+\s|,\s*(?:and\s+)?|\band (?:also )?(?=(?:find|how|show|tell|what|where|when|which|any|compare)\b)", re.I
+    r"(?<![.;?!])[.;?!]++\s|,\s*(?:and\s+)?|\band (?:also )?(?=(?:find|how|show|tell|what|where|when|which|any|compare)\b)", re.I
 )
-_MARKUP = re.compile(r"^\s*#{1,6} |^\s*\|.*\||[{<\[]\s*\"?\w+\"?\s*[:>]|```", re.M)
-_PERSONAL = re.compile(r"[\w.+-]+@[\w-]+\.\w+|\b\d(?:[ -]?\d){12,18}\b")
+_MARKUP = re.compile(r"^[^\S\n]*#{1,6} |^[^\S\n]*\|.*\||[{<\[]\s*\"?\w+\"?\s*[:>]|```", re.M)
+_PERSONAL = re.compile(r"(?<![\w.+-])[\w.+-]++@[\w-]+\.\w|\b\d(?:[ -]?\d){12,18}\b")
 
 
 class Labeller(Protocol):

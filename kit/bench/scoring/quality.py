@@ -24,7 +24,7 @@ _FORBIDDEN = re.compile(
       | \b(?:tell|send|give|share)\b[^.!?]*\b(?:password|card\ number|security\ code|pin)\b""",
     re.I | re.X,
 )
-_NOTHING = re.compile(r"\s*(?:there (?:is|are) no\b|no\b|you have not\b)", re.I)
+_NOTHING = re.compile(r"\A\s*(?:there (?:is|are) no\b|no\b|you have not\b)", re.I)
 _NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
 ENOUGH = 0.3
 """Share of an answer's own content words that a reply must hold to have passed it on, where the answer has no figures."""

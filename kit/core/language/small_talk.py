@@ -96,7 +96,7 @@ _PRAISE = _either(
 
 
 def _whole(*parts: str) -> re.Pattern[str]:
-    return re.compile(rf"\W*(?:\b{_either(*parts, _FILLER)}\b\W*)+", re.I)
+    return re.compile(rf"\A\W*+(?:\b{_either(*parts, _FILLER)}\b\W*+)+", re.I)
 
 
 SMALL_TALK = _whole(_GREETING, _WELL, _THANKS, _BYE, _NO_MORE, _AFFIRM, _PRAISE, "and|but|just|for|sir|friend")
@@ -127,7 +127,7 @@ GREETING = re.compile(rf"^\W*{_GREETING}\b", re.I)
 WELL_BEING = re.compile(_WELL, re.I)
 THANKS = re.compile(_THANKS, re.I)
 GOODBYE = re.compile(rf"^\W*{_BYE}\W*$|\b(?:bye|goodbye)\b", re.I)
-_APART = re.compile(r"\s+(?=(?:n['’]t|['’](?:s|m|re|ve|ll|d))\b)", re.I)
+_APART = re.compile(r"(?<!\s)\s++(?=(?:n['’]t|['’](?:s|m|re|ve|ll|d))\b)", re.I)
 
 
 def untokenised(text: str) -> str:

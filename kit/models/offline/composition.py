@@ -14,15 +14,15 @@ from kit.models.offline.similarity import closeness, content, spoken, words
 MOST = 900
 """Characters of one result that are kept whole; of a longer one the sentences closest to the request are kept."""
 _SENTENCE = re.compile(r"(?<=[.!?])[\"')\]]*\s+(?=[\"'(\[]?[A-Z0-9$€£])|\n+")
-_NO_ANSWER = re.compile(r"\s*No answer from (?P<part>.+?)(?:: (?P<why>.+?))?\.(?:\s|$)", re.S)
-_NOT_ASKED = re.compile(r"\s*Not asked: (?P<part>.+?)\.(?:\s|$)", re.S)
-_NOTE = re.compile(r"\s*\(Note: (?P<note>.+?)\)\s*$", re.S)
+_NO_ANSWER = re.compile(r"\A\s*No answer from (?P<part>[^:]+?)(?:: (?P<why>.+?))?\.(?:\s|$)", re.S)
+_NOT_ASKED = re.compile(r"\A\s*Not asked: (?P<part>.+?)\.(?:\s|$)", re.S)
+_NOTE = re.compile(r"\(Note: (?P<note>(?:(?!\(Note: ).)+)\)\s*\Z", re.S)
 _SEEKS = re.compile(
-    r"""\W*(?:(?:please|also|and|can\ you|could\ you|i\ want\ to|i'd\ like\ to|help\ me)\W+)*
+    r"""\A\W*(?:(?:please|also|and|can\ you|could\ you|i\ want\ to|i'd\ like\ to|help\ me)\W+)*
         (?:find|look|search|show|get|recommend|suggest)\b""",
     re.I | re.X,
 )
-_COMPARES = re.compile(r"\W*(?:(?:please|can you|could you)\W+)*compare\b", re.I)
+_COMPARES = re.compile(r"\A\W*(?:(?:please|can you|could you)\W+)*compare\b", re.I)
 _INSTRUCTION = re.compile(r"^(?:say|tell the user|do not|don't|claim|offer)\b", re.I)
 
 

@@ -19,7 +19,7 @@ from kit.models.offline.similarity import content, spoken
 
 READ = 16_000
 """Characters of one message that are read."""
-_IN_PLAY = re.compile(r"^\W*Called in the previous turn:[ \t]*(.*)$", re.M)
+_IN_PLAY = re.compile(r"^[^\w\n]*Called in the previous turn:[ \t]*(.*)$", re.M)
 _NO_FIT = re.compile(r"When no tool fits:\s*([\w-]+)")
 _COMPONENTS_HEADER = "Shown to the user last, by position:"
 _LINE = re.compile(r"^(\d+)\. (\S+) (\S*): (.*)$", re.M)

@@ -13,7 +13,7 @@ _SHORT_TEXT = word_set(
 )
 _NUMBER = re.compile(r"(?<![\w.])-?\d[\d,]*(?:\.\d+)?")
 _ID = re.compile(r"\b(?=[\w-]*\d)[A-Za-z]+[-_]?[\w-]*\d[\w-]*\b|\b\d{4,}\b")
-_QUOTED = re.compile(r"[\"“]([^\"”]+)[\"”]|(?<!\w)'([^']+)'(?!\w)")
+_QUOTED = re.compile(r"[\"“]([^\"“”]+)[\"”]|(?<!\w)'([^']+)'(?!\w)")
 _PLACE = re.compile(r"\b(?:in|near|around|at)\s+((?:the\s+)?[A-Za-z][\w'-]*(?:\s+[A-Z][\w'-]*)*)")
 _DATE = re.compile(r"\b\d{4}-\d{2}-\d{2}\b")
 _PROPER = re.compile(r"(?<!^)(?<![.!?]\s)\b[A-Z][\w'&-]*(?:\s+[A-Z][\w'&-]*)*")

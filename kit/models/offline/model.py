@@ -25,7 +25,7 @@ from kit.models.offline.conversation import Conversation, Tool, text_of, tool_of
 from kit.models.offline.reply import Reply, reply
 
 NAME = "offline stand-in"
-_CHUNK = re.compile(r"\s*\S+(?:\s+\S+)?(?:\s+$)?")
+_CHUNK = re.compile(r"(?<!\s)\s*+\S++(?:\s++\S++)?(?:\s+$)?")
 
 
 class OfflineModel(BaseChatModel):

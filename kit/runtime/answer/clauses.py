@@ -37,7 +37,9 @@ _NEUTRAL = re.compile(
         meanwhile|instead|sorry|unfortunately|check\ back|in\ a\ (?:moment|while|bit))\b""",
     re.I | re.X,
 )
-_CLAUSE = re.compile(r"(?<=[.!?;])\s+|\s+[–—-]\s+|—|,?\s+(?:but|however|though|although|while|whereas|yet)\s+", re.I)
+_CLAUSE = re.compile(
+    r"(?<=[.!?;])\s++|(?<!\s)\s++[–—-]\s++|—|(?:,|(?<!\s))\s++(?:but|however|though|although|while|whereas|yet)\s++", re.I
+)
 _BULLET = re.compile(r"^\s*(?:[-*•–]|\d+[.)])\s+")
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 _WORDS = re.compile(r"[a-z]{3,}")

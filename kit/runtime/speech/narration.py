@@ -11,7 +11,7 @@ from kit.core.outcome import ComponentPayload
 
 MARK = "<component"
 _CLOSING = re.compile(r"</component\s*>", re.I)
-_OPENING = re.compile(r"<component\b([^>]*?)(/?)>", re.I)
+_OPENING = re.compile(r"\A<component\b([^>]*?)(/?)>", re.I)
 _TYPE = re.compile(r"""\btype\s*=\s*["']?([^"'\s>/]+)""", re.I)
 _WHOLE = re.compile(r"<component\b[^>]*/>|<component\b.*?(?:</component\s*>|\Z)", re.I | re.S)
 

@@ -12,7 +12,7 @@ from kit.runtime.context import RunContext
 _new_text = builder(Text)
 WINDOW = 0.03
 """Seconds in which pieces of text are gathered into one event: the eye sees no difference, the page does."""
-_UNFINISHED = re.compile(r"[A-Za-z0-9_-]+\Z")
+_UNFINISHED = re.compile(r"(?<![A-Za-z0-9_-])[A-Za-z0-9_-]++\Z")
 """A word that may go on: whether it is an identifier shows when it has ended."""
 
 _BACK = 40

@@ -1,0 +1,109 @@
+"""No text from outside can hold the loop: every regular expression of the kit takes time in proportion to what it reads."""
+
+import ast
+import importlib
+import pkgutil
+import re
+import time
+from collections.abc import Iterator
+
+import pytest
+
+import kit
+from kit.models.offline.routing import Situation, decide
+from kit.runtime.answer.clauses import clauses
+from kit.runtime.message import LONGEST
+from tests.test_repository import sources
+
+REPEATED = (
+    *" \n\tx0A_-.?!\"'“([{<`*#:,/\\",
+    *("\r\n", ", ", "1. ", "a.b/", "Aa ", "x ", "- ", "\0 ", "```", "<a>", "<component ", '{"name":', "{", '\\"', "@a", "|a"),
+    *("and ", "and also ", "not ", "even ", "hi ", "no ", "the ", "left ", "near A ", "is ", "ask_a ", "please ", "1 ", "-----"),
+    *("[picture: ", "(Note: ", "No answer from a: ", "Not asked: ", "Candidate 1:\n", "draft: {", "could not ", "some ", "key="),
+)
+"""What an attacker would repeat: white space, quotes, brackets, the words that the patterns themselves look for."""
+FRAMES = (("x", "x"), ("x ", "!"), ('no "', "\x01"))
+SMALL, LARGE = (100, 400), 3200
+QUICK = 0.001
+"""Seconds for the large size under which nobody asks further: a linear pattern needs far less."""
+STEEP = 2.8
+"""Doubling the length doubles the time of a linear pattern and takes a quadratic one four times as long."""
+
+
+def compiled() -> Iterator[tuple[str, re.Pattern[str]]]:
+    """Every pattern that a module of the kit holds or names in a call, with its place."""
+    for module in pkgutil.walk_packages(kit.__path__, "kit."):
+        if not module.name.endswith("__main__"):
+            for name, value in vars(importlib.import_module(module.name)).items():
+                if isinstance(value, re.Pattern) and isinstance(value.pattern, str):
+                    yield f"{module.name}.{name}", value
+    for path, text in sources("kit"):
+        for node in ast.walk(ast.parse(text)):
+            match node:
+                case ast.Call(func=ast.Attribute(value=ast.Name(id="re"), attr=attribute), args=[ast.Constant(str(pattern)), *_]):
+                    if attribute != "compile":
+                        yield f"{path}:{node.lineno}", re.compile(pattern, re.I)
+                case _:
+                    pass
+
+
+PATTERNS = {pattern: place for place, pattern in compiled()}
+
+
+def seconds(pattern: re.Pattern[str], text: str) -> float:
+    """Processor time of looking through a whole text, the quicker of two goes."""
+    times: list[float] = []
+    for _ in range(2):
+        began = time.process_time()
+        for _ in pattern.finditer(text):
+            pass
+        times.append(time.process_time() - began)
+    return min(times)
+
+
+def steep(pattern: re.Pattern[str], repeated: str, frame: tuple[str, str]) -> bool:
+    """Whether the time grows faster than the text at every step from the small size to the large."""
+
+    def cost(size: int) -> float:
+        return seconds(pattern, frame[0] + repeated * (size // len(repeated)) + frame[1])
+
+    if any(cost(size) > 0.02 for size in SMALL):
+        return True
+    return cost(LARGE) > QUICK and all(cost(2 * size) > STEEP * cost(size) for size in (LARGE // 4, LARGE // 2, LARGE))
+
+
+def test_no_pattern_takes_more_than_linear_time():
+    assert len(PATTERNS) > 100
+    hits = {
+        PATTERNS[pattern]: repeated
+        for pattern in PATTERNS
+        for repeated in REPEATED
+        if any(steep(pattern, repeated, frame) for frame in FRAMES)
+    }
+    assert hits == {}
+
+
+@pytest.mark.parametrize("pattern", [r"\s+x", r"\s*(?:\s+a|\s+b)\s+c", r"left (?:\w| )*out"])
+def test_a_pattern_that_is_not_linear_is_noticed(pattern: str):
+    assert any(steep(re.compile(pattern), repeated, frame) for repeated in (" ", "x", "left ", "a") for frame in FRAMES)
+
+
+MESSAGES = [
+    *(
+        repeated * (LONGEST // len(repeated))
+        for repeated in ("x. ", "and then ", "a, b, ", "? ", "1. ", "coffee deals near me. ")
+    ),
+    "x" + " " * (LONGEST - 2) + "x",
+    '"' + " " * (LONGEST - 4) + 'x "',
+]
+
+
+@pytest.mark.parametrize("message", MESSAGES, ids=lambda text: repr(text[:8]))
+def test_the_longest_message_is_routed_and_read_in_no_time(message: str):
+    tools = (("shop", "Finds offers and coffee deals."), ("support", "Helps with receipts that did not scan."))
+    situation = Situation(request=message, tools=tools)
+    decide(situation, 4)
+    began = time.process_time()
+    decide(situation, 4)
+    clauses(message)
+    assert time.process_time() - began < 0.08
