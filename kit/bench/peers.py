@@ -3,12 +3,13 @@
 The benchmark lives outside this project. Its slot file needs one line: `from kit.bench.peers import NAME, PACKAGES, Adapter`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from itertools import count
 from typing import Any
 
-from langchain_core.tools import StructuredTool
+from langchain_core.language_models.chat_models import BaseChatModel
+from langchain_core.tools import BaseTool, StructuredTool
 
 from kit.bench.routing import BENCH_USER, RoutingKit
 from kit.compose.deck import Deck, DeckSettings
@@ -18,6 +19,7 @@ from kit.core.record import Message
 from kit.core.value import builder
 from kit.runtime.team import bind
 from kit.runtime.turn import run_turn
+from kit.stores.sqlite import SqliteStore
 
 _new_message = builder(Message)
 NAME = "dispatch-kit"
@@ -26,23 +28,11 @@ LOOKUP = {"type": "object", "properties": {"key": {"type": "string"}}, "required
 
 
 class Adapter:
-    """One orchestrator over N sub-agents, as the benchmark's `Spec` says; every turn traced to SQLite in memory."""
+    """One orchestrator over N sub-agents, as the benchmark's `Spec` says; every turn traced to SQLite: the `store` of the spec,
+    else in memory."""
 
     def __init__(self, spec: Any):
-        workload, stubs = import_module("workload"), import_module("adapters._lc_stub")
-        ids: list[str] = list(spec.ids)
-        tools = ("lookup",) if spec.sub_tool else ()
-        policy = Policy(time_budget_ms=int((spec.timeout or 30.0) * 1000))
-        cards = [
-            AgentCard(id=i, description=workload.DESC.format(id=i), model="offline", tools=tools, policy=policy) for i in ids
-        ]
-        lead = AgentCard(id="orchestrator", description=workload.ORCH_PROMPT, model="offline", sub_agents=tuple(ids))
-        deck = Deck.of(
-            [lead, *cards], settings=DeckSettings(orchestrator="orchestrator", required_blocks=(), cap=max(8, len(ids)))
-        )
-        models = {i: stubs.SubModel(spec=spec, sid=i) for i in ids} | {"orchestrator": stubs.OrchModel(spec=spec)}
-        lookup = StructuredTool(name="lookup", description=workload.LOOKUP_DESC, args_schema=LOOKUP, coroutine=_lookup)
-        self._kit = RoutingKit(bind(deck, models, {"lookup": lookup}))
+        self._kit = RoutingKit(bind(*parts_of(spec)), SqliteStore(getattr(spec, "store", ":memory:")))
         self._turns = count()
 
     async def turn(self, text: str, history: Sequence[tuple[str, str]] = ()) -> str:
@@ -52,6 +42,21 @@ class Adapter:
             _new_message(turn_id="h", role="user" if role == "user" else "assistant", text=content) for role, content in history
         ]
         return (await run_turn(text, session, self._kit, history=messages, in_play=())).text
+
+
+def parts_of(spec: Any) -> tuple[Deck, Mapping[str, BaseChatModel], Mapping[str, BaseTool]]:
+    """The deck of a spec, agent id -> its stub model, and the tools; `bind` and `open_kit` take all three."""
+    workload, stubs = import_module("workload"), import_module("adapters._lc_stub")
+    ids: list[str] = list(spec.ids)
+    tools = ("lookup",) if spec.sub_tool else ()
+    policy = Policy(time_budget_ms=int((spec.timeout or 30.0) * 1000))
+    cards = [AgentCard(id=i, description=workload.DESC.format(id=i), model="offline", tools=tools, policy=policy) for i in ids]
+    lead = AgentCard(id="orchestrator", description=workload.ORCH_PROMPT, model="offline", sub_agents=tuple(ids))
+    lookup = StructuredTool(name="lookup", description=workload.LOOKUP_DESC, args_schema=LOOKUP, coroutine=_lookup)
+    settings = DeckSettings(orchestrator="orchestrator", required_blocks=(), cap=max(8, len(ids)))
+    deck = Deck.of([lead, *cards], settings=settings, known=["lookup"])
+    models = {i: stubs.SubModel(spec=spec, sid=i) for i in ids} | {"orchestrator": stubs.OrchModel(spec=spec)}
+    return deck, models, {"lookup": lookup}
 
 
 async def _lookup(key: str) -> str:

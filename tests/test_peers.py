@@ -1,0 +1,131 @@
+"""The comparison with other frameworks: what it computes from its rows, and that our own two adapters play the workload."""
+
+from dataclasses import replace
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+import experiment
+import run
+from experiment import Figures, WrongAnswer, cells, check
+from report import CELLS, HAND, KIT, STREAM, Bar, Row, bars, page, say_bars, summarise
+from workload import History, Spec, is_whole
+
+
+def row(adapter: str, number: int = 0, **figures: float) -> Row:
+    named = {key.replace("_", " ").replace("ms N2", "ms, N=2"): value for key, value in figures.items()}
+    place: Row = {"adapter": adapter, "experiment": "cpu", "round": number, "date": f"2026-11-0{number + 1}T10:00:00+00:00"}
+    return {**place, "label": adapter.upper(), "versions": {adapter: "1.0"}, "figures": named}
+
+
+ROUNDS = [
+    *(row(KIT, number, ms_N2=ms) for number, ms in enumerate((1.0, 9.0, 1.2))),
+    *(row(HAND, number, ms_N2=ms) for number, ms in enumerate((0.5, 0.6, 0.7))),
+    *(row("slow", number, ms_N2=ms) for number, ms in enumerate((30.0, 31.0, 32.0))),
+    *(row("quick", number, ms_N2=ms) for number, ms in enumerate((2.0, 1.5, 7.0))),
+]
+
+
+def test_a_figure_is_the_median_of_its_rounds_and_a_ratio_that_of_medians():
+    summary = summarise(ROUNDS)
+    assert summary.figure(KIT, "ms, N=2") == 1.2
+    assert summary.ratio(KIT, "ms, N=2", HAND) == pytest.approx(2.0)
+    assert summary.best_peer("ms, N=2") == "quick"
+    assert (summary.rounds, summary.date) == (3, "2026-11-03")
+    assert bars(summary)[0].figure == pytest.approx(1.2 / 2.0)
+
+
+def test_the_hand_loop_is_no_peer():
+    assert summarise(ROUNDS[:6]).best_peer("ms, N=2") not in (KIT, HAND)
+
+
+def test_a_framework_that_fails_stays_in_the_tables_and_its_reason_below_them():
+    failed: Row = {"adapter": "odd", "experiment": "cpu", "round": 0, "date": "2026-11-01", "error": "ImportError: no odd"}
+    text = page(summarise([*ROUNDS, failed]))
+    assert "| odd | failed |" in text
+    assert "- odd failed in cpu, round 1: ImportError: no odd" in text
+    assert "What failed" not in page(summarise(ROUNDS))
+
+
+@pytest.mark.parametrize(
+    ("bar", "verdict"),
+    [
+        (Bar("most", 0.75, 0.75), "holds"),
+        (Bar("most", 0.76, 0.75), "missed"),
+        (Bar("least", 0.99, 1, at_least=True), "missed"),
+        (Bar("least", 1.0, 1, at_least=True), "holds"),
+        (Bar("never run", None, 1), "not measured"),
+    ],
+)
+def test_a_bar_says_whether_it_holds(bar: Bar, verdict: str):
+    assert bar.verdict == verdict
+    assert say_bars([bar]).endswith(f"{verdict} |")
+
+
+def test_every_framework_is_first_in_some_round_and_exact_figures_are_taken_once():
+    names = list(run.ADAPTERS)
+    jobs = list(run.plan(names, len(names)))
+    assert {next(job.adapter for job in jobs if job.round == number) for number in range(len(names))} == set(names)
+    assert {job.round for job in jobs if job.experiment == "calls"} == {0}
+    assert [job.experiment for job in jobs if job.adapter == KIT and job.round == 1] == ["cpu", "crowd", "history"]
+
+
+def test_what_was_measured_of_this_code_is_not_measured_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """A stopped run goes on: its rows stand; what failed and what another revision left is done again."""
+    jobs = list(run.plan([KIT, HAND], 1))
+    played: list[run.Job] = []
+
+    def play(job: run.Job) -> Row:
+        played.append(job)
+        return {"error": "lost"} if job == jobs[1] and len(played) < 3 else {"label": "", "versions": {}, "figures": {}}
+
+    monkeypatch.setattr(run, "RESULTS", tmp_path / ".kit" / "rows.jsonl")
+    monkeypatch.setattr(run, "run_job", play)
+    run.measure(jobs[:2], fresh=False)
+    rows = run.measure(jobs, fresh=False)
+    assert played == [*jobs[:2], *jobs[1:]]
+    assert [run.Job(row["adapter"], row["experiment"], row["round"]) for row in rows] == jobs
+    assert not any("error" in row for row in rows)
+    monkeypatch.setattr(run, "digest", lambda: "another")
+    run.measure(jobs[:1], fresh=False)
+    assert played[-1] == jobs[0]
+
+
+# ── the adapters of our own; the peers' packages are not in this environment ──────────────────────
+
+
+@pytest.mark.realtime
+@pytest.mark.parametrize("adapter", ["kit", "hand_loop"])
+@pytest.mark.parametrize("spec", [Spec(1), Spec(8), Spec(2, sub_tool=True), Spec(8, sub_tool=True), Spec(2, True, chunks=20)])
+async def test_all_results_are_joined_and_none_mixed_up(adapter: str, spec: Spec, tmp_path: Path):
+    module = import_module(f"adapters.{adapter}")
+    await check(module.Adapter(replace(spec, store=str(tmp_path / "kit.db"))), spec)
+
+
+@pytest.mark.parametrize("answer", ["R:a:check 0", "R:a:check 0 | R:b:check 1", "R:a:check 0 | R:a:check 0", ""])
+async def test_an_adapter_that_loses_or_mixes_up_a_result_is_found_out(answer: str):
+    class Adapter:
+        async def turn(self, text: str, history: History = ()) -> str:
+            return answer
+
+    assert is_whole(Spec(), "check 0", "R:b:check 0 | R:a:check 0")
+    with pytest.raises(WrongAnswer):
+        await check(Adapter(), Spec())
+
+
+@pytest.mark.realtime
+async def test_every_bar_is_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """The tables and bars read keys that the experiments write: one misspelt would show as failed."""
+    for name, value in {"CPU_SECONDS": 0.0, "WARM": 1, "CROWD": 3, "MESSAGES": 6}.items():
+        monkeypatch.setattr(experiment, name, value)
+    assert [*CELLS, STREAM] == list(cells(tmp_path))
+    figures: Figures = {}
+    for name, play in experiment.EXPERIMENTS.items():
+        (tmp_path / name).mkdir()
+        figures |= await play(import_module("adapters.kit"), tmp_path / name)
+    rows: list[Row] = [{**row(adapter), "figures": figures} for adapter in (KIT, HAND, "quick")]
+    summary = summarise(rows)
+    assert "failed" not in page(summary)
+    assert len(bars(summary)) == 8
+    assert all(bar.figure is not None for bar in bars(summary))
