@@ -12,7 +12,7 @@ from typing import Any, Literal, cast, get_args
 
 from pydantic import ValidationError
 
-from kit.bench.json_lines import numbered
+from kit.bench.json_lines import numbered, read_text
 from kit.core.context import Principal
 from kit.core.errors import DataError, nearest
 from kit.core.fault import Kind as FaultKind
@@ -123,7 +123,7 @@ def read_cases(path: Path, agents: Collection[str] | None = None, *, with_labels
     field, names an unknown agent or repeats an id.
     """
     first: dict[str, str] = {}
-    for place, line in numbered(_text(path), path):
+    for place, line in numbered(read_text(path, "the cases of "), path):
         case = _case(line, place, with_labels)
         if case.id in first:
             raise DataError(f"{place}: id {case.id!r} is that of line {first[case.id]} already; choose another")
@@ -147,14 +147,6 @@ _ALIASES = {"expected": "expected_sub_agents", "optional": "optional_sub_agents"
 def _raw_ask(ask: Ask) -> dict[str, Any]:
     raw = {"expected": (), **ask.model_dump(mode="json", exclude_defaults=True)}
     return {_ALIASES.get(name, name): value for name, value in raw.items()}
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-        raise DataError(f"cannot read the cases of {path}: {reason}") from error
 
 
 def _case(line: str, place: str, with_labels: bool) -> Case:

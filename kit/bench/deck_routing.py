@@ -5,12 +5,11 @@ import hashlib
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
-from kit.bench.case import Ask, Case
+from kit.bench.case import as_line, read_cases
 from kit.bench.home import HOME
 from kit.bench.routing import Catalog, RoutingKit, catalog_team, route_case
-from kit.bench.routing_report import RoutedTurn, RoutingReport, read_lines, report, routed_turns
+from kit.bench.routing_report import RoutedTurn, RoutingReport, report
 from kit.compose.deck import Deck, load_deck
 from kit.core.card import AgentCard
 from kit.core.value import Value
@@ -30,20 +29,20 @@ class DeckRoutes:
     def __init__(self, deck: Deck, cases: Path):
         root = deck.cards[deck.settings.orchestrator]
         self.descriptions = {card.id: card.description for card in deck.active_sub_agents(root)}
-        read = read_lines(cases, "id", "turns")
-        self.left_out = sum(not self._concerns(case) for case in read)
+        read = list(read_cases(cases))
+        self._cases = [case for case in read if all(set(ask.expected) <= {*self.descriptions} for ask in case.turns)]
+        self.left_out = len(read) - len(self._cases)
         """Dialogues about cards that are not bound here."""
-        self._cases = [case for case in read if self._concerns(case)]
 
     @property
     def questions(self) -> int:
         """Turns of all dialogues."""
-        return sum(len(case["turns"]) for case in self._cases)
+        return sum(len(case.turns) for case in self._cases)
 
     @property
     def key(self) -> str:
         """A digest of descriptions and dialogues: two reports are of the same exactly when theirs are equal."""
-        return hashlib.sha256(json.dumps([self.descriptions, self._cases]).encode()).hexdigest()[:12]
+        return hashlib.sha256(json.dumps([self.descriptions, *map(as_line, self._cases)]).encode()).hexdigest()[:12]
 
     def run(self) -> Iterator[Progress]:
         """Routes them one after another; nothing is stored, no paid model is called. Not from inside a running loop."""
@@ -52,20 +51,9 @@ class DeckRoutes:
         kit, turns = RoutingKit(catalog_team(catalog)), list[RoutedTurn]()
         with asyncio.Runner() as runner:
             for done, case in enumerate(self._cases, 1):
-                predictions = runner.run(route_case(_dialogue(case), catalog, kit))
-                turns += routed_turns(case, [prediction["called"] for prediction in predictions])
+                predictions = runner.run(route_case(case, catalog, kit))
+                turns += [RoutedTurn.of(case, place, predictions[place]["called"]) for place in case.scored]
                 yield Progress(done=done, of=len(self._cases), report=report(turns) if done == len(self._cases) else None)
-
-    def _concerns(self, case: dict[str, Any]) -> bool:
-        return all(name in self.descriptions for turn in case["turns"] for name in turn.get("expected_sub_agents", ()))
-
-
-def _dialogue(case: dict[str, Any]) -> Case:
-    asks = tuple(
-        Ask(user=turn["user"], expected=tuple(turn["expected_sub_agents"]), assistant=turn.get("assistant"))
-        for turn in case["turns"]
-    )
-    return Case(id=str(case["id"]), kind="switch", domain="switch", turns=asks)
 
 
 def print_report(deck: Path | None = None, cases: Path | None = None) -> int:

@@ -12,12 +12,13 @@ from kit.core.value import Value
 V = TypeVar("V", bound=Value)
 
 
-def read_text(path: Path) -> str:
-    """The text of a file. Raises DataError where it cannot be read."""
+def read_text(path: Path, noun: str = "") -> str:
+    """The text of a file. Raises DataError where it cannot be read; `noun` says of what, such as "the cases of "."""
     try:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"cannot read {path}: {error}") from error
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise DataError(f"cannot read {noun}{path}: {reason}") from error
 
 
 def numbered(text: str, name: object) -> Iterator[tuple[str, str]]:

@@ -2,10 +2,10 @@
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
+from kit.bench.case import Case, read_cases
 from kit.bench.json_lines import numbered, read_text
 from kit.core.errors import DataError
 from kit.core.value import Value
@@ -24,6 +24,12 @@ class RoutedTurn(Value):
     called: tuple[str, ...]
     previous: tuple[str, ...] = ()
     """Whom the turn before was for."""
+
+    @classmethod
+    def of(cls, case: Case, place: int, called: Iterable[str]) -> "RoutedTurn":
+        """A turn of a labelled case, and who was called."""
+        ask, before = case.turns[place], case.turns[place - 1].expected if place else ()
+        return cls(case_id=case.id, turn=place, query=ask.user, expected=ask.expected, called=tuple(called), previous=before)
 
     @property
     def switch(self) -> bool:
@@ -77,46 +83,17 @@ def read_routed_turns(cases: Path, predictions: Path) -> list[RoutedTurn]:
 
     Raises DataError for a missing file, a broken line, or a turn without a prediction.
     """
-    predicted = {
-        (str(line["id"]), int(line["turn"])): tuple(line["called"]) for line in read_lines(predictions, "id", "turn", "called")
-    }
-    turns: list[RoutedTurn] = []
-    for case in read_lines(cases, "id", "turns"):
-        turns += routed_turns(case, [predicted.get((str(case["id"]), number)) for number in range(len(case["turns"]))])
-    return turns
-
-
-def routed_turns(case: dict[str, Any], predicted: Sequence[Sequence[str] | None]) -> list[RoutedTurn]:
-    """The labelled turns of one dialogue. Raises DataError when one has no prediction."""
-    turns: list[RoutedTurn] = []
-    previous: tuple[str, ...] = ()
-    for number, (turn, prediction) in enumerate(zip(case["turns"], predicted, strict=True)):
-        expected = tuple(turn.get("expected_sub_agents", ()))
-        if not turn.get("skip"):
-            if prediction is None:
-                raise DataError(f"turn {number} of case {case['id']!r} has no prediction; route the same file again")
-            turns.append(
-                RoutedTurn(
-                    case_id=str(case["id"]),
-                    turn=number,
-                    query=turn["user"],
-                    expected=expected,
-                    called=tuple(prediction),
-                    previous=previous,
-                )
-            )
-        previous = expected
-    return turns
-
-
-def read_lines(path: Path, *fields: str) -> list[dict[str, Any]]:
-    """Objects of a JSONL file, each with these fields. Raises DataError with file and line where that is not so."""
-    objects: list[dict[str, Any]] = []
-    for place, line in numbered(read_text(path), path):
+    predicted: dict[tuple[str, int], tuple[str, ...]] = {}
+    for place, line in numbered(read_text(predictions), predictions):
         try:
-            value = json.loads(line)
-            _ = [value[name] for name in fields]
+            raw = json.loads(line)
+            predicted[str(raw["id"]), int(raw["turn"])] = tuple(raw["called"])
         except (ValueError, KeyError, TypeError) as error:
-            raise DataError(f"{place}: needs {', '.join(fields)}") from error
-        objects.append(value)
-    return objects
+            raise DataError(f"{place}: needs id, turn, called") from error
+    turns: list[RoutedTurn] = []
+    for case in read_cases(cases):
+        for place in case.scored:
+            if (case.id, place) not in predicted:
+                raise DataError(f"turn {place} of case {case.id!r} has no prediction; route the same file again")
+            turns.append(RoutedTurn.of(case, place, predicted[case.id, place]))
+    return turns

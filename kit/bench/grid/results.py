@@ -59,11 +59,4 @@ def tidy(rows: Iterable[Mapping[str, Any]], names: Sequence[str]) -> list[dict[s
 def routed_turns(rows: Iterable[Mapping[str, Any]], cases: Iterable[Case]) -> list[RoutedTurn]:
     """Every turn with whom it was for and who was called: what `promote` and the routing report read."""
     case_of = {case.id: case for case in cases}
-    result: list[RoutedTurn] = []
-    for row in rows:
-        turns, place, sub_agents = case_of[row["case"]].turns, int(row["turn"]), tuple(map(str, row["called"]))
-        ask, before = turns[place], turns[place - 1].expected if place else ()
-        result.append(
-            RoutedTurn(case_id=row["case"], turn=place, query=ask.user, expected=ask.expected, called=sub_agents, previous=before)
-        )
-    return result
+    return [RoutedTurn.of(case_of[row["case"]], int(row["turn"]), row["called"]) for row in rows]
