@@ -263,9 +263,7 @@ async def test_what_is_seen_of_a_live_turn_is_seen_of_the_stored_one() -> None:
         (each,) = [each for each in some("partial") if each.id == "partial-002"]
         ((live, reply),) = await run_case(each, kit)
         assert observe(kit.store.events(reply.turn_id)) == live
-        renamed = observe(reply.events, names={agent: f"The {agent}" for agent in kit.team.agents})
-    assert live.failed and set(renamed.called) == {f"The {agent}" for agent in live.called}
-    assert value("acknowledgement", each, live) == 1.0
+    assert live.failed and value("acknowledgement", each, live) == 1.0
 
 
 @pytest.mark.req("PC1-S9.3-1", "PC2-S9.3-1")

@@ -137,10 +137,10 @@ async def route_questions(questions: Mapping[str, Sequence[str]], team: Team) ->
     return turns
 
 
-async def route_file(cases: Path, catalog_path: Path, out: Path, models: Models = "offline") -> int:
+async def route_file(cases: Path, catalog_path: Path, out: Path) -> int:
     """Routes every turn of a file and writes one prediction a line; returns how many turns were routed."""
     catalog = read_catalog(catalog_path)
-    kit = RoutingKit(catalog_team(catalog, models))
+    kit = RoutingKit(catalog_team(catalog))
     count = 0
     with out.open("w", encoding="utf-8") as file:
         for case in read_cases(cases, with_labels=False):

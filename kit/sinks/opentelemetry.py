@@ -1,11 +1,12 @@
 """Copies finished turns to OpenTelemetry: the same spans, with the same times, under the GenAI conventions."""
 
+import atexit
 import hashlib
 import logging
 import threading
 import time
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, cast
 
 from kit.core.errors import SettingsError
@@ -14,12 +15,9 @@ from kit.core.record import TurnRecord
 from kit.core.trace import Span, Trace
 
 if TYPE_CHECKING:
-    from opentelemetry.context import Context
+    from opentelemetry.sdk.trace import Event as SpanEvent
     from opentelemetry.sdk.trace import ReadableSpan
     from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
-    from opentelemetry.sdk.trace.id_generator import RandomIdGenerator
-    from opentelemetry.trace import Span as OtelSpan
-    from opentelemetry.trace import Tracer
 
 log = logging.getLogger("kit.otel")
 
@@ -41,30 +39,21 @@ class OtelSink:
         exporter: "SpanExporter | None" = None,
         endpoint: str | None = None,
         *,
-        headers: Mapping[str, str] | None = None,
         content: bool = False,
         limit: int = 8192,
     ):
-        from opentelemetry.sdk.resources import Resource
-        from opentelemetry.sdk.trace import TracerProvider
         from opentelemetry.sdk.trace.export import BatchSpanProcessor
-        from opentelemetry.sdk.trace.sampling import ALWAYS_ON
 
         self.spans_queued = 0
         """Spans given to the exporter's queue."""
         self.spans_left_out = 0
         """Spans of turns left out because the queue was full."""
         self._content, self._limit = content, limit
-        self._exporter = _CountingExporter(exporter or _otlp(endpoint, headers))
-        self._trace_id = 0
-        resource = Resource({"service.name": "dispatch-kit"})
-        ids = _ids(lambda: self._trace_id)
-        self._provider = TracerProvider(sampler=ALWAYS_ON, resource=resource, id_generator=ids)
-        batch = BatchSpanProcessor(
+        self._exporter = _CountingExporter(exporter or _otlp(endpoint))
+        self._batch = BatchSpanProcessor(
             cast("SpanExporter", self._exporter), max_queue_size=limit, max_export_batch_size=min(512, limit)
         )
-        self._provider.add_span_processor(batch)
-        self._tracer: Tracer = self._provider.get_tracer("kit")
+        atexit.register(self._batch.shutdown)  # for a process that ends without closing
 
     @property
     def spans_missing(self) -> int:
@@ -73,55 +62,20 @@ class OtelSink:
 
     def turn_ended(self, turn: TurnRecord, trace: Trace, events: Sequence[Event]) -> None:
         """Rebuilds the trace as OpenTelemetry spans and queues them."""
-        from opentelemetry.trace import set_span_in_context
-
         waiting = self.spans_queued - self._exporter.delivered - self._exporter.failed
         if waiting + len(trace.spans) > self._limit:
             if not self.spans_left_out:
                 log.warning("the OpenTelemetry receiver is too slow: spans are dropped and counted from here on")
             self.spans_left_out += len(trace.spans)
             return
-        self._trace_id = int(trace_id(turn.id), 16)
-        spans: dict[str, OtelSpan] = {}
-        for span in trace.spans:
-            parent = spans.get(span.parent_id or "")
-            context = set_span_in_context(parent) if parent else None
-            spans[span.id] = self._start(span, trace, turn, context)
-            if span.kind == "turn":
-                _add_routing(spans[span.id], trace, events)
-        ends = turn.seconds or 0.0
-        for span in reversed(trace.spans):
-            self._end(spans[span.id], span, trace.started_at, ends)
+        for span in _spans(turn, trace, events, content=self._content):
+            self._batch.on_end(span)
         self.spans_queued += len(trace.spans)
-
-    def _start(self, span: Span, trace: Trace, turn: TurnRecord, context: "Context | None") -> "OtelSpan":
-        from opentelemetry.trace import SpanKind
-
-        name, attributes = _described(span, turn)
-        if self._content:
-            attributes |= {"kit.input": span.input, "kit.output": span.output}
-        return self._tracer.start_span(
-            name,
-            context=context,
-            kind=SpanKind.CLIENT if span.kind == "model" else SpanKind.INTERNAL,
-            attributes=attributes,
-            start_time=_nanoseconds(trace.started_at + span.started),
-        )
-
-    def _end(self, otel_span: "OtelSpan", span: Span, started_at: float, ends: float) -> None:
-        from opentelemetry.trace import Status, StatusCode
-
-        if span.status == "error":
-            otel_span.set_attribute("error.type", _error_type(span))
-            otel_span.set_status(Status(StatusCode.ERROR, span.error))
-        elif span.status == "running":
-            otel_span.set_attribute("kit.unfinished", True)
-        otel_span.end(_nanoseconds(started_at + (ends if span.ended is None else span.ended)))
 
     def close(self) -> None:
         """Sends what waits, 2 s at most, and says once how many spans did not arrive."""
         self._exporter.until = time.monotonic() + 2.0
-        ending = threading.Thread(target=self._provider.shutdown, name="kit-otel-close", daemon=True)
+        ending = threading.Thread(target=self._batch.shutdown, name="kit-otel-close", daemon=True)
         ending.start()
         ending.join(2.5)
         total = self.spans_left_out + self.spans_queued
@@ -159,23 +113,42 @@ class _CountingExporter:
         return self._exporter.force_flush(timeout_millis)
 
 
-def _otlp(endpoint: str | None, headers: Mapping[str, str] | None) -> "SpanExporter":
+def _otlp(endpoint: str | None) -> "SpanExporter":
     from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 
     if not endpoint:
         raise SettingsError("OtelSink has nowhere to send to: give it an exporter, or the endpoint of an OTLP/HTTP collector.")
     base = endpoint.rstrip("/")
-    return OTLPSpanExporter(base if base.endswith("/v1/traces") else f"{base}/v1/traces", headers=headers)
+    return OTLPSpanExporter(base if base.endswith("/v1/traces") else f"{base}/v1/traces")
 
 
-def _ids(current: Callable[[], int]) -> "RandomIdGenerator":
+def _spans(turn: TurnRecord, trace: Trace, events: Sequence[Event], *, content: bool) -> "Iterator[ReadableSpan]":
+    from opentelemetry.sdk.resources import Resource
+    from opentelemetry.sdk.trace import ReadableSpan
     from opentelemetry.sdk.trace.id_generator import RandomIdGenerator
+    from opentelemetry.sdk.util.instrumentation import InstrumentationScope
+    from opentelemetry.trace import SpanContext, SpanKind, Status, StatusCode, TraceFlags
 
-    class TurnIds(RandomIdGenerator):
-        def generate_trace_id(self) -> int:
-            return current()
-
-    return TurnIds()
+    number, new_id, flags = int(trace_id(turn.id), 16), RandomIdGenerator().generate_span_id, TraceFlags(TraceFlags.SAMPLED)
+    contexts = {span.id: SpanContext(number, new_id(), is_remote=False, trace_flags=flags) for span in trace.spans}
+    resource, scope, ends = Resource({"service.name": "dispatch-kit"}), InstrumentationScope("kit"), turn.seconds or 0.0
+    for span in trace.spans:
+        name, attributes = _described(span, turn)
+        if content:
+            attributes |= {"kit.input": span.input, "kit.output": span.output}
+        yield ReadableSpan(
+            name,
+            contexts[span.id],
+            contexts.get(span.parent_id or ""),
+            resource,
+            attributes,
+            _decision(trace, events) if span.kind == "turn" else (),
+            kind=SpanKind.CLIENT if span.kind == "model" else SpanKind.INTERNAL,
+            status=Status(StatusCode.ERROR, span.error) if span.status == "error" else Status(),
+            start_time=_nanoseconds(trace.started_at + span.started),
+            end_time=_nanoseconds(trace.started_at + (ends if span.ended is None else span.ended)),
+            instrumentation_scope=scope,
+        )
 
 
 def trace_id(turn_id: str) -> str:
@@ -225,6 +198,10 @@ def _described(span: Span, turn: TurnRecord) -> tuple[str, Attributes]:
                 "kit.purpose": str(span.attributes.get("purpose", "")),
                 **({} if span.usage.cost is None else {"kit.cost_usd": span.usage.cost}),
             }
+    if span.status == "error":
+        attributes["error.type"] = _error_type(span)
+    elif span.status == "running":
+        attributes["kit.unfinished"] = True
     return f"{operation} {subject}", {"gen_ai.operation.name": operation, **attributes}
 
 
@@ -234,13 +211,14 @@ def _error_type(span: Span) -> str:
     return parts[1] if span.kind == "agent" and len(parts) > 1 else "_OTHER"
 
 
-def _add_routing(root: "OtelSpan", trace: Trace, events: Sequence[Event]) -> None:
+def _decision(trace: Trace, events: Sequence[Event]) -> "Sequence[SpanEvent]":
+    """The routing decision, where the turn came to one."""
+    from opentelemetry.sdk.trace import Event as SpanEvent
+
     decision = trace.routing
     if decision is None:
-        return
+        return ()
     at = next((event.at for event in events if isinstance(event.body, Routing)), 0.0)
-    attributes: Attributes = {
-        f"routing.{field}": value for field, value in decision.model_dump(mode="json", exclude={"outcomes"}).items()
-    }
-    outcomes = [f"{outcome.agent}: {outcome.reason or outcome.result}" for outcome in decision.outcomes]
-    root.add_event("routing_decision", {**attributes, "routing.outcomes": outcomes}, _nanoseconds(trace.started_at + at))
+    attributes: Attributes = {f"routing.{field}": value for field, value in decision.model_dump(exclude={"outcomes"}).items()}
+    attributes["routing.outcomes"] = tuple(f"{one.agent}: {one.reason or one.result}" for one in decision.outcomes)
+    return [SpanEvent("routing_decision", attributes, _nanoseconds(trace.started_at + at))]

@@ -25,6 +25,8 @@ WAYS = ("model", "pattern")
 """Columns that tell ways apart, unless others are named."""
 LOWER = COSTS | {"seconds", "ttft", "routing_seconds", "input_tokens", "output_tokens", "cost"}
 """Of these less is better."""
+QUALITY = "response_quality"
+"""The scorer that a card's threshold is about."""
 FLIPS = 10_000
 
 
@@ -74,7 +76,6 @@ class Standing(Value):
     """One vertical's quality against its own threshold."""
 
     vertical: str
-    scorer: str
     estimate: Estimate
     threshold: float
 
@@ -89,7 +90,7 @@ class Standing(Value):
 
     def __str__(self) -> str:
         verdict = ("reached" if self.passes else "missed") + ("" if self.sure else " (not for certain)")
-        return f"{self.vertical}, {self.scorer}: {self.estimate}, {self.threshold:g} {verdict}"
+        return f"{self.vertical}, {QUALITY}: {self.estimate}, {self.threshold:g} {verdict}"
 
 
 def summarise(rows: Iterable[Row], by: Sequence[str] = WAYS) -> list[Summary]:
@@ -142,11 +143,11 @@ def compare(
     return [_settle(comparison, p) for comparison, p in zip(comparisons, adjusted, strict=True)]
 
 
-def standings(rows: Iterable[Row], thresholds: Mapping[str, float], scorer: str = "response_quality") -> list[Standing]:
+def standings(rows: Iterable[Row], thresholds: Mapping[str, float]) -> list[Standing]:
     """Every vertical's quality against its own threshold; a row's `domain` is its vertical."""
-    scores = [row for row in _decided(rows) if row["scorer"] == scorer]
+    scores = [row for row in _decided(rows) if row["scorer"] == QUALITY]
     return [
-        Standing(vertical=vertical, scorer=scorer, estimate=estimate(own), threshold=threshold)
+        Standing(vertical=vertical, estimate=estimate(own), threshold=threshold)
         for vertical, threshold in thresholds.items()
         if (own := [row for row in scores if row.get("domain") == vertical])
     ]
@@ -160,12 +161,12 @@ def estimate(rows: Sequence[Row]) -> Estimate:
     return bootstrap_mean(values, cases)
 
 
-def sign_flip_test(gains: Sequence[float], seed: int = SEED, flips: int = FLIPS) -> float:
+def sign_flip_test(gains: Sequence[float], seed: int = SEED) -> float:
     """How odd a mean gain this far from zero would be if each item's sign were a coin (Fisher 1935, sign-flip test)."""
     sizes, counts = np.unique(np.abs(np.asarray(gains, dtype=float)), return_counts=True)
-    heads = np.random.default_rng(seed).binomial(counts, 0.5, size=(flips, len(counts)))
+    heads = np.random.default_rng(seed).binomial(counts, 0.5, size=(FLIPS, len(counts)))
     sums = np.abs((2 * heads - counts) @ sizes)
-    return float((1 + np.sum(sums >= abs(sum(gains)) - 1e-9)) / (1 + flips))
+    return float((1 + np.sum(sums >= abs(sum(gains)) - 1e-9)) / (1 + FLIPS))
 
 
 Side = tuple[dict[str, str], list[Row]]

@@ -11,7 +11,7 @@ from kit.bench.grid.comparison import Comparison, Summary
 from kit.bench.grid.grid_file import CaseFile, GridSpec
 from kit.bench.grid.report import axes, compare_ways
 from kit.bench.grid.results import read_results
-from kit.bench.grid.run import PROVENANCE, TRACES, Progress, Run, run_grid
+from kit.bench.grid.run import PROVENANCE, TRACES, Run, run_grid
 from kit.bench.scoring.run_case import turn_id
 from kit.core.trace import trace_of
 from kit.experiment_kits import ExperimentKits
@@ -22,15 +22,13 @@ from kit.stores.sqlite import SqliteStore
 Row = Mapping[str, Any]
 
 
-def experiment(
-    spec: GridSpec, folder: Path, kits: ExperimentKits, workers: int | None = None, progress: Progress | None = None
-) -> Run:
+def experiment(spec: GridSpec, folder: Path, kits: ExperimentKits, workers: int | None = None) -> Run:
     """`run_grid` with traces, then a copy of the whole run to Opik if one is configured; says in a line where that lies.
 
     The results are written before Opik hears of anything: whatever becomes of the copy, they stay as they are. Blocks; raises
     what `run_grid` does.
     """
-    run = run_grid(spec, folder, kits, workers, progress, traces=True)
+    run = run_grid(spec, folder, kits, workers, traces=True)
     if kits.has_opik:
         print(copy_to_opik(spec, run, kits.opik()))
     return run

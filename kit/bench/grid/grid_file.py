@@ -18,7 +18,7 @@ from kit.compose.deck import Block, Deck, load_deck
 from kit.compose.models import load_models
 from kit.compose.parts import DeckSettings
 from kit.compose.registry import Registry
-from kit.compose.yaml_source import Faults, Source, build, parse, read_text
+from kit.compose.yaml_source import Faults, Source, build, parse_file
 from kit.core.errors import DataError, KitError, nearest
 from kit.core.fault import Fault, parse_all
 from kit.core.model import OFFLINE, ModelSpec
@@ -144,8 +144,7 @@ def read_grid(path: Path, model: str | None = None) -> GridSpec:
     `model` takes the place of all but the baseline's; the file's own recording is not of that one.
     """
     faults = Faults()
-    text = read_text(path, faults)
-    source = parse(text, str(path), faults) if text is not None else None
+    source = parse_file(path, faults)
     extra: dict[str, Any] = {"name": path.stem} if source and "name" not in source.value else {}
     grid = build(Grid, source, faults, extra=extra) if source and not faults else None
     if source is None or grid is None:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from kit.bench.grid.comparison import Comparison, Summary, compare, standings, summarise
+from kit.bench.grid.comparison import QUALITY, Comparison, Summary, compare, standings, summarise
 from kit.bench.grid.grid_file import GridSpec
 from kit.bench.grid.results import AXES, read_results, tidy
 from kit.bench.grid.run import Run
@@ -25,7 +25,7 @@ def report(spec: GridSpec, run: Run) -> str:
     parts = [head, "## Ways", _list(ways)]
     if verdicts:
         parts += [f"## Against {_words(grid.baseline)}", _list(verdicts)]
-    if "response_quality" in grid.verdicts:
+    if QUALITY in grid.verdicts:
         parts += ["## Against the cards' own thresholds", _list(_standings(spec, rows, ways))]
     text = "\n\n".join(parts) + "\n"
     try:
@@ -58,8 +58,8 @@ def _standings(spec: GridSpec, rows: Sequence[Mapping[str, Any]], ways: Iterable
     thresholds = {card.id: card.eval.threshold for card in spec.deck.cards.values() if card.eval}
     return [
         f"{' / '.join(way.values())}, {standing}"
-        for way in (summary.way for summary in ways if summary.scorer == "response_quality")
-        for standing in standings(tidy(_rows_of(way, rows), ["response_quality"]), thresholds)
+        for way in (summary.way for summary in ways if summary.scorer == QUALITY)
+        for standing in standings(tidy(_rows_of(way, rows), [QUALITY]), thresholds)
     ]
 
 

@@ -16,7 +16,7 @@ _OF_ROUTING = {"invoked", "dropped", "refused", "intent_count", "reported_intent
 
 
 class Observation(Value):
-    """One turn, as it was seen from outside. Agents have the names of the case file."""
+    """One turn, as it was seen from outside."""
 
     turn: int = 0
     """Place of the turn in its case."""
@@ -58,8 +58,8 @@ class Observation(Value):
         return tuple(dict.fromkeys([*self.invoked, *self.dropped]))
 
 
-def observe(events: Iterable[Event], turn: int = 0, names: Mapping[str, str] | None = None) -> Observation:
-    """Folds the events of one turn. `names` maps card ids to those of the case file, where they differ."""
+def observe(events: Iterable[Event], turn: int = 0) -> Observation:
+    """Folds the events of one turn."""
     events = tuple(events)
     by: dict[str, list[Any]] = defaultdict(list)
     for event in events:
@@ -76,7 +76,7 @@ def observe(events: Iterable[Event], turn: int = 0, names: Mapping[str, str] | N
     fields: dict[str, Any] = {"invoked": tuple(dict.fromkeys(body.agent for body in begun))}
     if routing is not None:
         fields = routing.model_dump(include=_OF_ROUTING)
-    observation = Observation(
+    return Observation(
         turn=turn,
         status=completed[0].status if completed else "running",
         text=(completed[0].text if completed else "") or visible.answer or visible.lead,
@@ -93,7 +93,6 @@ def observe(events: Iterable[Event], turn: int = 0, names: Mapping[str, str] | N
         acknowledged=by["acknowledged"][-1].path if by["acknowledged"] else None,
         **fields,
     )
-    return _rename_agents(observation, names) if names else observation
 
 
 def _lines(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
@@ -112,12 +111,3 @@ def _submitted_text(body: ModelEnded, job: Job) -> str | None:
             except (ValueError, SyntaxError, KeyError, TypeError):
                 return call
     return body.text or None
-
-
-def _rename_agents(observation: Observation, names: Mapping[str, str]) -> Observation:
-    update: dict[str, Any] = {}
-    for field in ("invoked", "dropped", "refused", "failed", "with_reservation"):
-        update[field] = tuple(names.get(agent, agent) for agent in getattr(observation, field))
-    for field in ("queries", "answers", "material", "prior_context"):
-        update[field] = {names.get(agent, agent): text for agent, text in getattr(observation, field).items()}
-    return observation.model_copy(update=update)

@@ -26,9 +26,7 @@ async def run_case(
     kit: Host,
     pattern: Pattern | None = None,
     *,
-    cap: int | None = None,
     session: str | None = None,
-    names: Mapping[str, str] | None = None,
     repeat: int = 0,
     tools: Mapping[str, str] | None = None,
     run: Callable[..., Awaitable[Reply]] = run_turn,
@@ -36,14 +34,12 @@ async def run_case(
     """Plays the scored turns of a case, in order; what was seen of each, and its whole reply.
 
     Earlier turns are told as history, with the replies the case holds; of a `live` case the store remembers them. `session`
-    names the session and its turns (`turn_id`), where one store sees the same case more than once; `names` maps card ids to
-    those of the case file.
+    names the session and its turns (`turn_id`), where one store sees the same case more than once.
     Simulated models are told what is right: their draws are those of case, turn and `repeat`, and an agent calls the one of
     `tools` (card id -> tool) that is its own. `run` starts a turn, as run_turn does. Faults need a kit opened with them.
     Raises FaultError or UnknownId for a fault that this kit cannot have.
     """
-    cards = {name: card for card, name in (names or {}).items()}
-    host = plant_answers(kit, case, cards)
+    host = plant_answers(kit, case)
     faults = parse_all(case.faults, host.team.agents, host.team.root)
     owner = Session(id=session or case.id, principal=case.principal)
     history: list[Message] = []
@@ -51,15 +47,15 @@ async def run_case(
     turns: list[tuple[Observation, Reply]] = []
     for place, ask in enumerate(case.turns):
         if ask.skip:
-            in_play = tuple(cards.get(agent, agent) for agent in ask.expected) or in_play
+            in_play = ask.expected or in_play
         else:
-            with inject_faults(faults), use_truth(truth_of(f"{case.id}-{place}#{repeat}", ask, cards, tools or {})):
+            with inject_faults(faults), use_truth(truth_of(f"{case.id}-{place}#{repeat}", ask, tools or {})):
                 before, last = (None, None) if case.live else (tuple(history), in_play)
                 name = turn_id(session, place) if session else None
-                turn = run(ask.user, owner, host, pattern, cap=cap, history=before, in_play=last, turn_id=name)
+                turn = run(ask.user, owner, host, pattern, history=before, in_play=last, turn_id=name)
             reply = await turn
             in_play = reply.routing.invoked or in_play
-            turns.append((observe(reply.events, place, names), reply))
+            turns.append((observe(reply.events, place), reply))
         history += ask.messages(f"{case.id}-{place}")
     return turns
 
@@ -69,21 +65,19 @@ def turn_id(session: str, place: int) -> str:
     return f"{session}{place:08x}"
 
 
-def truth_of(name: str, ask: Ask, cards: Mapping[str, str], tools: Mapping[str, str]) -> Truth:
-    """What is right for one turn; `cards` maps names of the case file to card ids, `tools` card ids to the tool each needs."""
-    agents = {agent: cards.get(agent, agent) for agent in ask.expected}
-    parts = (Part(agent=card, query=ask.queries.get(agent, ask.user), tool=tools.get(card)) for agent, card in agents.items())
+def truth_of(name: str, ask: Ask, tools: Mapping[str, str]) -> Truth:
+    """What is right for one turn; `tools` maps card ids to the tool that each needs."""
+    parts = (Part(agent=agent, query=ask.queries.get(agent, ask.user), tool=tools.get(agent)) for agent in ask.expected)
     return Truth(case=name, parts=tuple(parts))
 
 
-def plant_answers(kit: K, case: Case, cards: Mapping[str, str] | None = None) -> K:
+def plant_answers(kit: K, case: Case) -> K:
     """The same kit, in which the agents whose words the case holds say these words and do nothing else."""
     lines: dict[str, dict[str, str]] = {}
     subs = [card.id for card in kit.team.orchestrator.sub_cards.values()]
     for ask in case.turns:
         for agent, text in ask.answers.items():
-            agents_of = [(cards or {}).get(agent, agent)] if agent != ANYBODY else subs
-            for name in agents_of:
+            for name in subs if agent == ANYBODY else [agent]:
                 lines.setdefault(name, {})[ask.user] = text
     if not lines:
         return kit
