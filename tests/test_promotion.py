@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from case_source import SwitchSource, read_source
+from kit.bench.case import read_cases
 from kit.bench.promotion import promote
-from kit.bench.routing import Catalog, RoutingKit, catalog_team, read_cases, route_case, route_questions
+from kit.bench.routing import Catalog, RoutingKit, catalog_team, route_case
 from kit.bench.routing_report import NOBODY, RoutedTurn, read_routed_turns, report
 from kit.cli import main
 from kit.compose.deck import Deck, load_deck
@@ -21,6 +22,7 @@ from kit.models.scripted import ScriptedModel
 from kit.runtime.team import bind
 from kit.settings import HOME
 from make_cases import DATA
+from studies.card_questions import route_questions
 from switch_cases import switch_cases
 from tests.kits import small_deck
 

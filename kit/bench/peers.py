@@ -11,8 +11,8 @@ from typing import Any
 from langchain_core.language_models.chat_models import BaseChatModel
 from langchain_core.tools import BaseTool, StructuredTool
 
-from kit.bench.routing import BENCH_USER, RoutingKit
-from kit.compose.deck import Deck, DeckSettings
+from kit.bench.routing import BENCH_USER, RoutingKit, star_deck
+from kit.compose.deck import Deck
 from kit.core.card import AgentCard, Policy
 from kit.core.context import Session
 from kit.core.record import Message
@@ -51,10 +51,8 @@ def parts_of(spec: Any) -> tuple[Deck, Mapping[str, BaseChatModel], Mapping[str,
     tools = ("lookup",) if spec.sub_tool else ()
     policy = Policy(time_budget_ms=int((spec.timeout or 30.0) * 1000))
     cards = [AgentCard(id=i, description=workload.DESC.format(id=i), model="offline", tools=tools, policy=policy) for i in ids]
-    lead = AgentCard(id="orchestrator", description=workload.ORCH_PROMPT, model="offline", sub_agents=tuple(ids))
     lookup = StructuredTool(name="lookup", description=workload.LOOKUP_DESC, args_schema=LOOKUP, coroutine=_lookup)
-    settings = DeckSettings(orchestrator="orchestrator", required_blocks=(), cap=max(8, len(ids)))
-    deck = Deck.of([lead, *cards], settings=settings, known=["lookup"])
+    deck = star_deck(cards, workload.ORCH_PROMPT, cap=max(8, len(ids)), known=["lookup"])
     models = {i: stubs.SubModel(spec=spec, sid=i) for i in ids} | {"orchestrator": stubs.OrchModel(spec=spec)}
     return deck, models, {"lookup": lookup}
 

@@ -10,7 +10,6 @@ from typing import Any
 
 from kit.bench.case import Case, read_cases
 from kit.bench.json_lines import read_text
-from kit.bench.routing_report import RoutedTurn
 from kit.compose.deck import Deck, DeckSettings
 from kit.core.card import AgentCard
 from kit.core.context import Principal, Session
@@ -63,11 +62,6 @@ class RoutingKit:
     today: str = "2026-11-01"
 
 
-def kept_by(host: Host | None, team: Team) -> RoutingKit:
-    """A kit for this team whose turns are kept, and copied, where those of `host` are; None keeps nothing."""
-    return RoutingKit(team) if host is None else RoutingKit(team, host.store, host.recorder)
-
-
 @dataclass(frozen=True)
 class Catalog:
     """Sub-agents to route to; `names` maps card ids back to the catalogue's own ids."""
@@ -95,14 +89,17 @@ def read_catalog(path: Path) -> Catalog:
     return Catalog(tuple(cards), names)
 
 
+def star_deck(cards: Sequence[AgentCard], description: str, cap: int = CAP, known: Sequence[str] = ()) -> Deck:
+    """A deck of these sub-agents and an orchestrator, who may ask `cap` of them in one turn; `known` are ids of their tools."""
+    ids = tuple(card.id for card in cards)
+    orchestrator = AgentCard(id="orchestrator", role="orchestrator", description=description, model="offline", sub_agents=ids)
+    settings = DeckSettings(orchestrator="orchestrator", required_blocks=(), cap=cap)
+    return Deck.of([orchestrator, *cards], settings=settings, known=known)
+
+
 def catalog_team(catalog: Catalog, models: Models = "offline") -> Team:
     """An orchestrator over stubs of the catalogue; when nothing fits, nothing is called (decisions 5)."""
-    ids = tuple(card.id for card in catalog.cards)
-    description = "Routes each message to the sub-agents that can answer it."
-    orchestrator = AgentCard(id="orchestrator", role="orchestrator", description=description, model="offline", sub_agents=ids)
-    deck = Deck.of(
-        [orchestrator, *catalog.cards], settings=DeckSettings(orchestrator="orchestrator", required_blocks=(), cap=CAP)
-    )
+    deck = star_deck(catalog.cards, "Routes each message to the sub-agents that can answer it.")
     team = bind(deck, models, {}, ModelAccess(pace=0.0))
     return team.with_agents({card.id: Stub(card) for card in catalog.cards})
 
@@ -120,21 +117,6 @@ async def route_case(case: Case, catalog: Catalog, kit: Host) -> list[dict[str, 
         in_play = now or in_play
         history += ask.messages(f"{case.id}-{number}")
     return predictions
-
-
-async def route_questions(questions: Mapping[str, Sequence[str]], team: Team) -> list[RoutedTurn]:
-    """Sub-agent -> questions for it: each question alone, in a session of its own, over stubs of the team's sub-agents."""
-    cards = team.orchestrator.sub_cards.values()
-    kit = RoutingKit(team.with_agents({card.id: Stub(card) for card in cards}))
-    turns: list[RoutedTurn] = []
-    for agent, texts in questions.items():
-        for number, question in enumerate(texts):
-            session = Session(id=f"{agent}-{number}", principal=BENCH_USER)
-            reply = await run_turn(question, session, kit)
-            called = reply.routing.invoked
-            turns.append(RoutedTurn(case_id=session.id, turn=0, query=question, expected=(agent,), called=called))
-    kit.store.close()
-    return turns
 
 
 async def route_file(cases: Path, catalog_path: Path, out: Path) -> int:

@@ -25,8 +25,7 @@ from langchain_core.messages.ai import add_ai_message_chunks
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 from langchain_core.runnables import Runnable
 
-from kit.bench.routing import BENCH_USER, RoutingKit
-from kit.compose.deck import Deck, DeckSettings
+from kit.bench.routing import BENCH_USER, RoutingKit, star_deck
 from kit.core.card import AgentCard
 from kit.core.context import Session
 from kit.models.asynchronous import AsyncChatModel
@@ -156,14 +155,10 @@ class KitLoop:
 
     def __init__(self, n: int, streaming: bool, store: str = ":memory:"):
         ids = agent_ids(n)
-        orchestrator = AgentCard(id="orchestrator", description="Routes.", model="offline", sub_agents=tuple(ids))
         cards = [AgentCard(id=i, description=f"Answers questions of domain {i}.", model="offline") for i in ids]
-        deck = Deck.of(
-            [orchestrator, *cards], settings=DeckSettings(orchestrator="orchestrator", required_blocks=(), cap=max(8, n))
-        )
         models: dict[str, str | BaseChatModel] = {i: _stub(streaming, who=i) for i in ids}
         models["orchestrator"] = _stub(streaming, asks=[f"ask_{i}" for i in ids])
-        self._kit = RoutingKit(bind(deck, models, {}), SqliteStore(store))
+        self._kit = RoutingKit(bind(star_deck(cards, "Routes.", cap=max(8, n)), models, {}), SqliteStore(store))
         self._turns = itertools.count()
 
     async def turn(self, text: str) -> str:

@@ -12,7 +12,6 @@ from typing import Literal, NamedTuple, get_args
 from langchain_core.language_models.chat_models import BaseChatModel
 from langchain_core.messages import BaseMessage, ToolMessage
 
-from kit.bench.routing import kept_by
 from kit.core.card import AgentCard, Policy
 from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.clock import run_virtual
@@ -20,7 +19,7 @@ from kit.runtime.context import RunContext
 from kit.runtime.host import Host
 from kit.runtime.team import Team, bind
 from kit.runtime.turn import Reply, Turn, run_turn
-from studies.study_deck import ORCHESTRATOR, direct_context, study_deck, study_session
+from studies.study_deck import ORCHESTRATOR, direct_context, kept_by, study_deck, study_session
 
 Way = Literal["gather", "TaskGroup", "gather, exceptions returned"]
 

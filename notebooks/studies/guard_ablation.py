@@ -6,14 +6,14 @@ from typing import NamedTuple
 
 from langchain_core.messages import BaseMessage, ToolMessage
 
-from kit.bench.routing import Stub, kept_by
+from kit.bench.routing import Stub
 from kit.compose.parts import Guards
 from kit.core.event import GuardActed
 from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.host import Host
 from kit.runtime.team import Team, bind
 from studies.routing_parity import Scenario, run_scenario
-from studies.study_deck import ORCHESTRATOR, plain_cards, study_deck
+from studies.study_deck import ORCHESTRATOR, kept_by, plain_cards, study_deck
 
 GUARDS = tuple(Guards.model_fields)
 """Names of the guards, in the order in which they are declared."""

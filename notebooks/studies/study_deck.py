@@ -4,12 +4,13 @@ import asyncio
 from collections.abc import Collection, Iterable
 from typing import Any
 
-from kit.bench.routing import BENCH_USER
+from kit.bench.routing import BENCH_USER, RoutingKit
 from kit.compose.deck import Deck
 from kit.compose.parts import DeckSettings
 from kit.core.card import AgentCard
 from kit.core.context import DynamicContext, InheritedContext, Session
 from kit.runtime.context import RunContext, SessionMemory, TurnState
+from kit.runtime.host import Host
 from kit.runtime.log import TurnLog
 from kit.runtime.speech.progress import Progress
 from kit.runtime.team import Team
@@ -35,6 +36,11 @@ def study_deck(cards: Collection[AgentCard], cap: int = 8, **settings: Any) -> D
         settings=DeckSettings.model_validate({"orchestrator": lead.id, "required_blocks": (), "cap": cap, **settings}),
         name="study",
     )
+
+
+def kept_by(host: Host | None, team: Team) -> RoutingKit:
+    """A kit for this team whose turns are kept, and copied, where those of `host` are; None keeps nothing."""
+    return RoutingKit(team) if host is None else RoutingKit(team, host.store, host.recorder)
 
 
 def direct_context(team: Team, callees: Collection[str], cap: int = 8) -> RunContext:

@@ -3,7 +3,7 @@
 from kit.bench.charts.canvas import BLUE, GREY, INK, ORANGE, PALE, RED, RUST, WIDTH, table
 from kit.bench.charts.dots import dots
 from kit.bench.charts.ecdf import ecdf
-from kit.bench.charts.frame import frame, load_frame, means, shares
+from kit.bench.charts.frame import frame, load_frame
 from kit.bench.charts.tradeoff import tradeoff
 
 __all__ = [
@@ -19,8 +19,6 @@ __all__ = [
     "ecdf",
     "frame",
     "load_frame",
-    "means",
-    "shares",
     "table",
     "tradeoff",
 ]
