@@ -6,8 +6,8 @@ from itertools import combinations
 from statistics import median
 
 from kit.bench.case import Case
-from kit.core.value import Value
 from kit.core.language.words import content_words, words
+from kit.core.value import Value
 
 ALIKE = 0.8
 """Share of content words two cases may have in common."""
