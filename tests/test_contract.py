@@ -2,10 +2,9 @@
 
 import datetime
 import json
-import logging
 import time
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from langchain_core.messages import AIMessage
@@ -371,9 +370,7 @@ async def test_no_fallback_over_a_budget_after_a_refusal_or_after_a_foreign_prin
 
 @pytest.mark.req("SO-11", "SO-19")
 @pytest.mark.parametrize(("since", "logged"), [("2026-10-20", True), ("2026-10-03", True), ("2026-10-02", False)])
-async def test_each_call_of_a_new_tool_is_logged_for_thirty_days(
-    since: str, logged: bool, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_each_call_of_a_new_tool_says_so_in_the_trace_for_thirty_days(since: str, logged: bool) -> None:
     @tool
     def refund() -> str:
         """Refunds."""
@@ -382,10 +379,23 @@ async def test_each_call_of_a_new_tool_is_logged_for_thirty_days(
     grants = {"refund": ToolGrant(since=datetime.date.fromisoformat(since), flag=None)}
     card = AgentCard(id="explainer", description="d", model="offline", tools=("refund",), tool_grants=grants, eval=EVALUATED)
     model = ScriptedModel(Line(calls=[("refund", {})] * 2), Line("ok"))
-    with caplog.at_level(logging.INFO, "kit.whitelist"):
-        await run_turn("one", ALICE, small_kit([asking({}), stitched], {"explainer": model}, {"refund": refund}, cards=[card]))
-    said = [r.getMessage() for r in caplog.records if r.name == "kit.whitelist"]
-    assert len(said) == (2 if logged else 0) and all("explainer called refund" in line for line in said)
+    kit = small_kit([asking({}), stitched], {"explainer": model}, {"refund": refund}, cards=[card])
+    reply = await run_turn("one", ALICE, kit)
+    calls = [event.body for event in kit.store.events(reply.turn_id) if isinstance(event.body, ToolStarted)]
+    assert [(call.agent, call.tool, call.watched_since) for call in calls] == [
+        ("explainer", "refund", since if logged else None)
+    ] * 2
+
+
+@pytest.mark.req("SO-1")
+def test_the_model_that_models_yaml_names_takes_over_where_the_card_names_none() -> None:
+    models = [ModelSpec(key="small", provider="offline", fallback="spare"), ModelSpec(key="spare", provider="offline")]
+    own = {"a": AgentCard(id="a", description="a", model="small")}
+    own["b"] = AgentCard(id="b", description="b", model="small", fallback_model="offline", policy=Policy(model_time_ms=9))
+    own["c"] = AgentCard(id="c", description="c", model="spare")
+    team = bind(Deck.of(own.values(), models=models, required_blocks=()))
+    fallbacks = {name: cast("LLMAgent", team.agents[name]).fallback for name in own}
+    assert {name: bound and bound.spec.key for name, bound in fallbacks.items()} == {"a": "spare", "b": "offline", "c": None}
 
 
 @pytest.mark.req("SO-11")

@@ -6,7 +6,7 @@ from typing import get_args
 from kit.compose.answer_schema import schema_faults
 from kit.core.card import AgentCard, ToolMode
 from kit.core.errors import nearest
-from kit.core.model import ModelSpec
+from kit.core.model import ModelSpec, fallback_of
 
 Fault = tuple[tuple[str | int, ...], str]
 """Where in the card, and the sentence with the fix."""
@@ -21,15 +21,16 @@ def contract_faults(card: AgentCard, models: Mapping[str, ModelSpec]) -> Iterato
     if card.handoff.output_schema is not None:
         for sentence in schema_faults(card.handoff.output_schema):
             yield ("handoff", "output_schema"), sentence
+    fallback = fallback_of(card, models)
     if card.policy.cost is not None:
-        for key in dict.fromkeys((card.model, card.fallback_model)):
+        for key in dict.fromkeys((card.model, fallback)):
             spec = models.get(key or "")
             if spec is not None and spec.price(1, 1) is None:
                 yield (
                     ("policy", "cost"),
                     f"the price of model {key!r} is not known; give it in models.yaml or limit tokens",
                 )
-    if card.policy.model_time_ms is not None and card.fallback_model is None:
+    if card.policy.model_time_ms is not None and fallback is None:
         yield ("policy", "model_time_ms"), "it says when to turn to the fallback model; name one in fallback_model"
 
 

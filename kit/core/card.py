@@ -113,7 +113,7 @@ class AgentCard(Value):
     tools: tuple[str, ...] = ()
     """The whitelist: ids of the tools this agent may call."""
     tool_grants: dict[str, ToolGrant] = {}
-    """Tools that were added later; each call of one is logged for thirty days."""
+    """Tools that were added later; for thirty days each call of one says so in the trace."""
     prompt_blocks: tuple[str, ...] = ()
     sub_agents: tuple[str, ...] = ()
     tuning: Tuning = Tuning()

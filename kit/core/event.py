@@ -136,6 +136,8 @@ class ToolStarted(Value):
     tool: str
     call_id: str
     args: dict[str, Any] = {}
+    watched_since: str | None = None
+    """The day on which the tool was put on the card, for its first thirty days there."""
 
 
 class ToolEnded(Value):

@@ -1,9 +1,11 @@
 """What the kit knows about a model before it is built: one entry of models.yaml."""
 
+from collections.abc import Mapping
 from typing import Literal
 
 from pydantic import Field, model_validator
 
+from kit.core.card import AgentCard
 from kit.core.simulation import Law
 from kit.core.value import Value
 
@@ -44,6 +46,7 @@ class ModelSpec(Value):
     concurrent_tool_calls: bool = True
     """Whether one reply may hold several tool calls; an orchestrator needs it."""
     fallback: str | None = None
+    """Key of the model that takes over where this one fails and the card names none."""
     law: Law | None = None
     """How a simulated model behaves; its draws are seeded."""
     seed: int = 0
@@ -67,3 +70,9 @@ class ModelSpec(Value):
 
 OFFLINE = ModelSpec(key="offline", provider="offline", price_in=0.0, price_out=0.0, note="offline stand-in, not an LLM")
 """Always known: the embedded stand-in, with no key and no download."""
+
+
+def fallback_of(card: AgentCard, models: Mapping[str, ModelSpec]) -> str | None:
+    """Key of the model that a card turns to when its own fails: the card's, else what models.yaml names for the card's model."""
+    spec = models.get(card.model)
+    return card.fallback_model or (spec.fallback if spec else None)

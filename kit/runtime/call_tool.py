@@ -12,7 +12,7 @@ from langchain_core.tools import BaseTool
 from kit.core.event import AccessDenied, Body, Component, ToolEnded, ToolStarted
 from kit.core.outcome import NO_TEXT, ComponentPayload, Usage
 from kit.runtime.agents.handoff import hide
-from kit.runtime.agents.tool_grants import note
+from kit.runtime.agents.tool_grants import watched_since
 from kit.runtime.context import RunContext
 from kit.runtime.recording.replay import replay_tool
 from kit.tools.direct_call import answer_of
@@ -32,19 +32,18 @@ async def call_tool(
     """Runs a tool call on behalf of the turn's principal and returns its message with its typed result.
 
     A tool outside the whitelist is refused, a tool that raises is a fault: both are results, neither raises (decisions 9).
-    Raw reasons go to the trace only. `watched`: tools new on the card, whose calls are logged.
+    Raw reasons go to the trace only. `new_tools`: those put on the card later, with the day.
     """
     call_id = call["id"] or ctx.turn.log.new_span()
     private = ctx.turn.private
     args = hide(call["args"], private) if private else call["args"]
-    span = ctx.open_span(ToolStarted(agent=agent, tool=call["name"], call_id=call_id, args=args))
+    since = watched_since(new_tools.get(call["name"]), ctx.turn.dynamic.date) if new_tools else None
+    span = ctx.open_span(ToolStarted(agent=agent, tool=call["name"], call_id=call_id, args=args, watched_since=since))
     tool = tools.get(call["name"])
     if tool is None:
         span.emit(AccessDenied(agent=agent, what="tool", name=call["name"], because="not_on_card"))
         result = ToolResult(text="You have no such tool.", fault="not_allowed", detail=f"{call['name']!r} is not on the card")
     else:
-        if call["name"] in new_tools:
-            note(agent, call["name"], new_tools[call["name"]], ctx.turn.log.turn_id, ctx.turn.dynamic.date)
         try:
             result = await (_run if ctx.turn.cassette is None else _taped)(tool, call, agent, span)
         except BaseException as error:

@@ -15,7 +15,7 @@ from kit.compose.models import build_model, check_orchestrator
 from kit.compose.prompts import plan_prompt
 from kit.core.card import AgentCard, Tuning
 from kit.core.errors import BindError, UnknownId
-from kit.core.model import OFFLINE, ModelSpec
+from kit.core.model import OFFLINE, ModelSpec, fallback_of
 from kit.models.response_chain import Chained
 from kit.runtime.agents.ask_tool import ROUTE, ask_tool, in_sequence, route_tool
 from kit.runtime.agents.contract import contract_of
@@ -108,7 +108,7 @@ class _Binder:
             tools=MappingProxyType({tool.name: tool for tool in own.values()}),
             policy=self._deck.policy(card),
             sub_cards=MappingProxyType(sub_cards),
-            fallback=self._second(card, "fallback", card.fallback_model if as_named else None, schemas, private),
+            fallback=self._second(card, "fallback", fallback_of(card, self._deck.models) if as_named else None, schemas, private),
             composer=self._second(card, "composer", composer if as_named and card.sub_agents else None, schemas, private),
             contract=contract_of(card),
             new_tools=MappingProxyType(new_tools(card, own)),

@@ -1,14 +1,12 @@
-"""A tool that was put on a card later is watched: each of its calls is logged for thirty days."""
+"""A tool that was put on a card later is watched: for thirty days each of its calls says so in the trace."""
 
 import datetime
-import logging
 from collections.abc import Mapping
 
 from langchain_core.tools import BaseTool
 
 from kit.core.card import AgentCard
 
-log = logging.getLogger("kit.whitelist")
 WATCHED_DAYS = 30
 
 
@@ -17,11 +15,10 @@ def new_tools(card: AgentCard, tools: Mapping[str, BaseTool]) -> dict[str, datet
     return {tool.name: card.tool_grants[name].since for name, tool in tools.items() if name in card.tool_grants}
 
 
-def note(agent: str, tool: str, since: datetime.date, turn_id: str, today: str) -> None:
-    """Logs a call at INFO while the grant is young; without a readable date of today it always does."""
+def watched_since(since: datetime.date | None, today: str) -> str | None:
+    """Returns the day of a grant while it is young, else None; without a readable date of today it stays young."""
     try:
-        young = (datetime.date.fromisoformat(today) - since).days < WATCHED_DAYS
+        young = since is not None and (datetime.date.fromisoformat(today) - since).days < WATCHED_DAYS
     except ValueError:
         young = True
-    if young:
-        log.info("%s called %s, on its card since %s (turn %s)", agent, tool, since, turn_id)
+    return str(since) if young else None

@@ -7,6 +7,7 @@ from kit.compose.advice import DESCRIPTION_TOKENS
 from kit.compose.deck import Deck
 from kit.compose.prompts import tokens
 from kit.core.card import AgentCard, HandoffField, Policy
+from kit.core.model import fallback_of
 from kit.ui.shared.wording import label, tag_html
 
 _LIMITS = {
@@ -50,7 +51,7 @@ def _size(card: AgentCard, deck: Deck) -> str:
 
 
 def _parts(card: AgentCard, deck: Deck, running: str | None) -> Iterator[tuple[str, str, str]]:
-    yield "model", "Model", _model(card, running)
+    yield "model", "Model", _model(card, deck, running)
     if card.sub_agents:
         yield "asks", "May ask", _tags(label(name) for name in card.sub_agents)
     yield "tools", "Tools", _tools(card, deck) or "none"
@@ -61,11 +62,11 @@ def _parts(card: AgentCard, deck: Deck, running: str | None) -> Iterator[tuple[s
     yield "eval", "Eval", escape(judge or "no judge named")
 
 
-def _model(card: AgentCard, running: str | None) -> str:
+def _model(card: AgentCard, deck: Deck, running: str | None) -> str:
     tuned = [f"{name.replace('_', ' ')} {value}" for name, value in card.tuning if value is not None]
     html = tag_html(card.model) + escape(", ".join(tuned))
-    if card.fallback_model:
-        html += f" then {tag_html(card.fallback_model)}"
+    if fallback := fallback_of(card, deck.models):
+        html += f" then {tag_html(fallback)}"
     if running is None:
         return html + "<p>Not bound here: draft, or its flag is off.</p>"
     return html if running == card.model else html + f"<p>Here it runs on {tag_html(running, 'busy')}</p>"
