@@ -3,9 +3,9 @@
 import pandas as pd
 import pytest
 
-from kit.bench.statistics.means import mean
 from kit.metrics.estimate import Estimate, share
 from studies.charts import means, shares
+from studies.study_statistics import mean
 
 
 def ends(estimate: Estimate) -> tuple[float, float, float]:

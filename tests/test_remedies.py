@@ -7,13 +7,13 @@ from collections.abc import Sequence
 
 import pytest
 
-from kit.bench.statistics.means import quantile, ratio
 from kit.compose.models import load_models
 from kit.core.errors import DataError
 from kit.core.simulation import Law, LogNormal
 from kit.core.timeout import REMEDIES
 from studies import function_or_agent
 from studies.function_or_agent import Pair, chance_within, cost_ratio, implied_seconds, play_pairs
+from studies.study_statistics import quantile, ratio
 from studies.timeout_causes import FIRST, play_faults
 from studies.timeout_remedies import BUDGET, TOOL_SECONDS, WAYS, Call, deck_of, play_calls, summarise
 

@@ -5,12 +5,12 @@ from statistics import NormalDist
 
 import pytest
 
-from kit.bench.statistics.means import quantile
 from kit.core.simulation import Law, LogNormal
 from kit.metrics.estimate import Estimate
 from studies.cap import compare_caps, play_caps, stratified
 from studies.capacity import Level, Load, level, measure_turn, most_served, users_to_fill
 from studies.racing import PricedModel, Traffic, cost_points, monthly_figures, play_races
+from studies.study_statistics import quantile
 
 EXACT = Law(latency=LogNormal(median=1.0), tokens=LogNormal(median=50))
 

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
-from pydantic import ValidationError
+from pydantic import ConfigDict, Field, ValidationError
 
 from kit.bench.json_lines import numbered, read_text
 from kit.core.context import Principal
@@ -55,10 +55,13 @@ class Fact(Value):
 class Ask(Value):
     """One user turn and what is known of it."""
 
-    user: str
-    expected: tuple[str, ...]
+    model_config = ConfigDict(extra="ignore", validate_by_name=True)
+    expected: tuple[str, ...] = Field(validation_alias="expected_sub_agents", serialization_alias="expected_sub_agents")
     """Whom it is for; empty: nobody is to be called."""
-    optional: tuple[str, ...] = ()
+    user: str
+    optional: tuple[str, ...] = Field(
+        default=(), validation_alias="optional_sub_agents", serialization_alias="optional_sub_agents"
+    )
     """Whom calling is not wrong."""
     assistant: str | None = None
     """What was answered, as history for the turns after; None: nothing is known."""
@@ -83,6 +86,7 @@ class Ask(Value):
 class Case(Value):
     """One dialogue, one turn or several; the last turn is the newest."""
 
+    model_config = ConfigDict(extra="ignore")
     id: str
     kind: Kind
     domain: str
@@ -99,7 +103,7 @@ class Case(Value):
     kept: Mapping[str, tuple[str, ...]] = {}
     """Sort (entities, decisions, intents) -> what a summary must hold."""
     live: bool = False
-    """The turns are played one after the other in one session of the store, instead of being told as history."""
+    """The turns are played one after the other in one session of the store, instead of being own as history."""
     source: str = "ours"
 
     @property
@@ -135,18 +139,7 @@ def read_cases(path: Path, agents: Collection[str] | None = None, *, with_labels
 
 def as_line(case: Case) -> str:
     """A case as one line of a file, without what has its default; `read_cases` reads it back equal."""
-    raw = case.model_dump(mode="json", exclude_defaults=True)
-    raw["turns"] = [_raw_ask(ask) for ask in case.turns]
-    return json.dumps(raw, ensure_ascii=False) + "\n"
-
-
-_Raw = list[dict[str, Any]]
-_ALIASES = {"expected": "expected_sub_agents", "optional": "optional_sub_agents"}
-
-
-def _raw_ask(ask: Ask) -> dict[str, Any]:
-    raw = {"expected": (), **ask.model_dump(mode="json", exclude_defaults=True)}
-    return {_ALIASES.get(name, name): value for name, value in raw.items()}
+    return json.dumps(case.model_dump(mode="json", by_alias=True, exclude_defaults=True), ensure_ascii=False) + "\n"
 
 
 def _case(line: str, place: str, with_labels: bool) -> Case:
@@ -163,14 +156,9 @@ def _case(line: str, place: str, with_labels: bool) -> Case:
     if not isinstance(turns, list):
         raise DataError(f'{place}: case {fields["id"]!r} has no turns; it needs "turns", or "user" and "expected_sub_agents"')
     try:
-        if not with_labels:
-            asks = [
-                Ask(user=str(turn["user"]), expected=(), assistant=turn.get("assistant"), skip=True) for turn in cast(_Raw, turns)
-            ]
-            return Case(id=str(fields["id"]), kind=_kind(asks), domain="", turns=tuple(asks))
-        asks = [_ask(turn) for turn in cast(_Raw, turns)]
-        kind = fields.get("kind") or _kind(asks)
-        own = {name: fields[name] for name in Case.model_fields if name in fields}
+        asks = [_ask(turn, with_labels) for turn in cast("list[dict[str, Any]]", turns)]
+        own = fields if with_labels else {}
+        kind = own.get("kind") or _kind(asks)
         return Case.model_validate({"domain": "", **own, "id": str(fields["id"]), "kind": kind, "turns": asks})
     except ValidationError as error:
         fault = error.errors()[0]
@@ -184,12 +172,12 @@ def _case(line: str, place: str, with_labels: bool) -> Case:
         ) from error
 
 
-def _ask(turn: Mapping[str, Any]) -> Ask:
-    own = {name: turn[name] for name in Ask.model_fields if turn.get(name) is not None}
-    if not turn.get("skip"):
-        own["expected"] = turn["expected_sub_agents"]
-    own["optional"] = turn.get("optional_sub_agents", ())
-    return Ask.model_validate({"expected": turn.get("expected_sub_agents", ()), **own, "user": turn["user"]})
+def _ask(turn: Mapping[str, Any], with_labels: bool) -> Ask:
+    if not with_labels:
+        return Ask(user=str(turn["user"]), expected=(), assistant=turn.get("assistant"), skip=True)
+    labels = turn.get("expected_sub_agents", ()) if turn.get("skip") else turn["expected_sub_agents"]
+    own = {name: value for name, value in turn.items() if value is not None}
+    return Ask.model_validate({**own, "user": turn["user"], "expected_sub_agents": labels})
 
 
 def _kind(asks: list[Ask]) -> Kind:

@@ -13,7 +13,6 @@ from statistics import fmean, median
 from typing import NamedTuple
 
 from kit.bench.routing import RoutingKit
-from kit.bench.statistics.means import quantile
 from kit.core.simulation import Law, Part, Truth
 from kit.metrics.estimate import Estimate
 from kit.models.simulated import SimulatedModel, use_truth
@@ -23,6 +22,7 @@ from kit.runtime.turn import run_turn
 from kit.stores.sqlite import SqliteStore
 from studies.fan_out_time import ALIKE
 from studies.study_deck import plain_cards, study_deck, study_session
+from studies.study_statistics import quantile
 
 
 class TurnCost(NamedTuple):

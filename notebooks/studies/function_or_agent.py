@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 from kit.bench.grid.simulated_tools import simulate
 from kit.bench.home import HOME
 from kit.bench.routing import RoutingKit
-from kit.bench.statistics.means import ratio
 from kit.compose.deck import Deck, load_deck
 from kit.core.card import Policy
 from kit.core.outcome import AgentCall, Usage
@@ -30,6 +29,7 @@ from kit.runtime.team import bind
 from kit.runtime.turn import run_turn
 from kit.worlds.manga.tools import toolbox
 from studies.study_deck import direct_context, study_session
+from studies.study_statistics import ratio
 
 WISH = "recommend me a dark fantasy that is new"
 AGENT, TOOL = "explainer", "catalog-search"

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from kit.bench.routing import RoutingKit
-from kit.bench.statistics.means import mean, quantile
 from kit.compose.deck import Deck, DeckSettings
 from kit.compose.topology import Topology
 from kit.core.card import AgentCard
@@ -20,6 +19,7 @@ from kit.runtime.clock import run_virtual
 from kit.runtime.team import bind
 from kit.runtime.turn import run_turn
 from studies.study_deck import study_session
+from studies.study_statistics import mean, quantile
 
 AGENT, TWIN = "explainer", "quick"
 

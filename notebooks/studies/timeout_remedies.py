@@ -13,7 +13,6 @@ import yaml
 from langchain_core.tools import BaseTool
 
 from kit.bench.home import HOME
-from kit.bench.statistics.means import mean, quantile, ratio
 from kit.compose.deck import Deck
 from kit.compose.models import load_models
 from kit.compose.parts import DeckSettings
@@ -31,6 +30,7 @@ from kit.runtime.team import Team, bind
 from kit.tools.enricher import structured
 from kit.tools.tool import ToolResult
 from studies.study_deck import direct_context
+from studies.study_statistics import mean, quantile, ratio
 
 SEED = 7
 BUDGET = 8.0

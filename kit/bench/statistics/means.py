@@ -1,17 +1,15 @@
-"""Means, ratios and percentiles of scores, each with its interval."""
+"""The mean of scores with its interval, by drawing them again."""
 
-import statistics
 from collections.abc import Hashable, Sequence
-from math import inf, sqrt
+from math import sqrt
 from statistics import NormalDist
 
 import numpy as np
 
 from kit.bench.statistics.clusters import Floats, sum_clusters
-from kit.bench.statistics.distributions import binomial_share, student_reach
+from kit.bench.statistics.distributions import student_reach
 from kit.core.errors import DataError
 from kit.metrics.estimate import LEVEL, Estimate
-from kit.metrics.summary import percentile
 
 RESAMPLES = 2000
 SEED = 7
@@ -34,53 +32,10 @@ def bootstrap_mean(
     if not values:
         raise DataError("there is no value to take the mean of: score at least one item first")
     sums, sizes = sum_clusters(values, clusters if clusters is not None else range(len(values)))
-    low, high = _ratio_bounds(sums, sizes, seed, resamples)
+    resampled = redraw(np.column_stack([sums, sizes]), seed, resamples)
+    low, high = percentiles(resampled[:, 0] / resampled[:, 1], len(sums))
     value, n = float(sums.sum() / sizes.sum()), len(sums)
     return Estimate(value=value, low=low, high=high, n=n, basis=f"mean of {n} items", unit=unit)
-
-
-def mean(values: Sequence[float]) -> Estimate:
-    """A mean by Student's t; of a single value its interval is that value alone."""
-    middle, n = statistics.fmean(values), len(values)
-    half = student_reach(n - 1) * statistics.stdev(values) / n**0.5 if n > 1 else 0.0
-    return Estimate(value=middle, low=middle - half, high=middle + half, n=n, basis=f"mean of {n} items")
-
-
-def ratio(over: Sequence[float], under: Sequence[float]) -> Estimate:
-    """The mean of `over` divided by that of `under`, item by item the same; whole items are drawn again for the interval.
-
-    Raises DataError where the items do not pair, or `under` is nothing.
-    """
-    if not over or len(over) != len(under) or not sum(under):
-        raise DataError(f"{len(over)} values over {len(under)} make no ratio: measure both on the same items")
-    low, high = _ratio_bounds(np.asarray(over, dtype=float), np.asarray(under, dtype=float), SEED, RESAMPLES)
-    return Estimate(value=sum(over) / sum(under), low=low, high=high, n=len(over))
-
-
-def quantile(values: Sequence[float], share: float, *, bounded: bool = False) -> Estimate:
-    """The value below which `share` of all draws lie, by nearest rank; of independent values.
-
-    The interval is that of order statistics (David and Nagaraja 2003, "Order Statistics"): it holds for every continuous law.
-    An end that so few values cannot show is infinite; `bounded`, it is the least or the greatest value, and the interval covers
-    less. Raises DataError for no value.
-    """
-    if not values:
-        raise DataError("there is no value to take a percentile of: measure at least one item first")
-    ascending, total, tail = sorted(values), len(values), (1 - LEVEL) / 2
-    low = max((rank for rank in range(1, total + 1) if binomial_share(rank - 1, total, share) <= tail), default=0)
-    high = min((rank for rank in range(1, total + 1) if binomial_share(rank - 1, total, share) >= 1 - tail), default=0)
-    least, greatest = (ascending[0], ascending[-1]) if bounded else (-inf, inf)
-    return Estimate(
-        value=percentile(ascending, share),
-        low=ascending[low - 1] if low else least,
-        high=ascending[high - 1] if high else greatest,
-        n=total,
-    )
-
-
-def _ratio_bounds(over: Floats, under: Floats, seed: int, resamples: int) -> tuple[float, float]:
-    resampled = redraw(np.column_stack([over, under]), seed, resamples)
-    return percentiles(resampled[:, 0] / resampled[:, 1], len(over))
 
 
 def redraw(rows: Floats, seed: int, resamples: int) -> Floats:

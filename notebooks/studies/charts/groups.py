@@ -4,8 +4,8 @@ from typing import Any
 
 import pandas as pd
 
-from kit.bench.statistics.means import mean
 from kit.metrics.estimate import share
+from studies.study_statistics import mean
 
 
 def shares(frame: pd.DataFrame, by: list[str], right: str, total: str) -> pd.DataFrame:
