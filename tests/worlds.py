@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from fastapi import FastAPI
+from starlette.applications import Starlette
 
 from kit.tools.enricher import Enrich
 from kit.tools.feedback import FEEDBACK, Thumbs, feedback_tool
@@ -36,7 +36,7 @@ def toolbox(
     }
 
 
-def context_app(world: World, **options: Any) -> FastAPI:
+def context_app(world: World, **options: Any) -> Starlette:
     """The context service over a consumer world and the manga library."""
     catalogues = (enrichers.catalogue(world), manga_enrichers.catalogue(Library(MANGA)))
     return context_service.context_app(*catalogues, **options)

@@ -12,7 +12,11 @@ ToolMode = Literal["returns_nothing", "fails"]
 """How a tool lets an agent down: it answers with nothing, or not at all."""
 
 
-class Tuning(Value):
+class CardPart(Value, use_attribute_docstrings=True):
+    """A part of a card; `kit schema` tells what each field means."""
+
+
+class Tuning(CardPart):
     """Knobs handed to the model; a model that lacks one ignores it."""
 
     max_output_tokens: int | None = Field(default=None, gt=0)
@@ -20,7 +24,7 @@ class Tuning(Value):
     text_verbosity: Literal["low", "medium", "high"] | None = None
 
 
-class Policy(Value):
+class Policy(CardPart):
     """Limits of one invocation. None takes the deck's default at bind (decisions 16)."""
 
     time_budget_ms: int | None = Field(default=None, gt=0)
@@ -35,7 +39,7 @@ class Policy(Value):
     """How long one model call may take before the fallback model is asked; None: as long as the agent has (decisions 10)."""
 
 
-class HandoffField(Value):
+class HandoffField(CardPart):
     """One input field of a sub-agent, beyond the query."""
 
     type: Literal["string", "integer", "number", "boolean", "array"] = "string"
@@ -57,7 +61,7 @@ class HandoffField(Value):
         return min((limit for limit in (self.max_length, 4 * (self.max_tokens or 0)) if limit), default=None)
 
 
-class Handoff(Value):
+class Handoff(CardPart):
     """What crosses into a sub-agent and what shape comes back."""
 
     fields: dict[str, HandoffField] = {}
@@ -71,7 +75,7 @@ class Handoff(Value):
     """Only the query and the fields go in, no history and no prior context; no question to the user comes out."""
 
 
-class ToolCase(Value):
+class ToolCase(CardPart):
     """What an agent is asked while one of its tools lets it down, and what it may answer."""
 
     tool: str
@@ -83,7 +87,7 @@ class ToolCase(Value):
     """And none of these: what it would say if it made something up."""
 
 
-class EvalPolicy(Value):
+class EvalPolicy(CardPart):
     """Which judge looks at this agent's answers, by which rubric, and the cases that are its own."""
 
     judge: str
@@ -93,7 +97,7 @@ class EvalPolicy(Value):
     """A tool with a grant needs one for each mode."""
 
 
-class ToolGrant(Value):
+class ToolGrant(CardPart):
     """When a tool was put on a card, and the flag it stays behind at first."""
 
     since: datetime.date
@@ -101,7 +105,7 @@ class ToolGrant(Value):
     """Must be on for this card to get the tool; None once it has proven itself."""
 
 
-class AgentCard(Value):
+class AgentCard(CardPart):
     """An agent, declared. `sub_agents` makes it an orchestrator; `role` is a label only (decisions 15)."""
 
     id: str

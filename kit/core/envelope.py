@@ -16,7 +16,7 @@ Status = Literal["ok", "partial", "error"]
 class Inbound(BaseModel):
     """A value from outside: frozen, but tolerant of fields a newer minor version adds."""
 
-    model_config = ConfigDict(frozen=True, extra="ignore", use_attribute_docstrings=True)
+    model_config = ConfigDict(frozen=True, extra="ignore")
 
 
 class EnricherRequest(Inbound):

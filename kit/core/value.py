@@ -14,7 +14,7 @@ V = TypeVar("V")
 class Value(BaseModel):
     """A frozen value that refuses fields it does not know."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+    model_config = ConfigDict(frozen=True, extra="forbid")
     values_by_field: ClassVar[Any] = vars(BaseModel)["__dict__"]
     """What `vars()` gives of a value, by an attribute that nothing but a Value has and that costs no Python call."""
 

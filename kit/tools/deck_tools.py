@@ -4,21 +4,22 @@ from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
-
-from langchain_core.tools import BaseTool
+from typing import TYPE_CHECKING, Any
 
 from kit.core.errors import BindError, CodeError
 from kit.tools.loading import Reference, Tools, tools_in
 from kit.tools.tool import ConfiguredTool, Toolbox
 from kit.tools.tool_factory import ToolFactory, ToolSetup
 
+if TYPE_CHECKING:
+    from langchain_core.tools import BaseTool
+
 
 @dataclass(frozen=True)
 class DeckTools:
     """Tools by id. Some are ready; the others' factories make them when a Kit opens."""
 
-    tools: Tools = field(default_factory=dict[str, BaseTool | ConfiguredTool | ToolFactory])
+    tools: Tools = field(default_factory=dict[str, Any])
     references: tuple[str, ...] = ()
     """The references of deck.yaml that led to them; empty for tools given in Python."""
     folder: Path = field(default=Path(), compare=False)

@@ -3,11 +3,9 @@
 import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from zlib import crc32
 
-import httpx
-from langchain_core.tools import BaseTool, StructuredTool
 from pydantic import Field, ValidationError
 
 from kit.core.envelope import EnricherRequest, EnricherResponse, Inbound, compatible, genuine
@@ -16,6 +14,10 @@ from kit.core.event import Envelope, Status
 from kit.core.outcome import ComponentPayload, Reason
 from kit.core.value import Value
 from kit.tools.tool import ToolContext, ToolResult, tool_context
+
+if TYPE_CHECKING:
+    import httpx
+    from langchain_core.tools import BaseTool
 
 PAYLOAD_VERSION = "1.0.0"
 """The payload version the tools are written for; the same major number is understood."""
@@ -78,10 +80,12 @@ class EnricherSpec:
 class HttpEnrich:
     """Enrich over HTTP: a socket, or the service in this process."""
 
-    client: httpx.AsyncClient
+    client: "httpx.AsyncClient"
 
     async def __call__(self, request: EnricherRequest) -> EnricherResponse[Any]:
         """The envelope of one request. Raises EnrichError; what the service wrote goes no further."""
+        import httpx
+
         headers = {"content-type": "application/json", "x-principal": str(request.principal), "x-request-id": request.request_id}
         try:
             response = await self.client.post("/v1/enrich", content=request.model_dump_json(), headers=headers)
@@ -106,7 +110,7 @@ def _read(body: bytes) -> Reply:
         raise EnrichError("contract_violation", f"envelope cannot be read: {', '.join(fields)}") from None
 
 
-def enricher_tool(spec: EnricherSpec, enrich: Enrich, config: Mapping[str, Any], key: str | None = None) -> BaseTool:
+def enricher_tool(spec: EnricherSpec, enrich: Enrich, config: Mapping[str, Any], key: str | None = None) -> "BaseTool":
     """A LangChain tool over one enricher; raises BindError for a configuration it does not know.
 
     With a `key` every envelope must be signed with it; one that is not counts as another principal's.
@@ -126,8 +130,10 @@ def enricher_tool(spec: EnricherSpec, enrich: Enrich, config: Mapping[str, Any],
     return structured(spec.id, spec.description, spec.properties, (), call)
 
 
-def structured(name: str, description: str, properties: Mapping[str, Any], required: tuple[str, ...], call: Any) -> BaseTool:
+def structured(name: str, description: str, properties: Mapping[str, Any], required: tuple[str, ...], call: Any) -> "BaseTool":
     """A LangChain tool from a plain schema; nothing is generated, so making one costs microseconds."""
+    from langchain_core.tools import StructuredTool
+
     schema = {"type": "object", "title": name, "properties": dict(properties), "required": list(required)}
     return StructuredTool(
         name=name, description=description, args_schema=schema, coroutine=call, response_format="content_and_artifact"

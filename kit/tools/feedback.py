@@ -2,14 +2,15 @@
 
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
-from typing import Any, Protocol
-
-from langchain_core.tools import BaseTool
+from typing import TYPE_CHECKING, Any, Protocol
 
 from kit.core.record import Feedback, TurnRecord
 from kit.tools.enricher import fit_arguments, structured
 from kit.tools.tool import Toolbox, ToolContext, ToolResult, tool_context
 from kit.tools.tool_factory import ToolSetup, tool_factory
+
+if TYPE_CHECKING:
+    from langchain_core.tools import BaseTool
 
 FEEDBACK = "llm_feedback"
 DESCRIPTION = (
@@ -29,7 +30,7 @@ class Thumbs(Protocol):
     def give_feedback(self, feedback: Feedback) -> None: ...
 
 
-def feedback_tool(name: str, thumbs: Thumbs | None) -> BaseTool:
+def feedback_tool(name: str, thumbs: Thumbs | None) -> "BaseTool":
     """The tool; without a place to keep feedback it says so."""
 
     async def call(**arguments: Any) -> tuple[str, ToolResult]:

@@ -8,16 +8,17 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 from zlib import crc32
-
-from langchain_core.tools import BaseTool, StructuredTool
 
 from kit.core.errors import CodeError, nearest
 from kit.tools.tool import ConfiguredTool
 from kit.tools.tool_factory import ToolFactory
 
-Tools = Mapping[str, BaseTool | ConfiguredTool | ToolFactory]
+if TYPE_CHECKING:
+    from langchain_core.tools import BaseTool, StructuredTool
+
+Tools: TypeAlias = Mapping[str, "BaseTool | ConfiguredTool | ToolFactory"]
 """Tool id -> the tool, or the factory that makes it when a Kit opens."""
 FORMS = "`package.module:NAME`, or `./file.py:NAME` for a file beside deck.yaml"
 
@@ -124,20 +125,24 @@ def _tools_of(key: str, item: object, place: str) -> Tools:
     match item:
         case ToolFactory():
             return dict.fromkeys(item.ids, item)
-        case BaseTool():
-            return {key or item.name: item}
         case ConfiguredTool() if key:
             return {key: item}
         case _ if inspect.isroutine(item):
             tool = function_tool(key, item, place)
             return {tool.name: tool}
         case _:
+            from langchain_core.tools import BaseTool  # takes half a second, and the shipped decks name factories only
+
+            if isinstance(item, BaseTool):
+                return {key or item.name: item}
             kind = f"the class {item.__name__}" if isinstance(item, type) else f"of type {type(item).__name__}"
             raise CodeError(f"{place}: is {kind}; give a function, a LangChain tool or a tool_factory")
 
 
-def function_tool(name: str, function: Any, place: str = "tools") -> StructuredTool:
+def function_tool(name: str, function: Any, place: str = "tools") -> "StructuredTool":
     """A LangChain tool over a plain function, sync or async, under `name` or its own. Raises CodeError."""
+    from langchain_core.tools import StructuredTool
+
     name = name or function.__name__
     if not inspect.getdoc(function):
         raise CodeError(f"{place}: {name}() has no docstring; say in it what the tool does, the model reads it")

@@ -2,12 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, cast
-
-from langchain_core.tools import BaseTool
+from typing import TYPE_CHECKING, Any, cast
 
 from kit.tools.enricher import structured
 from kit.tools.tool import ToolResult, tool_context
+
+if TYPE_CHECKING:
+    from langchain_core.tools import BaseTool
 
 
 def _texts(description: str) -> Mapping[str, Any]:
@@ -30,7 +31,7 @@ class RenderSpec:
     type: str
 
 
-def render_tool(spec: RenderSpec) -> BaseTool:
+def render_tool(spec: RenderSpec) -> "BaseTool":
     """Shows components by id, out of those this agent's tools found in this turn; an id nobody found is not made up.
 
     The payload goes to the page and to the store; the model reads back only how many are shown.

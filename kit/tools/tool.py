@@ -4,27 +4,28 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any
-
-from langchain_core.tools import BaseTool
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from kit.core.context import InheritedContext
 from kit.core.event import Body
 from kit.core.outcome import ComponentPayload, Reason
 from kit.core.value import Value
 
+if TYPE_CHECKING:
+    from langchain_core.tools import BaseTool
+
 
 @dataclass(frozen=True, slots=True)
 class ConfiguredTool:
     """A tool that is made for each card from its configuration there: the card's, then the settings', then the flags'."""
 
-    make: Callable[[Mapping[str, Any]], BaseTool]
+    make: "Callable[[Mapping[str, Any]], BaseTool]"
 
-    def __call__(self, config: Mapping[str, Any]) -> BaseTool:
+    def __call__(self, config: Mapping[str, Any]) -> "BaseTool":
         return self.make(config)
 
 
-Toolbox = Mapping[str, BaseTool | ConfiguredTool]
+Toolbox: TypeAlias = Mapping[str, "BaseTool | ConfiguredTool"]
 """Tool id -> what `bind` gives to the agents whose cards name it."""
 
 

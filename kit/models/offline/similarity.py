@@ -1,5 +1,6 @@
 """How close texts are in meaning, from static word vectors and character n-grams: no network, no key, deterministic."""
 
+import json
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -45,21 +46,28 @@ def spoken(name: str) -> str:
 
 
 @lru_cache(maxsize=1)
-def _words_of_the_wheel() -> tuple[Any, Floats]:
-    """Tokenizer and table that ship inside the wordllama wheel (16 MB, loaded once, never fetched).
+def _words_of_the_wheel() -> tuple[Any, NDArray[np.float16]]:
+    """Tokenizer and table that ship inside the wordllama wheel, never fetched; of its 16 MB only the rows in use are read.
 
-    The two files are read without importing the package: on import it takes over the process' logging.
+    The two files are opened without importing the package: on import it takes over the process' logging.
     """
-    from safetensors.numpy import load_file  # pyright: ignore[reportUnknownVariableType]
     from tokenizers import Tokenizer
 
     spec = find_spec("wordllama")
     if spec is None or not spec.submodule_search_locations:
         raise DataError("the word vectors are missing: install wordllama from requirements.txt")
     wheel = Path(next(iter(spec.submodule_search_locations)))
-    weights: Any = load_file(wheel / "weights" / "l2_supercat_256.safetensors")
     tokenizer = Tokenizer.from_file(str(wheel / "tokenizers" / "l2_supercat_tokenizer_config.json"))
-    return tokenizer, weights["embedding.weight"].astype(np.float32)
+    return tokenizer, _map_table(wheel / "weights" / "l2_supercat_256.safetensors")
+
+
+def _map_table(path: Path) -> NDArray[np.float16]:
+    """Maps the one table of a safetensors file: eight bytes say how long its JSON header is, then comes the table."""
+    with path.open("rb") as file:
+        size = int.from_bytes(file.read(8), "little")
+        header = json.loads(file.read(size))["embedding.weight"]
+    assert header["dtype"] == "F16", "requirements.txt pins the wheel"
+    return np.memmap(path, np.float16, "r", 8 + size + header["data_offsets"][0], tuple(header["shape"]))
 
 
 def load() -> None:
@@ -71,7 +79,7 @@ def load() -> None:
 def _vector(word: str) -> Floats:
     tokenizer, table = _words_of_the_wheel()
     ids = tokenizer.encode(word, add_special_tokens=False).ids
-    return np.asarray(table[ids].sum(axis=0), np.float32)
+    return np.asarray(table[ids].sum(axis=0, dtype=np.float32))
 
 
 def _unit(matrix: Floats) -> Floats:

@@ -3,7 +3,7 @@
 from functools import lru_cache
 from pathlib import Path
 
-from fastapi import FastAPI
+from starlette.applications import Starlette
 
 from kit.worlds.consumer.enrichers import catalogue
 from kit.worlds.consumer.support_faults import lines_by_header
@@ -24,11 +24,11 @@ def _world(folder: Path, _: int) -> World:
     return load_world(folder)
 
 
-def context_service(world: World, pace: float, key: str | None = None) -> FastAPI:
+def context_service(world: World, pace: float, key: str | None = None) -> Starlette:
     """The context service; a request that asks for a fault gets it. With a `key` it signs its envelopes."""
     return context_app(catalogue(world), latency=pace, faults=by_header, key=key)
 
 
-def support_service(world: World, pace: float) -> FastAPI:
+def support_service(world: World, pace: float) -> Starlette:
     """The support service; a request that asks for a fault gets it."""
     return support_app(world, pace=pace, faults=lines_by_header)

@@ -6,10 +6,8 @@ import time
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal, Protocol, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, cast
 
-import httpx
-from langchain_core.tools import BaseTool
 from pydantic import Field, TypeAdapter, ValidationError
 
 from kit.core.context import Principal
@@ -20,6 +18,10 @@ from kit.core.record import Message, Note
 from kit.core.value import Value
 from kit.tools.enricher import UNAVAILABLE, EnrichError, fit_arguments, read_config, structured
 from kit.tools.tool import ToolContext, ToolResult, tool_context
+
+if TYPE_CHECKING:
+    import httpx
+    from langchain_core.tools import BaseTool
 
 LAPSE = 55 * 60.0
 """Seconds a conversation may be continued after its last question."""
@@ -84,10 +86,12 @@ class Support(Protocol):
 class HttpSupport:
     """Support over HTTP: a socket, or the service in this process."""
 
-    client: httpx.AsyncClient
+    client: "httpx.AsyncClient"
 
     async def ask(self, question: SupportQuestion) -> AsyncGenerator[Opened | Fragment | Closed, None]:
         """Chunks as they arrive."""
+        import httpx
+
         body = question.model_dump(mode="json", exclude={"principal"}, exclude_none=True)
         headers = {"x-principal": str(question.principal)}
         try:
@@ -162,7 +166,7 @@ def _name(context: ToolContext) -> str:
     return f"support:{context.inherited.principal}"
 
 
-def support_tool(name: str, support: Support, config: Mapping[str, Any], conversations: Conversations) -> BaseTool:
+def support_tool(name: str, support: Support, config: Mapping[str, Any], conversations: Conversations) -> "BaseTool":
     """The tool a support agent calls; its text is material for the answer, never the answer itself."""
     seconds = read_config(name, {"timeout_ms": 10_000, **config}).timeout_ms / 1000
 

@@ -8,9 +8,11 @@ from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from fastapi import FastAPI, Request
-from fastapi.responses import JSONResponse, StreamingResponse
 from pydantic import BaseModel, ConfigDict, ValidationError
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, StreamingResponse
+from starlette.routing import Route
 
 from kit.worlds.consumer.rows import Article
 from kit.worlds.consumer.world import World
@@ -51,13 +53,10 @@ class _Conversation:
     article: Article | None = None
 
 
-def support_app(world: World, *, pace: float = 0.0, faults: Faults = no_faults) -> FastAPI:
+def support_app(world: World, *, pace: float = 0.0, faults: Faults = no_faults) -> Starlette:
     """The service over a world's help articles; `pace` 1 takes its time, 0 answers at once."""
     service = _Service(world, pace, faults)
-    app = FastAPI(title="support service (simulated)", docs_url=None, redoc_url=None, openapi_url=None)
-    app.add_api_route("/v1/ask", service.ask, methods=["POST"], response_model=None)
-    app.add_api_route("/v1/metrics", service.metrics, methods=["GET"], response_model=None)
-    return app
+    return Starlette(routes=[Route("/v1/ask", service.ask, methods=["POST"]), Route("/v1/metrics", service.metrics)])
 
 
 @dataclass(frozen=True)
@@ -68,7 +67,7 @@ class _Service:
     conversations: dict[str, _Conversation] = field(default_factory=dict[str, _Conversation])
     counts: Counter[str] = field(default_factory=Counter[str])
 
-    async def metrics(self) -> JSONResponse:
+    async def metrics(self, _: Request) -> JSONResponse:
         """Counters since the service started."""
         return JSONResponse(dict(sorted(self.counts.items())))
 

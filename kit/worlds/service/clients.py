@@ -2,12 +2,12 @@
 
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
 
-import httpx
-
-from kit.tools.asgi_transport import StreamingASGITransport
-from kit.tools.fault_header import asking_for_faults
 from kit.tools.tool_factory import ToolSetup
+
+if TYPE_CHECKING:
+    import httpx
 
 URL = "KIT_UPSTREAM_URL"
 """Where `python -m kit.worlds` serves; unset, the services run in this process."""
@@ -16,8 +16,13 @@ KEY = "KIT_ENVELOPE_KEY"
 
 
 @asynccontextmanager
-async def open_client(setup: ToolSetup, service: str, app: Callable[[], object]) -> AsyncGenerator[httpx.AsyncClient]:
+async def open_client(setup: ToolSetup, service: str, app: Callable[[], object]) -> AsyncGenerator["httpx.AsyncClient"]:
     """A client of one service. `app` makes the service that is called where none is served elsewhere."""
+    import httpx
+
+    from kit.tools.asgi_transport import StreamingASGITransport
+    from kit.tools.fault_header import asking_for_faults
+
     if url := setup.environment.get(URL):
         client = httpx.AsyncClient(base_url=f"{url.rstrip('/')}/{service}", timeout=10)
     else:

@@ -6,9 +6,11 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from fastapi import FastAPI, Request
-from fastapi.responses import JSONResponse
 from pydantic import ValidationError
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.routing import Route
 
 from kit.core.envelope import CacheMeta, EnricherRequest, EnricherResponse, FailedSource, sign
 from kit.worlds.service.enrichers import VERSION, Catalogue
@@ -25,13 +27,10 @@ async def no_faults(headers: Mapping[str, str], request: EnricherRequest, serve:
     return await serve(request)
 
 
-def context_app(*catalogues: Catalogue, latency: float = 0.0, faults: Faults = no_faults, key: str | None = None) -> FastAPI:
+def context_app(*catalogues: Catalogue, latency: float = 0.0, faults: Faults = no_faults, key: str | None = None) -> Starlette:
     """The service over the data of some worlds. Each enricher waits its own seconds times `latency`; with a `key` it signs."""
     service = _Service({key: one for one in catalogues for key in one.enrichers}, latency, faults, key)
-    app = FastAPI(title="context service (simulated)", docs_url=None, redoc_url=None, openapi_url=None)
-    app.add_api_route("/v1/enrich", service.enrich, methods=["POST"], response_model=None)
-    app.add_api_route("/v1/metrics", service.metrics, methods=["GET"], response_model=None)
-    return app
+    return Starlette(routes=[Route("/v1/enrich", service.enrich, methods=["POST"]), Route("/v1/metrics", service.metrics)])
 
 
 def settle(reply: Reply) -> Reply:
@@ -52,7 +51,7 @@ class _Service:
     key: str | None = None
     counts: Counter[str] = field(default_factory=Counter[str])
 
-    async def metrics(self) -> JSONResponse:
+    async def metrics(self, _: Request) -> JSONResponse:
         """Counters since the service started."""
         return JSONResponse(dict(sorted(self.counts.items())))
 
