@@ -278,17 +278,18 @@ async def test_a_foreign_envelope_is_suppressed_counted_alerted_and_owned_up_to(
 
 
 @pytest.mark.req("PC2-OQ-5")
-async def test_every_failure_is_one_typed_error_without_person_or_enricher() -> None:
+async def test_every_failure_is_one_typed_error_and_a_lookup_lost_beside_an_answer_is_one_that_is_not_final() -> None:
     _, replies = await some_turns(30, seed=8)
-    axes: set[str] = set()
+    kinds: set[tuple[str, bool]] = set()
     for reply in replies:
-        failed = [(o.agent, o.axis) for o in reply.outcomes if o.kind == "failure"]
+        due = [(o.agent, o.axis, True) for o in reply.outcomes if o.kind == "failure"]
+        due += [(o.agent, "data", False) for o in reply.outcomes if o.kind == "answer" and o.data_faults]
         errors = [event.body for event in reply.events if isinstance(event.body, AgentError)]
-        assert sorted((e.agent, e.axis) for e in errors) == sorted(failed)
+        assert sorted((e.agent, e.axis, e.is_final) for e in errors) == sorted(due)
         for error in errors:
-            assert set(error.model_dump()) == {"kind", "agent", "axis", "is_final"} and error.is_final
-            axes.add(error.axis)
-    assert axes == {"invocation", "data"}
+            assert set(error.model_dump()) == {"kind", "agent", "axis", "is_final"}
+            kinds.add((error.axis, error.is_final))
+    assert kinds == {("invocation", True), ("data", True), ("data", False)}
 
 
 def test_the_command_prints_every_metric_and_says_no_while_there_is_an_alert(tmp_path: Path) -> None:

@@ -185,14 +185,14 @@ class CallDropped(Value):
 
 
 class AccessDenied(Value):
-    """An agent reached for what its contract does not give it; it never ran."""
+    """An agent reached for what its contract does not give it, or so that nobody can read it; it never ran."""
 
     kind: Literal["refused"] = "refused"
     agent: str
     """Who reached."""
     what: Literal["tool", "agent"]
     name: str
-    because: Literal["not_on_card", "recursion", "depth"]
+    because: Literal["not_on_card", "recursion", "depth", "bad_arguments"]
 
 
 class GuardActed(Value):
@@ -224,7 +224,11 @@ class Envelope(Value):
 
 
 class AgentError(Value):
-    """agent.error_emit: no PII, no enricher id."""
+    """agent.error_emit: no PII, no enricher id.
+
+    Final where the orchestrator's call ended without an answer; not where the sub-agent answered all the same, or was one of
+    several that worked on the call.
+    """
 
     kind: Literal["agent_error"] = "agent_error"
     agent: str

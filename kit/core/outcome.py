@@ -14,7 +14,9 @@ Reason = Literal[
     "unknown_agent",
     "not_allowed",
     "budget",
+    "bad_arguments",
     "refusal",
+    "unanswerable",
     "unavailable",
     "principal_mismatch",
     "insufficient",
@@ -23,10 +25,13 @@ Reason = Literal[
     "cancelled",
 ]
 CapBehavior = Literal["within", "at", "over"]
-
+OF_MODEL: frozenset[Reason] = frozenset(("not_allowed", "bad_arguments"))
+"""Faults of the model that made a call, never of the data (decisions 31)."""
 
 PARTLY = "Part of the data was not available, so this may be incomplete."
 """The reservation of an answer whose data failed in part, when its tools worded none."""
+WITHOUT = "The data for this was not available, so it is general advice and may be incomplete."
+"""The reservation of an answer none of whose lookups came back."""
 
 
 class Usage(Value):
@@ -101,6 +106,8 @@ class Answer(Value):
     confidence: float | None = None
     data_faults: tuple[str, ...] = ()
     """Data calls that failed while the sub-agent could still answer (axis 2, decisions 9)."""
+    recovered: bool = False
+    """Each of them was made again and answered: they are counted, and nothing is missing."""
     hands_to: AgentCall | None = None
     """Whom it hands the conversation to, in a swarm; the text is then empty where it had no part of its own."""
     usage: Usage = Usage()
@@ -114,7 +121,12 @@ class Answer(Value):
     @property
     def reservation(self) -> str | None:
         """What must be said beside this answer, in plain words; None when it holds without reserve."""
-        return self.caveat or (PARTLY if self.data_faults else None)
+        return self.caveat or (PARTLY if self.is_partial else None)
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether data was still missing when it was given."""
+        return bool(self.data_faults) and not self.recovered
 
 
 class Failure(Value):
@@ -152,7 +164,7 @@ class FanOut(Value):
     @property
     def clean(self) -> bool:
         """Whether nothing in it must be told to the user: no failure, no reservation, no dropped call."""
-        reservations = (isinstance(o, Failure) or o.caveat or o.data_faults for o in self.outcomes)
+        reservations = (isinstance(o, Failure) or o.reservation for o in self.outcomes)
         return not self.dropped and not any(reservations)
 
 
@@ -161,7 +173,8 @@ class RoutedOutcome(Value):
 
     agent: str
     call_id: str
-    result: Literal["success", "failure", "data_error", "handed_on"]
+    result: Literal["success", "partial", "failure", "data_error", "handed_on"]
+    """`partial`: an answer that data was missing for."""
     reason: Reason | None = None
 
 
@@ -190,6 +203,7 @@ _BECAUSE: dict[Reason, str] = {
     "timeout": "it took too long to answer",
     "budget": "it ran out of the room it was given",
     "refusal": "it declined to answer",
+    "unanswerable": "it has nothing on that",
     "low_confidence": "it was not sure enough of its answer",
     "cancelled": "it was stopped",
     "not_allowed": "it may not be used here",

@@ -35,6 +35,8 @@ class AgentMeasure(Value):
     """What took the time, where its own ran out."""
     data_faults: int = 0
     """Data calls that failed while it could still answer: axis 2 as well (decisions 9)."""
+    partial: bool = False
+    """It answered, and data was missing for it."""
     statuses: int = 0
     """Statuses of the vocabulary sent in its name."""
     unknown_statuses: int = 0
@@ -67,6 +69,8 @@ class Measures(Value):
     mismatches: tuple[float, ...] = ()
     """When a reply for another principal came in, since the turn began."""
     version_mismatches: int = 0
+    model_faults: int = 0
+    """Calls of tools that do not exist, or with arguments nobody can read: faults of the model that made them (decisions 31)."""
     acknowledged: str | None = None
     """How the answer owned up to what failed: composed, recomposed, appended ...; None when nothing was owed."""
     compactions: int = 0

@@ -42,6 +42,7 @@ class _Fold:
     envelopes: int = 0
     mismatches: list[float] = field(default_factory=list[float])
     versions: int = 0
+    model_faults: int = 0
     acknowledged: str | None = None
     compactions: int = 0
     purposes: dict[str, str] = field(default_factory=dict[str, str])
@@ -70,6 +71,7 @@ def measure(events: Sequence[Event]) -> Measures:
             "envelopes": fold.envelopes,
             "mismatches": fold.mismatches,
             "version_mismatches": fold.versions,
+            "model_faults": fold.model_faults,
             "acknowledged": fold.acknowledged,
             "compactions": fold.compactions,
             "spent": [{"purpose": purpose, "usage": usage} for purpose, usage in fold.spending.items()],
@@ -140,6 +142,7 @@ def _agent_ended(fold: _Fold, event: Event, body: Any) -> None:
             "axis": None if is_answer else outcome.axis,
             "reason": None if is_answer else outcome.reason,
             "data_faults": len(outcome.data_faults) if is_answer else 0,
+            "partial": is_answer and outcome.is_partial,
             "statuses": by.statuses,
             "unknown_statuses": by.unknown,
             "first_status": by.first,
@@ -156,6 +159,10 @@ def _envelope(fold: _Fold, event: Event, body: Any) -> None:
         fold.mismatches.append(event.at)
     if not body.version_ok:
         fold.versions += 1
+
+
+def _refused(fold: _Fold, event: Event, body: Any) -> None:
+    fold.model_faults += body.what == "tool"
 
 
 def _acknowledged(fold: _Fold, event: Event, body: Any) -> None:
@@ -175,6 +182,7 @@ _FOLDS: Mapping[str, Callable[[_Fold, Event, Any], None]] = {
     "agent_ended": _agent_ended,
     "status": _status,
     "envelope": _envelope,
+    "refused": _refused,
     "acknowledged": _acknowledged,
     "compacted": _compacted,
 }

@@ -72,10 +72,12 @@ class Metrics(Value):
     envelopes: int
     statuses_per_invocation: float | None
     unknown_statuses: int
+    model_faults: int
+    """Calls of tools that do not exist or with arguments nobody can read, of orchestrator and sub-agents."""
     partial_failures: Estimate
-    """Turns of two and more sub-agents in which some and not all failed."""
+    """Turns of two and more sub-agents in which some and not all failed, or answered without their data."""
     fan_out_success: Estimate
-    """Sub-agents that answered, of all run in such turns: M of N."""
+    """Sub-agents that answered and had their data, of all run in such turns: M of N."""
     axes: dict[str, int]
     """Failures by axis: `invocation` (1), `data` (2), `partial` (3: turns with a partial fan-out)."""
     timeouts: dict[str, Estimate]
@@ -117,7 +119,8 @@ def fold(turns: Sequence[TurnRecord], pairs: Sequence[tuple[TurnRecord, Label]] 
     """The pure part: rows and labels in, metrics out."""
     calls = [measure for turn in turns for measure in turn.measures.agents]
     fans = [turn.measures.agents for turn in turns if len(turn.measures.agents) > 1]
-    partial = rate(0 < sum(call.ok for call in fan) < len(fan) for fan in fans)
+    whole = [[call.ok and not call.partial for call in fan] for fan in fans]
+    partial = rate(any(fan) and not all(fan) for fan in whole)
     paths = Counter(turn.measures.acknowledged for turn in turns if turn.measures.acknowledged)
     late = Counter(call.cause for call in calls if call.cause)
     axes = Counter(call.axis for call in calls)
@@ -134,8 +137,9 @@ def fold(turns: Sequence[TurnRecord], pairs: Sequence[tuple[TurnRecord, Label]] 
         envelopes=sum(turn.measures.envelopes for turn in turns),
         statuses_per_invocation=sum(c.statuses for c in calls) / len(calls) if calls else None,
         unknown_statuses=sum(call.unknown_statuses for call in calls),
+        model_faults=sum(turn.measures.model_faults for turn in turns),
         partial_failures=partial,
-        fan_out_success=rate(call.ok for fan in fans for call in fan),
+        fan_out_success=rate(complete for fan in whole for complete in fan),
         axes={
             "invocation": axes["invocation"],
             "data": axes["data"] + sum(call.data_faults for call in calls),
@@ -233,6 +237,7 @@ def _rows(m: Metrics) -> list[Row]:
         ("envelopes_total", "", m.envelopes),
         ("status_per_invocation", "", m.statuses_per_invocation),
         ("status_unknown_total", "", m.unknown_statuses),
+        ("model_faults_total", "", m.model_faults),
         _rate_row("partial_failure_rate", "{} fan-outs", m.partial_failures),
         _rate_row("fan_out_success_rate", "{} sub-agents", m.fan_out_success),
         *(("failures_total", f"axis {number}: {axis}", count) for number, (axis, count) in enumerate(m.axes.items(), 1)),

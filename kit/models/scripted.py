@@ -22,8 +22,8 @@ class Line:
     """One reply of a scripted model."""
 
     text: str = ""
-    calls: Sequence[tuple[str, Mapping[str, Any]]] = ()
-    """Tool calls as (tool name, arguments)."""
+    calls: Sequence[tuple[str, Mapping[str, Any] | str]] = ()
+    """Tool calls as (tool name, arguments); a string is what the model writes in place of them."""
     delay: float = 0.0
     """Seconds before the first token."""
     pieces: Sequence[str] = ()
@@ -37,7 +37,7 @@ class Line:
 
     def tool_calls(self) -> list[ToolCall]:
         ids = self.ids or [f"call_{next(_counter):06d}" for _ in self.calls]
-        return [ToolCall(name=n, args=dict(a), id=i, type="tool_call") for (n, a), i in zip(self.calls, ids, strict=True)]
+        return [ToolCall(name=n, args=a, id=i, type="tool_call") for (n, a), i in zip(self.calls, ids, strict=True)]  # type: ignore[reportArgumentType]
 
 
 Script = Line | str | Callable[[list[BaseMessage]], "Line | str"]
@@ -97,7 +97,11 @@ class ScriptedModel(AsyncChatModel):
         await asyncio.sleep(line.delay)
         if line.error is not None:
             raise line.error
-        message = AIMessage(line.text, tool_calls=line.tool_calls(), usage_metadata=self._usage(messages, line))
+        calls: list[Any] = line.tool_calls()
+        whole = [call for call in calls if type(call["args"]) is not str]
+        broken = [{**call, "type": "invalid_tool_call", "error": None} for call in calls if type(call["args"]) is str]
+        usage = self._usage(messages, line)
+        message = AIMessage(line.text, tool_calls=whole, invalid_tool_calls=broken, usage_metadata=usage)
         return ChatResult(generations=[ChatGeneration(message=message)])
 
     async def _astream(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> AsyncIterator[ChatGenerationChunk]:
@@ -109,5 +113,7 @@ class ScriptedModel(AsyncChatModel):
             yield ChatGenerationChunk(message=AIMessageChunk(content=piece))
             await asyncio.sleep(line.pace)
         calls, usage = call_chunks(line.tool_calls()), self._usage(messages, line)
+        for chunk, (_, written) in zip(calls, line.calls, strict=True):
+            chunk["args"] = written if isinstance(written, str) else chunk["args"]
         closing = AIMessageChunk(content="", tool_call_chunks=calls, usage_metadata=usage, chunk_position="last")
         yield ChatGenerationChunk(message=closing)

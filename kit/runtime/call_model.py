@@ -21,7 +21,7 @@ from kit.runtime.context import RunContext
 from kit.runtime.recording.recorded_call import model_request, plain_message
 from kit.runtime.recording.replay import replay
 from kit.runtime.speech.narration import MARK, Hear, NarrationFilter, narrated, narration_filter
-from kit.runtime.tool_call_ids import with_calls, with_unique_ids
+from kit.runtime.tool_call_ids import calls_of, with_calls
 
 _new_usage, _model_started, _model_ended = builder(Usage), builder(ModelStarted), builder(ModelEnded)
 PICTURE = 1000
@@ -190,23 +190,21 @@ async def _read(
 
 
 def _merge(chunks: list[Any]) -> AIMessage:
-    if len(chunks) == 1 and not isinstance(chunks[0], AIMessageChunk):
-        message: AIMessage = chunks[0]
-    elif not chunks:
+    if not chunks:
         return AIMessage("")
-    else:
-        whole = add_ai_message_chunks(chunks[0], *chunks[1:])
+    message: AIMessage = chunks[0] if len(chunks) == 1 else add_ai_message_chunks(chunks[0], *chunks[1:])
+    calls = calls_of(message) if message.tool_calls or message.invalid_tool_calls else message.tool_calls
+    whole = calls == message.tool_calls and not message.invalid_tool_calls and type(message.content) is str
+    if isinstance(message, AIMessageChunk):
         message = AIMessage(
-            content=whole.content,
-            tool_calls=whole.tool_calls,
-            usage_metadata=whole.usage_metadata,
-            response_metadata=whole.response_metadata,
-            additional_kwargs=whole.additional_kwargs,
-            id=whole.id,
+            content=message.content,
+            tool_calls=calls,
+            usage_metadata=message.usage_metadata,
+            response_metadata=message.response_metadata,
+            additional_kwargs=message.additional_kwargs,
+            id=message.id,
         )
-    calls = with_unique_ids(message.tool_calls) if message.tool_calls else message.tool_calls
-    whole_calls = calls is message.tool_calls and not message.invalid_tool_calls
-    return message if whole_calls and type(message.content) is str else with_calls(message, calls)
+    return message if whole else with_calls(message, calls)
 
 
 def _text(message: BaseMessage) -> str:

@@ -8,17 +8,24 @@ from types import MappingProxyType
 from langchain_core.messages import ToolMessage
 from langchain_core.messages.tool import ToolCall
 from langchain_core.tools import BaseTool
+from pydantic import BaseModel, ValidationError
 
+from kit.core.errors import describe_error
 from kit.core.event import AccessDenied, Body, Component, ToolEnded, ToolStarted
-from kit.core.outcome import NO_TEXT, ComponentPayload, Usage
+from kit.core.outcome import NO_TEXT, ComponentPayload, Reason, Usage
 from kit.runtime.agents.handoff import hide
 from kit.runtime.agents.tool_grants import watched_since
 from kit.runtime.context import RunContext
 from kit.runtime.recording.replay import replay_tool
+from kit.runtime.tool_call_ids import UNREAD
 from kit.tools.direct_call import answer_of
 from kit.tools.tool import ToolContext, ToolResult, within
 
 UNAVAILABLE = "This data is unavailable right now."
+NO_SUCH_TOOL = "You have no such tool. Call one that you were given, or answer without, and do not speak of this."
+UNREADABLE = (
+    "This call was not made: its arguments could not be read. Make it again as its description says, and do not speak of this."
+)
 _NONE: Mapping[str, datetime.date] = MappingProxyType({})
 
 
@@ -32,7 +39,8 @@ async def call_tool(
     """Runs a tool call on behalf of the turn's principal and returns its message with its typed result.
 
     A tool outside the whitelist is refused, a tool that raises is a fault: both are results, neither raises (decisions 9).
-    Raw reasons go to the trace only. `new_tools`: those put on the card later, with the day.
+    So is a call that nobody can read, and a lookup that met a foreign principal in this turn is not made again, whoever asks
+    (decisions 30, 31). Raw reasons go to the trace only. `new_tools`: those put on the card later, with the day.
     """
     call_id = call["id"] or ctx.turn.log.new_span()
     private = ctx.turn.private
@@ -40,15 +48,20 @@ async def call_tool(
     since = watched_since(new_tools.get(call["name"]), ctx.turn.dynamic.date) if new_tools else None
     span = ctx.open_span(ToolStarted(agent=agent, tool=call["name"], call_id=call_id, args=args, watched_since=since))
     tool = tools.get(call["name"])
-    if tool is None:
-        span.emit(AccessDenied(agent=agent, what="tool", name=call["name"], because="not_on_card"))
-        result = ToolResult(text="You have no such tool.", fault="not_allowed", detail=f"{call['name']!r} is not on the card")
+    if UNREAD in call["args"]:
+        result = ToolResult(text=UNREADABLE, fault="bad_arguments", detail="its arguments are no JSON object")
+    elif tool is None:
+        result = ToolResult(text=NO_SUCH_TOOL, fault="not_allowed", detail=f"{call['name']!r} is not on the card")
     else:
         try:
-            result = await (_run if ctx.turn.cassette is None else _taped)(tool, call, agent, span)
+            result = await _look_up(tool, call, agent, span)
         except BaseException as error:
             span.emit(ToolEnded(agent=agent, tool=call["name"], call_id=call_id, error=type(error).__name__))
             raise
+    if result.fault == "not_allowed":
+        span.emit(AccessDenied(agent=agent, what="tool", name=call["name"], because="not_on_card"))
+    elif result.fault == "bad_arguments":
+        span.emit(AccessDenied(agent=agent, what="tool", name=call["name"], because="bad_arguments"))
     for component in result.components:
         span.emit(Component(agent=agent, type=component.type, payload=component.payload))
     error = f"{result.fault}: {result.detail}" if result.fault else None
@@ -57,6 +70,24 @@ async def call_tool(
     ctx.ledger.charge(Usage(tool_calls=1))
     status = "error" if result.fault else "success"
     return ToolMessage(result.text or NO_TEXT, tool_call_id=call_id, name=call["name"], status=status), result
+
+
+async def _look_up(tool: BaseTool, call: ToolCall, agent: str, ctx: RunContext) -> ToolResult:
+    """Runs the tool, unless the same lookup met a foreign principal in this turn."""
+    turn = ctx.turn
+    key = lookup_key(call) if turn.barred else ""
+    if key in turn.barred:
+        return ToolResult(text=UNAVAILABLE, fault="principal_mismatch", detail="not asked again in this turn")
+    result = await (_run if turn.cassette is None else _taped)(tool, call, agent, ctx)
+    if result.fault == "principal_mismatch":
+        turn.barred.add(lookup_key(call))
+    return result
+
+
+def lookup_key(call: ToolCall) -> str:
+    """Names a lookup: its tool, and the arguments that hold something."""
+    args = {name: value for name, value in call["args"].items() if value not in (None, "")}
+    return f"{call['name']} {json.dumps(args, sort_keys=True, default=str)}"
 
 
 async def _taped(tool: BaseTool, call: ToolCall, agent: str, ctx: RunContext) -> ToolResult:
@@ -98,10 +129,24 @@ async def _run(
         with within(context):
             answer = await answer_of(tool, call)
     except Exception as error:  # the second and last place that turns an exception into a value (decisions 9)
-        return ToolResult(text=UNAVAILABLE, fault="exception", detail=f"{type(error).__name__}: {error}")
+        fault: Reason = "timeout" if isinstance(error, TimeoutError) else "exception"
+        if _refuses(tool, error):
+            return ToolResult(text=UNREADABLE, fault="bad_arguments", detail=describe_error(error))
+        return ToolResult(text=UNAVAILABLE, fault=fault, detail=describe_error(error))
     if isinstance(answer, ToolResult):
         return answer
     return answer.artifact if isinstance(answer.artifact, ToolResult) else ToolResult(text=str(answer.text))
+
+
+def _refuses(tool: BaseTool, error: Exception) -> bool:
+    """Whether it is the tool's own schema that did not take the arguments."""
+    schema = tool.args_schema
+    return (
+        isinstance(error, ValidationError)
+        and isinstance(schema, type)
+        and issubclass(schema, BaseModel)
+        and (error.title == schema.__name__)
+    )
 
 
 def _components(agent: str, ctx: RunContext) -> list[ComponentPayload]:

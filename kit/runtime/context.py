@@ -92,6 +92,8 @@ class TurnState:
     """Call id -> the model's own words, whatever a guard made of them."""
     model_calls: dict[str, int] = field(default_factory=dict[str, int])
     """Path -> model and tool calls made from there so far."""
+    barred: set[str] = field(default_factory=set[str])
+    """Lookups that met a foreign principal: none is made again (decisions 30)."""
     private: list[str] = field(default_factory=list[str])
     """Personal values that crossed a hand-off: no event shows them from then on."""
 

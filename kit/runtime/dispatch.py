@@ -179,7 +179,9 @@ def _close(outcome: Outcome, span: RunContext, place: str, endings: dict[str, Ou
     private = span.turn.private
     span.emit(_agent_ended(agent=outcome.agent, outcome=hide_outcome(outcome, private) if private else outcome))
     if isinstance(outcome, Failure):
-        span.emit(AgentError(agent=outcome.agent, axis=outcome.axis, is_final=True))
+        span.emit(AgentError(agent=outcome.agent, axis=outcome.axis, is_final=span.ledger.parent is None))
+    elif outcome.data_faults:
+        span.emit(AgentError(agent=outcome.agent, axis="data", is_final=False))
     if endings is not None:
         endings[place] = outcome
 

@@ -89,7 +89,7 @@ def _parts(text: str, log: TurnLog, cuts: Sequence[int]) -> list[str]:
 
 def _routing_outcome(outcome: Outcome) -> RoutedOutcome:
     if outcome.kind == "answer":
-        result = "handed_on" if outcome.is_handover else "success"
+        result = "handed_on" if outcome.is_handover else "partial" if outcome.is_partial else "success"
         return _new_line(agent=outcome.agent, call_id=outcome.call_id, result=result)
     result = "data_error" if outcome.axis == "data" else "failure"
     return _new_line(agent=outcome.agent, call_id=outcome.call_id, result=result, reason=outcome.reason)

@@ -1,14 +1,19 @@
-"""A model's tool calls in a form that every endpoint takes back: each id once, and no call named that is not answered."""
+"""A model's tool calls in a form that every endpoint takes back: each id once, readable, and none named that is not answered."""
 
+import json
 from collections.abc import Sequence
 from typing import Any, cast
 
-from langchain_core.messages import AIMessage
+from langchain_core.messages import AIMessage, AIMessageChunk
 from langchain_core.messages.tool import ToolCall
 
 _BLOCKS = ("function_call", "custom_tool_call", "tool_call", "tool_use")
 """Kinds of content blocks in which providers repeat a call."""
 _RAW = ("tool_calls", "function_call")
+UNREAD = "unread_arguments"
+"""The only argument of a call whose arguments cannot be parsed: what the model wrote, cut short."""
+_MOST = 200
+_JSON = json.JSONDecoder(strict=False)
 
 
 def with_unique_ids(calls: list[ToolCall]) -> list[ToolCall]:
@@ -25,6 +30,26 @@ def with_unique_ids(calls: list[ToolCall]) -> list[ToolCall]:
         fresh = call_id if call_id and call_id not in apart else f"{call_id or 'call'}-{position}"
         apart[fresh] = ToolCall({**call, "id": fresh})
     return list(apart.values())
+
+
+def calls_of(message: AIMessage) -> list[ToolCall]:
+    """Every call of a reply in order, each with an id of its own; arguments that are no JSON object stand under UNREAD.
+
+    LangChain reads what it can of broken JSON, but half an argument is another argument.
+    """
+    if isinstance(message, AIMessageChunk):
+        return with_unique_ids([_read(chunk) for chunk in message.tool_call_chunks])
+    return with_unique_ids([*message.tool_calls, *(_read(call) for call in message.invalid_tool_calls)])
+
+
+def _read(call: Any) -> ToolCall:
+    text: str = call["args"] or "{}"
+    try:
+        args: Any = _JSON.decode(text)
+    except (ValueError, RecursionError):
+        args = None
+    args = cast("dict[str, Any]", args) if type(args) is dict else {UNREAD: text[:_MOST]}
+    return ToolCall(name=call["name"] or "", args=args, id=call["id"], type="tool_call")
 
 
 def with_calls(message: AIMessage, calls: Sequence[ToolCall]) -> AIMessage:

@@ -7,7 +7,7 @@ import pytest
 from langchain_core.messages import SystemMessage, ToolMessage
 
 from kit.core.card import AgentCard, Policy
-from kit.core.event import AgentStarted, CallDropped, Event, ModelStarted
+from kit.core.event import AccessDenied, AgentStarted, CallDropped, Event, ModelStarted
 from kit.core.outcome import Failure
 from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.turn import Reply, run_turn
@@ -53,9 +53,8 @@ def test_an_agent_not_bound_is_never_found_at_run_time() -> None:
     from kit.runtime.clock import run_virtual
 
     reply = run_virtual(turn())
-    assert isinstance(reply.outcomes[0], Failure)
-    assert reply.outcomes[0].reason == "unknown_agent"
-    assert reply.status == "ok"
+    assert not reply.outcomes and reply.status == "ok"
+    assert [e.body.name for e in reply.events if isinstance(e.body, AccessDenied)] == ["ask_ghost"]
 
 
 @pytest.mark.req("PC2-AC-2", "PC2-FR-3", "PC2-FR-4", "PC1-FR-3", "PC1-S9.2-2", "PC2-S9.2-1")

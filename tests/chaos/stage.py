@@ -130,7 +130,7 @@ class Stage:
                     return Line(fate.answer, delay=0.1)
                 case kind if not isinstance(messages[-1], ToolMessage):
                     names = TOOLS if kind == "part_of_data" else TOOLS[:1]
-                    return Line(calls=[(name, {}) for name in names])
+                    return Line(calls=[(name, {"about": fate.topic}) for name in names])
                 case "partial":
                     return Line(f"{fate.answer} {CAVEAT}" if self.scene.streamed else fate.answer)
                 case _:

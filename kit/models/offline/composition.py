@@ -16,6 +16,7 @@ MOST = 900
 _SENTENCE = re.compile(r"(?<=[.!?])[\"')\]]*\s+(?=[\"'(\[]?[A-Z0-9$€£])|\n+")
 _NO_ANSWER = re.compile(r"\A\s*No answer from (?P<part>[^:]+?)(?:: (?P<why>.+?))?\.(?:\s|$)", re.S)
 _NOT_ASKED = re.compile(r"\A\s*Not asked: (?P<part>.+?)\.(?:\s|$)", re.S)
+_UNSPOKEN = re.compile(r"\bdo not speak of this\b")
 _NOTE = re.compile(r"\(Note: (?P<note>(?:(?!\(Note: ).)+)\)\s*\Z", re.S)
 _SEEKS = re.compile(
     r"""\A\W*(?:(?:please|also|and|can\ you|could\ you|i\ want\ to|i'd\ like\ to|help\ me)\W+)*
@@ -53,6 +54,7 @@ def compose(request: str, results: Sequence[Result]) -> str:
     parts: list[str] = []
     failures: list[str] = []
     earlier: set[str] = set()
+    results = [result for result in results if not (result.failed and _UNSPOKEN.search(result.text))]
     several = sum(not own_up(result) for result in results) > 1
     for result in results:
         failure = own_up(result)
@@ -98,7 +100,7 @@ def own_up(result: Result) -> str:
 def answer(request: str, results: Sequence[Result]) -> str:
     """A worker's answer: the results closest to the request first; missing data said plainly."""
     good = [result for result in results if not result.failed and result.text.strip()]
-    bad = [result for result in results if result.failed or not result.text.strip()]
+    bad = [r for r in results if (r.failed or not r.text.strip()) and not _UNSPOKEN.search(r.text)]
     ranks = closeness(request, [result.text[:MOST] for result in good])
     by_closeness = [result for _, result in sorted(zip(ranks, good, strict=True), key=lambda pair: -pair[0])]
     earlier: set[str] = set()

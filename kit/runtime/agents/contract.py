@@ -11,10 +11,21 @@ from langchain_core.messages import AIMessage
 from kit.compose.answer_schema import Validator, validator
 from kit.core.card import AgentCard
 from kit.core.outcome import Reason
+from kit.models.json_prose import prose
+from kit.runtime.answer.clauses import only_refuses
 
 _FENCE = re.compile(r"\A```(?:json)?\s*(.*?)\s*```\Z", re.DOTALL)
 _WORDS = {"low": 0.0, "medium": 0.5, "high": 1.0}
 _SENTENCE = re.compile(r"[^.!?…]+[.!?…]*")
+_REQUEST = re.compile(
+    r"""\?\s*$ | ^\W*(?:please|kindly)\s+(?:tell|say|name|specify|clarify|provide|give|confirm|share|choose|pick)\b
+      | \b(?:tell|let)\ me\ (?:know\s+)?(?:which|what|who|whether|if|more|the)\b
+      | ^\W*(?:i|we)(?:\ would|['’]d)?\ need\ (?:to\ know|more|the|a|your)\b""",
+    re.I | re.X,
+)
+"""A sentence that wants something of the user."""
+NO_ANSWER = "NO_ANSWER"
+"""What a card's prompt may tell its model to reply with when it has nothing on a request, and with nothing else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,18 +55,24 @@ class Contract:
     def read(self, text: str) -> tuple[str, float | None] | Breach:
         """The reply as an answer, its text and how sure it is, or why it is none.
 
-        A closed agent may not ask the user: a reply of questions alone is low confidence, and the parent decides. Replies that
-        say anything beside the question stand; agents that talk with the user over turns do not close their hand-off.
+        What the model reports itself goes first: NO_ANSWER, `"answered": false` or a `"refusal"` in a structured reply. Then
+        plain rules over English prose: words that only refuse are no answer. A closed agent may not ask the user: a reply of
+        questions alone, in prose or in the fields of a schema, is low confidence, and the parent decides. Replies that say
+        anything beside the question stand; agents that talk with the user over turns do not close their hand-off.
         """
+        if text.startswith(NO_ANSWER) or only_refuses(prose(text)):
+            return Breach("unanswerable", "the model says that it has no answer")
+        if self.closed and only_asks(prose(text)):
+            return Breach("low_confidence", "a question to the user instead of an answer", text)
         if self.validator is None:
-            if self.closed and only_asks(text):
-                return Breach("low_confidence", "a question to the user instead of an answer", text)
             return text, None
         text = _FENCE.sub(r"\1", text)
         try:
             value = json.loads(text)
         except (ValueError, RecursionError) as error:
             return Breach("contract_violation", f"not JSON: {error}")
+        if isinstance(value, dict) and (value.get("answered") is False or value.get("refusal")):  # type: ignore[reportUnknownMemberType]
+            return Breach("unanswerable", "the model reports that it did not answer")
         if wrong := self.validator.wrong(value):
             return Breach("contract_violation", wrong)
         confidence, word = _confidence(value)
@@ -91,7 +108,7 @@ def refusal(message: AIMessage) -> str | None:
 def only_asks(text: str) -> bool:
     """Whether a text is questions and nothing else; a word or two of courtesy before them do not count."""
     sentences = [s.strip() for s in _SENTENCE.findall(text) if s.strip()]
-    statements = [s for s in sentences if not s.endswith("?")]
+    statements = [s for s in sentences if not _REQUEST.search(s)]
     return len(statements) < len(sentences) and all(s.endswith("!") and len(s.split()) <= 2 for s in statements)
 
 

@@ -4,18 +4,19 @@ import asyncio
 import datetime
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
-from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage, ToolMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 from langchain_core.messages.tool import ToolCall
 from langchain_core.tools import BaseTool
 
 from kit.compose.prompts import PromptPlan
 from kit.core.card import AgentCard, Policy
-from kit.core.event import Text
-from kit.core.outcome import SET_ASIDE, AgentCall, Answer, Failure, FanOut, Outcome, Reason, tell, tell_dropped
-from kit.core.value import builder
+from kit.core.event import Purpose, Text
+from kit.core.outcome import SET_ASIDE, AgentCall, Failure, FanOut, Outcome, tell, tell_dropped
+from kit.runtime.agents.agent_outcome import outcome_of_reply
 from kit.runtime.agents.ask_tool import read_call
-from kit.runtime.agents.contract import Breach, Contract, refusal
+from kit.runtime.agents.contract import Contract
 from kit.runtime.bound_model import BoundModel, Voice
 from kit.runtime.call_model import ModelReply
 from kit.runtime.call_tool import call_tool
@@ -25,14 +26,16 @@ from kit.runtime.memory import messages_of
 from kit.runtime.message import human_message
 from kit.runtime.speech.narration import Hear
 from kit.runtime.speech.stream import Speech
-from kit.runtime.tool_call_ids import with_calls
+from kit.runtime.tool_call_ids import UNREAD, with_calls
 from kit.tools.tool import ToolResult
 
-_new_answer = builder(Answer)
 PREAMBLE = "One moment, I'm looking into that."
 NEXT = "It takes over after you: give your own answer first."
 """What a model is told of a hand-over that waits for its tools."""
+BORNE = 2
+"""Replies in a row none of whose calls can be made (decisions 31)."""
 Thread = list[BaseMessage]
+Results = Sequence[tuple[ToolCall, ToolResult]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +99,11 @@ class LLMAgent:
     contract: Contract = field(default_factory=Contract)
     new_tools: Mapping[str, datetime.date] = field(default_factory=dict[str, datetime.date])
 
+    @cached_property
+    def _names(self) -> frozenset[str]:
+        """What its model can call."""
+        return frozenset((*self.tools, *self.sub_cards))
+
     @property
     def time_budget(self) -> float | None:
         return self.policy.time_budget_ms / 1000 if self.policy.time_budget_ms else None
@@ -118,23 +126,27 @@ class LLMAgent:
     async def run(self, call: AgentCall, ctx: RunContext) -> Outcome:
         """Runs a sub-agent: calls its model and its tools until the model has nothing more to call."""
         thread = self.open(call, ctx)
-        results: list[ToolResult] = []
+        results: list[tuple[ToolCall, ToolResult]] = []
         over: AgentCall | None = None
         voice, news = self._voice(), 1
         while True:
             hear = None if ctx.slot is None else self._listener(ctx, bool(results))
             reply = await call_with_fallback(voice, thread, ctx, agent=self.card.id, purpose="work", hear=hear, news=news)
+            if self._is_void(reply):
+                reply = await self._ask_again(reply, voice, thread, ctx, "work")
             own, over = (reply.calls, None) if not self.sub_cards else self._split_calls(reply, call, over)
             if not own:
-                return self._outcome(call, reply, results, over)
+                return outcome_of_reply(
+                    reply, results, thread, self.contract, agent=self.card.id, call_id=call.call_id, over=over
+                )
             ctx.ledger.before_tools(len(own))
             thread.append(reply.message)
             tool_runs = await self.call_tools(own, ctx)
             thread += [message for message, _ in tool_runs]
             if over is not None and len(own) < len(reply.calls):
                 thread += [ToolMessage(NEXT, tool_call_id=peer["id"] or "") for peer in reply.calls if peer not in own]
-            results += [result for _, result in tool_runs]
-            voice.may_fall_back = not any(result.fault == "principal_mismatch" for result in results)
+            results += [(tool_call, result) for tool_call, (_, result) in zip(own, tool_runs, strict=True)]
+            voice.may_fall_back = not any(result.fault == "principal_mismatch" for _, result in results)
             news = len(tool_runs)
 
     async def decide(self, thread: Thread, call: AgentCall, ctx: RunContext) -> Decision:
@@ -152,11 +164,12 @@ class LLMAgent:
             reply = await call_with_fallback(self._lead(ctx), thread, ctx, agent=self.card.id, purpose="decide", hear=hear)
         finally:
             speech.end()
-        return self._read(reply, call)
+        return await self._read(reply, call, thread, ctx)
 
     async def decide_again(self, thread: Thread, call: AgentCall, ctx: RunContext) -> Decision:
         """Makes the routing call once more; the user reads nothing of it."""
-        return self._read(await call_with_fallback(self._lead(ctx), thread, ctx, agent=self.card.id, purpose="decide"), call)
+        reply = await call_with_fallback(self._lead(ctx), thread, ctx, agent=self.card.id, purpose="decide")
+        return await self._read(reply, call, thread, ctx)
 
     async def compose(self, thread: Thread, call: AgentCall, ctx: RunContext, *, live: bool, news: int) -> Decision:
         """Makes the composing call. Its text is the answer: streamed when `live`, otherwise held back (decisions 8)."""
@@ -168,7 +181,7 @@ class LLMAgent:
             )
         finally:
             speech.end()
-        return self._read(reply, call)
+        return await self._read(reply, call, thread, ctx, "compose")
 
     async def tool_messages(self, decision: Decision, fan: FanOut, ctx: RunContext) -> Thread:
         """Returns the model's message with its calls, then exactly one tool message for each call id."""
@@ -183,9 +196,31 @@ class LLMAgent:
             messages += [message for message, _ in await self.call_tools(decision.own, ctx)]
         return [decision.reply.message, *messages]
 
+    def _is_void(self, reply: ModelReply) -> bool:
+        """Whether a reply makes calls and none of them can be made: tools that do not exist, arguments nobody can read."""
+        return bool(reply.calls) and not [
+            call for call in reply.calls if call["name"] in self._names and UNREAD not in call["args"]
+        ]
+
+    async def _ask_again(self, reply: ModelReply, voice: Voice, thread: Thread, ctx: RunContext, purpose: Purpose) -> ModelReply:
+        """Tells the model in its thread that none of its calls was made, and asks again.
+
+        After BORNE such replies in a row the next one counts for nothing: it has neither text nor calls.
+        """
+        for left in range(BORNE, -1, -1):
+            ctx.ledger.before_tools(len(reply.calls))
+            answers = [message for message, _ in await self.call_tools(reply.calls, ctx)]
+            thread += [reply.message, *answers]
+            if not left:
+                break
+            reply = await call_with_fallback(voice, thread, ctx, agent=self.card.id, purpose=purpose, news=len(answers))
+            if not self._is_void(reply):
+                return reply
+        return replace(reply, message=AIMessage(""), text="")
+
     def _split_calls(self, reply: ModelReply, call: AgentCall, over: AgentCall | None) -> tuple[list[ToolCall], AgentCall | None]:
         """Returns the calls of its own tools, and the call of the first peer it named: a swarm hands over to that one."""
-        peers = [tool_call for tool_call in reply.calls if tool_call["name"] in self.sub_cards]
+        peers = [call for call in reply.calls if call["name"] in self.sub_cards and UNREAD not in call["args"]]
         if peers and over is None:
             over = read_call(peers[0], self.sub_cards[peers[0]["name"]], peers[0]["id"] or "", call.query)
         return [tool_call for tool_call in reply.calls if tool_call not in peers], over
@@ -217,55 +252,21 @@ class LLMAgent:
             lead = ctx.turn.voice = Voice(self.composer, lead.fallback, lead.patience, lead.limit)
         return lead
 
-    def _read(self, reply: ModelReply, call: AgentCall) -> Decision:
+    async def _read(
+        self, reply: ModelReply, call: AgentCall, thread: Thread, ctx: RunContext, purpose: Purpose = "decide"
+    ) -> Decision:
+        if self._is_void(reply):
+            reply = await self._ask_again(reply, self._lead(ctx), thread, ctx, purpose)
         asks: list[AgentCall] = []
         own: list[ToolCall] = []
         for tool_call in reply.calls:
-            if tool_call["name"] in self.tools:
+            card = self.sub_cards.get(tool_call["name"])
+            if card is None or UNREAD in tool_call["args"]:  # its own tool, or one that is told it cannot be called
                 own.append(tool_call)
             else:
-                card = self.sub_cards.get(tool_call["name"])
                 asks.append(read_call(tool_call, card, tool_call["id"] or "", call.query))
         return Decision(reply, tuple(asks), tuple(own))
 
     async def call_tools(self, calls: Sequence[ToolCall], ctx: RunContext) -> list[tuple[ToolMessage, ToolResult]]:
         """Runs calls of its own tools at the same time and returns a message and a typed result for each, in their order."""
         return list(await asyncio.gather(*(call_tool(call, self.tools, self.card.id, ctx, self.new_tools) for call in calls)))
-
-    def _outcome(
-        self, call: AgentCall, reply: ModelReply, results: Sequence[ToolResult], over: AgentCall | None = None
-    ) -> Outcome:
-        text = reply.text.strip()
-        if declined := refusal(reply.message):
-            return self._failed(call, "refusal", declined)
-        if not text and over is not None and not results:
-            return Answer(call_id=call.call_id, agent=self.card.id, text="", hands_to=over)
-        if not text:
-            return self._failed(call, "insufficient", "the model said nothing")
-        faults = tuple(result.fault for result in results if result.fault)
-        if faults and len(faults) == len(results):
-            reason: Reason = "principal_mismatch" if "principal_mismatch" in faults else "unavailable"
-            detail = "; ".join(f"{result.fault}: {result.detail}" for result in results)
-            return Failure(call_id=call.call_id, agent=self.card.id, axis="data", reason=reason, detail=detail)
-        read = self.contract.read(text)
-        if isinstance(read, Breach):
-            return self._failed(call, read.reason, read.detail, read.suggestion)
-        answer, confidence = read
-        answer, confidence = read
-        caveats = [result.caveat for result in results if result.caveat]
-        components = (*(component for result in results for component in result.components), *reply.components)
-        return _new_answer(
-            call_id=call.call_id,
-            agent=self.card.id,
-            text=answer,
-            confidence=confidence,
-            components=components,
-            caveat=" ".join(dict.fromkeys(caveats)) or None,
-            data_faults=tuple(str(fault) for fault in faults if fault != "not_allowed"),
-            hands_to=over,
-        )
-
-    def _failed(self, call: AgentCall, reason: Reason, detail: str, suggestion: str | None = None) -> Failure:
-        return Failure(
-            call_id=call.call_id, agent=self.card.id, axis="invocation", reason=reason, detail=detail, suggestion=suggestion
-        )

@@ -37,6 +37,23 @@ _NEUTRAL = re.compile(
         meanwhile|instead|sorry|unfortunately|check\ back|in\ a\ (?:moment|while|bit))\b""",
     re.I | re.X,
 )
+_REFUSING = re.compile(
+    r"""\b(?:can(?:n?ot|['’]?t|\ not)|(?:am|['’]m|are|is)(?:\ not|n['’]t)\ able\ to|unable\ to|won['’]t|will\ not)\s+
+            (?:be\ able\ to\s+)?(?:really\s+)?(?:help|assist|answer|discuss|advise|do\ (?:that|this)|support)\b
+      | \b(?:outside|beyond)\s+(?:of\s+)?(?:what|my|our|the\ scope)\b
+      | \bnot\s+(?:something|a\ (?:topic|question)|part\ of|within|in\ my)\b
+      | \b(?:only|only\ able\ to|only\ here\ to)\s+(?:help|assist|answer)\b
+      | \b(?:have\ no|(?:do\ not|don['’]t)\ have\ (?:any\ )?)(?:information|knowledge|access|data)\b""",
+    re.I | re.X,
+)
+_DENIAL = re.compile(r"^\W*(?:i|we)\s+(?:\w+\s+)?(?:could|can|was|were|am|are|have|did)\s*(?:n['’]?t|not)\b", re.I)
+_COURTESY = re.compile(
+    r"""\?\s*$ | \b(?:let\ me\ know|feel\ free|(?:happy|glad|here)\ to\ help|(?:you\ can|please)\ ask\ me)\b
+      | ^\W*(?:(?:i|we)\s*(?:am|are|['’]m|['’]re)\s+)?(?:\w+\s+)?(?:sorry|afraid|unfortunately|apolog\w+|thank)
+      | \b(?:try|check|come|ask)\s+(?:me\s+|us\s+|back\s+)?(?:again|back|later|in\ a)\b
+      | \b(?:i|we)(?:\ can|\ could|['’]d)\s+(?:\w+\s+)?help\b""",
+    re.I | re.X,
+)
 _CLAUSE = re.compile(
     r"(?<=[.!?;])\s++|(?<!\s)\s++[–—-]\s++|—|(?:,|(?<!\s))\s++(?:but|however|though|although|while|whereas|yet)\s++", re.I
 )
@@ -149,6 +166,24 @@ def passes_on(text: str, part: Part, caveat: str, answer: str, *, alone: bool) -
         if reserves and (alone or part.is_named(paragraph) or mine & numbers(paragraph)):
             return True
     return False
+
+
+def only_owns_up(text: str) -> bool:
+    """True when a text says that something did not work, and beside that nothing: it apologises, asks, offers."""
+    read = [clause for clause in clauses(text) if not clause.heads]
+    owning = [clause.owns or _DENIAL.search(clause.text) is not None for clause in read]
+    return any(owning) and all(owns or _COURTESY.search(clause.text) for owns, clause in zip(owning, read, strict=True))
+
+
+def only_refuses(text: str) -> bool:
+    """True when a text says that its author cannot help with such a thing, and beside that nothing. It reads English alone.
+
+    A text that also says where else to look has something to say.
+    """
+    if _REFUSING.search(text) is None:
+        return False
+    hits = [(_REFUSING.search(clause.text), _COURTESY.search(clause.text)) for clause in clauses(text) if not clause.heads]
+    return any(refuses for refuses, _ in hits) and all(refuses or polite for refuses, polite in hits)
 
 
 def numbers(text: str) -> frozenset[str]:

@@ -22,7 +22,7 @@ def components_of(view: TurnView) -> list[tuple[str, list[Payload]]]:
 
     Where one chose what to show by render_* calls, only that is returned.
     """
-    steps = {step.span_id for step in view.steps if step.state == "ok"}
+    steps = {step.span_id for step in view.steps if step.state in ("ok", "partial")}
     rendering = {e.span_id for e in view.events if isinstance(e.body, ToolStarted) and e.body.tool.startswith("render_")}
     components = [(e, e.body) for e in view.events if isinstance(e.body, Component) and steps & {e.span_id, e.parent_span_id}]
     choosy = {body.agent for event, body in components if event.span_id in rendering}

@@ -84,10 +84,16 @@ FIGURES: tuple[Figure, ...] = (
             "Axis 1: invocations that failed. Axis 2: data that failed. Axis 3: turns in which some of several failed.",
         ),
         (
+            "model_faults_total",
+            "Calls nobody could make",
+            "count",
+            "Calls of tools that do not exist or with arguments nobody can read: told to the model that made them.",
+        ),
+        (
             "partial_failure_rate",
             "Partial fan-outs",
             "share",
-            "Of turns with two sub-agents and more, those in which some and not all failed.",
+            "Of turns with two sub-agents and more, those in which some and not all failed or lacked their data.",
         ),
         (
             "fan_out_success_rate",

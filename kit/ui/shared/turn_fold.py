@@ -15,7 +15,9 @@ _REASONS: dict[Reason, str] = {
     "unknown_agent": "does not exist here",
     "not_allowed": "may not be used here",
     "budget": "ran out of the room it was given",
+    "bad_arguments": "asked in a way that nobody could read",
     "refusal": "declined to answer",
+    "unanswerable": "has nothing on that",
     "unavailable": "could not reach its data",
     "principal_mismatch": "blocked, because the data could not be confirmed as yours",
     "insufficient": "found nothing to say",
@@ -106,8 +108,8 @@ def _with_line(steps: tuple[Step, ...], event: Event, agent: str, text: str) -> 
 
 def _end_step(step: Step, outcome: Outcome, at: float) -> Step:
     if isinstance(outcome, Answer):
-        note = _PARTLY if outcome.data_faults or outcome.caveat else ""
-        return step.model_copy(update={"state": "ok", "end": at, "note": note})
+        note = _PARTLY if outcome.reservation else ""
+        return step.model_copy(update={"state": "partial" if outcome.is_partial else "ok", "end": at, "note": note})
     state: StepState = "stopped" if outcome.reason == "cancelled" else "failed"
     return step.model_copy(update={"state": state, "end": at, "note": _REASONS[outcome.reason]})
 

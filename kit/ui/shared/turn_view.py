@@ -13,8 +13,8 @@ from kit.core.transcript import Transcript, transcript
 from kit.core.value import Value
 from kit.ui.shared.wording import Tone, label
 
-StepState = Literal["running", "ok", "failed", "stopped"]
-TONES: dict[StepState, Tone] = {"running": "busy", "ok": "good", "failed": "bad", "stopped": "warn"}
+StepState = Literal["running", "ok", "partial", "failed", "stopped"]
+TONES: dict[StepState, Tone] = {"running": "busy", "ok": "good", "partial": "warn", "failed": "bad", "stopped": "warn"}
 _Body = TypeVar("_Body", bound=BaseModel)
 _HEADLINE: dict[TurnStatus, str] = {
     "running": "Working",
@@ -59,7 +59,8 @@ class Step(Value):
     @property
     def verdict(self) -> str:
         """A word or a clause on how the step went."""
-        return self.note or {"running": "working", "ok": "answered", "failed": "failed", "stopped": "stopped"}[self.state]
+        words = {"running": "working", "ok": "answered", "partial": "answered in part", "failed": "failed", "stopped": "stopped"}
+        return self.note or words[self.state]
 
     def seconds(self, now: float) -> float:
         """Returns how long the step has run, or ran; `now` in seconds since the turn began."""
@@ -127,7 +128,7 @@ class TurnView(Value):
     @property
     def partial(self) -> bool:
         """Answered, but not in every part."""
-        return bool(self.left_out) or any(step.state == "failed" for step in self.steps)
+        return bool(self.left_out) or any(step.state in ("partial", "failed") for step in self.steps)
 
     @property
     def left_out_labels(self) -> tuple[str, ...]:

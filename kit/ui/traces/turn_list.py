@@ -39,13 +39,14 @@ class TurnFilter(Value):
 
 def state(turn: TurnRecord) -> str:
     """Returns how a turn ended, in the words of the chat."""
-    return ending(turn.status, partial=bool(turn.failed) or turn.cap_behavior == "over")
+    partial = bool(turn.failed) or turn.cap_behavior == "over" or any(one.partial for one in turn.measures.agents)
+    return ending(turn.status, partial=partial)
 
 
 def axes(turn: TurnRecord) -> set[str]:
     """Returns the failure axes of a turn, and `cap` for one over its limit."""
     agents = turn.measures.agents
-    failed = sum(not one.ok for one in agents)
+    failed = sum(one.partial or not one.ok for one in agents)
     others = {
         "data": any(one.data_faults for one in agents),
         "partial": 0 < failed < len(agents),

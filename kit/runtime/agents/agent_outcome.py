@@ -1,0 +1,82 @@
+"""What a sub-agent's last reply and its lookups come to: an answer with what it lacks, or a failure with its reason."""
+
+from collections.abc import Sequence
+
+from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.messages.tool import ToolCall
+
+from kit.core.outcome import OF_MODEL, WITHOUT, AgentCall, Answer, Axis, Failure, Outcome, Reason
+from kit.core.value import builder
+from kit.models.json_prose import prose
+from kit.runtime.agents.contract import Breach, Contract, refusal
+from kit.runtime.answer.clauses import numbers, only_owns_up
+from kit.runtime.call_model import ModelReply
+from kit.runtime.call_tool import lookup_key
+from kit.tools.tool import ToolResult
+
+Results = Sequence[tuple[ToolCall, ToolResult]]
+"""Tool calls of one sub-agent, each with its result, in the order they were made."""
+_new_answer = builder(Answer)
+
+
+def outcome_of_reply(
+    reply: ModelReply,
+    results: Results,
+    thread: Sequence[BaseMessage],
+    contract: Contract,
+    *,
+    agent: str,
+    call_id: str,
+    over: AgentCall | None = None,
+) -> Outcome:
+    """Returns the outcome of a reply without further calls; `over` is the call by which it hands the conversation on.
+
+    Words survive failed lookups (decisions 31). They count for nothing where they only own up, and where none of the lookups came
+    back and they give a figure that the model has read nowhere in `thread`.
+    """
+    text = reply.text.strip()
+
+    def failed(reason: Reason, detail: str, suggestion: str | None = None, axis: Axis = "invocation") -> Failure:
+        return Failure(call_id=call_id, agent=agent, axis=axis, reason=reason, detail=detail, suggestion=suggestion)
+
+    if declined := refusal(reply.message):
+        return failed("refusal", declined)
+    if not text and over is not None and not results:
+        return Answer(call_id=call_id, agent=agent, text="", hands_to=over)
+    lookups = [(tool_call, result) for tool_call, result in results if result.fault not in OF_MODEL]
+    faults = [result for _, result in lookups if result.fault]
+    without = bool(faults) and len(faults) == len(lookups)
+    if faults and (not text or only_owns_up(prose(text)) or (without and _makes_up(prose(text), thread))):
+        reasons: list[Reason] = [result.fault for result in faults if result.fault]
+        reason: Reason = "principal_mismatch" if "principal_mismatch" in reasons else reasons[0]
+        return failed(reason, "; ".join(f"{result.fault}: {result.detail}" for result in faults), axis="data")
+    if not text:
+        return failed("insufficient", "the model said nothing")
+    answer = contract.read(text)
+    if isinstance(answer, Breach):
+        return failed(answer.reason, answer.detail, answer.suggestion)
+    words, confidence = answer
+    caveats = [*(result.caveat for _, result in results if result.caveat), *([WITHOUT] if without else ())]
+    return _new_answer(
+        call_id=call_id,
+        agent=agent,
+        text=words,
+        confidence=confidence,
+        components=(*(component for _, result in results for component in result.components), *reply.components),
+        caveat=" ".join(dict.fromkeys(caveats)) or None,
+        data_faults=tuple(str(result.fault) for result in faults),
+        recovered=bool(faults) and _recovered(lookups),
+        hands_to=over,
+    )
+
+
+def _recovered(lookups: Results) -> bool:
+    """Whether every lookup that failed was made again, with the same arguments, and then answered."""
+    last = {lookup_key(tool_call): result.fault for tool_call, result in lookups}
+    return not any(last.values())
+
+
+def _makes_up(text: str, thread: Sequence[BaseMessage]) -> bool:
+    """Whether a text gives a figure that its model has read nowhere."""
+    read = "\n".join(str(message.text) for message in thread if not (isinstance(message, AIMessage) and message.tool_calls))
+    return not numbers(text) <= numbers(read)

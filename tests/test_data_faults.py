@@ -1,0 +1,169 @@
+"""What becomes of a sub-agent whose lookups fail: words stand, reasons stay apart, no stranger's data twice."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pytest
+from langchain_core.messages import BaseMessage
+from langchain_core.tools import BaseTool, StructuredTool
+
+from kit.core.card import AgentCard
+from kit.core.event import AgentError
+from kit.core.outcome import PARTLY, WITHOUT, Answer, Failure, Outcome, Reason
+from kit.metrics.summary import metrics
+from kit.models.scripted import Line, ScriptedModel
+from kit.runtime.answer.clauses import only_owns_up, only_refuses
+from kit.runtime.turn import Reply, run_turn
+from kit.tools.tool import ToolResult
+from tests.kits import ALICE, SmallKit, asks, small_kit, stitched
+
+TIP = "Most stores refund an unopened item within a month."
+ASKED = Line(calls=[("find", {"what": "coffee"})])
+
+
+def found(what: str, results: Iterator[ToolResult | Exception], made: list[str]) -> BaseTool:
+    """A tool that answers as it is told to, and notes what it was asked."""
+
+    async def find(what: str = "") -> tuple[str, ToolResult]:
+        made.append(what)
+        result = next(results)
+        if isinstance(result, Exception):
+            raise result
+        return result.text, result
+
+    return StructuredTool.from_function(coroutine=find, name=what, description="Finds.", response_format="content_and_artifact")
+
+
+def none(fault: Reason = "unavailable") -> ToolResult:
+    return ToolResult(text="This data is unavailable right now.", fault=fault, detail="raw-9")
+
+
+async def shop(
+    lines: Sequence[Line | str], *results: ToolResult | Exception, others: Sequence[str] = (), lead: Any = None
+) -> tuple[Reply, list[str], SmallKit]:
+    """A turn in which the shop says these lines over these results; the others say the same."""
+    made: list[str] = []
+    agents = ("shop", *others)
+    cards = [AgentCard(id=name, description=f"About {name}.", model="offline", tools=("find",)) for name in agents]
+    models = {name: ScriptedModel(*lines) for name in agents}
+    kit = small_kit(lead or [asks(*agents), stitched], models, {"find": found("find", iter(results), made)}, cards)
+    return await run_turn("coffee please", ALICE, kit), made, kit
+
+
+async def outcome(lines: Sequence[Line | str], *results: ToolResult | Exception) -> Outcome:
+    return (await shop(lines, *results))[0].outcomes[0]
+
+
+@pytest.mark.req("PC2-S5.8")
+async def test_words_survive_when_every_lookup_failed_and_carry_a_reservation() -> None:
+    reply, _, kit = await shop([ASKED, TIP], none())
+    [answer] = reply.outcomes
+    assert isinstance(answer, Answer) and answer.text == TIP and answer.data_faults == ("unavailable",)
+    assert answer.reservation == WITHOUT and TIP in reply.text and "may be incomplete" in reply.text
+    [line] = reply.routing.outcomes
+    assert (line.result, reply.routing.invoked) == ("partial", ("shop",))
+    assert [(e.body.axis, e.body.is_final) for e in reply.events if isinstance(e.body, AgentError)] == [("data", False)]
+    assert metrics(kit.store).axes["data"] == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "I could not look that up right now.",
+        "Sorry, the data is unavailable. Please try again later!",
+        "It costs 4711 points.",
+    ],
+)
+async def test_a_sub_agent_that_its_data_left_with_nothing_to_say_has_failed(text: str) -> None:
+    failure = await outcome([ASKED, text], none("timeout"))
+    assert isinstance(failure, Failure) and (failure.axis, failure.reason) == ("data", "timeout")
+
+
+@pytest.mark.parametrize(
+    ("result", "reason"),
+    [
+        (RuntimeError("raw"), "exception"),
+        (TimeoutError("raw"), "timeout"),
+        (none("contract_violation"), "contract_violation"),
+        (none("unavailable"), "unavailable"),
+    ],
+)
+async def test_reasons_keep_what_a_tool_raised_a_time_out_a_contract_and_an_envelope_apart(
+    result: ToolResult | Exception, reason: str
+) -> None:
+    failure = await outcome([ASKED, ""], result)
+    assert isinstance(failure, Failure) and (failure.axis, failure.reason) == ("data", reason)
+
+
+async def test_data_that_was_asked_for_again_and_came_takes_the_reservation_away_but_is_counted() -> None:
+    reply, made, kit = await shop([ASKED, ASKED, "Two coffee deals."], none("timeout"), ToolResult(text="two"))
+    [answer] = reply.outcomes
+    assert isinstance(answer, Answer) and made == ["coffee", "coffee"]
+    assert (answer.data_faults, answer.reservation) == (("timeout",), None) and reply.text == "Two coffee deals."
+    assert reply.routing.outcomes[0].result == "success" and metrics(kit.store).axes["data"] == 1
+
+
+async def test_another_lookup_that_came_does_not_make_good_the_one_that_failed() -> None:
+    other = Line(calls=[("find", {"what": "tea"})])
+    answer = await outcome([ASKED, other, "Two tea deals."], none(), ToolResult(text="two"))
+    assert isinstance(answer, Answer) and answer.reservation == PARTLY
+
+
+async def test_an_answer_whose_data_was_missing_is_no_success_of_its_fan_out() -> None:
+    _, _, kit = await shop([ASKED, TIP], none(), ToolResult(text="two"), others=("play",))
+    found = metrics(kit.store)
+    assert (found.fan_out_success.right, found.fan_out_success.n, found.partial_failures.right) == (1, 2, 1)
+
+
+@pytest.mark.req("PC2-FR-12b", "PC2-FR-12")
+async def test_a_lookup_that_met_a_foreign_principal_is_not_made_again_by_the_same_sub_agent() -> None:
+    reply, made, _ = await shop([ASKED, ASKED, ""], none("principal_mismatch"), ToolResult(text="mine"))
+    [failure] = reply.outcomes
+    assert made == ["coffee"] and isinstance(failure, Failure) and failure.reason == "principal_mismatch"
+
+
+@pytest.mark.req("PC2-FR-12b")
+async def test_nor_in_a_second_round_nor_by_another_agent() -> None:
+    rounds = [asks("shop"), asks("shop", query="coffee again"), asks("play"), stitched]
+    lines = [ASKED, "", ASKED, ""]
+    reply, made, _ = await shop(lines, none("principal_mismatch"), ToolResult(text="mine"), others=("play",), lead=rounds)
+    assert made == ["coffee"] and len(reply.outcomes) == 3
+    assert all(isinstance(o, Failure) and o.reason == "principal_mismatch" for o in reply.outcomes)
+
+
+@pytest.mark.req("PC2-FR-12b")
+async def test_other_arguments_are_another_lookup_and_another_turn_starts_afresh() -> None:
+    def lines(messages: list[BaseMessage]) -> Line:
+        count = sum(m.type == "tool" for m in messages)
+        return [ASKED, Line(calls=[("find", {"what": "tea"})]), Line("Two deals.")][count]
+
+    results = iter([none("principal_mismatch"), ToolResult(text="two")] * 2)
+    made: list[str] = []
+    card = AgentCard(id="shop", description="About shop.", model="offline", tools=("find",))
+    script = [asks("shop"), stitched] * 2
+    kit = small_kit(script, {"shop": ScriptedModel(lines)}, {"find": found("find", results, made)}, [card])
+    for _ in range(2):
+        await run_turn("coffee please", ALICE, kit)
+    assert made == ["coffee", "tea"] * 2
+
+
+@pytest.mark.parametrize(
+    ("text", "refuses", "owns"),
+    [
+        ("I'm sorry, but I can't help with that.", True, False),
+        ("I can only help with shopping. Is there a product you are looking for?", True, False),
+        ("That is outside of what I can do.", True, False),
+        ("I couldn't find any coffee deals.", False, True),
+        ("I can't help with that. The store's own desk takes returns.", False, False),
+        ("You have 400 points.", False, False),
+    ],
+)
+def test_what_counts_as_a_refusal_in_prose_and_what_as_owning_up(text: str, refuses: bool, owns: bool) -> None:
+    assert (only_refuses(text), only_owns_up(text)) == (refuses, owns)
+
+
+@pytest.mark.parametrize("text", ["NO_ANSWER", "I'm sorry, but I can't help with that."])
+async def test_a_refusal_in_prose_is_no_answer(text: str) -> None:
+    failure = await outcome([text])
+    assert isinstance(failure, Failure) and (failure.axis, failure.reason) == ("invocation", "unanswerable")

@@ -1,0 +1,121 @@
+"""A call of a tool that does not exist, or that nobody can read: its model is told, it is counted, no person reads of it."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from langchain_core.messages import BaseMessage
+from langchain_core.tools import StructuredTool
+
+from kit.core.card import AgentCard
+from kit.core.event import AccessDenied, ToolEnded
+from kit.core.outcome import Answer, Failure
+from kit.metrics.summary import metrics
+from kit.models.scripted import Line, ScriptedModel
+from kit.runtime.agents.llm_agent import BORNE
+from kit.runtime.turn import Reply, run_turn
+from tests.kits import ALICE, SmallKit, asks, small_kit, stitched
+
+pytestmark = pytest.mark.req("PC2-FR-15c")
+INVENTED: tuple[str, Any] = ("internal_ledger_db", {"query": "coffee"})
+BROKEN: tuple[str, Any] = ("find", '{"what": "cof')
+NONSENSE: tuple[str, Any] = ("find", "coffee please")
+GOOD: tuple[str, Any] = ("find", {"what": "coffee"})
+ROUTED_BADLY: dict[str, tuple[str, Any]] = {
+    "invented": ("ask_internal_ledger_db", {"query": "coffee", "intent_count": 1}),
+    "broken": ("ask_shop", '{"query": "cof'),
+    "nonsense": ("ask_shop", "coffee"),
+}
+
+
+async def find(what: str = "") -> str:
+    return f"two {what} deals"
+
+
+async def turn(lead: Sequence[Any], lines: Sequence[Any] = ("Two deals.",), **more: Any) -> tuple[Reply, SmallKit]:
+    card = AgentCard(id="shop", description="About shop.", model="offline", tools=("find",))
+    tool = StructuredTool.from_function(coroutine=find, name="find", description="Finds.")
+    kit = small_kit(ScriptedModel(*lead, **more), {"shop": ScriptedModel(*lines, **more)}, {"find": tool}, [card])
+    return await run_turn("coffee please", ALICE, kit), kit
+
+
+def denied(reply: Reply) -> list[tuple[str, str, str]]:
+    return [(e.body.agent, e.body.name, e.body.because) for e in reply.events if isinstance(e.body, AccessDenied)]
+
+
+def told(messages: list[BaseMessage]) -> str:
+    return str(messages[-1].content)
+
+
+@pytest.mark.parametrize("streams", [True, False])
+@pytest.mark.parametrize(
+    ("bad", "because", "words"),
+    [
+        (INVENTED, "not_on_card", "no such tool"),
+        (BROKEN, "bad_arguments", "could not be read"),
+        (NONSENSE, "bad_arguments", "could not be read"),
+    ],
+)
+async def test_a_sub_agent_is_told_calls_again_and_its_answer_is_whole(
+    bad: tuple[str, Any], because: str, words: str, streams: bool
+) -> None:
+    if bad is BROKEN and not streams:
+        bad = NONSENSE  # what comes whole was parsed by its provider's client
+    heard: list[str] = []
+
+    def again(messages: list[BaseMessage]) -> Line:
+        heard.append(told(messages))
+        return Line(calls=[GOOD])
+
+    script = [Line("Let me look.", calls=[bad]), again, "Two coffee deals."]
+    reply, kit = await turn([asks("shop"), stitched], script, disable_streaming=not streams)
+    [answer] = reply.outcomes
+    assert isinstance(answer, Answer) and answer.text == reply.text == "Two coffee deals."
+    assert not answer.data_faults and words in heard[0]
+    assert denied(reply) == [("shop", bad[0], because)] and metrics(kit.store).model_faults == 1
+    ran = [e.body.error for e in reply.events if isinstance(e.body, ToolEnded)]
+    assert len(ran) == 2 and ran[0] is not None and ran[1] is None
+
+
+async def test_a_bad_call_beside_a_good_one_costs_neither_the_good_one_nor_the_answer() -> None:
+    reply, kit = await turn([asks("shop"), stitched], [Line(calls=[GOOD, INVENTED, NONSENSE]), "Two coffee deals."])
+    assert isinstance(reply.outcomes[0], Answer) and reply.text == "Two coffee deals."
+    assert metrics(kit.store).model_faults == 2 and metrics(kit.store).axes["data"] == 0
+
+
+async def test_two_bad_replies_in_a_row_are_borne_and_a_third_is_the_end() -> None:
+    bad = Line("Let me look that up.", calls=[INVENTED])
+    patient, _ = await turn([asks("shop"), stitched], [bad] * BORNE + ["Two coffee deals."])
+    assert BORNE == 2 and isinstance(patient.outcomes[0], Answer)
+    reply, kit = await turn([asks("shop"), stitched], [bad] * (BORNE + 1))
+    [failure] = reply.outcomes
+    assert isinstance(failure, Failure) and (failure.axis, failure.reason) == ("invocation", "insufficient")
+    assert "Let me look that up" not in reply.text and metrics(kit.store).model_faults == 3
+
+
+@pytest.mark.parametrize("kind", ROUTED_BADLY)
+async def test_an_orchestrator_is_told_and_routes_again(kind: str) -> None:
+    bad = ROUTED_BADLY[kind]
+    reply, kit = await turn([Line("Let me look.", calls=[bad]), asks("shop"), "Two deals."])
+    assert [(o.agent, o.kind) for o in reply.outcomes] == [("shop", "answer")] and reply.text == "Two deals."
+    assert [(agent, name) for agent, name, _ in denied(reply)] == [("orchestrator", bad[0])]
+    assert metrics(kit.store).model_faults == 1 and "ledger" not in reply.preamble
+
+
+@pytest.mark.parametrize("kind", ROUTED_BADLY)
+async def test_beside_a_good_call_it_is_told_with_the_results(kind: str) -> None:
+    heard: list[str] = []
+
+    def compose(messages: list[BaseMessage]) -> Line:
+        heard.extend(str(message.content) for message in messages if message.type == "tool")
+        return Line("Two deals.")
+
+    reply, _ = await turn([Line("Let me look.", calls=[*asks("shop").calls, ROUTED_BADLY[kind]]), compose])
+    assert heard[0] == "Two deals." and "do not speak of this" in heard[1]
+    assert [o.agent for o in reply.outcomes] == ["shop"] and reply.text == "Two deals."
+
+
+async def test_an_orchestrator_that_never_learns_ends_in_plain_words() -> None:
+    bad = Line("Let me ask the internal ledger db.", calls=[ROUTED_BADLY["invented"]])
+    reply, _ = await turn([bad] * (BORNE + 1))
+    assert not reply.outcomes and reply.text and "ledger" not in reply.text
