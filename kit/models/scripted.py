@@ -112,8 +112,10 @@ class ScriptedModel(AsyncChatModel):
         for piece in line.pieces or ([line.text] if line.text else []):
             yield ChatGenerationChunk(message=AIMessageChunk(content=piece))
             await asyncio.sleep(line.pace)
+        yield ChatGenerationChunk(message=self._closing(messages, line))
+
+    def _closing(self, messages: list[BaseMessage], line: Line) -> AIMessageChunk:
         calls, usage = call_chunks(line.tool_calls()), self._usage(messages, line)
         for chunk, (_, written) in zip(calls, line.calls, strict=True):
             chunk["args"] = written if isinstance(written, str) else chunk["args"]
-        closing = AIMessageChunk(content="", tool_call_chunks=calls, usage_metadata=usage, chunk_position="last")
-        yield ChatGenerationChunk(message=closing)
+        return AIMessageChunk(content="", tool_call_chunks=calls, usage_metadata=usage, chunk_position="last")

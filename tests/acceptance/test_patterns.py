@@ -125,7 +125,8 @@ async def test_direct_the_separator_is_an_event_of_the_log_and_nothing_a_reader_
 
 @pytest.mark.req("SAT-7")
 async def test_direct_an_owed_acknowledgement_is_appended_to_what_was_said() -> None:
-    kit = small_kit([asks("a", "rewards", "c")], {"a": talking("All is well."), "rewards": failing(OSError("x"), 1)}, cap=2)
+    models = {"a": talking("All is well."), "rewards": failing(OSError("x"), 1), "c": answering("C.")}
+    kit = small_kit([asks("a", "rewards", "c")], models, cap=2)
     reply = await ask(kit, "direct")
     assert reply.text.startswith("All is well.") and "rewards" in reply.text and "c for now" in reply.text
     assert not any(isinstance(e.body, TextReplaced) for e in reply.events), "appended: nothing that was said is said again"
