@@ -28,7 +28,7 @@ ifneq ($(wildcard /etc/ssl/certs/ca-certificates.crt),)
 export UV_SYSTEM_CERTS := true
 endif
 
-.PHONY: help setup app notebooks test lint type unit run-notebooks browser matrix bench bench-peers small-model all format lock
+.PHONY: help setup app notebooks test lint type unit run-notebooks browser matrix bench bench-peers sweeps small-model all format lock
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' Makefile
@@ -76,6 +76,9 @@ bench-peers: setup .kit/peers/.ready ## the same turn in six other frameworks (d
 	@$(py) -m uv venv --quiet --clear --python $(py) .kit/peers
 	@$(py) -m uv pip install --quiet --python .kit/peers/bin/python -r $<
 	@touch $@
+
+sweeps: setup ## the long sweeps of which the tests take a sample: chaos, coverage of intervals
+	@$(py) -m tests.chaos && $(py) -m tests.bootstrap_coverage
 
 small-model: ## serve SmolLM2-135M on http://127.0.0.1:8080/v1, from an environment of its own (docs/models.md)
 	@test -x .kit/serve/bin/pip || $(PYTHON) -m venv .kit/serve

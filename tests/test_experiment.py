@@ -10,6 +10,7 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Generator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,9 @@ from kit.core.trace import trace_of
 from kit.experiment_kits import ExperimentKits, trace_home
 from kit.settings import Settings
 from kit.stores.sqlite import SqliteStore
+from kit.wire import open_kit
 from tests.loopback_opik import OpikStub, opik_stub
+from tests.pages import flat_page
 from tests.test_opik_sink import LISTEN, apart
 
 PLAY = """
@@ -122,6 +125,16 @@ def test_agents_as_tools_and_the_gateway_are_scored_for_quality_and_policy_in_on
     kept = {(row["case"], row["pattern"]): row["scores"]["policy"] for row in sent.rows}
     assert {kept["injection-told-01", way] for way in cases} == {0.0}, "the stand-in quotes what its data told it to say"
     assert kept["mixed-2-001", "mediated"] == 1.0
+
+
+@pytest.mark.req("SAT-22")
+def test_what_the_page_says_of_the_gateway_is_what_its_whole_grid_reports(tmp_path: Path) -> None:
+    spec = read_grid(HOME / "data" / "grids" / "gateway.yaml")
+    run_grid(spec, tmp_path, partial(open_kit, Settings(store=":memory:", pace=0.0, today="2026-11-01")), 1)
+    ways, verdicts = compare_ways(spec, read_results(tmp_path))
+    page = flat_page("bench.md")
+    missing = [line for line in map(str, [*ways, *verdicts]) if line not in page]
+    assert not missing, "docs/bench.md quotes other figures than `python -m kit grid data/grids/gateway.yaml` writes"
 
 
 def test_the_cases_are_one_data_set_and_sending_them_again_adds_nothing(sent: Sent) -> None:

@@ -192,10 +192,19 @@ async def test_a_lasting_fault_is_the_clients_exception(
     assert KEY not in repr(caught.value)
 
 
-@pytest.mark.parametrize("body", ["", "<html>gateway</html>", '{"choices": []}', '{"unexpected": 1}', "[1, 2]"])
-async def test_a_body_that_is_no_reply_raises(server: Loopback, body: str):
+@pytest.mark.parametrize(
+    ("body", "error"),
+    [
+        ("", ValueError),
+        ("<html>gateway</html>", ValueError),
+        ('{"choices": []}', IndexError),
+        ('{"unexpected": 1}', TypeError),
+        ("[1, 2]", ValueError),
+    ],
+)
+async def test_a_body_that_is_no_reply_raises(server: Loopback, body: str, error: type[Exception]):
     server.plays(*[Raw(body)] * 2)
-    with pytest.raises(Exception) as caught:
+    with pytest.raises(error) as caught:
         await model_at(server).ainvoke("hi")
     assert KEY not in repr(caught.value)
 

@@ -1,6 +1,5 @@
 """The table of published figures is what its command makes, says what they settle, and claims nothing for models nobody ran."""
 
-import re
 from pathlib import Path
 
 import pytest
@@ -53,13 +52,10 @@ def test_the_document_is_what_the_command_writes() -> None:
 
 
 def test_what_is_said_of_the_stand_in_still_holds() -> None:
-    found, text = run_virtual(route_stand_in()), DOCUMENT.read_text()
-    rows = {int(n): (int(right), int(total)) for n, right, total in re.findall(r"^\| (\d) \| (\d+) of (\d+) =", text, re.M)}
+    found = run_virtual(route_stand_in())
     cases = list(read_cases(HOME / "data" / "cases" / "mixed.jsonl"))
-    assert set(rows) == set(found) and sum(total for _, total in rows.values()) == len(cases)
-    for parts, (right, total) in rows.items():
-        assert not wilson(right, total).excludes(found[parts].value), "run `python notebooks/make_published.py`"
-    assert stand_in_table(found).count("\n") == len(found) + 1
+    assert list(found) == [2, 3, 4, 5] and sum(share.n for share in found.values()) == len(cases)
+    assert stand_in_table(found) in DOCUMENT.read_text(), "run `python notebooks/make_published.py`"
 
 
 def test_evidence_that_cannot_be_read_is_one_error(tmp_path: Path) -> None:

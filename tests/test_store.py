@@ -398,12 +398,17 @@ def test_many_may_open_one_new_file_at_the_same_moment(tmp_path: Path) -> None:
         for n in range(40):
             together = Barrier(6)
 
-            def opened(path: Path = tmp_path / f"{n}.sqlite", together: Barrier = together) -> None:
+            def opened(number: int, path: Path = tmp_path / f"{n}.sqlite", together: Barrier = together) -> None:
                 together.wait()
-                SqliteStore(path).close()
+                store = SqliteStore(path)
+                store.end_turn(a_turn(f"t{number}", "s1"), [], [])
+                store.close()
 
-            for waiting in [pool.submit(opened) for _ in range(6)]:
+            for waiting in [pool.submit(opened, number) for number in range(6)]:
                 waiting.result()
+            store = SqliteStore(tmp_path / f"{n}.sqlite")
+            assert sorted(turn.id for turn in store.turns()) == [f"t{number}" for number in range(6)]
+            store.close()
 
 
 def test_processes_that_open_a_new_file_together_lose_nothing(path: Path) -> None:

@@ -2,14 +2,18 @@
 
 import asyncio
 import time
+from dataclasses import replace
 
 import pytest
 from langchain_core.messages import SystemMessage, ToolMessage
 
 from kit.core.card import AgentCard, Policy
-from kit.core.event import AccessDenied, AgentStarted, CallDropped, Event, ModelStarted
-from kit.core.outcome import Failure
+from kit.core.event import AccessDenied, AgentEnded, AgentStarted, CallDropped, Event, ModelStarted
+from kit.core.outcome import AgentCall, Failure, Outcome
 from kit.models.scripted import Line, ScriptedModel
+from kit.runtime.context import RunContext
+from kit.runtime.dispatch import dispatch
+from kit.runtime.pattern import Pattern
 from kit.runtime.turn import Reply, run_turn
 from tests.kits import ALICE, SmallKit, answering, asks, failing, small_kit, stitched
 
@@ -197,11 +201,24 @@ async def test_a_failing_composing_call_uses_the_answers_in_hand() -> None:
     assert "wasn't able to get an answer about b" in reply.text
 
 
+@pytest.mark.req("PC2-FR-1")
+async def test_an_agent_that_is_bound_but_not_on_the_callers_card_is_refused_and_the_refusal_is_counted() -> None:
+    async def reaching(call: AgentCall, ctx: RunContext) -> Outcome:
+        below = replace(ctx, callees=frozenset({"shop"}))
+        return await dispatch(AgentCall(call_id="c", agent="rewards", query="q"), below)
+
+    rewards = answering("4,975 points")
+    kit = small_kit([], {"shop": answering("Deals."), "rewards": rewards})
+    reply = await run_turn("points", ALICE, kit, Pattern("reaching", reaching))
+    refused = [(e.body.what, e.body.name, e.body.because) for e in reply.events if isinstance(e.body, AccessDenied)]
+    assert refused == [("agent", "rewards", "not_on_card")] and rewards.seen == []
+    assert [getattr(e.body.outcome, "reason", None) for e in reply.events if isinstance(e.body, AgentEnded)] == ["not_allowed"]
+
+
 @pytest.mark.req("PC2-FR-5", "PC2-S9.1-3")
 async def test_a_sub_agent_inherits_principal_episode_locale_location_and_prior_context() -> None:
     from kit.core.context import InheritedContext
-    from kit.core.outcome import AgentCall, Answer, Outcome
-    from kit.runtime.context import RunContext
+    from kit.core.outcome import Answer
 
     inherited: list[InheritedContext] = []
 
