@@ -1,6 +1,8 @@
 """Switch cases cover every pair, the report names what a description loses, and only a proven card goes live."""
 
 import json
+import re
+import shutil
 from dataclasses import replace
 from itertools import pairwise, permutations
 from pathlib import Path
@@ -11,14 +13,18 @@ import pytest
 from case_source import SwitchSource, read_source
 from kit.bench.case import read_cases
 from kit.bench.promotion import promote
+from kit.bench.promotion_trial import judge_of
 from kit.bench.routing import Catalog, RoutingKit, catalog_team, route_case
 from kit.bench.routing_report import NOBODY, RoutedTurn, read_routed_turns, report
+from kit.bench.scoring.judge import Verdict
+from kit.bench.scoring.observation import Observation
 from kit.cli import main
 from kit.compose.deck import Deck, load_deck
-from kit.core.card import AgentCard
+from kit.compose.topology import Rubric as DeckRubric
+from kit.core.card import AgentCard, EvalPolicy
 from kit.core.errors import DataError, UnknownId
 from kit.metrics.estimate import share
-from kit.models.scripted import ScriptedModel
+from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.team import bind
 from kit.settings import HOME
 from make_cases import DATA
@@ -169,6 +175,61 @@ def test_a_card_that_does_not_fit_its_deck_is_not_promoted() -> None:
     assert not verdict.promoted and "nowhere" in verdict.faults[0]
     with pytest.raises(UnknownId, match="did you mean 'play'"):
         promote(deck, "plya", switches())
+
+
+def drafted(tmp_path: Path, status: str = "draft") -> Path:
+    """A copy of the shipped cards in which rewards is a draft."""
+    shutil.copytree(HOME / "cards", tmp_path / "cards")
+    card = tmp_path / "cards" / "consumer" / "rewards.yaml"
+    card.write_text(f"{card.read_text()}status: {status}\n")
+    return card
+
+
+@pytest.mark.req("PC2-PF1", "PC2-S9.3-5", "SO-1")
+def test_a_trial_plays_the_draft_judges_its_answers_and_writes_when_told_to(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    card = drafted(tmp_path)
+    command = ["promote", "rewards", "--deck", str(card.parent)]
+    assert main(command) == 0 and "status: draft" in card.read_text()
+    told = capsys.readouterr().out
+    assert re.search(r"switches: \d+ of 42", told) and re.search(r"answers: \d+ of \d+ = 1.000", told)
+    assert main([*command, "--write"]) == 0 and load_deck(card.parent).cards["rewards"].status == "active"
+
+
+@pytest.mark.req("PC2-PF1", "PC2-S9.3-5")
+def test_a_card_that_falls_short_of_its_own_threshold_stays_a_draft(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    card = drafted(tmp_path)
+    card.write_text(card.read_text().replace("threshold: 0.95", "threshold: 1.0"))
+    assert main(["promote", "rewards", "--deck", str(card.parent), "--write"]) == 1
+    assert "100% are needed" in capsys.readouterr().out and "status: draft" in card.read_text()
+
+
+@pytest.mark.req("PC2-PF1")
+def test_answers_that_the_judge_turns_down_stop_a_promotion() -> None:
+    verdict = promote(draft_deck(), "play", switches(), passed=[True] * 9 + [False])
+    assert not verdict.promoted and verdict.faults == ("9 of 10 answers pass, 90.0%; 95% are needed",)
+    assert promote(draft_deck(), "play", switches(), passed=[True] * 10).promoted
+
+
+async def test_a_card_of_the_deck_judges_by_a_rubric_of_the_deck() -> None:
+    eval_ = EvalPolicy(judge="critic", rubric="kind")
+    cards = [
+        AgentCard(id="a", description="a", model="offline", eval=eval_),
+        AgentCard(id="critic", description="c", model="offline"),
+    ]
+    rubrics = [DeckRubric(id="kind", criteria=("Is it kind?",))]
+    models = {
+        "*": ScriptedModel(),
+        "critic": ScriptedModel(lambda m: Line(json.dumps({"score": float("kind?" in str(m[0].content))}))),
+    }
+    team = bind(Deck.of(cards, rubrics=rubrics, required_blocks=()), models)
+    judge = judge_of(cards[0], team)
+    case = next(iter(read_cases(FILE)))
+    assert judge is not None and await judge.judge(case, Observation(text="Hello.")) == Verdict(score=1.0)
+    for wrong in ({"judge": "critik"}, {"rubric": "kindness"}):
+        with pytest.raises(UnknownId, match="did you mean"):
+            judge_of(cards[0].model_copy(update={"eval": eval_.model_copy(update=wrong)}), team)
 
 
 @pytest.mark.req("PC2-PF1")

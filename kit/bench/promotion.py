@@ -1,6 +1,6 @@
-"""A draft card becomes active when it fits its deck and routes well enough on switches."""
+"""A draft card becomes active when it fits its deck, routes well enough on switches, and its answers pass."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from kit.bench.routing_report import RoutedTurn
 from kit.bench.tool_cases import ToolCaseResult
@@ -22,6 +22,8 @@ class Promotion(Value):
     switches: Estimate
     """Switches into or out of the vertical that were routed right. The rate decides, as the source says; `switches.low`
     shows what so few cases vouch for, and does not decide."""
+    answers: Estimate | None
+    """Answers of the card that its judge let pass; None where nobody judged."""
     threshold: float
     faults: tuple[str, ...] = ()
 
@@ -35,28 +37,33 @@ def promote(
     deck: Deck,
     card_id: str,
     results: Iterable[RoutedTurn],
-    threshold: float = THRESHOLD,
+    threshold: float | None = None,
     tool_results: Iterable[ToolCaseResult] = (),
+    passed: Collection[bool] | None = None,
 ) -> Promotion:
-    """Checks one card of a deck against the schema, the deck, its switches and its tool cases; nothing is written.
+    """Checks one card of a deck against the schema, the deck, its switches, its tool cases and its judge; nothing is written.
 
     `results`: routed turns, as measured with the card bound. Only switches that touch the card count: turns that are for it
     after another, or for another after it. Every ordered pair with the deck's other active sub-agents must be among them.
+    `threshold`: the share of switches and of answers that must be right; None takes the one of the card's `eval`, else 95 %.
     `tool_results`: what became of the card's cases for failing tools; each must be there and right.
+    `passed`: whether each judged answer passed; None where nobody judged.
     Raises UnknownId for a card the deck does not hold.
     """
     if card_id not in deck.cards:
         raise UnknownId("card", card_id, deck.cards)
     card = deck.cards[card_id]
+    if threshold is None:
+        threshold = card.eval.threshold if card.eval else THRESHOLD
     turns = [turn for turn in results if turn.switch and card_id in (*turn.expected, *turn.previous)]
     switches = share(sum(set(turn.expected) == set(turn.called) for turn in turns), len(turns))
+    answers = None if passed is None else share(sum(passed), len(passed))
     faults = _unfit(deck, card) + _uncovered(deck, card_id, turns) + _failed_tool_cases(card, tool_results)
-    if switches.value < threshold:
-        faults.append(
-            f"{switches.right} of {switches.n} switches are routed right, {switches.value:.1%}; {threshold:.0%} are needed"
-        )
+    for measured, what in ((switches, "switches are routed right"), (answers, "answers pass")):
+        if measured is not None and measured.value < threshold:
+            faults.append(f"{measured.right} of {measured.n} {what}, {measured.value:.1%}; {threshold:.0%} are needed")
     promoted = card if faults else card.model_copy(update={"status": "active"})
-    return Promotion(card=promoted, switches=switches, threshold=threshold, faults=tuple(faults))
+    return Promotion(card=promoted, switches=switches, answers=answers, threshold=threshold, faults=tuple(faults))
 
 
 def _unfit(deck: Deck, card: AgentCard) -> list[str]:

@@ -1,9 +1,13 @@
-"""`kit check`, `gained`, `schema`: what a deck says, and what keeps it from being bound."""
+"""`kit check`, `gained`, `promote`, `schema`: what a deck says, and what keeps it or a card of it from going live."""
 
+import asyncio
 import json
 from argparse import Namespace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from kit.bench.promotion import Promotion
 
 
 def add(commands: Any) -> None:
@@ -17,6 +21,13 @@ def add(commands: Any) -> None:
     gained.add_argument("new", metavar="REV2")
     gained.add_argument("--deck", type=Path, help="folder of the deck (default: the settings')")
     gained.set_defaults(run=_gained)
+
+    promotion = commands.add_parser("promote", help="may a draft card go live? Plays labelled dialogues with the card active")
+    promotion.add_argument("card")
+    promotion.add_argument("cases", type=Path, nargs="?", help="labelled dialogues (default: data/cases/switches.jsonl)")
+    promotion.add_argument("--deck", type=Path, help="folder of the deck (default: the settings')")
+    promotion.add_argument("--write", action="store_true", help="set the card's file to active when nothing speaks against it")
+    promotion.set_defaults(run=_promote)
 
     commands.add_parser("schema", help="the JSON Schema of an agent card, for editors").set_defaults(run=_schema)
 
@@ -51,6 +62,30 @@ def _gained(arguments: Namespace) -> int:
     from kit.settings import Settings
 
     return print_gained(Path(arguments.deck or Settings.read().deck), arguments.old, arguments.new)
+
+
+def _promote(arguments: Namespace) -> int:
+    from kit.bench.case import read_cases
+    from kit.bench.promotion_trial import hold_trial, with_card_active, write_active
+    from kit.compose.deck import load_deck
+    from kit.settings import HOME, Settings
+    from kit.wire import open_kit
+
+    settings, cases = Settings.read(), arguments.cases or HOME / "data" / "cases" / "switches.jsonl"
+    folder = Path(arguments.deck or settings.deck)
+    deck = with_card_active(load_deck(folder, (), environment=settings.environment), arguments.card)
+
+    async def trial() -> "Promotion":
+        async with open_kit(settings.with_(store=":memory:", pace=0.0), deck=deck) as kit:
+            print(f"{arguments.card} on {kit.model}, over {cases}")
+            return await hold_trial(kit.deck, arguments.card, read_cases(cases), kit)
+
+    verdict = asyncio.run(trial())
+    print(f"switches: {verdict.switches}", f"answers: {verdict.answers or 'judged by nobody'}", sep="\n")
+    print(*(verdict.faults or [f"{arguments.card} may go live at {verdict.threshold:.0%}"]), sep="\n")
+    if verdict.promoted and arguments.write:
+        print(f"status: active written to {write_active(folder, verdict.card)}")
+    return 0 if verdict.promoted else 1
 
 
 def _schema(_: Namespace) -> int:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from langchain_core.language_models.chat_models import BaseChatModel
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
+from langchain_core.runnables import Runnable
 
 from kit.bench.case import Case
 from kit.bench.home import HOME
@@ -83,7 +83,7 @@ class LLMJudge:
     """A model as a judge. What it is shown is quoted as data; a reply that is no verdict is None, never a low score."""
 
     rubric: Rubric
-    model: BaseChatModel
+    model: Runnable[Any, BaseMessage]
 
     async def judge(self, case: Case, observation: Observation) -> Verdict | None:
         return verdict_in(str((await self.model.ainvoke(self.messages(case, observation))).text))
