@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from experiment import CHUNKS, CROWD, MESSAGES, SIZES
 
 Row = dict[str, Any]
-"""What one process found out: adapter, experiment, round, date; label, versions and figures, or error."""
+"""What one process found out: adapter, experiment, round, date, load of the machine; label, versions and figures, or error."""
 KIT, HAND = "kit", "hand_loop"
 CELLS = [f"N={n}{tools}" for tools in ("", ", tools") for n in SIZES]
 STREAM = f"N=2, {CHUNKS} chunks"
@@ -29,6 +29,8 @@ class Summary:
     rounds: int
     date: str
     """The day of the last row."""
+    load: float
+    """Processes that wanted to run when a row was begun, in the median; 1 on a machine that does nothing else."""
 
     def figure(self, adapter: str, key: str) -> float | None:
         return self.figures.get(adapter, {}).get(key)
@@ -77,8 +79,9 @@ def summarise(rows: Iterable[Row]) -> Summary:
         for key, value in row["figures"].items():
             cells[key].append(value)
     figures = {adapter: {key: statistics.median(values) for key, values in cells.items()} for adapter, cells in samples.items()}
+    load = statistics.median([row["load"] for row in rows] or [0.0])
     last = max((row["date"] for row in rows), default="")
-    return Summary(figures, labels, versions, errors, 1 + max((row["round"] for row in rows), default=0), last[:10])
+    return Summary(figures, labels, versions, errors, 1 + max((row["round"] for row in rows), default=0), last[:10], load)
 
 
 def bars(summary: Summary) -> list[Bar]:
@@ -116,7 +119,7 @@ def page(summary: Summary) -> str:
     versions = ", ".join(f"{package} {version}" for package, version in sorted(summary.versions.items()))
     return "\n\n".join(
         [
-            f"Measured on {summary.date}, medians of {summary.rounds} rounds, with {versions}.",
+            f"Measured on {summary.date}, medians of {summary.rounds} rounds, the machine's load {summary.load:.1f}. {versions}.",
             f"### CPU, ms a turn\n\n{size_table(summary, 'ms', 2)}",
             f"### Calls a turn\n\n{size_table(summary, 'calls', 0)}",
             f"### {CROWD} turns at once\n\n{crowd_table(summary)}",

@@ -37,7 +37,7 @@ ADAPTERS = {
 }
 """Module of `adapters` -> the Python that has its packages."""
 ROUNDS = 5
-EXACT = {"calls"}
+EXACT = {"calls", "memory"}
 """Experiments that come out the same each time, and are run once."""
 SECONDS = 300
 """After which a process counts as failed."""
@@ -109,8 +109,8 @@ def measure(jobs: Sequence[Job], fresh: bool) -> list[Row]:
             if job in rows:
                 continue
             print(f"{place:3} of {len(jobs)}  round {job.round + 1}  {job.experiment:8} {job.adapter}", flush=True)
-            begun = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-            rows[job] = {**job._asdict(), "source": source, "date": begun, **run_job(job)}
+            date, load = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"), os.getloadavg()[0]
+            rows[job] = {**job._asdict(), "source": source, "date": date, "load": load, **run_job(job)}
             file.write(json.dumps(rows[job]) + "\n")
             file.flush()
     return [rows[job] for job in jobs]
