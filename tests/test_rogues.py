@@ -2,11 +2,13 @@
 
 import asyncio
 import random
+from collections.abc import AsyncIterator
 from dataclasses import replace
 from typing import Any
 
 import pytest
-from langchain_core.messages import AIMessageChunk, BaseMessage
+from langchain_core.messages import BaseMessage
+from langchain_core.outputs import ChatGenerationChunk
 from langchain_core.tools import tool
 
 from kit.core.card import AgentCard, Handoff, Policy
@@ -55,8 +57,10 @@ async def dig(deeper: str) -> str:
 class Refusing(ScriptedModel):
     """Declines in the way a provider says it."""
 
-    def _closing(self, messages: list[BaseMessage], line: Line) -> AIMessageChunk:
-        return super()._closing(messages, line).model_copy(update={"additional_kwargs": {"refusal": "I can't help with that."}})
+    async def _astream(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> AsyncIterator[ChatGenerationChunk]:
+        async for chunk in super()._astream(messages, *args, **kwargs):
+            chunk.message.additional_kwargs["refusal"] = "I can't help with that."
+            yield chunk
 
 
 def refusing(script: Script) -> ScriptedModel:
