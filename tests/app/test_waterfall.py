@@ -3,9 +3,11 @@
 import subprocess
 import sys
 
+import altair
+
 from kit.core.outcome import Failure
 from kit.core.trace import trace_of
-from kit.ui.shared.waterfall import COLOURS, rows, waterfall, waterfall_spec
+from kit.ui.shared.waterfall import COLOURS, rows, waterfall_spec
 from tests.app.logs import begin, mixed, stamp
 
 
@@ -53,7 +55,7 @@ def test_a_running_or_empty_trace_can_be_drawn() -> None:
 
 
 def test_a_notebook_gets_it_as_a_chart_that_altair_accepts() -> None:
-    chart = waterfall(trace_of(mixed()), width=500)
+    chart = altair.LayerChart.from_dict({**waterfall_spec(trace_of(mixed())), "width": 500})
     assert chart.to_dict()["width"] == 500
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from kit.ui.benchmarks.verdict import Line
+from kit.ui.shared.table import row_html, table_html
 
 _TONES = {"better": "good", "worse": "bad", "not distinguishable": "", "baseline": "busy"}
 
@@ -14,23 +15,15 @@ _TONES = {"better": "good", "worse": "bad", "not distinguishable": "", "baseline
 def verdicts_html(lines: Sequence[Line], measure: str, kinds: str, base: str) -> str:
     """Returns a table of every way by one measure, with its interval and its verdict against the baseline."""
     head = ("Way", measure.capitalize(), "95 % interval", f"Beside {base}", "Verdict", "More cases to settle it")
-    titles = "".join(f'<th scope="col"{_word(place)}>{escape(name)}</th>' for place, name in enumerate(head))
-    body = "".join(_row(line) for line in lines)
-    caption = f"<caption>All figures are {escape(kinds)}.</caption>"
-    table = f"<table>{caption}<thead><tr>{titles}</tr></thead><tbody>{body}</tbody></table>"
-    return f'<div class="bench rows" tabindex="0" role="group" aria-label="Ways with intervals and verdicts">{table}</div>'
+    caption = f"All figures are {escape(kinds)}."
+    return table_html("Ways with intervals and verdicts", map(_row, lines), head, kind="bench rows", caption=caption)
 
 
 def _row(line: Line) -> str:
     tone = f'<i class="tag {_TONES[line.verdict]}">{escape(line.verdict)}</i>'
     cells = [escape(line.value), escape(line.interval), escape(line.difference) or "–", tone, escape(line.more) or "–"]
-    tds = "".join(f"<td{_word(place)}>{cell}</td>" for place, cell in enumerate(cells, 1))
     kind = ' class="base"' if line.verdict == "baseline" else ""
-    return f'<tr{kind} data-way="{escape(line.way)}"><th scope="row">{escape(line.way)}</th>{tds}</tr>'
-
-
-def _word(place: int) -> str:
-    return ' class="word"' if place == 4 else ""
+    return row_html(line.way, *cells, attributes=f'{kind} data-way="{escape(line.way)}"')
 
 
 def origin_html(provenance: Mapping[str, Any], number: int, count: int) -> str:

@@ -11,13 +11,12 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from kit.core.picture import Picture, strip_marks
-from kit.core.record import TurnStatus
 from kit.ui.chat.chat_input import Question, ask
 from kit.ui.chat.components import components_of, draw_components
 from kit.ui.chat.feedback import remark, thumbs
 from kit.ui.chat.turn_panel import open_trace
 from kit.ui.shared.host import Host
-from kit.ui.shared.turn_facts import facts, fault_words
+from kit.ui.shared.turn_facts import facts, fault_words, headline_badge
 from kit.ui.shared.turn_view import Step, TurnView
 from kit.ui.shared.waterfall import waterfall_spec
 from kit.ui.shared.wording import literal, many, prose
@@ -29,13 +28,6 @@ _ICONS = {
     "ok": ":material/check_circle:",
     "failed": ":material/error:",
     "stopped": ":material/stop_circle:",
-}
-_COLOURS: dict[TurnStatus, str] = {
-    "ok": "green",
-    "failed": "red",
-    "deadline": "red",
-    "cancelled": "orange",
-    "interrupted": "orange",
 }
 _ROUTING_FACTS = ("intents", "cap", "time", "tokens", "cost")
 
@@ -134,8 +126,7 @@ class Canvas:
             self._ending(view, details=steps, again=again)
 
     def _ending(self, view: TurnView, *, details: bool, again: bool) -> None:
-        colour = "orange" if view.status == "ok" and view.partial else _COLOURS.get(view.status, "gray")
-        badges = [f":{colour}-badge[{view.headline}]"]
+        badges = [headline_badge(view)]
         if view.routing is not None and view.routing.invoked:
             badges.append(f":gray-badge[{many(len(view.routing.invoked), 'sub-agent')}]")
         if view.seconds is not None:

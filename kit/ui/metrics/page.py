@@ -17,6 +17,7 @@ from kit.metrics.summary import Label, Metrics, metrics, turns_since
 from kit.ui.metrics.bars import bars_spec, latency_spec
 from kit.ui.metrics.figures import FIGURES, GROUPS, Figure, Group, Line, Unit, agents_table, lines
 from kit.ui.shared.frame import draw_link, visitor, with_host
+from kit.ui.shared.table import row_html, table_html
 from kit.ui.shared.wording import label, many
 
 if TYPE_CHECKING:
@@ -144,20 +145,14 @@ def _agents(summary: Metrics) -> None:
         description = ", ".join(f"{name}: {p50:.2f} to {p95:.2f} s" for name, p50, p95 in spans)
         st.vega_lite_chart(spec, width="stretch", alt=f"{title}. {description}")
     head, rows = agents_table(summary)
-    titles = "".join(f'<th scope="col">{escape(name)}</th>' for name in head)
-    table = f"<table><thead><tr>{titles}</tr></thead><tbody>{''.join(map(_row, rows))}</tbody></table>"
     means = "".join(_meaning(figure) for figure in FIGURES if figure.group == "Sub-agents")
-    boxed = f'<div class="rows" tabindex="0" role="group" aria-label="Sub-agents">{table}</div>' if rows else ""
-    st.html(f'<div class="metrics">{boxed}<details><summary>What the columns mean</summary><dl>{means}</dl></details></div>')
+    table = table_html("Sub-agents", (row_html(name, *map(escape, cells)) for name, *cells in rows), head) if rows else ""
+    st.html(f'<div class="metrics">{table}<details><summary>What the columns mean</summary><dl>{means}</dl></details></div>')
 
 
 def _meaning(figure: Figure) -> str:
     name = escape(figure.metric)
     return f'<div data-metric="{name}"><dt>{escape(figure.label)} <code>{name}</code></dt><dd>{escape(figure.means)}</dd></div>'
-
-
-def _row(row: list[str]) -> str:
-    return f'<tr><th scope="row">{escape(row[0])}</th>' + "".join(f"<td>{escape(cell)}</td>" for cell in row[1:]) + "</tr>"
 
 
 def _lines_html(group: Sequence[Line], empty: str = "none yet") -> str:

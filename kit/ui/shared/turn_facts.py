@@ -32,6 +32,7 @@ _ACKNOWLEDGEMENTS = {
     "appended": "by a fixed sentence put under it",
     "rescued": "by a fixed answer in place of it",
 }
+_BADGES: dict[Tone, str] = {"good": "green", "bad": "red", "warn": "orange", "busy": "blue", "": "gray"}
 
 
 class Tag(Value):
@@ -75,10 +76,14 @@ def headline(view: TurnView) -> Tag:
     """Returns a tag that says how the turn stands or ended."""
     if view.running:
         return Tag(text="Working", tone="busy")
-    tone: Tone = (
-        "good" if view.status == "ok" and not view.partial else "bad" if view.status in ("failed", "deadline") else "warn"
-    )
-    return Tag(text=view.headline, tone=tone)
+    answered, failed = view.status == "ok" and not view.partial, view.status in ("failed", "deadline")
+    return Tag(text=view.headline, tone="good" if answered else "bad" if failed else "warn")
+
+
+def headline_badge(view: TurnView) -> str:
+    """Returns the same as a badge of markdown."""
+    tag = headline(view)
+    return f":{_BADGES[tag.tone]}-badge[{tag.text}]"
 
 
 def _facts(view: TurnView) -> Iterator[Fact]:

@@ -1,12 +1,9 @@
 """A trace as a waterfall chart, one bar a span: it shows what ran at the same time, what was slow and what failed."""
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kit.core.trace import Bar, Span, Trace, bars
-
-if TYPE_CHECKING:
-    import altair
 
 COLOURS = {"turn": "#6B7684", "agent": "#0F62C9", "model": "#7A4FD0", "tool": "#0E8A66"}
 """Span kind -> fill; red is kept for errors."""
@@ -15,13 +12,6 @@ _ON_DARK = {"ink": "#A3AEBB", "error": "#FF7A70"}
 _ROW = 26
 _WIDEST = 190
 """Pixels a name may take."""
-
-
-def waterfall(trace: Trace, width: int = 640) -> "altair.LayerChart":
-    """Returns the waterfall as an altair chart, for a notebook; `width` in pixels. Raises ImportError without altair."""
-    import altair
-
-    return altair.LayerChart.from_dict({**waterfall_spec(trace), "width": width})
 
 
 def waterfall_spec(trace: Trace, *, dark: bool = False, chosen: str = "") -> dict[str, Any]:

@@ -15,7 +15,7 @@ from kit.settings import Settings
 from kit.ui.shared import address
 from kit.ui.shared.frame import draw_link, visitor, with_host
 from kit.ui.shared.selection import draw_chart, draw_list
-from kit.ui.shared.turn_facts import headline
+from kit.ui.shared.turn_facts import headline_badge
 from kit.ui.shared.turn_fold import stored_view
 from kit.ui.shared.turn_view import TurnView
 from kit.ui.shared.waterfall import span_name, took, waterfall_spec
@@ -33,7 +33,6 @@ NEWEST = 500
 LOOK = 1.0
 """Seconds between two looks at a turn that runs."""
 PAGE = 15
-_BADGES = {"good": "green", "bad": "red", "warn": "orange", "busy": "blue", "": "gray"}
 
 
 @with_host
@@ -164,13 +163,12 @@ def _heading(turn: TurnRecord, view: TurnView, settings: Settings) -> None:
 
             url = trace_url(turn.id, view.trace.started_at or turn.started_at, settings.opik_url)
             st.link_button("Open in Opik", url, icon=":material/open_in_new:", type="tertiary")
-    tag = headline(view)
     when = datetime.fromtimestamp(turn.started_at).strftime("%d %b %Y, %H:%M:%S")
     lasted = f" · {view.seconds:.2f} s" if view.seconds is not None else ""
     first = f" · first words after {view.ttft:.2f} s" if view.ttft is not None else ""
     tokens = f" · {view.tokens:,} tokens" if view.tokens is not None else ""
     st.markdown(f"### {literal(turn.message)}")
-    st.markdown(f":{_BADGES[tag.tone]}-badge[{tag.text}] :gray[{when}{lasted}{first}{tokens}]")
+    st.markdown(f"{headline_badge(view)} :gray[{when}{lasted}{first}{tokens}]")
 
 
 def _timeline(turn: TurnRecord, trace: Trace, view: TurnView) -> None:

@@ -5,6 +5,7 @@ from html import escape
 
 from kit.core.event import AccessDenied, Acknowledged, CallDropped, Envelope, GuardActed
 from kit.core.outcome import CapBehavior
+from kit.ui.shared.table import row_html, table_html
 from kit.ui.shared.turn_view import TONES, Step, TurnView
 from kit.ui.shared.wording import label, many, tag_html
 
@@ -26,9 +27,8 @@ def decision_html(view: TurnView) -> str:
 def _routing(view: TurnView) -> str:
     rows = [*map(_step_row, view.steps), *map(_refusal_row, view.bodies(CallDropped, AccessDenied))]
     acts = "".join(f"<li>{words}</li>" for words in _acts(view))
-    table = "<thead><tr><th>Asked</th><th>With</th><th>Result</th><th>Time</th></tr></thead>"
-    body = f'<div class="rows" tabindex="0"><table>{table}<tbody>{"".join(rows)}</tbody></table></div>'
-    return _head(view) + (body if rows else "<p>Answered without asking a sub-agent.</p>") + (f"<ul>{acts}</ul>" if acts else "")
+    table = table_html("Sub-agents", rows, ("Asked", "With", "Result", "Time"))
+    return _head(view) + (table if rows else "<p>Answered without asking a sub-agent.</p>") + (f"<ul>{acts}</ul>" if acts else "")
 
 
 def _head(view: TurnView) -> str:
@@ -45,7 +45,7 @@ def _head(view: TurnView) -> str:
 def _step_row(step: Step) -> str:
     result = tag_html(step.verdict, TONES[step.state])
     seconds = step.seconds(step.end or step.start)
-    return f"<tr><th>{escape(step.label)}</th><td>{escape(step.query)}</td><td>{result}</td><td>{seconds:.2f} s</td></tr>"
+    return row_html(step.label, escape(step.query), result, f"{seconds:.2f} s")
 
 
 def _refusal_row(body: CallDropped | AccessDenied) -> str:
@@ -53,7 +53,7 @@ def _refusal_row(body: CallDropped | AccessDenied) -> str:
         tag = tag_html(f"{body.what} {body.name} refused: {body.because.replace('_', ' ')}", "bad")
     else:
         tag = tag_html("never ran: " + ("over the limit" if body.reason == "over_cap" else f"{body.guard or 'a'} guard"), "warn")
-    return f"<tr><th>{escape(label(body.agent))}</th><td></td><td>{tag}</td><td>–</td></tr>"
+    return row_html(label(body.agent), "", tag, "–")
 
 
 def _acts(view: TurnView) -> Iterable[str]:
@@ -67,7 +67,7 @@ def _principal(view: TurnView) -> str:
     replies = view.bodies(Envelope)
     if not replies:
         return who + "<p>No data was fetched.</p>"
-    return who + f'<div class="rows" tabindex="0"><table><tbody>{"".join(map(_reply, replies))}</tbody></table></div>'
+    return who + table_html("Replies", map(_reply, replies))
 
 
 def _reply(reply: Envelope) -> str:
@@ -75,10 +75,7 @@ def _reply(reply: Envelope) -> str:
     tone = {"ok": "", "partial": "warn"}.get(reply.status, "bad")
     skew = "" if reply.version_ok else tag_html(f"version {reply.version}", "bad")
     source = f"{reply.domain_type} · {reply.enricher_id}".replace("_", " ")
-    return (
-        f"<tr><th>{escape(label(reply.agent))}</th><td>{escape(source)}</td><td>{tag_html(reply.status, tone)}{skew}</td>"
-        f"<td>{check}</td></tr>"
-    )
+    return row_html(label(reply.agent), escape(source), tag_html(reply.status, tone) + skew, check)
 
 
 def _acknowledgement(view: TurnView) -> str:

@@ -9,6 +9,7 @@ import streamlit as st
 from kit.core.event import Event
 from kit.core.timeout import NO_REMEDY, Diagnosis, diagnose
 from kit.core.trace import Span, Trace
+from kit.ui.shared.table import table_html
 from kit.ui.shared.waterfall import span_name, took
 from kit.ui.shared.wording import label, literal, many, tag_html
 
@@ -44,12 +45,11 @@ def draw_span(trace: Trace, span: Span, events: Sequence[Event]) -> None:
 
 def log_html(events: Sequence[Event]) -> str:
     """Returns events as an HTML table, a row each, their fields as compact JSON; everything in it is escaped."""
-    rows = "".join(
+    rows = (
         f"<tr><td>{event.at:.3f}</td><th>{escape(event.kind.replace('_', ' '))}</th><td>{escape(_body_json(event))}</td></tr>"
         for event in events
     )
-    head = "<thead><tr><th>Seconds</th><th>Event</th><th>What it says</th></tr></thead>"
-    return f'<div class="log" tabindex="0"><table>{head}<tbody>{rows}</tbody></table></div>'
+    return table_html("Events", rows, ("Seconds", "Event", "What it says"), kind="log")
 
 
 def _body_json(event: Event) -> str:
