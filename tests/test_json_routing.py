@@ -17,7 +17,7 @@ from langchain_core.messages.ai import add_ai_message_chunks
 from kit.core.model import ModelSpec
 from kit.models.json_calls import read_answer, take_calls
 from kit.models.json_request import MAX_CALLS, answer_schema, plain_request
-from kit.models.json_routing import JsonRouting, NativeOrJson, calls_in
+from kit.models.json_routing import JsonRouting, NativeOrJson
 from kit.models.openai import chat_model
 from kit.models.scripted import Line, ScriptedModel
 from tests.loopback_openai import Call, Loopback, Say, loopback
@@ -315,7 +315,7 @@ FRAGMENTS = (
 @given(st.lists(st.sampled_from(FRAGMENTS) | st.text(max_size=8), max_size=24))
 def test_reading_calls_never_raises_and_returns_only_bound_names(parts: list[str]):
     content = "".join(parts)
-    for calls in (calls_in(content, NAMES), read_answer(content, NAMES)[1]):
+    for calls in (take_calls(content, NAMES)[1], read_answer(content, NAMES)[1]):
         assert {call["name"] for call in calls} <= NAMES
         assert len({call["id"] for call in calls}) == len(calls)
         json.dumps([call["args"] for call in calls]).encode()
@@ -329,7 +329,7 @@ def test_reading_calls_never_raises_and_returns_only_bound_names(parts: list[str
 )
 def test_arguments_come_through_as_they_were_written(value: Any):
     call = {"name": "ask_shop", "arguments": {"value": value}}
-    assert asked(calls_in(f"So: {json.dumps(call)}.", NAMES)) == [call]
+    assert asked(take_calls(f"So: {json.dumps(call)}.", NAMES)[1]) == [call]
 
 
 # ── streaming past the watch ─────────────────────────────────────────────────────────────────────────

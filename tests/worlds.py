@@ -5,8 +5,9 @@ from typing import Any
 
 from starlette.applications import Starlette
 
+from kit.stores.protocol import Store
 from kit.tools.enricher import Enrich
-from kit.tools.feedback import FEEDBACK, Thumbs, feedback_tool
+from kit.tools.feedback import FEEDBACK, feedback_tool
 from kit.tools.tool import ConfiguredTool
 from kit.worlds.consumer import enrichers, tools
 from kit.worlds.consumer.support import Episodes, Support
@@ -23,7 +24,7 @@ TOOL_IDS = frozenset((*tools.TOOL_IDS, *manga_tools.TOOL_IDS, FEEDBACK))
 def toolbox(
     enrich: Enrich,
     support: Support,
-    feedback: Thumbs | None = None,
+    feedback: Store | None = None,
     episodes: Episodes | None = None,
     *,
     key: str | None = None,

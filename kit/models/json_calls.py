@@ -20,17 +20,13 @@ _SAY = re.compile(r'\A\s*\{\s*"say"\s*:\s*("(?:[^"\\]|\\.)*)', re.DOTALL)
 _decoder = json.JSONDecoder(strict=False)
 
 
-def calls_in(content: str, names: Collection[str]) -> list[ToolCall]:
-    """Tool calls that a model wrote as JSON in its text, in order, each with a fresh id.
+def take_calls(content: str, names: Collection[str]) -> tuple[str, list[ToolCall]]:
+    """The text without the tool calls a model wrote in it as JSON, and these in order, each with a fresh id.
 
     Understood are `{"name", "arguments"}` and `{"tool", "args"}` objects (and OpenAI's own nesting), alone, in a list, in
-    code fences or tags, with any text around. Names outside `names` and JSON that does not parse are passed over. Never raises.
+    code fences or tags, with any text around. Names outside `names` and JSON that does not parse are passed over,
+    and a text without calls stays as it is. Never raises.
     """
-    return take_calls(content, names)[1]
-
-
-def take_calls(content: str, names: Collection[str]) -> tuple[str, list[ToolCall]]:
-    """The text without the calls written in it, and the calls; the text as it is where there are none."""
     calls: list[ToolCall] = []
     rest: list[str] = []
     at = text_from = 0

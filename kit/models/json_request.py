@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolCall, ToolMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolCall, ToolMessage, merge_message_runs
 from langchain_core.utils.json_schema import dereference_refs
 
 Function = Mapping[str, Any]
@@ -101,25 +101,21 @@ def _tool_prompt(functions: Sequence[Function]) -> str:
 def _plain_messages(messages: Sequence[BaseMessage], preface: str) -> list[BaseMessage]:
     """The conversation as one system message and alternating user and assistant text: all that small chat templates know."""
     calls_by_id = {call["id"]: call for message in messages if isinstance(message, AIMessage) for call in message.tool_calls}
-    system = [preface, *(message.text for message in messages if isinstance(message, SystemMessage))]
-    turns: list[tuple[type[BaseMessage], list[str]]] = [(SystemMessage, [text for text in system if text])]
+    system = "\n\n".join(filter(None, [preface, *(message.text for message in messages if isinstance(message, SystemMessage))]))
+    turns: list[BaseMessage] = [SystemMessage(system)]
     for message in messages:
         match message:
             case SystemMessage():
                 continue
             case AIMessage():
-                role, text = AIMessage, str(message.text)
+                turns.append(AIMessage(str(message.text)))
             case ToolMessage():
-                role, text = HumanMessage, _result(message, calls_by_id.get(message.tool_call_id))
+                turns.append(HumanMessage(_result(message, calls_by_id.get(message.tool_call_id))))
             case _:
-                role, text = HumanMessage, str(message.text)
-        if text and turns[-1][0] is role:
-            turns[-1][1].append(text)
-        elif text:
-            turns.append((role, [text]))
+                turns.append(HumanMessage(str(message.text)))
     if _after_results(messages):
-        turns[-1][1].append("Answer the request from these results, in plain words.")
-    return [role(content="\n\n".join(texts)) for role, texts in turns if texts]
+        turns.append(HumanMessage("Answer the request from these results, in plain words."))
+    return merge_message_runs([turn for turn in turns if turn.content], chunk_separator="\n\n")
 
 
 def _after_results(messages: Sequence[BaseMessage]) -> bool:

@@ -12,11 +12,9 @@ from langchain_core.runnables import Runnable, RunnableBinding
 from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
-from kit.models.json_calls import calls_in, read_answer, say_so_far, take_calls
+from kit.models.json_calls import read_answer, say_so_far, take_calls
 from kit.models.json_request import plain_request
 from kit.models.message import call_chunks, whole_message
-
-__all__ = ["JsonRouting", "NativeOrJson", "calls_in"]
 
 Tools = Sequence[dict[str, Any] | type | Callable[..., Any] | BaseTool]
 _AHEAD = 32

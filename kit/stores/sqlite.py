@@ -17,8 +17,20 @@ from kit.core.event import Event
 from kit.core.record import Feedback, Message, Note, SessionRecall, ShownComponent, TurnRecord
 from kit.core.value import builder
 from kit.stores.owner import Owner
-from kit.stores.queries import BEGIN_TURN, END_TURN, INSERT_MESSAGE, INSERT_NOTE, LAST_COMPONENTS, RECALL_SESSION
-from kit.stores.rows import COLUMNS, events_of, log_of, plain, record_of, row_of
+from kit.stores.rows import (
+    BEGIN_TURN,
+    COLUMNS,
+    END_TURN,
+    INSERT_MESSAGE,
+    INSERT_NOTE,
+    LAST_COMPONENTS,
+    RECALL_SESSION,
+    events_of,
+    log_of,
+    plain,
+    record_of,
+    row_of,
+)
 from kit.stores.tables import APPLICATION, SCHEMA, lay_out
 
 _new_message = builder(Message)

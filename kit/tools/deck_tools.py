@@ -1,6 +1,6 @@
 """The tools that a deck brings: from the code its deck.yaml names, or given in Python; opened and closed with a Kit."""
 
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -67,7 +67,8 @@ def load_deck_tools(references: Sequence[str], folder: Path, report: Callable[[i
     for number, text in enumerate(references):
         try:
             more = tools_in(Reference.parse(text).load(folder), text)
-            _check_new(more, places, text)
+            if tool_id := next((one for one in more if one in places), None):
+                raise CodeError(f"tool {tool_id!r} of {text} is there already, from {places[tool_id]}; rename one")
         except CodeError as error:
             if report is None:
                 raise
@@ -76,12 +77,6 @@ def load_deck_tools(references: Sequence[str], folder: Path, report: Callable[[i
             tools |= more
             places |= dict.fromkeys(more, text)
     return DeckTools(tools, tuple(references), folder)
-
-
-def _check_new(tools: Tools, places: Mapping[str, str], place: str) -> None:
-    for tool_id in tools:
-        if tool_id in places:
-            raise CodeError(f"tool {tool_id!r} of {place} is there already, from {places[tool_id]}; rename one")
 
 
 def given_tools(tools: object) -> DeckTools:

@@ -207,19 +207,13 @@ def _decide(spec: EnricherSpec, reply: Reply) -> ToolResult:
         return _none("unavailable", f"payload version {reply.version} is not understood, {PAYLOAD_VERSION} is")
     if reply.status == "error":
         return _none("unavailable", "envelope status is error")
-    rendering = _render(spec, reply.payload)
-    if rendering is None:
+    try:
+        rendering = spec.wording.render(spec.wording.payload.model_validate(reply.payload))
+    except ValidationError:
         return _none("contract_violation", "the payload is not of the agreed type")
     caveat = CAVEAT if reply.status == "partial" else None
     text = f"{rendering.text} {caveat}" if caveat else rendering.text
     return ToolResult(text=text, components=rendering.components, caveat=caveat)
-
-
-def _render(spec: EnricherSpec, payload: Any) -> Rendering | None:
-    try:
-        return spec.wording.render(spec.wording.payload.model_validate(payload))
-    except ValidationError:
-        return None
 
 
 def _report(context: ToolContext, spec: EnricherSpec, reply: Reply | None, verified: bool = False) -> None:

@@ -1,10 +1,11 @@
 """llm_feedback: what a user says about an answer in words, stored where the app's thumbs are stored."""
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
-from kit.core.record import Feedback, TurnRecord
+from kit.core.record import Feedback
+from kit.stores.protocol import Store
 from kit.tools.enricher import fit_arguments, structured
 from kit.tools.tool import Toolbox, ToolContext, ToolResult, tool_context
 from kit.tools.tool_factory import ToolSetup, tool_factory
@@ -22,36 +23,28 @@ PROPERTIES: dict[str, dict[str, Any]] = {
 }
 
 
-class Thumbs(Protocol):
-    """Where feedback is kept; every Store is one."""
-
-    def turns(self, session_id: str | None = None, *, limit: int = 50) -> Sequence[TurnRecord]: ...
-
-    def give_feedback(self, feedback: Feedback) -> None: ...
-
-
-def feedback_tool(name: str, thumbs: Thumbs | None) -> "BaseTool":
+def feedback_tool(name: str, store: Store | None) -> "BaseTool":
     """The tool; without a place to keep feedback it says so."""
 
     async def call(**arguments: Any) -> tuple[str, ToolResult]:
         values = fit_arguments(arguments, PROPERTIES)
-        if thumbs is None:
+        if store is None:
             result = ToolResult(text="Feedback cannot be stored right now.", fault="unavailable", detail="no feedback store")
         else:
             good = values.get("verdict", "good").strip().lower() not in ("bad", "0", "down", "negative", "false")
             feedback = Feedback(
-                turn_id=_rated_turn(thumbs, tool_context()), score=1 if good else 0, note=values.get("note", "")[:500]
+                turn_id=_rated_turn(store, tool_context()), score=1 if good else 0, note=values.get("note", "")[:500]
             )
-            thumbs.give_feedback(feedback)
+            store.give_feedback(feedback)
             result = ToolResult(text="The feedback is stored. Thank the user briefly.")
         return result.text, result
 
     return structured(name, DESCRIPTION, PROPERTIES, ("verdict",), call)
 
 
-def _rated_turn(thumbs: Thumbs, context: ToolContext) -> str:
+def _rated_turn(store: Store, context: ToolContext) -> str:
     """The turn before this one; this one when it is the first."""
-    recent = thumbs.turns(context.inherited.episode_id, limit=2)
+    recent = store.turns(context.inherited.episode_id, limit=2)
     return next((turn.id for turn in recent if turn.id != context.turn_id), context.turn_id)
 
 

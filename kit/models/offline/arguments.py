@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from math import inf
 from typing import Any, cast
 
 from kit.core.language.clauses import clauses
@@ -10,7 +11,7 @@ from kit.core.language.words import STOP
 from kit.models.offline.composition import cut, subject
 from kit.models.offline.extraction import date, identifiers, noun_phrase, numbers, quoted, text_for, unquoted
 from kit.models.offline.json_schema import Schema, kind_of, properties_of, resolve
-from kit.models.offline.number_bounds import bounds, middle, to_step
+from kit.models.offline.number_range import NumberRange
 from kit.models.offline.similarity import closeness, spoken, words
 
 _COUNT = frozenset({"limit", "count", "n", "k", "top", "quantity", "size", "amount", "number", "people", "guests", "party"})
@@ -54,8 +55,8 @@ def _value(name: str, spec: Schema, source: Source, required: bool) -> Any:
     match kind_of(spec):
         case "string":
             return _string(name, spec, source, required)
-        case "integer" | "number" as kind:
-            return _number(name, spec, source, required, whole=kind == "integer")
+        case "integer" | "number":
+            return _number(name, spec, source, required)
         case "boolean":
             return _boolean(name, spec, source, required)
         case "array":
@@ -132,20 +133,15 @@ def _matching(pattern: str, text: str, source: Source) -> str:
     return text
 
 
-def _number(name: str, spec: Schema, source: Source, required: bool, *, whole: bool) -> Any:
-    low, high = bounds(spec, whole)
-    loose = unquoted(source.request[:4000])
-    values = [value for value in numbers(loose) if low <= value <= high and (not whole or value == int(value))]
+def _number(name: str, spec: Schema, source: Source, required: bool) -> Any:
+    allowed = NumberRange.of(spec)
+    values = [value for value in numbers(unquoted(source.request[:4000])) if allowed.holds(value)]
     fits = bool(set(spoken(name).split()) & _COUNT) or _near(name, source.request)
     if values and (required or fits):
-        value = values[0]
-    elif "default" in spec and isinstance(spec["default"], int | float):
+        return allowed.fit(values[0])
+    if "default" in spec and isinstance(spec["default"], int | float):
         return spec["default"] if required else _NONE
-    elif not required:
-        return _NONE
-    else:
-        value = middle(low, high)
-    return to_step(value, low, high, spec, whole)
+    return allowed.middle() if required else _NONE
 
 
 def _near(name: str, request: str) -> bool:
@@ -188,10 +184,9 @@ def _candidates(name: str, items: Schema, source: Source, most: int) -> list[Any
                 else quoted(source.request) or [noun_phrase(p, source.about) or p for p in pieces]
             )
             return [_within(text, items, source) for text in dict.fromkeys(texts) if text][:most]
-        case "integer" | "number" as kind:
-            low, high = bounds(items, kind == "integer")
-            values = [v for v in numbers(source.request) if low <= v <= high and (kind == "number" or v == int(v))]
-            return [to_step(v, low, high, items, kind == "integer") for v in values][:most]
+        case "integer" | "number":
+            allowed = NumberRange.of(items)
+            return [allowed.fit(value) for value in numbers(source.request) if allowed.holds(value)][:most]
         case _:
             return []
 
@@ -213,10 +208,10 @@ def _another(items: Schema, n: int, name: str, source: Source) -> Any:
     match kind_of(items):
         case "string" if not items.get("enum"):
             return _within(f"{n + 1} {spoken(name)}", items, source)
-        case "integer" | "number" as kind:
-            low, high = bounds(items, kind == "integer")
-            start = low if low != float("-inf") else min(0.0, high - n)
-            return to_step(min(start + n, high), low, high, items, kind == "integer")
+        case "integer" | "number":
+            allowed = NumberRange.of(items)
+            start = allowed.low if allowed.low != -inf else min(0.0, allowed.high - n)
+            return allowed.fit(min(start + n, allowed.high))
         case "boolean":
             return n % 2 == 0
         case _:

@@ -60,15 +60,9 @@ def tool_of(spec: Mapping[str, Any]) -> Tool:
 def text_of(message: BaseMessage) -> str:
     """The text of a message."""
     content: Any = message.content
-    if isinstance(content, str):
-        return content[:READ].strip()
-    pieces: list[str] = []
-    for block in cast(Sequence[Any], content or ()):
-        if isinstance(block, str):
-            pieces.append(block)
-        elif isinstance(block, Mapping):
-            pieces.append(str(cast(Mapping[str, Any], block).get("text") or ""))
-    return "\n".join(piece for piece in pieces if piece)[:READ].strip()
+    blocks = cast("list[Any]", content) if isinstance(content, list) else [content]
+    texts = [block if isinstance(block, str) else str(block.get("text") or "") for block in blocks]
+    return "\n".join(text for text in texts if text)[:READ].strip()
 
 
 def _component(kind: str, key: str, title: str, position: int = 1) -> ShownComponent:

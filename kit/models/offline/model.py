@@ -105,11 +105,9 @@ class OfflineModel(BaseChatModel):
 
 def _choice(choice: Any) -> str | None:
     """A tool choice in one of the usual spellings as a tool's name, "any", "none" or None."""
-    if isinstance(choice, dict):
-        spec = cast(dict[str, Any], choice)
-        function = spec.get("function")
-        return str((cast(dict[str, Any], function) if isinstance(function, dict) else spec).get("name") or "") or None
     match choice:
+        case {"function": {"name": str(name)}} | {"name": str(name)}:
+            return name or None
         case True | "required" | "any":
             return "any"
         case str() if choice != "auto":

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
 import streamlit as st
 
@@ -13,10 +12,8 @@ from kit.settings import HOME
 from kit.ui.benchmarks.draft import CASE_SETS, MOST, Draft, Order, about, count_cases, order, shipped_grids
 from kit.ui.benchmarks.grid_runner import Grids, Job
 from kit.ui.shared.frame import report_errors
+from kit.ui.shared.host import Host
 from kit.ui.shared.model_choice import draw_missing, missing_variable
-
-if TYPE_CHECKING:
-    from kit.ui.shared.host import Host
 
 WAYS = ("A grid file", "My own choice")
 CASES = 24
@@ -88,7 +85,7 @@ def _again(grids: Grids, job: Job) -> None:
         grids.start(job.file, job.folder)
 
 
-def draw_form(host: "Host", runs: dict[str, StoredRun]) -> None:
+def draw_form(host: Host, runs: dict[str, StoredRun]) -> None:
     """Draws the choice of a grid, says what it will ask for, and starts it."""
     st.markdown(
         "Every cell is a real turn over the real cards; it runs in a process of its own, so nobody's chat waits for it. "
@@ -126,7 +123,7 @@ def _file() -> str:
     return files[name].read_text(encoding="utf-8")
 
 
-def _own(host: "Host") -> str | None:
+def _own(host: Host) -> str | None:
     settings, specs = host.kit.settings, host.kit.deck.models
     missing = {key: missing_variable(spec, settings) for key, spec in specs.items()}
     usable = sorted((key for key, name in missing.items() if not name), key=lambda key: not key.startswith("simulated"))

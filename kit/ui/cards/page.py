@@ -15,13 +15,13 @@ from kit.ui.cards.prompt import assembled, prompt_html
 from kit.ui.cards.routing_heatmap import routes_html
 from kit.ui.shared import address
 from kit.ui.shared.frame import visitor, with_host
+from kit.ui.shared.host import Host
 from kit.ui.shared.selection import draw_chart, draw_list
 from kit.ui.shared.wording import label, many
 
 if TYPE_CHECKING:
     from kit.bench.deck_routing import DeckRoutes
     from kit.bench.routing_report import RoutingReport
-    from kit.ui.shared.host import Host
 
 CASES = HOME / "data" / "cases" / "switches.jsonl"
 A_SECOND = 60
@@ -29,7 +29,7 @@ A_SECOND = 60
 
 
 @with_host
-def page(host: "Host", top: DeltaGenerator) -> None:
+def page(host: Host, top: DeltaGenerator) -> None:
     """Draws the page; the address names the card."""
     deck = host.kit.deck
     card_id = address.read("card")
@@ -65,7 +65,7 @@ def _plain(warning: str) -> str:
     return warning.replace(f"{HOME}/", "").replace("$", r"\$").replace("_", r"\_").replace("<", r"\<")
 
 
-def _one(host: "Host", deck: Deck, card_id: str) -> None:
+def _one(host: Host, deck: Deck, card_id: str) -> None:
     graph_column, card_column = st.columns([6, 5], gap="medium")
     with graph_column:
         ids = [deck.settings.orchestrator, *(name for name in deck.cards if name != deck.settings.orchestrator)]
@@ -78,7 +78,7 @@ def _one(host: "Host", deck: Deck, card_id: str) -> None:
     card_column.html(card_html(deck.cards[card_id], deck, running))
 
 
-def _prompt(host: "Host", who: Principal, card_id: str) -> None:
+def _prompt(host: Host, who: Principal, card_id: str) -> None:
     deck = host.kit.deck
     session = host.kit.session("", who.tenant_id, who.user_id)
     location = host.people[who].location if who in host.people else session.location

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import streamlit as st
 
@@ -12,12 +12,10 @@ from kit.core.value import Value
 from kit.patterns import PATTERNS
 from kit.ui.shared import address
 from kit.ui.shared.frame import visitor
+from kit.ui.shared.host import Host
 from kit.ui.shared.model_choice import draw_missing, missing_variable
 from kit.ui.shared.turn_facts import model_words
 from kit.ui.shared.wording import label
-
-if TYPE_CHECKING:
-    from kit.ui.shared.host import Host
 
 WIDEST = 8
 PARTS = ("fault", "cap", "pattern", "model", "tenant", "user", "detail")
@@ -35,7 +33,7 @@ class Scenario(Value):
     detail: Detail = "full"
 
     @classmethod
-    def read(cls, host: "Host") -> "Scenario":
+    def read(cls, host: Host) -> "Scenario":
         """Returns the scenario of the page's address without what cannot be used; `faults` says why."""
         usable = {spec.key for spec in host.kit.deck.models.values() if not missing_variable(spec, host.kit.settings)}
         cap, pattern, model = address.read("cap"), address.read("pattern"), address.read("model")
@@ -48,7 +46,7 @@ class Scenario(Value):
         )
 
 
-def faults(host: "Host") -> list[Fault | KitError]:
+def faults(host: Host) -> list[Fault | KitError]:
     """Returns each `?fault=` of the address as a fault, or as the error that says why it is none."""
     results: list[Fault | KitError] = []
     for text in address.read_all("fault"):
@@ -59,7 +57,7 @@ def faults(host: "Host") -> list[Fault | KitError]:
     return results
 
 
-def panel(host: "Host") -> Scenario:
+def panel(host: Host) -> Scenario:
     """Draws the panel in the sidebar; every choice goes into the address and holds from the next question on."""
     with st.sidebar:
         with st.container(horizontal=True, vertical_alignment="center"):
@@ -74,7 +72,7 @@ def panel(host: "Host") -> Scenario:
     return Scenario.read(host)
 
 
-def _failures(host: "Host") -> None:
+def _failures(host: Host) -> None:
     read = faults(host)
     for error in read:
         if isinstance(error, KitError):
@@ -118,7 +116,7 @@ def _flip(fault: str, key: str) -> None:
     address.put("fault", *others, *([fault] if st.session_state[key] else []))
 
 
-def _choices(host: "Host") -> None:
+def _choices(host: Host) -> None:
     deck = host.kit.deck
     cap_column, detail_column = st.columns(2)
     with cap_column:
@@ -132,14 +130,14 @@ def _choices(host: "Host") -> None:
     _models(host)
 
 
-def _models(host: "Host") -> None:
+def _models(host: Host) -> None:
     own = host.kit.team.orchestrator.model.spec.key
     missing = {key: missing_variable(spec, host.kit.settings) for key, spec in host.kit.deck.models.items() if key != own}
     _choice("Model", "model", [own, *(key for key, variable in missing.items() if not variable)], own, model_words)
     draw_missing(missing)
 
 
-def _person(host: "Host") -> None:
+def _person(host: Host) -> None:
     who, own = visitor(host), host.kit.session("").principal
     if own not in host.people:
         return

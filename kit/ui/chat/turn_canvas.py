@@ -94,7 +94,7 @@ class Canvas:
         if view.running:
             self._foot.caption(f"{view.headline} · {now:.1f} s")
         else:
-            self._end(view, steps=steps, again=again)
+            self._end(view, details=steps, again=again)
 
     def _update(self, part: str, text: str) -> bool:
         was, self._current[part] = self._current[part], text
@@ -118,14 +118,14 @@ class Canvas:
         limit = f" of {budget:g}" if budget and step.state == "running" and took > budget / 4 else ""
         return f"**{step.label}**{verdict} · {took:.1f}{limit} s"
 
-    def _end(self, view: TurnView, *, steps: bool, again: bool) -> None:
-        if steps and view.status != "cancelled" and components_of(view):
+    def _end(self, view: TurnView, *, details: bool, again: bool) -> None:
+        if details and view.status != "cancelled" and components_of(view):
             with self._components.container():
                 draw_components(view, self._host.renderers)
         with self._foot.container():
-            self._ending(view, details=steps, again=again)
+            self._draw_foot(view, details=details, again=again)
 
-    def _ending(self, view: TurnView, *, details: bool, again: bool) -> None:
+    def _draw_foot(self, view: TurnView, *, details: bool, again: bool) -> None:
         badges = [headline_badge(view)]
         if view.routing is not None and view.routing.invoked:
             badges.append(f":gray-badge[{many(len(view.routing.invoked), 'sub-agent')}]")

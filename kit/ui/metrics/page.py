@@ -4,7 +4,6 @@ import time
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from html import escape
-from typing import TYPE_CHECKING
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -17,11 +16,9 @@ from kit.metrics.summary import Label, Metrics, metrics, turns_since
 from kit.ui.metrics.bars import bars_spec, latency_spec
 from kit.ui.metrics.figures import FIGURES, GROUPS, Figure, Group, Line, Unit, agents_table, lines
 from kit.ui.shared.frame import draw_link, visitor, with_host
+from kit.ui.shared.host import Host
 from kit.ui.shared.table import row_html, table_html
 from kit.ui.shared.wording import label, many
-
-if TYPE_CHECKING:
-    from kit.ui.shared.host import Host
 
 WINDOWS = {"Last hour": 3_600.0, "Last day": 86_400.0, "Last week": 604_800.0, "All time": None}
 """Words -> seconds back from now; None: everything stored."""
@@ -29,7 +26,7 @@ _AXES = {"invocation": "A sub-agent failed", "data": "Data failed", "partial": "
 
 
 @with_host
-def page(host: "Host", _: DeltaGenerator) -> None:
+def page(host: Host, _: DeltaGenerator) -> None:
     """Draws the page."""
     store, who = host.kit.store, visitor(host)
     st.markdown("## Metrics")

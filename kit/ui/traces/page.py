@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -14,6 +14,7 @@ from kit.core.trace import Span, Trace, critical_path, failures, slowest
 from kit.settings import Settings
 from kit.ui.shared import address
 from kit.ui.shared.frame import draw_link, visitor, with_host
+from kit.ui.shared.host import Host
 from kit.ui.shared.selection import draw_chart, draw_list
 from kit.ui.shared.turn_facts import headline_badge
 from kit.ui.shared.turn_fold import stored_view
@@ -25,9 +26,6 @@ from kit.ui.traces.routing_decision import decision_html
 from kit.ui.traces.span import choice, draw_span, log_html
 from kit.ui.traces.turn_list import AXES, STATES, TurnFilter, slow, table
 
-if TYPE_CHECKING:
-    from kit.ui.shared.host import Host
-
 NEWEST = 500
 """How many turns the filters search: they read what is computed from a turn's stored measures, not columns."""
 LOOK = 1.0
@@ -36,7 +34,7 @@ PAGE = 15
 
 
 @with_host
-def page(host: "Host", top: DeltaGenerator) -> None:
+def page(host: Host, top: DeltaGenerator) -> None:
     """Draws the list, or the turn the address names."""
     who = visitor(host)
     turn_id = address.read("turn")
@@ -50,7 +48,7 @@ def page(host: "Host", top: DeltaGenerator) -> None:
         _list(host, who)
 
 
-def _list(host: "Host", who: Principal) -> None:
+def _list(host: Host, who: Principal) -> None:
     turns = host.kit.store.turns(tenant_id=who.tenant_id, user_id=who.user_id, limit=NEWEST)
     st.markdown("## Traces")
     if not turns:
@@ -121,14 +119,14 @@ def _back() -> None:
         st.query_params.pop(name, None)
 
 
-def _one(host: "Host", turn: TurnRecord) -> None:
+def _one(host: Host, turn: TurnRecord) -> None:
     if host.follow(turn.id, timeout=0.0).done:
         _trace(host, turn)
     else:
         st.fragment(_trace, run_every=LOOK)(host, turn, live=True)
 
 
-def _trace(host: "Host", turn: TurnRecord, *, live: bool = False) -> None:
+def _trace(host: Host, turn: TurnRecord, *, live: bool = False) -> None:
     """Draws a trace as far as it has come; once a live one has ended, the page is drawn as that of any other turn."""
     batch = host.follow(turn.id, timeout=0.0)
     if live and batch.done:
