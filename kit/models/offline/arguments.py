@@ -7,12 +7,12 @@ from math import inf
 from typing import Any, cast
 
 from kit.core.language.clauses import clauses
-from kit.core.language.words import STOP
+from kit.core.language.words import STOP, words
 from kit.models.offline.composition import cut, subject
 from kit.models.offline.extraction import date, identifiers, noun_phrase, numbers, quoted, text_for, unquoted
 from kit.models.offline.json_schema import Schema, kind_of, properties_of, resolve
 from kit.models.offline.number_range import NumberRange
-from kit.models.offline.similarity import closeness, spoken, words
+from kit.models.offline.similarity import closeness, spoken
 
 _COUNT = frozenset({"limit", "count", "n", "k", "top", "quantity", "size", "amount", "number", "people", "guests", "party"})
 _NONE = object()

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kit.core.language import small_talk
-from kit.core.language.words import STOP
+from kit.core.language.words import STOP, words
 from kit.models.json_prose import prose
 from kit.models.offline import english
 from kit.models.offline.routing import Part
-from kit.models.offline.similarity import closeness, content, spoken, words
+from kit.models.offline.similarity import closeness, content, spoken
 
 MOST = 900
 """Characters of one result that are kept whole; of a longer one the sentences closest to the request are kept."""

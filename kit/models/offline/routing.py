@@ -7,9 +7,9 @@ import numpy as np
 
 from kit.core.language.clauses import Clause, clauses
 from kit.core.language.small_talk import asks, small_talk
-from kit.core.language.words import STOP
+from kit.core.language.words import STOP, words
 from kit.models.offline import english
-from kit.models.offline.similarity import Floats, content, index, words
+from kit.models.offline.similarity import Floats, content, index
 
 FITS = 0.15
 """The score below which nothing fits."""

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kit.core.errors import DataError
-from kit.core.language.words import STOP
+from kit.core.language.words import STOP, words
 from kit.models.offline.english import FAINT, NEGATED
 
 Floats = NDArray[np.float32]
@@ -24,19 +24,13 @@ REMEMBERED = 5000
 """Words an index remembers the closeness of."""
 WHOLE, UNIT, WORD, CHARACTER = 0.5, 0.2, 0.15, 0.15
 """Shares of a score: whole text, its closest sentence or list item, word by word, character n-grams."""
-_WORD = re.compile(r"[a-z0-9]+(?:['’][a-z]+)?")
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _SENTENCE = re.compile(r"(?<=[.!?;:])\s+|\n+|[()]")
 
 
-def words(text: str) -> list[str]:
-    """The words of a text in lower case, at most `LONGEST` characters of it read."""
-    return _WORD.findall(text[:LONGEST].lower().replace("’", "'"))
-
-
 def content(text: str) -> list[str]:
     """The words that carry meaning; all of them when none does."""
-    every = words(text)
+    every = words(text[:LONGEST])
     return [word for word in every if word not in STOP] or every
 
 
@@ -125,7 +119,7 @@ class Index:
         spread = Counter(word for row in rows for word in row)
         self._weight = {word: min(1.0, float(np.log((len(rows) + 1) / (n + 0.5)))) for word, n in spread.items()}
         whole = [" . ".join([name, *(u for u in _SENTENCE.split(text) if not NEGATED.search(u))]) for name, text in documents]
-        self._whole = _unit(np.stack([_pooled(words(text), self._weight) for text in whole]))
+        self._whole = _unit(np.stack([_pooled(words(text[:LONGEST]), self._weight) for text in whole]))
         self._units = _unit(np.stack([_pooled(content(unit), self._weight) for part in parts for unit in part]))
         self._unit_starts = _starts([len(part) for part in parts])
         flat = [word for row in rows for word in row]
