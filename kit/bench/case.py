@@ -103,7 +103,7 @@ class Case(Value):
     kept: Mapping[str, tuple[str, ...]] = {}
     """Sort (entities, decisions, intents) -> what a summary must hold."""
     live: bool = False
-    """The turns are played one after the other in one session of the store, instead of being own as history."""
+    """The turns are played one after the other in one session of the store, instead of being told as history."""
     source: str = "ours"
 
     @property

@@ -6,6 +6,7 @@ import pstats
 import statistics
 import tempfile
 import time
+from collections.abc import Awaitable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,23 +30,30 @@ class Cost:
     """Median over rounds, milliseconds a turn."""
 
 
-async def calls_per_turn(runner: Runner) -> float:
-    """Calls a turn makes once everything is warm."""
-    for number in range(10):
-        await runner.turn(f"warm {number}")
+async def count_calls(work: Awaitable[object]) -> int:
+    """Python and C calls until it is done."""
     profile = cProfile.Profile()
     profile.enable()
-    for number in range(TURNS):
-        await runner.turn(f"turn {number}")
+    await work
     profile.disable()
-    return pstats.Stats(profile).total_calls / TURNS  # type: ignore[attr-defined]
+    return pstats.Stats(profile).total_calls  # type: ignore[attr-defined]
+
+
+async def calls_per_turn(runner: Runner) -> float:
+    """Calls a turn makes once everything is warm."""
+    await _play(runner, 10)
+    return await count_calls(_play(runner)) / TURNS
 
 
 async def cpu_ms(runner: Runner) -> float:
     began = time.process_time()
-    for number in range(TURNS):
-        await runner.turn(f"turn {number}")
+    await _play(runner)
     return (time.process_time() - began) / TURNS * 1e3
+
+
+async def _play(runner: Runner, turns: int = TURNS) -> None:
+    for number in range(turns):
+        await runner.turn(f"turn {number}")
 
 
 async def measure(n: int = 2) -> list[Cost]:

@@ -2,8 +2,7 @@
 
 import time
 from argparse import Namespace
-from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -74,13 +73,8 @@ def _since(arguments: Namespace) -> float | None:
     return None if arguments.hours is None else time.time() - 3600 * arguments.hours
 
 
-@contextmanager
-def _store() -> "Generator[Store]":
+def _store() -> "closing[Store]":
     from kit.settings import Settings
     from kit.wire import open_store
 
-    store = open_store(Settings.read().store)
-    try:
-        yield store
-    finally:
-        store.close()
+    return closing(open_store(Settings.read().store))

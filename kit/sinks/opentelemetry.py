@@ -109,9 +109,6 @@ class _CountingExporter:
     def shutdown(self) -> None:
         self._exporter.shutdown()
 
-    def force_flush(self, timeout_millis: int = 30000) -> bool:
-        return self._exporter.force_flush(timeout_millis)
-
 
 def _otlp(endpoint: str | None) -> "SpanExporter":
     from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter

@@ -1,11 +1,9 @@
 """What a cell of a grid costs beside its turn: Python calls, the same on every machine, and CPU, which other work disturbs."""
 
-import cProfile
-import pstats
 import statistics
 import tempfile
 import time
-from collections.abc import Awaitable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -17,6 +15,7 @@ from kit.bench.grid.ledger import FinishedCell, Ledger
 from kit.bench.grid.player import Opener, Player
 from kit.bench.grid.run import LEDGER, write
 from kit.bench.grid.workers import BATCH
+from kit.bench.overhead import count_calls
 from kit.core.context import Session
 from kit.core.errors import DataError
 from kit.core.record import TurnRecord
@@ -88,13 +87,13 @@ class _Sample:
         try:
             await self._play(player)
             turns.clear()
-            whole = await self._calls(self._play(player))
+            whole = await count_calls(self._play(player)) / len(self._cells)
             turns.clear()
             for _ in range(rounds):
                 await self._play(player)
             turn_ms = 1e3 * statistics.median(turns)
             player.run = again
-            harness = await self._calls(self._play(player))
+            harness = await count_calls(self._play(player)) / len(self._cells)
             harness_ms = [await self._play(player) for _ in range(4 * rounds)]
         finally:
             await player.close()
@@ -115,13 +114,6 @@ class _Sample:
             cpu = time.process_time() - began
             ledger.close()
         return 1e3 * cpu / len(self._cells)
-
-    async def _calls(self, work: Awaitable[object]) -> float:
-        profile = cProfile.Profile()
-        profile.enable()
-        await work
-        profile.disable()
-        return pstats.Stats(profile).total_calls / len(self._cells)  # type: ignore[attr-defined]
 
 
 def _plain(cell: Cell, spec: GridSpec) -> bool:

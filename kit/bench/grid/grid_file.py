@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from pydantic import Field, field_validator
 
@@ -26,6 +26,7 @@ from kit.core.value import Value
 from kit.patterns import PATTERNS
 from kit.runtime.recording.cassette import Mode
 
+V = TypeVar("V", bound=Value)
 _KINDS = {"offline": "offline stand-in", "simulated": "simulated"}
 """Providers whose models know no clock but the turn's own: they run in virtual time."""
 
@@ -145,10 +146,9 @@ def read_grid(path: Path, model: str | None = None) -> GridSpec:
     """
     faults = Faults()
     source = parse_file(path, faults)
-    extra: dict[str, Any] = {"name": path.stem} if source and "name" not in source.value else {}
-    grid = build(Grid, source, faults, extra=extra) if source and not faults else None
-    if source is None or grid is None:
+    if source is None or faults:
         raise DataError(faults.in_order()[0])
+    grid = _built(Grid, source, extra={"name": source.value.get("name", path.stem)})
     if model is not None:
         models = dict.fromkeys((grid.baseline["model"], model) if "model" in grid.baseline else (model,))
         grid = grid.model_copy(update={"models": tuple(models), "name": f"{grid.name}-{model}", "cassette": None})
@@ -166,14 +166,18 @@ def read_grid(path: Path, model: str | None = None) -> GridSpec:
     return GridSpec(grid, deck, tuple(_cases(grid, deck, path)), wrong, decks)
 
 
+def _built(model: type[V], source: Source, *path: str | int, extra: dict[str, Any]) -> V:
+    faults = Faults()
+    value = build(model, source, faults, *path, extra=extra)
+    if value is None:
+        raise DataError(faults.in_order()[0])
+    return value
+
+
 def _with_models(deck: Deck, grid: Grid, source: Source) -> Deck:
     """The deck with the grid's own models, those of cards/models.yaml, and with the grid's seed in every simulated one."""
-    faults = Faults()
-    own = {key: build(ModelSpec, source, faults, "specs", key, extra={"key": key}) for key in grid.specs}
-    if faults:
-        raise DataError(faults.in_order()[0])
-    catalogue = load_models(HOME / "cards" / "models.yaml")
-    models = {OFFLINE.key: OFFLINE, **catalogue, **deck.models, **{key: model for key, model in own.items() if model}}
+    own = {key: _built(ModelSpec, source, "specs", key, extra={"key": key}) for key in grid.specs}
+    models = {OFFLINE.key: OFFLINE, **load_models(HOME / "cards" / "models.yaml"), **deck.models, **own}
     seeded = {key: model.model_copy(update={"seed": grid.seed}) if model.law else model for key, model in models.items()}
     return replace(deck, models=Registry("model", seeded))
 
@@ -202,7 +206,6 @@ def _deck(deck: Deck, grid: Grid, prompt: str, setting: str, source: Source) -> 
         if block not in blocks:
             raise DataError(f"{source.at('prompts', prompt, block)}: unknown block {block!r}: {nearest(block, blocks)}")
         blocks[block] = blocks[block].model_copy(update={"flag": None} if text is True else {"text": text})
-    faults = Faults()
     fields = deck.settings.model_dump(mode="json")
     changes: dict[str, Any] = {
         field: {**fields[field], **value} if isinstance(value, dict) and isinstance(fields.get(field), dict) else value
@@ -210,9 +213,7 @@ def _deck(deck: Deck, grid: Grid, prompt: str, setting: str, source: Source) -> 
     }
     settings = deck.settings
     if changes:
-        settings = build(DeckSettings, source, faults, "settings", setting, extra={**fields, **changes})
-    if settings is None:
-        raise DataError(faults.in_order()[0])
+        settings = _built(DeckSettings, source, "settings", setting, extra={**fields, **changes})
     return replace(deck, blocks=Registry("block", blocks), settings=settings)
 
 
