@@ -13,19 +13,15 @@ from kit.stores.protocol import Store
 
 def read_labels(path: Path) -> tuple[Label, ...]:
     """Labels of a JSONL file, one a line. Raises DataError with file and line for a line that is none."""
-    return _labels(read_text(path), str(path))
+    return tuple(label for _, label in validate_lines(Label, read_text(path), path, "a label"))
 
 
 def labels_of(content: bytes, name: str) -> tuple[Label, ...]:
     """Labels of a JSONL file's content; `name` is what a DataError calls it."""
     try:
-        return _labels(content.decode("utf-8"), name)
+        return tuple(label for _, label in validate_lines(Label, content.decode("utf-8"), name, "a label"))
     except UnicodeDecodeError as error:
         raise DataError(f"cannot read {name}: {error}") from error
-
-
-def _labels(text: str, name: str) -> tuple[Label, ...]:
-    return tuple(label for _, label in validate_lines(Label, text, name, "a label"))
 
 
 def print_metrics(

@@ -1,6 +1,6 @@
 """What a way costs against how often it is right: a dot each, and which of them no other one beats on both."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import pandas as pd
@@ -15,7 +15,7 @@ NEAR = 0.012
 
 
 class _Dot(NamedTuple):
-    name: str
+    way: str
     x: float
     y: float
     low: float
@@ -30,8 +30,8 @@ def tradeoff(frame: pd.DataFrame, title: str, xlabel: str, ylabel: str) -> Figur
     With x_low and x_high the cost has its interval too. The names stand beside the figure, the cheapest first. Blue: no other way
     is both cheaper and right more often. Ways that fall on one dot share it.
     """
-    rows: Any = frame.sort_values(["x", "y"])
-    points = _merge([_dot(row) for row in rows.to_dict("records")])
+    rows: Any = frame.assign(**{end: frame["x"] for end in ("x_low", "x_high") if end not in frame}).sort_values(["x", "y"])
+    points = _merge([_Dot(*map(row.get, _Dot._fields)) for row in rows.to_dict("records")])
     best = front([(point.x, point.y) for point in points])
     with canvas(3.3) as (figure, axes):
         for place, point in enumerate(points):
@@ -39,7 +39,7 @@ def tradeoff(frame: pd.DataFrame, title: str, xlabel: str, ylabel: str) -> Figur
             whiskers = [[point.y - point.low], [point.high - point.y]]
             across = [[point.x - point.x_low], [point.x_high - point.x]]
             style: Any = {"fmt": "o", "ms": 11, "elinewidth": 1.2, "clip_on": False, "zorder": 3}
-            axes.errorbar(point.x, point.y, whiskers, across, color=colour, label=f"{place + 1}  {point.name}", **style)
+            axes.errorbar(point.x, point.y, whiskers, across, color=colour, label=f"{place + 1}  {point.way}", **style)
             at: Any = {"ha": "center", "va": "center_baseline", "fontsize": 7.5, "fontweight": "bold", "zorder": 4}
             axes.annotate(str(place + 1), (point.x, point.y), color="white", **at)
         axes.set_xlim(0, 1.06 * max((point.x_high for point in points), default=1.0) or 1.0)
@@ -60,11 +60,6 @@ def front(points: Sequence[tuple[float, float]]) -> set[int]:
     return {place for place, (x, y) in enumerate(points) if not any(a <= x and b >= y and (a, b) != (x, y) for a, b in points)}
 
 
-def _dot(row: Mapping[str, Any]) -> _Dot:
-    y, low, high, x = (float(row[name]) for name in ("y", "low", "high", "x"))
-    return _Dot(str(row["way"]), x, y, low, high, float(row.get("x_low", x)), float(row.get("x_high", x)))
-
-
 def _merge(dots: Sequence[_Dot]) -> list[_Dot]:
     wide = max((dot.x for dot in dots), default=1.0) or 1.0
     distinct: list[_Dot] = []
@@ -73,7 +68,7 @@ def _merge(dots: Sequence[_Dot]) -> list[_Dot]:
         if same is None:
             distinct.append(dot)
         else:
-            distinct[same] = distinct[same]._replace(name=f"{distinct[same].name},\n    {dot.name}")
+            distinct[same] = distinct[same]._replace(way=f"{distinct[same].way},\n    {dot.way}")
     return distinct
 
 
