@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import cast
 
+from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest, ExportTraceServiceResponse
 
 
@@ -18,6 +19,7 @@ class OtlpReceiver(ThreadingHTTPServer):
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         self.requests: list[tuple[str, ExportTraceServiceRequest]] = []
+        self.metrics: list[ExportMetricsServiceRequest] = []
         self.status = 200
 
     @property
@@ -33,7 +35,10 @@ class _Handler(BaseHTTPRequestHandler):
         raw = self.rfile.read(int(self.headers["Content-Length"]))
         if self.headers.get("Content-Encoding") == "gzip":
             raw = gzip.decompress(raw)
-        receiver.requests.append((self.path, ExportTraceServiceRequest.FromString(raw)))
+        if self.path.endswith("/v1/metrics"):
+            receiver.metrics.append(ExportMetricsServiceRequest.FromString(raw))
+        else:
+            receiver.requests.append((self.path, ExportTraceServiceRequest.FromString(raw)))
         payload = ExportTraceServiceResponse().SerializeToString()
         self.send_response(receiver.status)
         self.send_header("Content-Type", "application/x-protobuf")

@@ -4,9 +4,12 @@ import asyncio
 
 import pytest
 
-from kit.core.outcome import AgentCall, Answer, Failure
+from kit.core.outcome import AgentCall, Answer, Failure, Outcome
+from kit.models.scripted import ScriptedModel
 from kit.runtime.dispatch import dispatch, fan_out
+from kit.runtime.turn import run_turn
 from studies.failure_isolation import Sibling, caller_context, compare, exact, start
+from tests.kits import ALICE, answering, asks, failing, small_kit, stitched
 
 THREE = (Sibling("quick", 0.1), Sibling("raises", 0.2, error="db-17 refused"), Sibling("slow", 0.6))
 
@@ -55,3 +58,26 @@ async def test_a_turn_on_the_running_loop_can_be_stopped():
 async def test_a_whole_turn_says_what_failed():
     reply = await exact(THREE)
     assert "part of quick" in reply.text and "raises" in reply.text and "db-17" not in reply.text
+
+
+MISBEHAVIOUR: dict[str, ScriptedModel] = {
+    "raises": failing(RuntimeError("db-17 refused"), 0.1),
+    "is cancelled": failing(asyncio.CancelledError("db-17"), 0.1),
+    "hangs": answering("Too late.", delay=600),
+    "says nothing": answering("", delay=0.1),
+}
+
+
+@pytest.mark.req("PC2-R-8")
+@pytest.mark.parametrize("kind", MISBEHAVIOUR)
+async def test_a_sibling_that_goes_wrong_changes_nothing_of_what_the_others_answer_or_when(kind: str):
+    async def others(third: ScriptedModel) -> tuple[list[tuple[str, str, float, float]], Outcome]:
+        models = {"early": answering("Early.", 0.05), "third": third, "late": answering("Late.", 3.0)}
+        reply = await run_turn("go", ALICE, small_kit([asks(*models), stitched], models))
+        good = [o for o in reply.outcomes if isinstance(o, Answer) and o.agent != "third" and o.timing]
+        return [(o.agent, o.text, o.timing.started, o.timing.ended) for o in good if o.timing], reply.outcomes[1]
+
+    undisturbed, fine = await others(answering("Fine.", 0.1))
+    disturbed, gone = await others(MISBEHAVIOUR[kind])
+    assert disturbed == undisturbed and [agent for agent, *_ in disturbed] == ["early", "late"]
+    assert isinstance(fine, Answer) and isinstance(gone, Failure)

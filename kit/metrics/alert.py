@@ -41,7 +41,6 @@ def alerts(turns: Iterable[TurnRecord], now: float | None = None) -> tuple[Alert
     )
 
 
-def log_mismatches(turn: TurnRecord) -> None:
+def log_mismatch(turn: TurnRecord) -> None:
     """Says so at once, for whoever reads the log; names the turn and nothing of what was in it."""
-    if turn.measures.mismatches:
-        log.critical("%s: %d in turn %s", MISMATCH, len(turn.measures.mismatches), turn.id)
+    log.critical("%s: %d in turn %s", MISMATCH, len(turn.measures.mismatches), turn.id)

@@ -103,11 +103,13 @@ def metrics(store: Store, since: float | None = None, tenant: str | None = None,
 
     Rows are all it reads; only for turns whose label names carried entities are the events read, for the prior_context.
     """
-    turns = [turn for turn in turns_since(store, since, tenant) if turn.seconds is not None]
+    begun = turns_since(store, since, tenant)
+    turns = [turn for turn in begun if turn.seconds is not None]
     by_id = {turn.id: turn for turn in turns}
     pairs = [(by_id[label.turn_id], label) for label in labels if label.turn_id in by_id]
     recall = rate(carried for _, label in pairs if label.carried for carried in _recall(store, label))
-    return fold(turns, pairs).model_copy(update={"prior_context_recall": recall})
+    mismatches = sum(len(turn.measures.mismatches) for turn in begun)  # a turn that never ended has had its mismatch all the same
+    return fold(turns, pairs).model_copy(update={"prior_context_recall": recall, "principal_mismatch_total": mismatches})
 
 
 def turns_since(store: Store, since: float | None = None, tenant: str | None = None) -> list[TurnRecord]:

@@ -7,7 +7,7 @@ from typing import Protocol
 from kit.compose.parts import DeckSettings
 from kit.core.card import AgentCard
 from kit.core.context import DynamicContext, InheritedContext
-from kit.core.event import Body, Event, Status, TextReplaced
+from kit.core.event import Body, Envelope, Event, Status, TextReplaced
 from kit.core.outcome import AgentCall, Outcome
 from kit.core.picture import Picture
 from kit.core.record import Message
@@ -92,6 +92,8 @@ class TurnState:
     """Call id -> the model's own words, whatever a guard made of them."""
     model_calls: dict[str, int] = field(default_factory=dict[str, int])
     """Path -> model and tool calls made from there so far."""
+    alarm: Callable[[Event], None] = lambda _: None
+    """Hears at once of an envelope that is not about the principal of the turn."""
     barred: set[str] = field(default_factory=set[str])
     """Lookups that met a foreign principal: none is made again (decisions 30)."""
     private: list[str] = field(default_factory=list[str])
@@ -165,9 +167,11 @@ class RunContext:
 
     def report(self, body: Body) -> None:
         """Adds what a tool says while it works: a status is kept as it is, and read as the deck's policy has it."""
-        self.emit(body)
+        event = self.emit(body)
         if isinstance(body, Status):
             self.turn.progress.tell(body, self)
+        elif isinstance(body, Envelope) and not body.principal_verified:
+            self.turn.alarm(event)
 
     def replace_lead(self, text: str) -> None:
         """Replaces what the user read before any sub-agent was called; does nothing where that was nothing."""

@@ -13,9 +13,9 @@ from kit.core.event import Completed, Event, Routing, Text, TextReplaced, Thinki
 from kit.core.fault_injection import planned_faults
 from kit.core.outcome import AgentCall, Answer
 from kit.core.picture import Picture, mark_pictures
-from kit.core.record import Message, SessionRecall, TurnRecord
+from kit.core.record import Measures, Message, SessionRecall, TurnRecord
 from kit.core.transcript import transcript
-from kit.metrics.alert import log_mismatches
+from kit.metrics.alert import log_mismatch
 from kit.runtime.answer.acknowledge import rescued
 from kit.runtime.budget import root_ledger
 from kit.runtime.context import RunContext, TurnState
@@ -142,6 +142,7 @@ class _Runner:
             progress=Progress(turn_log, self.settings, span),
             jobs=kit.team.jobs,
             cassette=kit.cassette,
+            alarm=self._alarm,
             pictures=pictures,
         )
         inherited = InheritedContext(principal=who, episode_id=session.id, locale=session.locale, location=here)
@@ -187,7 +188,7 @@ class _Runner:
                 pictures=tuple(picture.ref for picture in self.state.pictures),
             )
         )
-        record = TurnRecord(
+        record = self._record = TurnRecord(
             id=self.log.turn_id,
             session_id=self.session.id,
             tenant_id=self.session.principal.tenant_id,
@@ -201,6 +202,14 @@ class _Runner:
         new = None if self.session_exists else self.session  # refused when a stranger opened it in the meantime
         self._keep(lambda: self.kit.store.begin_turn(record, new))
         return record
+
+    def _alarm(self, event: Event) -> None:
+        """Tells log, store and sinks of a reply for another principal: a process that dies in this turn leaves it behind."""
+        mismatches = (*self._record.measures.mismatches, event.at)
+        record = self._record = self._record.replace(measures=Measures(mismatches=mismatches))
+        log_mismatch(record)
+        self._keep(lambda: self.kit.store.begin_turn(record))
+        self.kit.recorder.principal_mismatch(record)
 
     def _keep(self, write: Callable[[], object]) -> None:
         """Writes to the store. A store that fails does not cost the user the answer: the trace's last event says so."""
@@ -240,7 +249,6 @@ class _Runner:
         self.ctx.emit(Completed(status=status, text=text, error=error or self.unsaved))
         self.log.close()
         row = record_of(record, self.log, routing, usage, status, text)
-        log_mismatches(row)
         lines = dialogue(row, self.state)
         notes = self.memory.remember(row, self.ctx, self.kit.team.agents)
         self._keep(lambda: self.kit.store.end_turn(row, self.log.events, lines, notes))

@@ -13,6 +13,7 @@ from kit.core.errors import SettingsError
 from kit.core.event import Event, Routing
 from kit.core.record import TurnRecord
 from kit.core.trace import Span, Trace
+from kit.sinks.alert_counter import AlertCounter
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace import Event as SpanEvent
@@ -30,6 +31,7 @@ class OtelSink:
     Give an `exporter`, or the `endpoint` of an OTLP/HTTP collector (`/v1/traces` is added to a bare host). A batch thread
     sends. At most `limit` spans wait; a turn that would pass it is left out whole and counted.
     Messages, arguments and answers travel only with `content=True`: a collector is often shared.
+    A reply for another principal is counted at `endpoint` when it comes in (`/v1/metrics`).
     """
 
     name = "otel"
@@ -53,12 +55,18 @@ class OtelSink:
         self._batch = BatchSpanProcessor(
             cast("SpanExporter", self._exporter), max_queue_size=limit, max_export_batch_size=min(512, limit)
         )
+        self._alerts = AlertCounter(_collector(endpoint)) if endpoint else None
         atexit.register(self._batch.shutdown)  # for a process that ends without closing
 
     @property
     def spans_missing(self) -> int:
         """Spans that will not arrive: left out, or refused by the receiver."""
         return self.spans_left_out + self._exporter.failed
+
+    def principal_mismatch(self, turn: TurnRecord) -> None:
+        """Counts a reply for another principal; the turn is not named, for a counter is no log."""
+        if self._alerts is not None:
+            self._alerts.add()
 
     def turn_ended(self, turn: TurnRecord, trace: Trace, events: Sequence[Event]) -> None:
         """Rebuilds the trace as OpenTelemetry spans and queues them."""
@@ -75,6 +83,8 @@ class OtelSink:
     def close(self) -> None:
         """Sends what waits, 2 s at most, and says once how many spans did not arrive."""
         self._exporter.until = time.monotonic() + 2.0
+        if self._alerts is not None:
+            threading.Thread(target=self._alerts.close, name="kit-otel-close", daemon=True).start()
         ending = threading.Thread(target=self._batch.shutdown, name="kit-otel-close", daemon=True)
         ending.start()
         ending.join(2.5)
@@ -115,8 +125,11 @@ def _otlp(endpoint: str | None) -> "SpanExporter":
 
     if not endpoint:
         raise SettingsError("OtelSink has nowhere to send to: give it an exporter, or the endpoint of an OTLP/HTTP collector.")
-    base = endpoint.rstrip("/")
-    return OTLPSpanExporter(base if base.endswith("/v1/traces") else f"{base}/v1/traces")
+    return OTLPSpanExporter(f"{_collector(endpoint)}/v1/traces")
+
+
+def _collector(endpoint: str) -> str:
+    return endpoint.rstrip("/").removesuffix("/v1/traces")
 
 
 def _spans(turn: TurnRecord, trace: Trace, events: Sequence[Event], *, content: bool) -> "Iterator[ReadableSpan]":

@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from kit.core.event import Event
 from kit.core.record import TurnRecord
@@ -20,6 +20,13 @@ class Sink(Protocol):
     def turn_ended(self, turn: TurnRecord, trace: Trace, events: Sequence[Event]) -> None: ...
 
     def close(self) -> None: ...
+
+
+@runtime_checkable
+class AlertSink(Protocol):
+    """A sink that also counts replies for another principal, each when it comes in; must not block."""
+
+    def principal_mismatch(self, turn: TurnRecord) -> None: ...
 
 
 @dataclass
@@ -40,6 +47,15 @@ class Recorder:
             except Exception as error:  # a border: a sink is someone else's code
                 self.failures[sink.name] = self.failures.get(sink.name, 0) + 1
                 log.warning("sink %s did not take turn %s: %s", sink.name, turn.id, error)
+
+    def principal_mismatch(self, turn: TurnRecord) -> None:
+        """Tells the sinks that count them of a reply for another principal, in a turn that still runs."""
+        for sink in self.sinks:
+            if isinstance(sink, AlertSink):
+                try:
+                    sink.principal_mismatch(turn)
+                except Exception as error:  # the same border
+                    log.warning("sink %s did not take the alert of turn %s: %s", sink.name, turn.id, error)
 
     def close(self) -> None:
         for sink in self.sinks:
