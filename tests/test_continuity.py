@@ -230,7 +230,7 @@ async def test_after_it_lapsed_the_last_six_support_turns_come_before_what_is_as
     _, ask = asker(store, lambda: now[0])
     first = await ask("turn 0")
     for n in range(9):
-        turn = a_turn(f"t{n}", "e1", at=float(n))
+        turn = a_turn(f"t{n}", "e1", user="alice", at=float(n))
         said = [("user", f"question {n}", "support"), ("assistant", f"answer {n}", "support"), ("user", "foreign", "shop")]
         lines = [Message.model_validate({"turn_id": turn.id, "role": r, "text": t, "agent": a}) for r, t, a in said]
         store.end_turn(turn, [], lines)
@@ -280,7 +280,9 @@ def test_recall_looks_past_running_turns_and_small_talk() -> None:
     store = SqliteStore(":memory:")
     store.open_session(ALICE)
     for n, (status, invoked) in enumerate([("ok", ("shop",)), ("ok", ()), ("running", ())]):
-        store.begin_turn(a_turn(f"t{n}", ALICE.id, at=float(n)).model_copy(update={"status": status, "invoked": invoked}))
+        store.begin_turn(
+            a_turn(f"t{n}", ALICE.id, user="alice", at=float(n)).model_copy(update={"status": status, "invoked": invoked})
+        )
     recalled = store.recall(ALICE.id)
     assert recalled is not None and (recalled.in_play, recalled.routed) == ((), ("shop",))
     assert store.recall("nobody") is None

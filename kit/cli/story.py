@@ -51,8 +51,8 @@ class Story:
             case Routing(decision=decision):
                 names = ", ".join(decision.invoked) or "nobody"
                 self._line(f"  asked {names}; {decision.intent_count} intents, {decision.cap_behavior} the cap of {decision.cap}")
-            case Completed(status=status):
-                self._line(f"  {status} after {event.at:.1f} s, {self._model}")
+            case Completed(status=status, saved=saved):
+                self._line(f"  {status} after {event.at:.1f} s, {self._model}" + ("" if saved else "; not saved"))
             case _:
                 pass
 
@@ -94,6 +94,7 @@ def reply_line(reply: Reply) -> dict[str, object]:
         "kind": "reply",
         "turn_id": reply.turn_id,
         "status": reply.status,
+        "saved": reply.saved,
         "outcomes": outcomes,
         "routing": reply.routing.model_dump(mode="json"),
         "usage": reply.usage.model_dump(mode="json"),

@@ -1,5 +1,7 @@
 """Who a turn is for, and what a sub-agent inherits from it."""
 
+from urllib.parse import quote
+
 from kit.core.value import Value
 
 
@@ -10,7 +12,8 @@ class Principal(Value):
     user_id: str
 
     def __str__(self) -> str:
-        return f"{self.tenant_id}/{self.user_id}"
+        """Both ids in one text that no other principal has, whatever characters they hold."""
+        return f"{quote(self.tenant_id, safe='')}/{quote(self.user_id, safe='')}"
 
 
 class Session(Value):

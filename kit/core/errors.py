@@ -48,6 +48,10 @@ class StoreError(KitError):
     """The store cannot be opened, read or written."""
 
 
+class StoreBusy(StoreError):
+    """The store is being written by somebody else at this moment."""
+
+
 class UpstreamError(KitError):
     """An upstream service cannot be reached, or answered outside its contract."""
 

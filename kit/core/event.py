@@ -314,6 +314,8 @@ class Completed(Value):
     text: str
     error: str | None = None
     """Raw reason, for the trace alone."""
+    saved: bool = True
+    """Whether the store has the turn."""
 
 
 Body = Annotated[

@@ -96,7 +96,7 @@ async def _taped(tool: BaseTool, call: ToolCall, agent: str, ctx: RunContext) ->
     assert cassette is not None
     place = ctx.turn.place(f"{ctx.path}/{call['name']}")
     arguments = json.dumps(call["args"], sort_keys=True, indent=1, default=str)
-    request = (("tool", call["name"]), ("principal", f"{who.tenant_id}/{who.user_id}"), ("arguments", arguments))
+    request = (("tool", call["name"]), ("principal", str(who)), ("arguments", arguments))
     take, emit = cassette.find(place, request), ctx.report
     if take is not None:
         return await replay_tool(take, emit, cassette.pace)

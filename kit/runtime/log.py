@@ -19,7 +19,7 @@ class TurnLog:
     def __init__(self, turn_id: str, clock: Callable[[], float], statuses: Container[str] = OWN):
         self.turn_id = turn_id
         self.events: list[Event] = []
-        self.closed = False
+        self.closed = self._sealed = False
         self._clock, self._statuses = clock, statuses
         self._began = clock()
         self._spans = 0
@@ -46,15 +46,22 @@ class TurnLog:
             parent_span_id=parent_span_id,
             body=body,
         )
-        if not self.closed:
+        if not self._sealed:
             self.events.append(event)
             if self._waiting:
                 self._wake()
         return event
 
-    def close(self) -> None:
-        """No event follows; followers run to their end."""
-        self.closed = True
+    def seal(self, body: Body, span_id: str) -> Event:
+        """Takes no more events and returns the one that `close()` may end with: followers wait until the turn is stored."""
+        self._sealed = True
+        return self.emit(body, span_id)
+
+    def close(self, last: Event | None = None) -> None:
+        """No event follows but the last one; followers run to their end."""
+        self.closed = self._sealed = True
+        if last is not None:
+            self.events.append(last)
         self._wake()
 
     async def follow(self, from_seq: int = 0) -> AsyncIterator[Event]:

@@ -95,7 +95,8 @@ class Memory(SessionMemory):
         if self._conversation is not None:
             return [message for message in self._conversation if message.agent == reader]
         since = None if reader else self._summary.get("through")
-        lines = self._store.history(self._session.id, reader, max(LINES, 2 * (self._settings.compact_after or 0) + 8), since)
+        who = self._session.principal
+        lines = self._store.history(self._session.id, reader, max(LINES, 2 * (self._settings.compact_after or 0) + 8), since, who)
         return self._chained(reader, lines) if f"chain:{reader}" in self._notes else lines
 
     def suffix(self, reader: str) -> str:
@@ -105,7 +106,7 @@ class Memory(SessionMemory):
             text = f"\nEarlier in this conversation: {self._summary['text']}"
         if self._conversation is None and points_back(self._message):
             if self._components is None:
-                self._components = self._store.last_components(self._session.id)
+                self._components = self._store.last_components(self._session.id, self._session.principal)
             lines = [_line(item) for item in self._components if not reader or item.agent == reader]
             if lines:
                 text += "\nShown to the user last, by position:\n" + "\n".join(lines)

@@ -25,6 +25,8 @@ class Reply:
     routing: RoutingDecision
     usage: Usage
     events: tuple[Event, ...]
+    saved: bool = True
+    """Whether the store has the turn; one that it has not is in no history."""
 
     @cached_property
     def trace(self) -> Trace:

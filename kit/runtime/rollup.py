@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from itertools import pairwise
 
-from kit.core.event import Separator, Text
+from kit.core.event import Event, Separator, Text
 from kit.core.outcome import Answer, CapBehavior, Failure, Outcome, RoutedOutcome, RoutingDecision, Usage
 from kit.core.picture import mark_pictures
 from kit.core.record import Message, TurnRecord, TurnStatus
@@ -36,12 +36,12 @@ def routing_of(turn: TurnState) -> RoutingDecision:
 
 
 def record_of(
-    begun: TurnRecord, log: TurnLog, routing: RoutingDecision, usage: Usage, status: TurnStatus, text: str
+    begun: TurnRecord, events: Sequence[Event], routing: RoutingDecision, usage: Usage, status: TurnStatus, text: str
 ) -> TurnRecord:
     """Returns the stored row of a finished turn."""
-    first = next((event.at for event in log.events if event.body.__class__ is Text), None)
+    first = next((event.at for event in events if event.body.__class__ is Text), None)
     return begun.replace(
-        seconds=log.now(),
+        seconds=events[-1].at,
         status=status,
         text=text,
         invoked=routing.invoked,
@@ -54,7 +54,7 @@ def record_of(
         model_calls=usage.model_calls,
         tool_calls=usage.tool_calls,
         cost=usage.cost,
-        measures=measure(log.events),
+        measures=measure(events),
     )
 
 

@@ -5,10 +5,12 @@ import logging
 import time
 import uuid
 from collections.abc import AsyncIterator, Callable, Generator, Sequence
+from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from kit.core.context import DynamicContext, InheritedContext, Session
-from kit.core.errors import SessionError, StoreError
+from kit.core.errors import SessionError, StoreBusy, StoreError
 from kit.core.event import Completed, Event, Routing, Text, TextReplaced, Thinking, TurnStarted, TurnUsage
 from kit.core.fault_injection import planned_faults
 from kit.core.outcome import AgentCall, Answer
@@ -31,6 +33,8 @@ from kit.runtime.speech.narration import MARK, narration
 from kit.runtime.speech.progress import Progress
 
 log = logging.getLogger("kit.turn")
+PATIENCE = 5.0
+"""Seconds a turn waits for a store that others write to."""
 LATE = 1.0
 """Seconds that old turns may still be summed up for once the answer is given; what is not done then is tried again next time."""
 
@@ -155,7 +159,7 @@ class _Runner:
         status: Status
         error: str | None = None
         try:
-            record = self._begin()
+            record = await self._begin()
             try:
                 if self.stop_requested:
                     raise asyncio.CancelledError
@@ -166,11 +170,11 @@ class _Runner:
                 self.ctx.replace_lead("")  # a preamble whose model failed before it asked anybody
             preamble = self._say(text)
             await self.memory.settle(0.0 if status == "cancelled" else LATE)
-            return self._finish(record, status, text, error, preamble)
+            return await self._finish(record, status, text, error, preamble)
         finally:
             self.log.close()
 
-    def _begin(self) -> TurnRecord:
+    async def _begin(self) -> TurnRecord:
         started_at = time.time()
         self.ctx.emit(Thinking())
         self.ctx.emit(
@@ -200,7 +204,7 @@ class _Runner:
             cap=self.state.cap,
         )
         new = None if self.session_exists else self.session  # refused when a stranger opened it in the meantime
-        self._keep(lambda: self.kit.store.begin_turn(record, new))
+        await self._keep(partial(self.kit.store.begin_turn, record, new, wait=False))
         return record
 
     def _alarm(self, event: Event) -> None:
@@ -208,16 +212,29 @@ class _Runner:
         mismatches = (*self._record.measures.mismatches, event.at)
         record = self._record = self._record.replace(measures=Measures(mismatches=mismatches))
         log_mismatch(record)
-        self._keep(lambda: self.kit.store.begin_turn(record))
+        with suppress(StoreError):  # a busy store gets it with the end of the turn
+            self.kit.store.begin_turn(record, wait=False)
         self.kit.recorder.principal_mismatch(record)
 
-    def _keep(self, write: Callable[[], object]) -> None:
-        """Writes to the store. A store that fails does not cost the user the answer: the trace's last event says so."""
-        try:
-            write()
-        except StoreError as error:
-            self.unsaved = str(error)
-            log.error("turn %s is not saved: %s", self.log.turn_id, error)
+    async def _keep(self, write: Callable[[], object], *refusals: type[Exception]) -> None:
+        """Writes to the store. One that is busy delays this turn alone; one that fails does not cost the user the answer."""
+        self.unsaved, waited = None, 0.0
+        while True:
+            try:
+                return write()
+            except StoreBusy as error:
+                problem = error
+            except (StoreError, *refusals) as error:
+                problem, waited = error, PATIENCE
+            if waited >= PATIENCE:
+                self.unsaved = str(problem)
+                log.error("turn %s is not saved: %s", self.log.turn_id, problem)
+                return None
+            try:
+                await asyncio.sleep(pause := max(0.01, min(0.2, waited / 4)))
+            except asyncio.CancelledError:
+                self.stop_requested = True
+            waited += pause
 
     async def _answer(self) -> tuple[Status, str, str | None]:
         declined = decline(self.message)
@@ -241,17 +258,20 @@ class _Runner:
             self.ctx.emit(Text(channel="answer", text=text) if began is None else TextReplaced(from_seq=began, text=text))
         return page.lead if invoked else ""
 
-    def _finish(self, record: TurnRecord, status: Status, text: str, error: str | None, preamble: str) -> Reply:
+    async def _finish(self, record: TurnRecord, status: Status, text: str, error: str | None, preamble: str) -> Reply:
         routing = routing_of(self.state)
         usage = self.ctx.ledger.settle()
         self.ctx.emit(Routing(decision=routing))
         self.ctx.emit(TurnUsage(usage=usage))
-        self.ctx.emit(Completed(status=status, text=text, error=error or self.unsaved))
-        self.log.close()
-        row = record_of(record, self.log, routing, usage, status, text)
+        end = Completed(status=status, text=text, error=error or self.unsaved)
+        last = self.log.seal(end, self.ctx.span_id)
+        events = [*self.log.events, last]
+        row = record_of(record, events, routing, usage, status, text)
         lines = dialogue(row, self.state)
         notes = self.memory.remember(row, self.ctx, self.kit.team.agents)
-        self._keep(lambda: self.kit.store.end_turn(row, self.log.events, lines, notes))
+        new = None if self.unsaved is None or self.session_exists else self.session
+        await self._keep(partial(self.kit.store.end_turn, row, events, lines, notes, new, wait=False), SessionError)
+        self.log.close(last if self.unsaved is None else last.replace(body=end.replace(error=error or self.unsaved, saved=False)))
         self.kit.recorder.turn_ended(row, self.log.events)
         return Reply(
             turn_id=self.log.turn_id,
@@ -262,4 +282,5 @@ class _Runner:
             routing=routing,
             usage=usage,
             events=tuple(self.log.events),
+            saved=self.unsaved is None,
         )

@@ -3,13 +3,16 @@
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from kit.core.context import Session
+from kit.core.context import Principal, Session
 from kit.core.event import Event
 from kit.core.record import Feedback, Message, Note, SessionRecall, ShownComponent, TurnRecord
 
 
 class Store(Protocol):
-    """Sessions, turns, events, narration, notes and feedback. Calls are synchronous and short."""
+    """Sessions, turns, events, narration, notes and feedback. Calls are synchronous and short.
+
+    A write waits for other writers, or with `wait=False` raises StoreBusy at once, for a loop that must not stand still.
+    """
 
     def open_session(self, session: Session) -> None:
         """Writes the session if it is new; leaves an existing one alone. Raises SessionError when it is another principal's."""
@@ -21,8 +24,11 @@ class Store(Protocol):
         """The session, who was called last, and its notes; None when it was never opened."""
         ...
 
-    def begin_turn(self, turn: TurnRecord, session: Session | None = None) -> None:
-        """Commits at once: an accepted turn survives a killed process. A `session` is opened in the same commit, as above."""
+    def begin_turn(self, turn: TurnRecord, session: Session | None = None, *, wait: bool = True) -> None:
+        """Commits at once: an accepted turn survives a killed process. A `session` is opened in the same commit, as above.
+
+        Raises SessionError for the id of somebody else's turn.
+        """
         ...
 
     def end_turn(
@@ -31,12 +37,23 @@ class Store(Protocol):
         events: Sequence[Event],
         messages: Sequence[Message],
         notes: Mapping[str, Note] | None = None,
+        session: Session | None = None,
+        *,
+        wait: bool = True,
     ) -> None:
-        """Writes the rollup, every event, the new narration and what the episode shall remember in one commit."""
+        """Writes the rollup, every event, the new narration and what the episode shall remember in one commit.
+
+        A `session` is opened in it, for a turn whose begin was not written.
+        """
         ...
 
-    def history(self, session_id: str, agent: str = "", limit: int = 40, since: str | None = None) -> list[Message]:
-        """The newest `limit` messages of one reader of one session, oldest first; only those after the turn `since`."""
+    def history(
+        self, session_id: str, agent: str = "", limit: int = 40, since: str | None = None, who: Principal | None = None
+    ) -> list[Message]:
+        """The newest `limit` messages of one reader of one session, oldest first; only those after the turn `since`.
+
+        Of the turns of `who`; None is for an operator's tools alone.
+        """
         ...
 
     def note(self, session_id: str, name: str) -> Note | None:
@@ -47,8 +64,8 @@ class Store(Protocol):
         """Writes a note; a later one of the same name replaces it."""
         ...
 
-    def last_components(self, session_id: str) -> list[ShownComponent]:
-        """References to the components of the newest ended turn that showed any, in the order they were shown."""
+    def last_components(self, session_id: str, who: Principal | None = None) -> list[ShownComponent]:
+        """References to the components of the newest ended turn that showed any, in the order they were shown; `who` as above."""
         ...
 
     def turn(self, turn_id: str) -> TurnRecord | None: ...

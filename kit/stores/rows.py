@@ -28,20 +28,27 @@ _FIXED = frozenset({"id", "session_id", "tenant_id", "user_id", "message", "patt
 """What is known when a turn is accepted, and never changes."""
 _ALL = (*COLUMNS, "owner", "log")
 _INSERT = f"INSERT INTO turns ({', '.join(_ALL)}) VALUES ({', '.join('?' * len(_ALL))}) ON CONFLICT (id) DO UPDATE SET "
-BEGIN_TURN = _INSERT + ", ".join(f"{name} = excluded.{name}" for name in _ALL)
-END_TURN = _INSERT + ", ".join(f"{name} = excluded.{name}" for name in _ALL if name not in (*_FIXED, "owner"))
+_SAME = " WHERE tenant_id = excluded.tenant_id AND user_id = excluded.user_id AND session_id = excluded.session_id"
+BEGIN_TURN = _INSERT + ", ".join(f"{name} = excluded.{name}" for name in _ALL) + _SAME
+END_TURN = _INSERT + ", ".join(f"{name} = excluded.{name}" for name in _ALL if name not in (*_FIXED, "owner")) + _SAME
 INSERT_MESSAGE = "INSERT OR REPLACE INTO messages VALUES (?, ?, ?, ?, ?, ?)"
 INSERT_NOTE = "INSERT OR REPLACE INTO notes VALUES (?, ?, ?, ?)"
 _LAST = (
-    "SELECT invoked FROM turns WHERE session_id = s.id AND status <> 'running' {} ORDER BY started_at DESC, rowid DESC LIMIT 1"
+    "SELECT invoked FROM turns WHERE session_id = s.id AND tenant_id = s.tenant_id AND user_id = s.user_id "
+    "AND status <> 'running' {} ORDER BY started_at DESC, rowid DESC LIMIT 1"
 )
+HISTORY = """SELECT turn_id, role, text, agent FROM messages WHERE session_id = :session AND agent = :agent
+AND (:since IS NULL OR rowid > (SELECT coalesce(max(rowid), 0) FROM messages WHERE turn_id = :since))
+AND (:tenant IS NULL OR EXISTS (SELECT 1 FROM turns WHERE id = turn_id AND tenant_id = :tenant AND user_id = :user))
+ORDER BY rowid DESC LIMIT :limit"""
 RECALL_SESSION = f"""SELECT s.*, ({_LAST.format("")}), ({_LAST.format("AND invoked <> '[]'")}),
 (SELECT json_group_object(name, json_array(value, at)) FROM notes WHERE session_id = s.id) FROM sessions s WHERE s.id = ?"""
 LAST_COMPONENTS = """SELECT t.id, c.value ->> '$.body.agent', c.value ->> '$.body.type',
 coalesce(c.value ->> '$.body.payload.id', ''),
 coalesce(c.value ->> '$.body.payload.title', c.value ->> '$.body.payload.name', ''),
 coalesce(s.value ->> '$.body.tool', '')
-FROM (SELECT id, log FROM turns WHERE session_id = ? AND instr(log, '"kind":"component"')
+FROM (SELECT id, log FROM turns WHERE session_id = :session
+  AND (:tenant IS NULL OR tenant_id = :tenant AND user_id = :user) AND instr(log, '"kind":"component"')
   AND EXISTS (SELECT 1 FROM json_each(log) WHERE value ->> '$.body.kind' = 'component')
   ORDER BY started_at DESC, rowid DESC LIMIT 1) t
 JOIN json_each(t.log) c LEFT JOIN json_each(t.log) s

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from kit.core.context import Principal, Session
-from kit.core.errors import SessionError, StoreError
+from kit.core.errors import SessionError, StoreBusy, StoreError
 from kit.core.event import Event
 from kit.core.record import Feedback, Message, Note, SessionRecall, ShownComponent, TurnRecord
 from kit.core.value import builder
@@ -21,6 +21,7 @@ from kit.stores.rows import (
     BEGIN_TURN,
     COLUMNS,
     END_TURN,
+    HISTORY,
     INSERT_MESSAGE,
     INSERT_NOTE,
     LAST_COMPONENTS,
@@ -41,6 +42,8 @@ AHEAD = 4000
 PATIENCE = 5.0
 """Seconds to wait for another process that writes."""
 
+_Row = Sequence[Any]
+
 
 class SqliteStore:
     """The Store protocol over one SQLite file, or `:memory:`; safe to call from several threads and processes.
@@ -53,13 +56,15 @@ class SqliteStore:
         self.path = str(path)
         if sqlite3.sqlite_version_info < OLDEST:
             raise StoreError(f"SQLite {sqlite3.sqlite_version} is too old for the store: use a Python built with 3.38 or newer")
-        self._lock = threading.RLock()
+        self._lock, self._side_lock, self._home = threading.RLock(), threading.RLock(), threading.get_ident()
+        self._side: sqlite3.Connection | None = None
         self._owner = Owner(self.path)
         try:
             self._db = sqlite3.connect(self.path, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
             try:
                 self._prepare()
                 self.mark_interrupted()
+                self._db.execute("PRAGMA busy_timeout = 0")  # from here on `_wait_for` waits, for those who will
             except BaseException:
                 self.close()
                 raise
@@ -73,19 +78,17 @@ class SqliteStore:
             if not self._is_current():  # raises before anything is written: another program's file stays as it is
                 lay_out(db)
             self._owner.live()
-        self._log_ahead()
+        _wait_for(self._db, "PRAGMA journal_mode = WAL", PATIENCE)
 
-    def _log_ahead(self) -> None:
-        """Switches the file to a write-ahead log, for which SQLite wants it alone and does not wait by itself."""
-        patience = time.monotonic() + PATIENCE
-        while True:
-            try:
-                self._db.execute("PRAGMA journal_mode = WAL")
-                return
-            except sqlite3.OperationalError as error:
-                if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > patience:
-                    raise
-                time.sleep(0.01)
+    @property
+    def _connection(self) -> tuple[threading.RLock, sqlite3.Connection]:
+        """The thread that opened the store, a loop's, has one for itself: it never waits until a page has read its list."""
+        if threading.get_ident() == self._home or self.path == ":memory:":
+            return self._lock, self._db
+        with self._side_lock:
+            if self._side is None:
+                self._side = sqlite3.connect(self.path, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
+            return self._side_lock, self._side
 
     def _is_current(self) -> bool:
         (version,) = self._db.execute("PRAGMA user_version").fetchone()
@@ -130,23 +133,26 @@ class SqliteStore:
             return sum(db.execute(sql, (owner,)).rowcount for owner in dead)
 
     @contextmanager
-    def _commit(self) -> Generator[sqlite3.Connection]:
+    def _commit(self, wait: bool = True) -> Generator[sqlite3.Connection]:
+        lock, db = self._connection
         try:
-            with self._lock:
-                self._db.execute("BEGIN IMMEDIATE")
+            with lock:
+                _wait_for(db, "BEGIN IMMEDIATE", PATIENCE if wait else 0.0)
                 try:
-                    yield self._db
-                    self._db.execute("COMMIT")
+                    yield db
+                    db.execute("COMMIT")
                 finally:
-                    if self._db.in_transaction:
-                        self._db.execute("ROLLBACK")
+                    if db.in_transaction:
+                        db.execute("ROLLBACK")
         except sqlite3.Error as error:
-            raise StoreError(self._advice(error)) from error
+            raise (StoreBusy if _is_busy(error) else StoreError)(self._advice(error)) from error
 
     def _read(self, sql: str, *values: Any) -> list[Any]:
+        """Rows of a query with values for its `?`, or one mapping for its names."""
+        lock, db = self._connection
         try:
-            with self._lock:
-                return self._db.execute(sql, values).fetchall()
+            with lock:
+                return db.execute(sql, values[0] if values and isinstance(values[0], dict) else values).fetchall()
         except sqlite3.Error as error:
             raise StoreError(self._advice(error)) from error
 
@@ -174,40 +180,48 @@ class SqliteStore:
             )
         return None
 
-    def begin_turn(self, turn: TurnRecord, session: Session | None = None) -> None:
+    def begin_turn(self, turn: TurnRecord, session: Session | None = None, *, wait: bool = True) -> None:
         """Commits at once: an accepted turn survives a killed process. A `session` is opened in the same commit."""
-        with self._commit() as db:
-            if session is not None:
-                _open(db, session)
-            db.execute(BEGIN_TURN, (*row_of(turn), self._owner.id, None))
+        with self._commit(wait) as db:
+            _write_turn(db, BEGIN_TURN, (*row_of(turn), self._owner.id, None), session)
 
     def end_turn(
-        self, turn: TurnRecord, events: Sequence[Event], messages: Sequence[Message], notes: Mapping[str, Note] | None = None
+        self,
+        turn: TurnRecord,
+        events: Sequence[Event],
+        messages: Sequence[Message],
+        notes: Mapping[str, Note] | None = None,
+        session: Session | None = None,
+        *,
+        wait: bool = True,
     ) -> None:
         """Writes the rollup, every event, the new narration and what the episode shall remember in one commit.
 
-        A second call for the same turn replaces what is new in it since it began.
+        A second call for the same turn replaces what is new in it since it began. A `session` is opened in the same commit.
         """
         row = [*row_of(turn), self._owner.id, log_of(events)]
         lines = [(turn.id, place, turn.session_id, m.agent, m.role, m.text) for place, m in enumerate(messages)]
         note_rows = [(turn.session_id, name, note.value, note.at) for name, note in notes.items()] if notes else []
         try:
-            self._end(row, lines, note_rows)
+            self._end(row, lines, note_rows, session, wait)
         except UnicodeEncodeError:  # half of a surrogate pair, as a broken client may send it
-            self._end(plain(row), [plain(line) for line in lines], [plain(note) for note in note_rows])
+            self._end(plain(row), [plain(line) for line in lines], [plain(note) for note in note_rows], session, wait)
 
-    def _end(self, row: Sequence[Any], lines: Sequence[Sequence[Any]], notes: Sequence[Sequence[Any]]) -> None:
-        with self._commit() as db:
-            db.execute(END_TURN, row)
+    def _end(self, row: _Row, lines: Sequence[_Row], notes: Sequence[_Row], session: Session | None, wait: bool) -> None:
+        with self._commit(wait) as db:
+            _write_turn(db, END_TURN, row, session)
             db.executemany(INSERT_MESSAGE, lines)
             if notes:
                 db.executemany(INSERT_NOTE, notes)
 
-    def history(self, session_id: str, agent: str = "", limit: int = 40, since: str | None = None) -> list[Message]:
-        """The newest `limit` messages of one reader of one session, oldest first; only those after the turn `since`."""
-        after = "" if since is None else "AND rowid > (SELECT coalesce(max(rowid), 0) FROM messages WHERE turn_id = ?)"
-        sql = f"SELECT turn_id, role, text, agent FROM messages WHERE session_id = ? AND agent = ? {after} ORDER BY rowid DESC"
-        rows = self._read(f"{sql} LIMIT ?", session_id, agent, *(() if since is None else (since,)), limit)
+    def history(
+        self, session_id: str, agent: str = "", limit: int = 40, since: str | None = None, who: Principal | None = None
+    ) -> list[Message]:
+        """The newest `limit` messages of one reader of one session, oldest first; only those after the turn `since`.
+
+        Of the turns of `who`; None is for an operator's tools alone.
+        """
+        rows = self._read(HISTORY, {**_of(session_id, who), "agent": agent, "since": since, "limit": limit})
         return [
             _new_message(turn_id=turn_id, role=role, text=text, agent=reader) for turn_id, role, text, reader in reversed(rows)
         ]
@@ -223,12 +237,12 @@ class SqliteStore:
         with self._commit() as db:
             db.execute(INSERT_NOTE, (session_id, name, note.value, note.at))
 
-    def last_components(self, session_id: str) -> list[ShownComponent]:
-        """References to the components of the newest ended turn that showed any, in the order they were shown.
+    def last_components(self, session_id: str, who: Principal | None = None) -> list[ShownComponent]:
+        """References to the components of the newest ended turn that showed any, in the order they were shown; `who` as above.
 
         Where an agent chose what to show by render_* calls, its other components are left out.
         """
-        rows = self._read(LAST_COMPONENTS, session_id)
+        rows = self._read(LAST_COMPONENTS, _of(session_id, who))
         choosy = {agent for _, agent, _, _, _, tool in rows if tool.startswith("render_")}
         components: list[ShownComponent] = []
         places: Counter[str] = Counter()
@@ -276,8 +290,9 @@ class SqliteStore:
 
     def close(self) -> None:
         """Closes the file; a second call does nothing."""
-        with self._lock:
-            self._db.close()
+        with self._lock, self._side_lock:
+            for connection in filter(None, (self._side, self._db)):
+                connection.close()
             self._owner.end()
 
 
@@ -288,3 +303,31 @@ def _open(db: sqlite3.Connection, session: Session) -> None:
         owner = db.execute("SELECT tenant_id, user_id FROM sessions WHERE id = ?", row[:1]).fetchone()
         if owner != row[1:3]:
             raise SessionError(f"session {session.id!r} belongs to someone else; start a new one under another id")
+
+
+def _write_turn(db: sqlite3.Connection, sql: str, row: _Row, session: Session | None) -> None:
+    if session is not None:
+        _open(db, session)
+    if not db.execute(sql, row).rowcount:
+        raise SessionError(f"turn {row[0]!r} belongs to another conversation; leave the id out, or take another one")
+
+
+def _of(session_id: str, who: Principal | None) -> dict[str, Any]:
+    return {"session": session_id, "tenant": who and who.tenant_id, "user": who and who.user_id}
+
+
+def _is_busy(error: sqlite3.Error) -> bool:
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY
+
+
+def _wait_for(db: sqlite3.Connection, sql: str, seconds: float) -> None:
+    """Executes what needs the file for itself, as soon as no other process writes it."""
+    until = time.monotonic() + seconds
+    while True:
+        try:
+            db.execute(sql)
+            return
+        except sqlite3.OperationalError as error:
+            if not _is_busy(error) or time.monotonic() >= until:
+                raise
+            time.sleep(0.01)

@@ -44,7 +44,8 @@ def feedback_tool(name: str, store: Store | None) -> "BaseTool":
 
 def _rated_turn(store: Store, context: ToolContext) -> str:
     """The turn before this one; this one when it is the first."""
-    recent = store.turns(context.inherited.episode_id, limit=2)
+    who = context.inherited.principal
+    recent = store.turns(context.inherited.episode_id, who.tenant_id, who.user_id, limit=2)
     return next((turn.id for turn in recent if turn.id != context.turn_id), context.turn_id)
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from kit.core.context import Session
+from kit.core.context import Principal, Session
 from kit.core.event import Event
 from kit.core.record import Feedback, Message, Note, SessionRecall, ShownComponent, TurnRecord
 
@@ -18,12 +18,19 @@ class TransientStore:
         return self._records.pop(turn_id)
 
     def end_turn(
-        self, turn: TurnRecord, events: Sequence[Event], messages: Sequence[Message], notes: Mapping[str, Note] | None = None
+        self,
+        turn: TurnRecord,
+        events: Sequence[Event],
+        messages: Sequence[Message],
+        notes: Mapping[str, Note] | None = None,
+        session: Session | None = None,
+        *,
+        wait: bool = True,
     ) -> None:
         self._records[turn.id] = turn
 
     def open_session(self, session: Session) -> None: ...
-    def begin_turn(self, turn: TurnRecord, session: Session | None = None) -> None: ...
+    def begin_turn(self, turn: TurnRecord, session: Session | None = None, *, wait: bool = True) -> None: ...
     def keep_note(self, session_id: str, name: str, note: Note) -> None: ...
     def give_feedback(self, feedback: Feedback) -> None: ...
     def close(self) -> None: ...
@@ -34,13 +41,15 @@ class TransientStore:
     def recall(self, session_id: str) -> SessionRecall | None:
         return None
 
-    def history(self, session_id: str, agent: str = "", limit: int = 40, since: str | None = None) -> list[Message]:
+    def history(
+        self, session_id: str, agent: str = "", limit: int = 40, since: str | None = None, who: Principal | None = None
+    ) -> list[Message]:
         return []
 
     def note(self, session_id: str, name: str) -> Note | None:
         return None
 
-    def last_components(self, session_id: str) -> list[ShownComponent]:
+    def last_components(self, session_id: str, who: Principal | None = None) -> list[ShownComponent]:
         return []
 
     def turn(self, turn_id: str) -> TurnRecord | None:

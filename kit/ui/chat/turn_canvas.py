@@ -139,6 +139,8 @@ class Canvas:
             if again and view.status != "ok":
                 question = Question(text=strip_marks(view.question) if self._pictures else view.question, pictures=self._pictures)
                 st.button("Ask again", icon=":material/refresh:", key=f"again-{view.turn_id}", on_click=partial(ask, question))
+        if not view.saved:
+            st.caption("This turn could not be saved: the conversation goes on without it.")
         if feedback is not None and details:
             remark(self._host.kit.store, feedback)
         if details and self._full and view.trace.spans:

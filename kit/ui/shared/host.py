@@ -128,7 +128,10 @@ class Host:
         who = session.principal
         turns = self.kit.store.turns(session_id=session.id, tenant_id=who.tenant_id, user_id=who.user_id, limit=limit)
         with self._lock:
-            return {turn_id: live for turn_id, live in self._live.items() if live.session_id == session.id}, turns
+            live = {
+                key: turn for key, turn in self._live.items() if (turn.session.id, turn.session.principal) == (session.id, who)
+            }
+            return live, turns
 
     def _restored(self, turn: TurnRecord) -> TurnView:
         with self._lock:
@@ -169,7 +172,7 @@ class Host:
         asked_at = time.time()
         turn = ask()
         self.pictures.keep(turn.id, images)
-        live = LiveTurn(turn, session.id, message, asked_at)
+        live = LiveTurn(turn, session, message, asked_at)
         with self._lock:
             self._live[turn.id] = live
             finished = [turn_id for turn_id, other in self._live.items() if other.done.is_set()]

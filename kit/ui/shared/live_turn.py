@@ -3,6 +3,7 @@
 import threading
 from dataclasses import dataclass, field
 
+from kit.core.context import Session
 from kit.core.event import Event
 from kit.runtime.turn import Turn
 from kit.ui.shared.turn_fold import advance, interrupt
@@ -25,7 +26,7 @@ class LiveTurn:
     """A turn of this process, with its events where any thread may read them."""
 
     turn: Turn
-    session_id: str
+    session: Session
     message: str
     asked_at: float
     events: list[Event] = field(default_factory=list[Event])

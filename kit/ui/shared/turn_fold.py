@@ -79,9 +79,9 @@ def _apply(view: TurnView, event: Event) -> TurnView:
             fields = {"routing": decision}
         case TurnUsage(usage=usage):
             fields = {"usage": usage}
-        case Completed(status=status):
+        case Completed(status=status, saved=saved):
             steps = tuple(_stop_step(step, event.at) for step in view.steps)
-            fields = {"status": status, "seconds": event.at, "steps": steps}
+            fields = {"status": status, "seconds": event.at, "steps": steps, "saved": saved}
         case _:
             return view
     return view.model_copy(update=fields)

@@ -89,6 +89,7 @@ class TurnView(Value):
     """Key of the orchestrator's model."""
     faults: tuple[str, ...] = ()
     """What it was made to run into on purpose, as `agent=kind`."""
+    saved: bool = True
     final: str | None = None
     """The answer as it was stored, for a turn whose events are not at hand."""
     events: tuple[Event, ...] = ()

@@ -116,7 +116,7 @@ class Episodes(Protocol):
 
     def keep_note(self, session_id: str, name: str, note: Note) -> None: ...
 
-    def history(self, session_id: str, agent: str = "", limit: int = 40) -> list[Message]: ...
+    def history(self, session_id: str, agent: str = "", limit: int = 40, *, who: Principal | None = None) -> list[Message]: ...
 
 
 class Unkept:
@@ -131,7 +131,7 @@ class Unkept:
     def keep_note(self, session_id: str, name: str, note: Note) -> None:
         self._notes[session_id, name] = note
 
-    def history(self, session_id: str, agent: str = "", limit: int = 40) -> list[Message]:
+    def history(self, session_id: str, agent: str = "", limit: int = 40, *, who: Principal | None = None) -> list[Message]:
         return []
 
 
@@ -150,7 +150,7 @@ class Conversations:
             note = self.episodes.note(inherited.episode_id, _name(context))
             if note is None or self.clock() - note.at <= LAPSE:
                 return note.value if note else None, None
-            lines = self.episodes.history(inherited.episode_id, context.agent, 2 * REPLAYED)
+            lines = self.episodes.history(inherited.episode_id, context.agent, 2 * REPLAYED, who=inherited.principal)
         except StoreError:  # a question is answered without its memory rather than not at all
             return None, None
         return None, "\n".join(f"{line.role}: {line.text}" for line in lines) or None

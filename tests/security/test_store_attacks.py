@@ -1,0 +1,160 @@
+"""A store that is locked or full delays and costs its own turn alone; a turn that was not saved says so."""
+
+import asyncio
+import sqlite3
+import time
+from pathlib import Path
+
+import pytest
+
+from kit.core.errors import SessionError, StoreBusy, StoreError
+from kit.core.event import Completed
+from kit.core.record import Message
+from kit.runtime import turn as turn_module
+from kit.runtime.turn import run_turn
+from kit.stores.sqlite import SqliteStore
+from tests.kits import ALICE, SmallKit, answering, small_kit
+from tests.sample_turn import a_turn
+from tests.security.loop_gap import LONGEST_GAP, LoopGap
+
+pytestmark = pytest.mark.realtime
+MALLORY = ALICE.model_copy(update={"principal": ALICE.principal.model_copy(update={"tenant_id": "evil", "user_id": "mallory"})})
+
+
+def kit_at(path: Path) -> SmallKit:
+    kit = small_kit(answering("Hello."), {"shop": answering("Beans.")})
+    kit.store = SqliteStore(path)
+    return kit
+
+
+class Locked:
+    """Another process' write that does not end."""
+
+    def __init__(self, path: Path):
+        self._db = sqlite3.connect(path, isolation_level=None)
+        self._db.execute("BEGIN IMMEDIATE")
+
+    def release(self) -> None:
+        self._db.execute("ROLLBACK")
+
+
+async def test_a_locked_store_delays_its_own_turn_and_not_the_loop(tmp_path: Path) -> None:
+    kit, free = kit_at(tmp_path / "kit.db"), kit_at(tmp_path / "other.db")
+    lock = Locked(tmp_path / "kit.db")
+    async with LoopGap() as gap:
+        waiting = run_turn("hi", ALICE, kit)
+        began = time.monotonic()
+        assert (await run_turn("hi", ALICE, free)).saved and time.monotonic() - began < 1.0
+        await asyncio.sleep(0.3)
+        assert not waiting.done
+        lock.release()
+        reply = await waiting
+    assert reply.saved and kit.store.events(reply.turn_id)[-1] == reply.events[-1]
+    assert gap.longest < LONGEST_GAP
+
+
+@pytest.mark.parametrize("stop", [False, True])
+async def test_a_turn_that_was_not_saved_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stop: bool) -> None:
+    monkeypatch.setattr(turn_module, "PATIENCE", 0.3)
+    kit = kit_at(tmp_path / "kit.db")
+    lock = Locked(tmp_path / "kit.db")
+    async with LoopGap() as gap:
+        turn = run_turn("hi", ALICE, kit)
+        if stop:
+            await asyncio.sleep(0.1)
+            turn.cancel()
+        reply = await turn
+    last = reply.events[-1].body
+    assert isinstance(last, Completed) and not last.saved and not reply.saved
+    assert reply.status == ("cancelled" if stop else "ok") and (stop or reply.text == "Hello.")
+    assert gap.longest < LONGEST_GAP
+    lock.release()
+    assert kit.store.turn(reply.turn_id) is None
+    assert (await run_turn("again", ALICE, kit)).saved
+
+
+async def test_what_a_full_disk_does_not_take_is_said(tmp_path: Path) -> None:
+    kit = kit_at(tmp_path / "kit.db")
+    pages = kit.store._db.execute("PRAGMA page_count").fetchone()[0]  # pyright: ignore[reportPrivateUsage]
+    kit.store._db.execute(f"PRAGMA max_page_count = {pages + 4}")  # pyright: ignore[reportPrivateUsage]
+    replies = [await run_turn("x" * 9000, ALICE, kit) for _ in range(5)]
+    stored = {turn.id for turn in kit.store.turns() if kit.store.events(turn.id)}
+    assert {reply.turn_id for reply in replies if reply.saved} == stored
+    assert len(stored) < len(replies) and all(reply.text == "Hello." for reply in replies)
+
+
+async def test_after_a_begin_that_failed_no_stranger_reads_what_the_turn_left(tmp_path: Path) -> None:
+    kit = kit_at(tmp_path / "kit.db")
+    begin, failures = kit.store.begin_turn, [1]
+
+    def broken(*args: object, **options: object) -> None:
+        if failures and failures.pop():
+            raise StoreError("the disk is full")
+        begin(*args, **options)  # type: ignore[arg-type]
+
+    kit.store.begin_turn = broken  # type: ignore[method-assign]
+    assert (await run_turn("my secret is blue", ALICE, kit)).saved
+    owner = kit.store.session(ALICE.id)
+    assert owner is not None and owner.principal == ALICE.principal
+    with pytest.raises(SessionError):
+        run_turn("what is the secret?", MALLORY, kit)
+
+
+async def test_a_turn_whose_session_was_taken_meanwhile_is_in_nobodys_history(tmp_path: Path) -> None:
+    kit = kit_at(tmp_path / "kit.db")
+    begin = kit.store.begin_turn
+
+    def late(*args: object, **options: object) -> None:
+        kit.store.open_session(MALLORY)
+        raise StoreError("the disk is full")
+
+    kit.store.begin_turn = late  # type: ignore[method-assign]
+    reply = await run_turn("my secret is blue", ALICE, kit)
+    kit.store.begin_turn = begin  # type: ignore[method-assign]
+    assert reply.status == "ok" and not reply.saved
+    assert kit.store.history(ALICE.id) == [] and kit.store.turns() == []
+
+
+def test_history_and_what_was_shown_are_those_of_the_principal() -> None:
+    store = SqliteStore(":memory:")
+    store.open_session(MALLORY)
+    turn = a_turn("t1", ALICE.id, user="alice")
+    store.end_turn(turn.replace(status="ok", invoked=("shop",)), [], [Message(turn_id="t1", role="user", text="secret")])
+    assert store.history(ALICE.id, who=MALLORY.principal) == [] and store.last_components(ALICE.id, MALLORY.principal) == []
+    assert [line.text for line in store.history(ALICE.id, who=ALICE.principal)] == ["secret"]
+    recalled = store.recall(ALICE.id)
+    assert recalled is not None and recalled.routed == ()
+
+
+async def test_the_id_of_another_tenants_turn_is_refused(tmp_path: Path) -> None:
+    kit = kit_at(tmp_path / "kit.db")
+    reply = await run_turn("mine", ALICE, kit, turn_id="t1")
+    before = (kit.store.turn("t1"), kit.store.events("t1"))
+    with pytest.raises(SessionError, match="belongs to another conversation"):
+        await run_turn("overwrite", MALLORY.model_copy(update={"id": "other"}), kit, turn_id="t1")
+    assert (kit.store.turn("t1"), kit.store.events("t1")) == before and reply.saved
+
+
+def test_a_write_that_will_not_wait_is_refused_at_once(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path / "kit.db")
+    lock = Locked(tmp_path / "kit.db")
+    began = time.monotonic()
+    with pytest.raises(StoreBusy):
+        store.begin_turn(a_turn(), wait=False)
+    assert time.monotonic() - began < 0.5
+    lock.release()
+    store.begin_turn(a_turn(), wait=False)
+
+
+async def test_the_loop_does_not_wait_until_another_thread_has_read(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path / "kit.db")
+    slow = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3000000) SELECT count(*) FROM n"
+    reading = asyncio.create_task(asyncio.to_thread(store._read, slow))  # pyright: ignore[reportPrivateUsage]
+    await asyncio.sleep(0.02)
+    while not reading.done():
+        began = time.monotonic()
+        store.history("s1")
+        assert time.monotonic() - began < LONGEST_GAP
+        await asyncio.sleep(0.02)
+    assert await reading == [(3000000,)]
+    store.close()

@@ -1,0 +1,42 @@
+"""Who is asking decides what is read: two people under one session id, one page, one server, see their own."""
+
+import asyncio
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from kit.core.context import Principal, Session
+from kit.settings import Settings
+from kit.ui.shared.host import Host
+
+ANN, EVE = Principal(tenant_id="acme", user_id="ann"), Principal(tenant_id="evil", user_id="eve")
+
+
+@pytest.fixture
+def host(tmp_path: Path) -> Iterator[Host]:
+    host = Host(Settings(store=str(tmp_path / "kit.db"), model="offline", pace=0.0))
+    yield host
+    host.close()
+
+
+def test_two_people_under_one_new_session_id_see_their_own_turns(host: Host) -> None:
+    sessions = [Session(id="same", principal=who) for who in (ANN, EVE)]
+
+    async def start_both() -> list[str]:
+        asks = [partial(host.kit.ask, "how many points do I have", session) for session in sessions]
+        return await asyncio.gather(*(host._start(ask, s, "", ()) for ask, s in zip(asks, sessions, strict=True)))  # pyright: ignore[reportPrivateUsage]
+
+    ids = asyncio.run_coroutine_threadsafe(start_both(), host._loop).result(10)  # pyright: ignore[reportPrivateUsage]
+    for turn_id in ids:
+        while not host.follow(turn_id).done:
+            pass
+    views = [[view.turn_id for view in host.views(session)] for session in sessions]
+    assert views == [[ids[0]], [ids[1]]] and [host.newest(session) for session in sessions] == ids
+
+
+def test_no_two_principals_are_spelled_alike() -> None:
+    one, other = Principal(tenant_id="acme/eu", user_id="bob"), Principal(tenant_id="acme", user_id="eu/bob")
+    assert str(one) != str(other) and str(ANN) == "acme/ann"
+    assert len({str(Principal(tenant_id=t, user_id=u)) for t in ("a", "a/", "a%2F") for u in ("b", "/b", "%2Fb")}) == 9
