@@ -147,12 +147,11 @@ class SqliteStore:
         except sqlite3.Error as error:
             raise (StoreBusy if _is_busy(error) else StoreError)(self._advice(error)) from error
 
-    def _read(self, sql: str, *values: Any) -> list[Any]:
-        """Rows of a query with values for its `?`, or one mapping for its names."""
+    def _read(self, sql: str, *values: Any, **named: Any) -> list[Any]:
         lock, db = self._connection
         try:
             with lock:
-                return db.execute(sql, values[0] if values and isinstance(values[0], dict) else values).fetchall()
+                return db.execute(sql, named or values).fetchall()
         except sqlite3.Error as error:
             raise StoreError(self._advice(error)) from error
 
@@ -221,7 +220,7 @@ class SqliteStore:
 
         Of the turns of `who`; None is for an operator's tools alone.
         """
-        rows = self._read(HISTORY, {**_of(session_id, who), "agent": agent, "since": since, "limit": limit})
+        rows = self._read(HISTORY, **_of(session_id, who), agent=agent, since=since, limit=limit)
         return [
             _new_message(turn_id=turn_id, role=role, text=text, agent=reader) for turn_id, role, text, reader in reversed(rows)
         ]
@@ -242,7 +241,7 @@ class SqliteStore:
 
         Where an agent chose what to show by render_* calls, its other components are left out.
         """
-        rows = self._read(LAST_COMPONENTS, _of(session_id, who))
+        rows = self._read(LAST_COMPONENTS, **_of(session_id, who))
         choosy = {agent for _, agent, _, _, _, tool in rows if tool.startswith("render_")}
         components: list[ShownComponent] = []
         places: Counter[str] = Counter()

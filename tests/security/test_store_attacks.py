@@ -75,8 +75,8 @@ async def test_a_turn_that_was_not_saved_says_so(tmp_path: Path, monkeypatch: py
 
 async def test_what_a_full_disk_does_not_take_is_said(tmp_path: Path) -> None:
     kit = kit_at(tmp_path / "kit.db")
-    pages = kit.store._db.execute("PRAGMA page_count").fetchone()[0]  # pyright: ignore[reportPrivateUsage]
-    kit.store._db.execute(f"PRAGMA max_page_count = {pages + 4}")  # pyright: ignore[reportPrivateUsage]
+    pages = kit.store._db.execute("PRAGMA page_count").fetchone()[0]
+    kit.store._db.execute(f"PRAGMA max_page_count = {pages + 4}")
     replies = [await run_turn("x" * 9000, ALICE, kit) for _ in range(5)]
     stored = {turn.id for turn in kit.store.turns() if kit.store.events(turn.id)}
     assert {reply.turn_id for reply in replies if reply.saved} == stored
@@ -90,9 +90,9 @@ async def test_after_a_begin_that_failed_no_stranger_reads_what_the_turn_left(tm
     def broken(*args: object, **options: object) -> None:
         if failures and failures.pop():
             raise StoreError("the disk is full")
-        begin(*args, **options)  # type: ignore[arg-type]
+        begin(*args, **options)
 
-    kit.store.begin_turn = broken  # type: ignore[method-assign]
+    kit.store.begin_turn = broken
     assert (await run_turn("my secret is blue", ALICE, kit)).saved
     owner = kit.store.session(ALICE.id)
     assert owner is not None and owner.principal == ALICE.principal
@@ -108,9 +108,9 @@ async def test_a_turn_whose_session_was_taken_meanwhile_is_in_nobodys_history(tm
         kit.store.open_session(MALLORY)
         raise StoreError("the disk is full")
 
-    kit.store.begin_turn = late  # type: ignore[method-assign]
+    kit.store.begin_turn = late
     reply = await run_turn("my secret is blue", ALICE, kit)
-    kit.store.begin_turn = begin  # type: ignore[method-assign]
+    kit.store.begin_turn = begin
     assert reply.status == "ok" and not reply.saved
     assert kit.store.history(ALICE.id) == [] and kit.store.turns() == []
 
@@ -149,7 +149,7 @@ def test_a_write_that_will_not_wait_is_refused_at_once(tmp_path: Path) -> None:
 async def test_the_loop_does_not_wait_until_another_thread_has_read(tmp_path: Path) -> None:
     store = SqliteStore(tmp_path / "kit.db")
     slow = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3000000) SELECT count(*) FROM n"
-    reading = asyncio.create_task(asyncio.to_thread(store._read, slow))  # pyright: ignore[reportPrivateUsage]
+    reading = asyncio.create_task(asyncio.to_thread(store._read, slow))
     await asyncio.sleep(0.02)
     while not reading.done():
         began = time.monotonic()

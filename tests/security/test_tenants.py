@@ -26,9 +26,9 @@ def test_two_people_under_one_new_session_id_see_their_own_turns(host: Host) -> 
 
     async def start_both() -> list[str]:
         asks = [partial(host.kit.ask, "how many points do I have", session) for session in sessions]
-        return await asyncio.gather(*(host._start(ask, s, "", ()) for ask, s in zip(asks, sessions, strict=True)))  # pyright: ignore[reportPrivateUsage]
+        return await asyncio.gather(*(host._start(ask, s, "", ()) for ask, s in zip(asks, sessions, strict=True)))
 
-    ids = asyncio.run_coroutine_threadsafe(start_both(), host._loop).result(10)  # pyright: ignore[reportPrivateUsage]
+    ids = asyncio.run_coroutine_threadsafe(start_both(), host._loop).result(10)
     for turn_id in ids:
         while not host.follow(turn_id).done:
             pass
