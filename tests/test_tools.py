@@ -474,7 +474,9 @@ class Kept:
     recent: tuple[str, ...]
     given: list[Feedback] = field(default_factory=list[Feedback])
 
-    def turns(self, session_id: str | None = None, *, limit: int = 50) -> list[TurnRecord]:
+    def turns(
+        self, session_id: str | None = None, tenant_id: str | None = None, user_id: str | None = None, limit: int = 50
+    ) -> list[TurnRecord]:
         who = {"tenant_id": "acme", "user_id": "u-001"}
         fields: dict[str, Any] = {"session_id": session_id, "message": "", "pattern": "mediated", "started_at": 0.0, **who}
         return [TurnRecord(id=turn, **fields) for turn in self.recent[:limit]]

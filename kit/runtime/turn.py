@@ -216,12 +216,13 @@ class _Runner:
             self.kit.store.begin_turn(record, wait=False)
         self.kit.recorder.principal_mismatch(record)
 
-    async def _keep(self, write: Callable[[], object], *refusals: type[Exception]) -> None:
+    async def _keep(self, write: Callable[[], None], *refusals: type[Exception]) -> None:
         """Writes to the store. One that is busy delays this turn alone; one that fails does not cost the user the answer."""
         self.unsaved, waited = None, 0.0
         while True:
             try:
-                return write()
+                write()
+                return
             except StoreBusy as error:
                 problem = error
             except (StoreError, *refusals) as error:
@@ -229,9 +230,10 @@ class _Runner:
             if waited >= PATIENCE:
                 self.unsaved = str(problem)
                 log.error("turn %s is not saved: %s", self.log.turn_id, problem)
-                return None
+                return
+            pause = max(0.01, min(0.2, waited / 4))
             try:
-                await asyncio.sleep(pause := max(0.01, min(0.2, waited / 4)))
+                await asyncio.sleep(pause)
             except asyncio.CancelledError:
                 self.stop_requested = True
             waited += pause

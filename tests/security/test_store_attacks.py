@@ -4,6 +4,7 @@ import asyncio
 import sqlite3
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -40,6 +41,7 @@ class Locked:
 
 async def test_a_locked_store_delays_its_own_turn_and_not_the_loop(tmp_path: Path) -> None:
     kit, free = kit_at(tmp_path / "kit.db"), kit_at(tmp_path / "other.db")
+    await run_turn("what is loaded once is loaded now", ALICE, free)
     lock = Locked(tmp_path / "kit.db")
     async with LoopGap() as gap:
         waiting = run_turn("hi", ALICE, kit)
@@ -57,6 +59,7 @@ async def test_a_locked_store_delays_its_own_turn_and_not_the_loop(tmp_path: Pat
 async def test_a_turn_that_was_not_saved_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stop: bool) -> None:
     monkeypatch.setattr(turn_module, "PATIENCE", 0.3)
     kit = kit_at(tmp_path / "kit.db")
+    await run_turn("what is loaded once is loaded now", ALICE, kit)
     lock = Locked(tmp_path / "kit.db")
     async with LoopGap() as gap:
         turn = run_turn("hi", ALICE, kit)
@@ -87,7 +90,7 @@ async def test_after_a_begin_that_failed_no_stranger_reads_what_the_turn_left(tm
     kit = kit_at(tmp_path / "kit.db")
     begin, failures = kit.store.begin_turn, [1]
 
-    def broken(*args: object, **options: object) -> None:
+    def broken(*args: Any, **options: Any) -> None:
         if failures and failures.pop():
             raise StoreError("the disk is full")
         begin(*args, **options)
@@ -104,7 +107,7 @@ async def test_a_turn_whose_session_was_taken_meanwhile_is_in_nobodys_history(tm
     kit = kit_at(tmp_path / "kit.db")
     begin = kit.store.begin_turn
 
-    def late(*args: object, **options: object) -> None:
+    def late(*args: Any, **options: Any) -> None:
         kit.store.open_session(MALLORY)
         raise StoreError("the disk is full")
 
