@@ -104,6 +104,7 @@ def _key(span: Any) -> Any:
     return span.started, span.kind, span.agent
 
 
+@pytest.mark.req("SO-5")
 async def test_one_trace_crosses_the_hop_its_id_in_traceparent_its_spans_under_the_callers() -> None:
     seen: list[str] = []
 

@@ -209,7 +209,7 @@ async def test_an_answer_of_the_declared_shape_is_taken_with_its_confidence_fenc
         assert json.loads(outcome.text) and "maxSentences" in system
 
 
-@pytest.mark.req("SO-23")
+@pytest.mark.req("SO-23", "SO-4")
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
@@ -344,6 +344,7 @@ async def test_the_fallback_model_answers_once_after_an_error_or_a_time_out_and_
     assert reply.outcomes[0].timing and reply.outcomes[0].timing.seconds <= 2.0
 
 
+@pytest.mark.req("SO-4")
 async def test_the_fallback_gets_one_attempt_and_only_the_time_that_is_left() -> None:
     reply = await run_turn("one", ALICE, backed(failing(OSError("x"), 0.5), failing(OSError("y"), 0.5)))
     assert isinstance(reply.outcomes[0], Failure) and reply.outcomes[0].reason == "exception"

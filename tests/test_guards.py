@@ -265,9 +265,10 @@ async def test_single_is_counted_after_the_guards() -> None:
 
 
 @pytest.mark.req("SAT-5")
-async def test_four_words_or_fewer_are_never_split() -> None:
-    reply = await turn(kit_of(line(("rewards", "points"), ("support", "receipts"))), "my points and receipts")
-    assert calls(reply) == [("rewards", "my points and receipts"), ("support", "my points and receipts")]
+@pytest.mark.parametrize(("text", "split"), [("my points and receipts", False), ("my points and my receipts", True)])
+async def test_four_words_or_fewer_are_never_split_and_five_are(text: str, split: bool) -> None:
+    reply = await turn(kit_of(line(("rewards", "points"), ("support", "receipts"))), text)
+    assert calls(reply) == [("rewards", "points" if split else text), ("support", "receipts" if split else text)]
 
 
 @pytest.mark.req("SAT-5")

@@ -206,6 +206,7 @@ def test_compaction_and_acknowledgement_are_rates_over_the_turns_they_concern() 
     assert [row["of"] for row in found.rows() if row["metric"] == "acknowledgement_rate"] == list(shares)
 
 
+@pytest.mark.req("PC1-S10.2", "PC2-S10.2")
 def test_labels_give_accuracy_resolution_and_scores_for_each_vertical() -> None:
     turns = [row("1", invoked=("shop",)), row("2", invoked=("shop", "play")), row("3", invoked=())]
     labels = [
@@ -219,6 +220,7 @@ def test_labels_give_accuracy_resolution_and_scores_for_each_vertical() -> None:
     assert found.scores == {"shop": {"quality": 0.75, "safety": 1.0}}
 
 
+@pytest.mark.req("PC1-S10.2")
 async def test_prior_context_recall_counts_the_entities_that_crossed() -> None:
     line = Line(calls=[("ask_shop", {"query": "q", "intent_count": 1, "prior_context": "Ember Hill coffee, receipt R-12"})])
     kit = small_kit([line, stitched], {"shop": ScriptedModel(Line("ok"))})
@@ -255,7 +257,7 @@ def test_the_window_is_five_minutes_to_the_instant() -> None:
     assert alerts([first], now=1300.0) == () and alerts([first], now=999.9) == ()
 
 
-@pytest.mark.req("PC2-FR-12", "PC2-AC-6", "PC2-S9.5-4", "PC2-S9.1-5")
+@pytest.mark.req("PC2-FR-12", "PC2-AC-6", "PC2-S9.5-4", "PC2-S9.1-5", "PC2-NFR-4")
 async def test_a_foreign_envelope_is_suppressed_counted_alerted_and_owned_up_to(caplog: pytest.LogCaptureFixture) -> None:
     def foreign(reply: Any) -> Any:
         payload = {**(reply.payload or {}), "topic": "planted"}

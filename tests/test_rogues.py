@@ -23,8 +23,8 @@ from kit.runtime.dispatch import dispatch
 from kit.runtime.turn import Reply, run_turn
 from tests.kits import ALICE, SmallKit, asks, small_kit, stitched
 
-EACH = 34
-"""Rogues of a kind; six kinds make 204."""
+EACH = 17
+"""Rogues of a kind; six kinds make 102."""
 PRICED = ModelSpec(key="priced", provider="offline", price_in=10.0, price_out=10.0)
 LOOSE: dict[str, Any] = {"time_budget_ms": 10_000, "tokens_in": 10**6, "tokens_out": 10**6, "max_tool_calls": 30, "cost": 1e3}
 TIGHT: dict[str, dict[str, Any]] = {

@@ -226,6 +226,7 @@ async def test_a_reply_for_another_principal_reaches_nobody(foreign: Principal, 
     assert MARK not in run.everything() and str(foreign) not in run.everything()
 
 
+@pytest.mark.req("PC2-FR-12", "PC2-NFR-4")
 async def test_a_refused_principal_counts_as_a_mismatch() -> None:
     async def enrich(request: EnricherRequest) -> Reply:
         raise EnrichError("principal_mismatch", "refused (403)")

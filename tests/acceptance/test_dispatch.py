@@ -67,7 +67,14 @@ async def test_single_intent_is_one_call_one_agent_one_result_one_composition() 
     reply = await run_turn("find coffee", ALICE, kit)
     models = [e.body for e in reply.events if isinstance(e.body, ModelStarted)]
     assert [(m.agent, m.purpose) for m in models] == [("orchestrator", "decide"), ("shop", "work"), ("orchestrator", "compose")]
-    assert kinds(reply).count("agent_started") == 1
+    tree = [(depth, span.kind, span.agent) for depth, span in reply.trace.rows()]
+    assert tree == [
+        (0, "turn", ""),
+        (1, "model", "orchestrator"),
+        (1, "agent", "shop"),
+        (2, "model", "shop"),
+        (1, "model", "orchestrator"),
+    ]
     results = [m for m in lead(kit).seen[1] if isinstance(m, ToolMessage)]
     assert [m.content for m in results] == ["raw words of shop"]
     assert reply.text == "Composed by the orchestrator."

@@ -1,6 +1,6 @@
 """Whatever fails and however the composer lies: owned up to, nothing raw, nothing claimed, nobody's answer lost.
 
-600 scenes here; `python -m tests.chaos` plays 5,000 and prints the table.
+400 scenes here; `python -m tests.chaos` plays 5,000 and prints the table.
 """
 
 from typing import Any
@@ -22,7 +22,7 @@ ROWS = ("PC2-FR-8", "PC2-FR-14", "PC2-AC-8", "PC1-FR-5", "PC1-S9.2-4", "PC2-S9.2
 
 
 @pytest.mark.req(*ROWS)
-@pytest.mark.parametrize("block", range(6))
+@pytest.mark.parametrize("block", range(4))
 def test_no_lying_composer_gets_a_failure_past_the_user(block: int) -> None:
     tally = sweep(range(block * BLOCK, (block + 1) * BLOCK))
     print("\n" + tally.table())
@@ -79,6 +79,7 @@ def test_one_of_two_fails_and_the_reply_says_so(kind: str, composer: str) -> Non
     assert ("composed" in tally.paths) == (composer == "honest")
 
 
+@pytest.mark.req("PC2-FR-8", "PC2-AC-5")
 @pytest.mark.parametrize(
     ("second", "path"),
     [("honest", "recomposed"), ("the same", "appended"), ("raises", "appended"), ("hangs", "appended"), ("leaks", "appended")],
