@@ -95,7 +95,7 @@ def sql(store: SqliteStore, query: str) -> list[Any]:
     return store._db.execute(query).fetchall()
 
 
-@pytest.mark.req("PC2-R-5")
+@pytest.mark.req("PC2-R-5", "PC1-S10.2", "PC2-S10.2")
 async def test_metrics_agree_with_a_recount_from_raw_events() -> None:
     kit, replies = await some_turns(40, seed=3)
     found = metrics(kit.store)
@@ -118,6 +118,7 @@ async def test_metrics_agree_with_a_recount_from_raw_events() -> None:
     assert found.axes["invocation"] == sum(e.outcome.kind == "failure" and e.outcome.axis == "invocation" for e in ended) > 0
     data = sum(len(e.outcome.data_faults) if e.outcome.kind == "answer" else e.outcome.axis == "data" for e in ended)
     assert found.axes["data"] == data > 0
+    assert found.axes["partial"] == found.partial_failures.right
     assert found.unknown_statuses == sum(s.status == UNKNOWN for s in kinds("status")) > 0
     owed = Counter(bodies[-1].path for bodies in ([b for b in bodies if b.kind == "acknowledged"] for bodies in raw) if bodies)
     assert {path: rate.right for path, rate in found.acknowledgements.items() if rate.right} == owed

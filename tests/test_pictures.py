@@ -1,4 +1,4 @@
-"""Pictures with a message: who gets the bytes, who is told of them in words, and where they never stand (SAT-14)."""
+"""Pictures with a message: who gets the bytes, who is told of them in words, and where they never stand."""
 
 import base64
 import json
@@ -67,7 +67,6 @@ def sent(request: dict[str, Any]) -> list[str]:
     return [url["url"] if isinstance(url, dict) else url for url in urls]
 
 
-@pytest.mark.req("SAT-14")
 @pytest.mark.realtime
 @pytest.mark.parametrize("api", ["chat", "responses"])
 async def test_the_bytes_arrive_at_an_endpoint_that_speaks_openais_api(api: Any) -> None:
@@ -101,7 +100,6 @@ async def test_a_model_that_routes_by_schema_is_told_of_the_picture_in_words() -
 # ── who gets them ───────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.req("SAT-14")
 async def test_the_orchestrator_and_whom_it_calls_get_the_picture_and_later_turns_its_mark() -> None:
     lead = ScriptedModel(asks("support"), stitched, asks("support"), stitched)
     models = {agent: answering(f"From {agent}.") for agent in ("support", "shop")}
@@ -136,7 +134,6 @@ class Middle:
         return await dispatch(AgentCall(call_id="x", agent="shop", query="deeper"), ctx)
 
 
-@pytest.mark.req("SAT-14")
 async def test_what_a_sub_agent_calls_gets_no_picture() -> None:
     kit, models = support_kit(asks("support"), stitched)
     kit.team = kit.team.with_agents({"support": Middle()})
@@ -162,7 +159,6 @@ class Kept:
     def close(self) -> None: ...
 
 
-@pytest.mark.req("SAT-14")
 async def test_the_bytes_stand_in_no_event_store_log_or_sink(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     quoted = RuntimeError("cannot read data:image/png;base64," + base64.b64encode(RECEIPT.data).decode())
     kit, _ = support_kit(asks("support", "shop"), stitched, Line(error=quoted))
@@ -184,7 +180,6 @@ async def test_the_bytes_stand_in_no_event_store_log_or_sink(tmp_path: Path, cap
     assert turn.message == "[picture: receipt.png] [picture: product.png] two things"
 
 
-@pytest.mark.req("SAT-14")
 async def test_a_recording_holds_for_the_very_picture_it_was_made_with(tmp_path: Path) -> None:
     tape = Cassette(tmp_path / "turn.jsonl", "record")
     kit, _ = support_kit(asks("support"), stitched, cassette=tape)
@@ -202,7 +197,6 @@ async def test_a_recording_holds_for_the_very_picture_it_was_made_with(tmp_path:
 # ── guards and budgets ──────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.req("SAT-14")
 async def test_of_a_picture_without_words_the_models_own_queries_stand() -> None:
     lead = Line(
         "Let me look.",
@@ -218,7 +212,6 @@ async def test_of_a_picture_without_words_the_models_own_queries_stand() -> None
     assert models["shop"].seen[0][-1].text == "[picture: receipt.png] green tea"
 
 
-@pytest.mark.req("SAT-14")
 async def test_with_words_the_guards_read_the_words_alone() -> None:
     calls = [("ask_support", {"query": "picture receipt", "intent_count": 2}), ("ask_shop", {"query": "tea", "intent_count": 2})]
     kit, _ = support_kit(Line("Let me look.", calls=calls), stitched, guards=Guards())
@@ -268,7 +261,6 @@ def test_one_picture_by_command_line(tmp_path: Path) -> None:
 # ── what is taken ───────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.req("SAT-14")
 def test_a_picture_that_cannot_be_taken_says_what_to_send_instead(tmp_path: Path) -> None:
     with pytest.raises(PictureError, match=r"holiday\.png has 5\.0 MB; at most 5 MB are taken: send a smaller copy"):
         Picture.of(RECEIPT.data + bytes(LARGEST), "holiday.png")

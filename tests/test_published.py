@@ -34,6 +34,7 @@ def test_every_cell_of_a_model_that_was_not_run_is_empty_and_labelled() -> None:
     assert [row.ours for row in filled if not row.ours.startswith("empty")] == ["118 of 120"]
 
 
+@pytest.mark.req("PC1-NFR-1")
 def test_the_document_is_what_the_command_writes() -> None:
     evidence, text = read_evidence(), DOCUMENT.read_text()
     rows = read_reference()

@@ -201,7 +201,7 @@ def test_a_retired_term_is_read_in_its_successors_words_and_a_removed_one_not_at
     assert set(OWN) < STATUSES and narrator.hear("shop", "thinking_it_through", 3.0) == []
 
 
-@pytest.mark.req("PC2-S9.5-7", "PC2-S5.7")
+@pytest.mark.req("PC2-S9.5-7", "PC2-S5.7", "PC2-FR-13")
 @pytest.mark.parametrize("policy", [{}, {"gap_ms": 10}, {"default": "batch"}], ids=str)
 async def test_a_status_outside_the_vocabulary_is_counted_and_never_read(policy: dict[str, Any]) -> None:
     kit = team_of({"shop": ((0.1, "SELECT * FROM offers"), (1.0, OFFERS), (1.0, ""))}, **policy)

@@ -144,7 +144,6 @@ def test_a_kit_that_cannot_open_raises_here_and_not_in_the_thread(tmp_path: Path
         Host(Settings(deck=tmp_path / "nowhere", store=":memory:"))
 
 
-@pytest.mark.req("SAT-14")
 def test_pictures_go_with_the_turn_and_stay_at_hand_for_a_while(host: Host) -> None:
     receipt = draw_picture("receipt")
     turn_id = host.start("why was this refused?", own(host), images=[receipt])
