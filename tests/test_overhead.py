@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from kit.bench.overhead import GATE, calls_per_turn
+from kit.bench.overhead import GATE, IN_FLIGHT, calls_per_turn, kib_in_flight
 from kit.bench.workload import HandLoop, KitLoop
 
 
@@ -14,6 +14,11 @@ async def test_a_traced_turn_makes_fewer_calls_than_a_hand_loop_through_the_wrap
     hand = await calls_per_turn(HandLoop(2, streaming))
     ours = await calls_per_turn(KitLoop(2, streaming, str(tmp_path / "kit.db")))
     assert ours <= GATE["streaming" if streaming else "whole replies"] * hand, f"{ours:.0f} calls against {hand:.0f}"
+
+
+@pytest.mark.realtime
+async def test_a_turn_in_flight_holds_little_memory() -> None:
+    assert 10 < await kib_in_flight(KitLoop(2, streaming=False), turns=200) <= IN_FLIGHT
 
 
 @pytest.mark.realtime
