@@ -141,6 +141,10 @@ def test_a_batch_for_each_agent_never_mixes_two() -> None:
     heard: list[Heard] = [("shop", OFFERS, 1.0), ("rewards", POINTS, 1.2), ("shop", SUPPORT, 1.25)]
     said = told(StatusPolicy(default="batch", window_ms=300, batch_by="agent"), heard)
     assert texts(said) == [(1.3, "Searching offers and asking the support team"), (1.5, "Looking up your points")]
+    together = told(
+        StatusPolicy(default="batch", window_ms=300, batch_by="agent"), [("shop", OFFERS, 1.0), ("rewards", POINTS, 1.0)]
+    )
+    assert texts(together) == [(1.3, "Searching offers"), (1.3, "Looking up your points")]
 
 
 @pytest.mark.req("PC2-S5.7b")
