@@ -16,7 +16,7 @@ from kit.core.event import (
     ToolStarted,
     TurnStarted,
 )
-from kit.core.outcome import Answer, Failure, RoutedOutcome, RoutingDecision, Usage
+from kit.core.outcome import Answer, Failure, LeftOut, RoutedOutcome, RoutingDecision, Usage
 from kit.core.record import Message, TurnRecord
 from kit.stores.protocol import Store
 
@@ -26,6 +26,7 @@ DECISION = RoutingDecision(
     invoked=("shop", "play"),
     intent_count=2,
     reported_intents=3,
+    left_out=LeftOut(count=1, parts=("and a word nobody heard",)),
     cap=4,
     cap_behavior="within",
     outcomes=(

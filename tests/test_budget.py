@@ -74,7 +74,7 @@ def context(agents: dict[str, Any], ledger: Ledger) -> RunContext:
     log = TurnLog("t", asyncio.get_running_loop().time)
     dynamic = DynamicContext(date="2026-11-01", user_id="alice", locale="en-GB")
     deck = DeckSettings(orchestrator="root", required_blocks=())
-    state = TurnState(log, agents, dynamic, 99, "p", deck, SessionMemory(), Progress(log, deck))
+    state = TurnState(log, agents, dynamic, "p", deck, SessionMemory(), Progress(log, deck), cap=99)
     inherited = InheritedContext(principal=Principal(tenant_id="acme", user_id="alice"), episode_id="e", locale="en-GB")
     return RunContext(state, inherited, log.new_span(), callees=frozenset(agents["root"].card.sub_agents), ledger=ledger)
 

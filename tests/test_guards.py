@@ -5,7 +5,7 @@ from langchain_core.messages import ToolMessage
 
 from kit.compose.parts import Guards
 from kit.core.event import CallDropped, GuardActed
-from kit.core.outcome import SET_ASIDE
+from kit.core.outcome import SET_ASIDE, LeftOut
 from kit.core.record import Message
 from kit.core.transcript import transcript
 from kit.models.scripted import Line, ScriptedModel
@@ -78,7 +78,7 @@ async def test_a_call_missing_by_the_models_own_count_is_asked_for_by_name_and_a
     assert 'ask_support with "my receipt didn\'t scan"' in demand
     assert "missing 1" in demand and "find coffee deals" in demand
     assert lead(kit).seen[1][1:] == lead(kit).seen[0][1:]
-    assert (reply.routing.intent_count, reply.routing.reported_intents) == (2, 2)
+    assert (reply.routing.intent_count, reply.routing.later_calls, reply.routing.reported_intents) == (1, 1, 2)
     assert answered_once(kit)
     assert "Sorry" not in reply.preamble + reply.text
 
@@ -98,7 +98,8 @@ async def test_what_is_still_missing_after_the_one_retry_is_recorded() -> None:
     kit = kit_of(line(("support", "my receipt didn't scan"), intents=3), line(("shop", "coffee deals"), intents=3))
     reply = await turn(kit, MIXED)
     assert acted(reply, "failsafe") == ["asked_again", "merged", "short"]
-    assert (reply.routing.intent_count, reply.routing.reported_intents) == (2, 3)
+    assert (reply.routing.intent_count, reply.routing.later_calls, reply.routing.reported_intents) == (1, 1, 3)
+    assert reply.routing.left_out == LeftOut(count=1) and "I left out one more part of your message" in reply.text
     assert lead(kit).leftovers == []
 
 
@@ -107,7 +108,7 @@ async def test_more_intents_than_the_cap_are_not_asked_for() -> None:
     kit = kit_of(line(("shop", "coffee deals"), ("support", "receipt didn't scan"), intents=7), cap=2)
     reply = await turn(kit, MIXED)
     assert acted(reply, "failsafe") == []
-    assert (reply.routing.reported_intents, reply.routing.cap_behavior) == (7, "at")
+    assert (reply.routing.reported_intents, reply.routing.cap_behavior) == (7, "over")
 
 
 @pytest.mark.req("SAT-2", "PC2-S5.4a")
@@ -118,7 +119,7 @@ async def test_the_cap_counts_the_calls_of_the_retry() -> None:
     reply = await turn(kit, text)
     assert [agent for agent, _ in calls(reply)] == ["shop", "support"]
     assert reply.routing.dropped == ("rewards", "play")
-    assert (reply.routing.intent_count, reply.routing.cap_behavior) == (4, "over")
+    assert (reply.routing.intent_count, reply.routing.later_calls, reply.routing.cap_behavior) == (1, 3, "over")
     assert answered_once(kit)
 
 
@@ -129,7 +130,8 @@ async def test_a_retry_that_fails_or_says_nothing_costs_no_call_in_hand(error: E
     reply = await turn(kit, MIXED)
     assert calls(reply) == [("support", MIXED)]
     assert acted(reply, "failsafe")[-1] == "short"
-    assert reply.status == "ok" and "503" not in reply.text and reply.text == "From support."
+    assert reply.status == "ok" and "503" not in reply.text
+    assert reply.text == "From support.\n\nI left out “find me coffee deals” for now; ask me again and I'll take it next."
 
 
 @pytest.mark.req("SAT-2")
@@ -203,7 +205,7 @@ async def test_a_yes_to_another_agents_question_goes_to_that_agent_not_to_the_de
 
 
 @pytest.mark.req("SAT-4")
-async def test_a_call_about_nothing_the_user_said_is_dropped_and_never_told() -> None:
+async def test_a_call_about_nothing_the_user_said_is_dropped_and_never_told_where_others_cover_every_part() -> None:
     kit = kit_of(line(("support", "my receipt didn't scan"), ("play", "bonus level status"), ("shop", "coffee deals")))
     reply = await turn(kit, MIXED)
     assert calls(reply) == [("support", "my receipt didn't scan"), ("shop", "coffee deals")]
@@ -232,12 +234,61 @@ async def test_text_without_content_words_drops_nothing(text: str) -> None:
     assert [agent for agent, _ in calls(reply)] == ["support", "shop"] and dropped(reply) == []
 
 
+@pytest.mark.req("SAT-4", "SAT-5")
+@pytest.mark.parametrize(
+    ("text", "made"),
+    [
+        (MIXED, [("play", "bonus level"), ("rewards", "balance")]),
+        ("¿hay ofertas de café y cuántos puntos tengo?", [("shop", "coffee offers"), ("rewards", "points balance")]),
+    ],
+)
+async def test_where_no_call_shares_a_word_nobody_is_judged_and_the_models_words_stand(
+    text: str, made: list[tuple[str, str]]
+) -> None:
+    reply = await turn(kit_of(line(*made)), text)
+    assert calls(reply) == made and dropped(reply) == []
+
+
+@pytest.mark.req("SAT-4", "SAT-5")
+@pytest.mark.parametrize(
+    ("text", "made", "sent"),
+    [
+        (
+            "what have I earned so far, and find coffee deals",
+            [("rewards", "points balance"), ("shop", "coffee deals")],
+            "what have I earned so far",
+        ),
+        (
+            "busca ofertas de café, y también dime qué gané este mes",
+            [("rewards", "points balance"), ("shop", "ofertas de café")],
+            "dime qué gané este mes",
+        ),
+        (
+            "my receipt didn't scan. find coffee deals. something warm to eat nearby?",
+            [("restaurants", "places for lunch"), ("support", "receipt didn't scan"), ("shop", "coffee deals")],
+            "something warm to eat nearby",
+        ),
+    ],
+)
+async def test_a_needed_call_in_other_words_is_kept_and_carries_the_part_that_no_other_call_covers(
+    text: str, made: list[tuple[str, str]], sent: str
+) -> None:
+    reply = await turn(kit_of(line(*made)), text)
+    assert calls(reply) == [(made[0][0], sent), *made[1:]] and dropped(reply) == []
+    assert [e.body.agent for e in reply.events if isinstance(e.body, GuardActed)] == [made[0][0]]
+
+
+@pytest.mark.req("SAT-4", "SAT-5")
+async def test_two_calls_in_other_words_keep_the_models_words_for_it_cannot_be_told_whose_part_is_whose() -> None:
+    text = "find coffee deals, what have I earned so far, and something warm to eat nearby"
+    made = [("rewards", "points balance"), ("restaurants", "places for lunch"), ("shop", "coffee deals")]
+    assert calls(await turn(kit_of(line(*made)), text)) == made
+
+
 @pytest.mark.req("SAT-4")
-async def test_the_last_call_is_kept_and_gets_the_users_exact_text() -> None:
-    for guards in (Guards(), Guards(verbatim=False)):
-        reply = await turn(kit_of(line(("play", "bonus level"), ("rewards", "balance")), guards=guards), MIXED)
-        assert calls(reply) == [("play", MIXED)]
-        assert dropped(reply) == [("rewards", "overlap")]
+async def test_a_message_whose_clauses_cannot_be_told_apart_is_one_part() -> None:
+    reply = await turn(kit_of(line(("shop", "coffee deals"), ("rewards", "points balance"))), "coffee deals with what I earned")
+    assert dropped(reply) == [("rewards", "overlap")]
 
 
 @pytest.mark.req("SAT-4")
@@ -259,8 +310,9 @@ async def test_overlap_knows_plurals_case_and_other_alphabets(text: str, query: 
 
 @pytest.mark.req("SAT-5")
 async def test_single_is_counted_after_the_guards() -> None:
-    reply = await turn(kit_of(line(("shop", "coffee deals for breakfast"), ("play", "bonus level"))), MIXED)
-    assert calls(reply) == [("shop", MIXED)]
+    text = "coffee deals for my breakfast please"
+    reply = await turn(kit_of(line(("shop", "coffee deals for breakfast"), ("play", "bonus level"))), text)
+    assert calls(reply) == [("shop", text)]
     assert acted(reply, "verbatim") == ["reworded"]
 
 
@@ -272,10 +324,10 @@ async def test_four_words_or_fewer_are_never_split_and_five_are(text: str, split
 
 
 @pytest.mark.req("SAT-5")
-async def test_of_a_split_only_a_part_that_does_not_overlap_becomes_the_users_text() -> None:
-    split = line(("support", "my receipt didn't scan"), ("play", "bonus level"))
-    reply = await turn(kit_of(split, guards=Guards(overlap=False)), MIXED)
-    assert calls(reply) == [("support", "my receipt didn't scan"), ("play", MIXED)]
+async def test_a_kept_call_never_carries_another_calls_part() -> None:
+    made = [("support", "my receipt didn't scan"), ("shop", "find me coffee deals"), ("play", "bonus level")]
+    reply = await turn(kit_of(line(*made), guards=Guards(overlap=False)), MIXED)
+    assert calls(reply) == made
 
 
 # ── calls as models really emit them ────────────────────────────────────────────────────────────────
@@ -343,7 +395,7 @@ async def test_a_composer_that_only_asks_again_is_made_to_compose() -> None:
         kit = kit_of(same, *[same] * times)
         again = await turn(kit, MIXED)
         assert calls(again) == [("shop", MIXED)] and again.text == "From shop." and answered_once(kit)
-        assert again.routing.intent_count == 1 + times and acted(again, "acknowledge") == []
+        assert (again.routing.intent_count, again.routing.later_calls) == (1, 0) and acted(again, "acknowledge") == []
     beside = await turn(kit_of(same, line(("shop", "find me coffee deals"), text="Here: From shop.")), MIXED)
     assert calls(beside) == [("shop", MIXED)] and beside.text == "Here: From shop."
 
@@ -358,7 +410,7 @@ async def test_each_guard_can_be_switched_off_and_then_leaves_no_event(off: str)
         "failsafe": (line(("support", "my receipt didn't scan"), intents=2), MIXED, "", ()),
         "duplicate": (line(("shop", "coffee deals"), ("shop", "coffee deals")), MIXED, "", ()),
         "echo": (line(("shop", "ok")), "ok", ASKED, ("support",)),
-        "overlap": (line(("shop", "coffee deals"), ("play", "bonus")), MIXED, "", ()),
+        "overlap": (line(("shop", "coffee deals"), ("play", "bonus")), "coffee deals for my breakfast", "", ()),
         "verbatim": (line(("shop", "other words")), MIXED, "", ()),
         "fastpath": (Line("Paris."), "what is the capital of France?", "", ()),
     }

@@ -50,7 +50,9 @@ class Story:
                 self._line(f"  · {_plain(agent)}: left out, over the cap")
             case Routing(decision=decision):
                 names = ", ".join(decision.invoked) or "nobody"
-                self._line(f"  asked {names}; {decision.intent_count} intents, {decision.cap_behavior} the cap of {decision.cap}")
+                left_out = "".join(f"; left out {name}" for name in decision.left_out.names)
+                cap = f"{decision.cap_behavior} the cap of {decision.cap}"
+                self._line(f"  asked {names}; {decision.intent_count} intents, {cap}{left_out}")
             case Completed(status=status, saved=saved):
                 self._line(f"  {status} after {event.at:.1f} s, {self._model}" + ("" if saved else "; not saved"))
             case _:

@@ -46,9 +46,10 @@ class Guards(Value):
     echo: bool = True
     """Sends a short answer to the support agent's question back to the support agent."""
     overlap: bool = True
-    """Drops a call that shares no content word with the message, where other calls of the decision share one."""
+    """Drops a call that shares no content word with the message, where other calls share one with its every part."""
     verbatim: bool = True
-    """Puts the user's exact words into a single call, and into every call of a short message."""
+    """Puts the user's exact words into a single call, into every call of a short message, and the part that no other call covers
+    into one that shares no word with it."""
     fastpath: bool = True
     """Accepts a reply without calls for small talk only."""
 
@@ -84,6 +85,7 @@ class DeckSettings(Value):
     support_agent: str | None = None
     """The sub-agent that handles support; the guard `echo` sends a short answer to its question back to it."""
     guards: Guards = GUARDS
+    """In deck.yaml also one word: false switches all of them off, and what the model emits runs (decisions 25)."""
     defaults: Policy = LIMITS
     turn_budget_ms: int = Field(default=30_000, gt=0)
     """Milliseconds a turn may take; then the answers in hand are used."""
@@ -118,6 +120,11 @@ class DeckSettings(Value):
     """On whose behalf turns run where neither the session nor the settings name anybody."""
     page: PageSettings = PageSettings()
     """What the chat page says and shows over this deck."""
+
+    @field_validator("guards", mode="before")
+    @classmethod
+    def _all_or_none(cls, guards: object) -> object:
+        return dict.fromkeys(Guards.model_fields, guards) if isinstance(guards, bool) else guards
 
     @field_validator("statuses", mode="before")
     @classmethod

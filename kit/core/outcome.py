@@ -178,25 +178,57 @@ class RoutedOutcome(Value):
     reason: Reason | None = None
 
 
+class LeftOut(Value):
+    """Parts of a message that the model counted and made no call for (decisions 26)."""
+
+    count: int = 0
+    parts: tuple[str, ...] = ()
+    """Their words in the message, where they are known."""
+
+    @property
+    def unnamed(self) -> int:
+        """How many of them are known by number alone."""
+        return self.count - len(self.parts)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Each in words that a sentence can hold; those known by number alone come last."""
+        cut = (part if len(part) <= LONGEST_PART else part[:LONGEST_PART].rsplit(" ", 1)[0] + " …" for part in self.parts)
+        unnamed = f"{self.unnamed} more parts of your message" if self.unnamed > 1 else "one more part of your message"
+        return (*(f"“{part}”" for part in cut), *([unnamed] if self.unnamed else []))
+
+
+LONGEST_PART = 80
+"""Characters of a part that a sentence repeats."""
+NOTHING_LEFT = LeftOut()
+
+
 class RoutingDecision(Value):
-    """What was routed where on one turn."""
+    """What was routed where on one turn: what became of each call, and of the parts that got none."""
 
     pattern: str
     invoked: tuple[str, ...]
     intent_count: int
-    """Sub-agent calls the model emitted."""
+    """Distinct sub-agent calls of the model's first response, before any guard (decisions 34)."""
+    later_calls: int = 0
+    """Calls of its later responses: the failsafe's retry, further rounds."""
     reported_intents: int
     """Intents the model said it saw (decisions 4)."""
     cap: int
     cap_behavior: CapBehavior
     dropped: tuple[str, ...] = ()
+    """Agents over the cap: never run."""
     refused: tuple[str, ...] = ()
+    """Agents whose call a guard dropped."""
+    left_out: LeftOut = NOTHING_LEFT
     outcomes: tuple[RoutedOutcome, ...] = ()
     rounds: int = 0
 
 
 SET_ASIDE = "Not needed: the other results are all there is to say."
 """What a model is told of a call that a guard set aside. Endpoints want every call answered, and not by nothing (decisions 7)."""
+NOT_ASKED = "Not asked:"
+"""Begins what a model is told of parts that nobody was asked for."""
 NO_TEXT = "(no text)"
 """Stands for an answer or a result without words."""
 _BECAUSE: dict[Reason, str] = {
@@ -228,7 +260,12 @@ def tell(outcome: Outcome) -> str:
 
 def tell_dropped(call: AgentCall) -> str:
     """Words an over-cap call for a model."""
-    label = call.agent.replace("_", " ").replace("-", " ")
+    return tell_left_out([call.agent.replace("_", " ").replace("-", " ")])
+
+
+def tell_left_out(names: Iterable[str]) -> str:
+    """Words for a model what was not asked at all."""
     return (
-        f"Not asked: {label}. Too many parts in one message. Say plainly that this part was left out, and offer to take it next."
+        f"{NOT_ASKED} {', '.join(names)}. Too many parts in one message. "
+        "Say plainly that this part was left out, and offer to take it next."
     )

@@ -4,13 +4,13 @@ from collections.abc import Callable
 
 from langchain_core.messages import HumanMessage, SystemMessage
 
-from kit.core.outcome import AgentCall, Answer, Failure, Outcome
+from kit.core.outcome import AgentCall, Answer, Failure, Outcome, tell_left_out
 from kit.runtime.agents.llm_agent import PREAMBLE, Decision, LLMAgent, Thread
 from kit.runtime.answer.acknowledge import acknowledge
 from kit.runtime.answer.raw_text import scrub
 from kit.runtime.context import RunContext
 from kit.runtime.dispatch import fan_out
-from kit.runtime.guards.checks import apply_guards, tidy
+from kit.runtime.guards.checks import decide, tidy
 from kit.runtime.pattern import Pattern
 
 MAX_ROUNDS = 4
@@ -22,7 +22,9 @@ async def run_mediated(call: AgentCall, ctx: RunContext) -> Outcome:
     lead = ctx.turn.agents[call.agent]
     assert isinstance(lead, LLMAgent)
     thread = lead.open(call, ctx)
-    decision = await apply_guards(await lead.decide(thread, call, ctx), thread, call, lead, ctx, ctx.turn.settings.guards)
+    decision = await decide(thread, call, lead, ctx, ctx.turn.settings.guards)
+    if left_out := ctx.turn.left_out(decision.asks).names:
+        thread[0] = SystemMessage(f"{thread[0].text}\n\n{tell_left_out(left_out)}")
     return await compose_rounds(decision, thread, call, lead, ctx)
 
 
@@ -39,17 +41,20 @@ async def compose_rounds(
     narrow: Callable[[Decision, RunContext], Decision] | None = None,
 ) -> Outcome:
     """Runs what was decided and composes, for `most` rounds; `narrow` takes calls out of later ones. The last text is checked."""
-    rounds, clean = 0, True
+    rounds, clean, turn = 0, True, ctx.turn
     while decision.calls and rounds < most:
         rounds += 1
         fan = await fan_out(decision.asks, ctx)
         clean = clean and fan.clean
         news = await lead.tool_messages(decision, fan, ctx)
         thread += news
-        decision = tidy(await lead.compose(thread, call, ctx, live=clean, news=len(news) - 1), ctx)
+        whole = clean and not turn.left_out().count
+        decision = tidy(await lead.compose(thread, call, ctx, live=whole, news=len(news) - 1), ctx)
         decision = decision if narrow is None else narrow(decision, ctx)
+        turn.emitted_later += len(decision.asks)
     if not rounds:
         return outcome_of(scrub(decision.text, ctx), call)
+    clean = clean and not turn.left_out().count
     return outcome_of(await check_composition(decision.text, lead, thread, call, ctx, clean=clean), call)
 
 

@@ -5,7 +5,7 @@ from kit.patterns.agents_as_tools import compose_rounds
 from kit.patterns.live_slot import live_slot, slot_outcome
 from kit.runtime.agents.llm_agent import LLMAgent
 from kit.runtime.context import RunContext
-from kit.runtime.guards.checks import apply_guards
+from kit.runtime.guards.checks import decide
 from kit.runtime.pattern import Pattern
 
 
@@ -17,7 +17,7 @@ async def run_direct(call: AgentCall, ctx: RunContext) -> Outcome:
     lead = ctx.turn.agents[call.agent]
     assert isinstance(lead, LLMAgent)
     thread = lead.open(call, ctx)
-    decision = await apply_guards(await lead.decide(thread, call, ctx), thread, call, lead, ctx, ctx.turn.settings.guards)
+    decision = await decide(thread, call, lead, ctx, ctx.turn.settings.guards)
     if not decision.asks:
         return await compose_rounds(decision, thread, call, lead, ctx)
     async with live_slot(ctx) as slot:

@@ -50,7 +50,7 @@ class LiveSlot:
     def listen(self, path: str) -> Hear | None:
         """Returns what gets the words of the invocation at `path`, and "" when they turn out to lead to a tool call."""
         part = self._parts.get(path)
-        return None if part is None else lambda piece: self._say(part, piece) if piece else self._take_back(part)
+        return None if part is None else lambda piece, _="": self._say(part, piece) if piece else self._take_back(part)
 
     async def ask(self, calls: Sequence[AgentCall]) -> FanOut:
         """Runs calls at the same time as `fan_out` does, each with a voice of its own."""

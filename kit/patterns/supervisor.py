@@ -7,7 +7,7 @@ from kit.core.outcome import AgentCall, Outcome
 from kit.patterns.agents_as_tools import compose_rounds
 from kit.runtime.agents.llm_agent import Decision, LLMAgent
 from kit.runtime.context import RunContext
-from kit.runtime.guards.checks import apply_guards, verbatim
+from kit.runtime.guards.checks import decide, verbatim
 from kit.runtime.pattern import Pattern
 
 TURNS = "Call one tool at a time. After each result you decide again: call the next one, or answer when nothing is missing."
@@ -23,8 +23,7 @@ async def run_supervisor(call: AgentCall, ctx: RunContext) -> Outcome:
     thread = lead.open(call, ctx)
     thread[0] = SystemMessage(f"{thread[0].text}\n\n{TURNS}")
     guards = ctx.turn.settings.guards
-    decision = await lead.decide(thread, call, ctx)
-    decision = _first(await apply_guards(decision, thread, call, lead, ctx, guards.model_copy(update=OFF)), ctx)
+    decision = _first(await decide(thread, call, lead, ctx, guards.model_copy(update=OFF)), ctx)
     if guards.verbatim and [ask.intent_count or 1 for ask in decision.asks] == [1]:
         decision = verbatim(decision, call, ctx)
     return await compose_rounds(decision, thread, call, lead, ctx, ctx.turn.cap + 1, _first)

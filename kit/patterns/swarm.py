@@ -66,4 +66,5 @@ def _next(fan: FanOut, ctx: RunContext) -> str | None:
         reason = "it has held the conversation in this turn already"
         ctx.emit(GuardActed(guard="no_return", action="dropped", agent=over.agent, call_id=over.call_id, reason=reason))
         return None
+    ctx.turn.emitted_later += 1
     return over.agent

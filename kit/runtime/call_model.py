@@ -180,7 +180,7 @@ async def _read(
                     hear(piece)
             if not calling and hear is not None and chunk.tool_calls:
                 calling = True
-                hear("")
+                hear("", chunk.tool_calls[0]["name"])
     except BaseException:
         await stream.aclose()  # where it was this side that broke off; a stream that ended, or failed itself, is closed
         raise

@@ -13,6 +13,7 @@ from kit.core.picture import Picture
 from kit.core.record import Message
 from kit.runtime.bound_model import BoundModel, Voice
 from kit.runtime.budget import Ledger
+from kit.runtime.call_ledger import CallLedger
 from kit.runtime.log import TurnLog
 from kit.runtime.recording.cassette import Cassette
 from kit.runtime.speech.narration import Hear
@@ -61,13 +62,13 @@ class SessionMemory:
 
 
 @dataclass(slots=True)
-class TurnState:
-    """What one turn shares among all its dispatches. The only mutable thing below `run_turn`."""
+class TurnState(CallLedger):
+    """What one turn shares among all its dispatches: the ledger of its calls, and what they reach. Nothing else below `run_turn`
+    is mutable."""
 
     log: TurnLog
     agents: Mapping[str, Agent]
     dynamic: DynamicContext
-    cap: int
     pattern: str
     settings: DeckSettings
     memory: SessionMemory
@@ -79,17 +80,6 @@ class TurnState:
     cassette: Cassette | None = None
     pictures: tuple[Picture, ...] = ()
     """What came with the message; `RunContext.pictures` says who gets them."""
-    cap_used: int = 0
-    """How many sub-agent calls the cap has let through, over all rounds."""
-    rounds: int = 0
-    calls: list[AgentCall] = field(default_factory=list[AgentCall])
-    """Every sub-agent call that was made, whatever became of it."""
-    over_cap: list[AgentCall] = field(default_factory=list[AgentCall])
-    set_aside: list[AgentCall] = field(default_factory=list[AgentCall])
-    """Calls that a guard dropped."""
-    outcomes: list[Outcome] = field(default_factory=list[Outcome])
-    wording: dict[str, str] = field(default_factory=dict[str, str])
-    """Call id -> the model's own words, whatever a guard made of them."""
     model_calls: dict[str, int] = field(default_factory=dict[str, int])
     """Path -> model and tool calls made from there so far."""
     alarm: Callable[[Event], None] = lambda _: None
@@ -108,34 +98,6 @@ class TurnState:
         """Names the next model or tool call made from `path`, the same on every run: never by arrival order."""
         number = self.model_calls[path] = self.model_calls.get(path, 0) + 1
         return f"{path}:{number}"
-
-    def open_round(self, calls: Sequence[AgentCall]) -> tuple[list[AgentCall], list[AgentCall]]:
-        """Begins a round: notes its calls and splits them into those under the cap and those over it, in emission order."""
-        self.rounds += 1
-        self.calls += calls
-        room = max(0, self.cap - self.cap_used)
-        admitted, over = list(calls[:room]), list(calls[room:])
-        self.cap_used += len(admitted)
-        self.over_cap += over
-        return admitted, over
-
-    def record(self, outcomes: Sequence[Outcome], calls: Sequence[AgentCall] = ()) -> None:
-        """Notes how calls ended, the latest outcome of each; `calls` are theirs, where no round was opened with them."""
-        if not self.outcomes:
-            self.outcomes += outcomes
-            self.calls += calls
-            return
-        places = {(outcome.agent, outcome.call_id): place for place, outcome in enumerate(self.outcomes)}
-        self.calls += [call for call in calls if (call.agent, call.call_id) not in places]
-        for outcome in outcomes:
-            place = places.get((outcome.agent, outcome.call_id), len(self.outcomes))
-            self.outcomes[place : place + 1] = [outcome]
-
-    def take(self, most: int) -> int:
-        """How many further calls, of at most `most`, the cap leaves room for; they are counted (decisions 12)."""
-        granted = max(0, min(most, self.cap - self.cap_used))
-        self.cap_used += granted
-        return granted
 
 
 @dataclass(frozen=True, slots=True)

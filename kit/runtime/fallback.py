@@ -42,11 +42,11 @@ async def _call_either(
 ) -> ModelReply:
     spoke = False
 
-    def listen(piece: str) -> None:
+    def listen(piece: str, tool: str = "", /) -> None:
         nonlocal spoke
         spoke = True
         if hear is not None:
-            hear(piece)
+            hear(piece, tool)
 
     reply = call(voice.model, hear=None if hear is None else listen)
     try:

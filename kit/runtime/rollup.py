@@ -18,18 +18,19 @@ _new_message, _new_decision, _new_line = builder(Message), builder(RoutingDecisi
 
 def routing_of(turn: TurnState) -> RoutingDecision:
     """Returns the routing decision of a turn: who was asked, how the cap behaved, what became of each call."""
-    count = len(turn.calls)
-    intents = max((call.intent_count or 0 for call in turn.calls), default=0)
-    behavior: CapBehavior = "over" if turn.over_cap else "at" if turn.cap_used and turn.cap_used == turn.cap else "within"
+    over = turn.over_cap or turn.reported > turn.cap
+    behavior: CapBehavior = "over" if over else "at" if turn.cap_used and turn.cap_used == turn.cap else "within"
     return _new_decision(
         pattern=turn.pattern,
         invoked=tuple(dict.fromkeys(o.agent for o in turn.outcomes if isinstance(o, Failure) or o.text or not o.hands_to)),
-        intent_count=count,
-        reported_intents=intents if intents > 0 else count,
+        intent_count=turn.emitted,
+        later_calls=turn.emitted_later,
+        reported_intents=turn.reported or turn.emitted,
         cap=turn.cap,
         cap_behavior=behavior,
         dropped=tuple(call.agent for call in turn.over_cap),
         refused=tuple(call.agent for call in turn.set_aside),
+        left_out=turn.left_out(),
         outcomes=tuple(_routing_outcome(outcome) for outcome in turn.outcomes),
         rounds=turn.rounds,
     )

@@ -229,6 +229,8 @@ def _decision(trace: Trace, events: Sequence[Event]) -> "Sequence[SpanEvent]":
     if decision is None:
         return ()
     at = next((event.at for event in events if isinstance(event.body, Routing)), 0.0)
-    attributes: Attributes = {f"routing.{field}": value for field, value in decision.model_dump(exclude={"outcomes"}).items()}
+    fields = decision.model_dump(exclude={"outcomes", "left_out"})
+    attributes: Attributes = {f"routing.{field}": value for field, value in fields.items()}
+    attributes["routing.left_out"] = decision.left_out.count  # never their words: those are the user's
     attributes["routing.outcomes"] = tuple(f"{one.agent}: {one.reason or one.result}" for one in decision.outcomes)
     return [SpanEvent("routing_decision", attributes, _nanoseconds(trace.started_at + at))]

@@ -48,6 +48,6 @@ def direct_context(team: Team, callees: Collection[str], cap: int = 8) -> RunCon
     log = TurnLog("direct", asyncio.get_running_loop().time)
     dynamic = DynamicContext(date="2026-11-01", user_id=BENCH_USER.user_id, locale="en-US")
     settings = DeckSettings(orchestrator=team.root, required_blocks=())
-    state = TurnState(log, team.agents, dynamic, cap, "direct call", settings, SessionMemory(), Progress(log, settings))
+    state = TurnState(log, team.agents, dynamic, "direct call", settings, SessionMemory(), Progress(log, settings), cap=cap)
     inherited = InheritedContext(principal=BENCH_USER, episode_id="direct", locale="en-US")
     return RunContext(state, inherited, log.new_span(), callees=frozenset(callees), path=team.root)

@@ -129,7 +129,8 @@ async def test_what_each_shipped_agents_model_reads_is_platform_blocks_own_block
         blocks = [texts[block] for block in named if deck.on(deck.blocks[block].flag)]
         if name == "orchestrator":
             blocks.append(f"{routing}\nWhen no tool fits: ask_shop")
-        assert len(blocks) >= 6 and str(model.seen[0][0].content) == "\n\n".join([*blocks, request]), name
+        limit = f"\nIn this turn the limit is another: call at most {len(subs)} tools." if name == "orchestrator" else ""
+        assert len(blocks) >= 6 and str(model.seen[0][0].content) == "\n\n".join([*blocks, request]) + limit, name
 
 
 # What can be discovered

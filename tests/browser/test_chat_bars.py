@@ -233,7 +233,7 @@ def test_the_panel_says_what_is_stored_and_a_thumb_outlives_the_page(visitor: Vi
     visitor.page.locator(".st-key-panel-desk [data-fact=cost]").wait_for()
     shown = dict(facts.evaluate_all("all => all.map(one => [one.dataset.fact, one.dataset.value])"))
     assert shown["agents"] == ",".join(routing.invoked) and len(routing.invoked) == 2
-    assert shown["intents"] == f"{routing.reported_intents}/{routing.intent_count}" == "3/3"
+    assert shown["intents"] == f"{routing.reported_intents}/{routing.intent_count}" == "3/2"
     assert shown["cap"] == f"{routing.cap_behavior} {routing.cap}" == "over 2"
     panel = visitor.page.locator(".st-key-panel-desk .turn").inner_text()
     assert f"{usage.input_tokens:,} in, {usage.output_tokens:,} out" in panel and f"{turn.seconds:.2f} s" in panel

@@ -24,7 +24,7 @@ def lead(scene: Scene, messages: Sequence[BaseMessage]) -> Line:
     results = [str(m.content) for m in since if isinstance(m, ToolMessage)]
     asked = sum(1 for m in since if m.type == "ai")
     if not results:
-        return Line("Let me look into that.", calls=_calls(scene.fates))
+        return Line("Let me look into that.", calls=_calls(scene, scene.fates))
     if AGAIN in str(messages[0].content):
         match scene.second:
             case "honest":
@@ -40,7 +40,7 @@ def lead(scene: Scene, messages: Sequence[BaseMessage]) -> Line:
             case _:
                 pass
     if scene.composer == "calls_forever" or (scene.composer == "calls_again" and asked < 2):
-        return Line("", calls=_calls(scene.fates[:2]))
+        return Line("", calls=_calls(scene, scene.fates[:2]))
     text = compose(scene, results, messages)
     pieces = [text[i : i + 7] for i in range(0, len(text), 7)] if scene.streamed else []
     return Line(text, pieces=pieces, pace=0.01)
@@ -52,13 +52,18 @@ def honest(scene: Scene) -> str:
     lines += [f"What I know about {fate.label} may be incomplete." for fate in scene.reserved]
     lines += [f"I could not get an answer about {fate.label}." for fate in scene.bad if fate not in scene.over]
     lines += [f"I left out {fate.label} for now." for fate in scene.over]
+    if scene.owed == len(scene.uncalled):
+        lines += [f"I left out {scene.word(fate)} for now." for fate in scene.uncalled]
+    elif scene.owed:
+        lines.append(f"I left out {scene.owed} more parts of your message.")
     return "\n".join(lines)
 
 
 def compose(scene: Scene, results: Sequence[str], messages: Sequence[BaseMessage]) -> str:
     """A composition of the scene's kind; a lie about a failed part is the plain truth where nothing failed."""
     told = " ".join(fate.answer for fate in scene.good)
-    about: Fate | None = scene.bad[0] if scene.bad else None
+    unanswered = (*scene.bad, *scene.uncalled) if scene.owed else scene.bad
+    about: Fate | None = unanswered[0] if unanswered else None
     lie = LIES.get(scene.composer)
     if lie is not None:
         return f"{told if scene.composer in SILENT else honest(scene)} {lie(about, about.label)}" if about else told
@@ -110,5 +115,6 @@ FIXED: Mapping[str, str] = {
 }
 
 
-def _calls(fates: Sequence[Fate]) -> list[tuple[str, dict[str, object]]]:
-    return [(f"ask_{f.agent}", {"query": f"what about my {f.topic}", "intent_count": len(fates)}) for f in fates]
+def _calls(scene: Scene, fates: Sequence[Fate]) -> list[tuple[str, dict[str, object]]]:
+    count = {} if scene.count is None else {"intent_count": scene.count or len(fates)}
+    return [(f"ask_{fate.agent}", {"query": scene.query(fate), **count}) for fate in fates]

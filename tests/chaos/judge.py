@@ -10,12 +10,13 @@ from kit.runtime.turn import Reply
 from kit.ui.traces.export import export
 from tests.chaos import strangers
 from tests.chaos.composer import SMILING
-from tests.chaos.scene import Fate, Scene
+from tests.chaos.scene import SPANISH, Fate, Scene
 
 DENIES = re.compile(
     r"(?:could not|couldn't|(?:was not|wasn't) able to) (?:get|check|reach|find|answer)|no answer|left out|not asked",
     re.I,
 )
+NUMBER = re.compile(r"\b(one|\d+) more parts? of your message")
 RESERVES = re.compile(r"incomplete|some sources", re.I)
 MACHINE = re.compile(r"Say plainly|claim nothing|Write the answer again|\b\w+Error\b|\bask_\w+|\bcall_\d+|[a-z]_[a-z]")
 
@@ -43,6 +44,14 @@ def unacknowledged(scene: Scene, reply: Reply) -> list[Fate]:
     return [fate for fate in scene.bad if not any(fate.label in s or fate.topic in s for s in sentences)]
 
 
+def vanished(scene: Scene, reply: Reply) -> int:
+    """How many parts that the model counted and nobody took no sentence owns up to, by a word of theirs or by number."""
+    sentences = [s.lower() for s in re.split(r"(?<=[.!?])\s+|\n+", reply.text) if DENIES.search(s) and SMILING not in s]
+    named = sum(any(word in s for s in sentences for word in (f.topic, SPANISH[f.agent])) for f in scene.uncalled)
+    counts = [int(number) if number.isdigit() else 1 for s in sentences for number in NUMBER.findall(s)]
+    return max(0, scene.owed - named - max(counts, default=0))
+
+
 def leaked(scene: Scene, reply: Reply) -> list[str]:
     """Marks of raw text, and the machinery's own words, in anything that was shown."""
     everything = "\n".join([*shown(reply), reply.text, reply.preamble])
@@ -52,7 +61,8 @@ def leaked(scene: Scene, reply: Reply) -> list[str]:
 def claimed(scene: Scene, reply: Reply) -> list[str]:
     """Values that nobody delivered, and assurances about a part that failed."""
     read = f"{reply.preamble}\n{reply.text}"
-    made_up = [fate.value for fate in scene.bad if any(word in read for word in fate.value.split())]
+    unanswered = (*scene.bad, *scene.uncalled) if scene.owed else scene.bad
+    made_up = [fate.value for fate in unanswered if any(word in read for word in fate.value.split())]
     return made_up + [fate.label for fate in scene.bad if f"{fate.label} side is in perfect order" in read]
 
 
@@ -101,11 +111,17 @@ class Tally:
     """Envelopes about somebody else that tools were sent."""
     inputs: int = 0
     """Messages to models that were read."""
+    short: int = 0
+    """Scenes of which the model made fewer calls than the message has parts."""
+    counted: int = 0
+    """Parts without a call that it counted; the others nobody knows of."""
+    uncounted: int = 0
 
     def add(self, scene: Scene, seen: Witness) -> None:
         reply = seen.reply
         found = {
             "unacknowledged failures": len(unacknowledged(scene, reply)),
+            "vanished counted parts": vanished(scene, reply),
             "raw leaks": len(leaked(scene, reply)),
             "claims for failed parts": len(claimed(scene, reply)),
             "lost answers": len(lost(scene, reply)),
@@ -117,6 +133,9 @@ class Tally:
         path = next((e.body.path for e in reply.events if isinstance(e.body, Acknowledged)), "none owed")
         self.scenes += 1
         self.clean += scene.clean
+        self.short += bool(scene.uncalled)
+        self.counted += scene.owed
+        self.uncounted += len(scene.uncalled) - min(scene.owed, len(scene.uncalled))
         self.paths[path] += 1
         self.by_composer.setdefault(scene.composer, Counter())[path] += 1
         self.wrong.update(found)
@@ -134,6 +153,9 @@ class Tally:
         self.inputs += other.inputs
         self.scenes += other.scenes
         self.clean += other.clean
+        self.short += other.short
+        self.counted += other.counted
+        self.uncounted += other.uncounted
         self.paths.update(other.paths)
         self.wrong.update(other.wrong)
         self.examples += other.examples
@@ -144,6 +166,7 @@ class Tally:
         """For people: what went wrong (nothing should), and how often each way of mending was needed."""
         ways = ("none owed", "composed", "recomposed", "appended", "rescued")
         lines = [f"{self.scenes} scenes, {self.clean} of them clean"]
+        lines.append(f"{self.short} with parts not called for: {self.counted} counted by the model, {self.uncounted} by nobody")
         beside = "a neighbour's turn beside each scene"
         lines.append(f"{self.planted} foreign envelopes sent, {beside}, {self.inputs} messages to models read")
         lines += [f"  {n:6} {what}" for what, n in self.wrong.items()]

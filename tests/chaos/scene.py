@@ -6,7 +6,7 @@ value it never delivered: whoever judges the reply needs to know nothing but the
 
 import random
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 AGENTS: Mapping[str, str] = {
     "shop": "coffee",
@@ -19,6 +19,16 @@ AGENTS: Mapping[str, str] = {
     "retailer_context": "parking",
 }
 """Agent id -> what it is asked about."""
+SPANISH: Mapping[str, str] = {
+    "shop": "café",
+    "rewards": "puntos",
+    "support": "contraseña",
+    "play": "rompecabezas",
+    "restaurants": "cena",
+    "offer_details": "cupones",
+    "ereceipts": "facturas",
+    "retailer_context": "aparcamiento",
+}
 HEALTHY = ("well", "partial", "part_of_data")
 FAULTS = (
     "raise",
@@ -58,6 +68,8 @@ COMPOSERS = (
 )
 SECOND = ("the same", "honest", "leaks", "nothing", "raises", "hangs")
 """What a composer does when it is asked a second time."""
+QUERIES = ("verbatim", "short", "translated")
+"""How a model words the part of a call: in the user's words, in one of them, in another language."""
 SYLLABLES = ("ve", "lo", "mar", "qui", "dra", "pel", "sto", "nim", "zor", "hax")
 
 
@@ -110,6 +122,43 @@ class Scene:
     composer: str
     second: str
     streamed: bool
+    uncalled: tuple[Fate, ...] = ()
+    """Parts of the message that the model makes no call for, told again or not."""
+    count: int | None = 0
+    """Parts that the model says it counted; 0 stands for as many as it calls for, None for no count."""
+    language: str = "en"
+    queries: str = "verbatim"
+
+    @property
+    def owed(self) -> int:
+        """How many parts were counted and not called for."""
+        return max(0, (self.count or 0) - len(self.fates))
+
+    @property
+    def message(self) -> str:
+        return f"{'¿' * self.spanish}{self.joint.join(map(self.part, (*self.fates, *self.uncalled)))}?"
+
+    @property
+    def spanish(self) -> bool:
+        return self.language == "es"
+
+    @property
+    def joint(self) -> str:
+        return " y " if self.spanish else " and "
+
+    def part(self, fate: Fate) -> str:
+        """Its part of the message, as the user words it."""
+        return f"qué hay de mis {SPANISH[fate.agent]}" if self.spanish else f"what about my {fate.topic}"
+
+    def query(self, fate: Fate) -> str:
+        """Its part as the model words it."""
+        if self.queries == "translated":
+            return f"search {fate.topic}" if self.spanish else f"busca {SPANISH[fate.agent]}"
+        return self.word(fate) if self.queries == "short" else self.part(fate)
+
+    def word(self, fate: Fate) -> str:
+        """What its part is about, in the user's language."""
+        return SPANISH[fate.agent] if self.spanish else fate.topic
 
     @property
     def ran(self) -> tuple[Fate, ...]:
@@ -139,11 +188,11 @@ class Scene:
 
     @property
     def clean(self) -> bool:
-        return not self.bad and not self.reserved
+        return not self.bad and not self.reserved and not self.owed
 
 
 def scene(seed: int) -> Scene:
-    """The scene of a seed: one in eight clean, the rest with faults of any kind and number."""
+    """The scene of a seed: one in eight clean, the rest with faults of any kind and number; about one in three is shortened."""
     rng = random.Random(seed)
     agents = rng.sample(sorted(AGENTS), rng.randint(2, 8))
     numbers = [100 * n + rng.randrange(100) for n in rng.sample(range(100, 990, 6), 2 * len(agents))]
@@ -162,7 +211,17 @@ def scene(seed: int) -> Scene:
             )
         )
         fates.append(Fate(agent, kind, _value(rng, numbers[2 * place + 1], kind in HEALTHY and place < cap), raw, mark))
-    return Scene(seed, tuple(fates), cap, rng.choice(COMPOSERS), rng.choice(SECOND), rng.random() < 0.5)
+    whole = Scene(seed, tuple(fates), cap, rng.choice(COMPOSERS), rng.choice(SECOND), rng.random() < 0.5)
+    return _shortened(whole, rng) if seed % 4 == 3 or seed % 16 == 8 else whole
+
+
+def _shortened(whole: Scene, rng: random.Random) -> Scene:
+    """The same message, of which the model calls for the first parts only; a clean scene is one of which it counted no more."""
+    size, calls = len(whole.fates), rng.randint(1, len(whole.fates) - 1)
+    count = rng.choice((None, 1)) if whole.clean else rng.choice((size, size, rng.randint(calls + 1, size), None, 1))
+    language, queries = rng.choice(("en", "es")), rng.choice(QUERIES)
+    fates, uncalled = whole.fates[:calls], whole.fates[calls:]
+    return replace(whole, fates=fates, uncalled=uncalled, count=count, language=language, queries=queries)
 
 
 def _value(rng: random.Random, number: int, delivered: bool) -> str:

@@ -14,6 +14,7 @@ from langchain_core.language_models.chat_models import BaseChatModel
 from langchain_core.messages import BaseMessage, ToolMessage
 from langchain_core.tools import BaseTool
 
+from kit.compose.parts import Guards
 from kit.core.card import AgentCard
 from kit.core.context import Session
 from kit.core.envelope import EnricherRequest
@@ -50,7 +51,7 @@ class Stage:
     """Envelopes about somebody else that were sent."""
 
     def fate(self, agent: str) -> Fate:
-        return next(fate for fate in self.scene.fates if fate.agent == agent)
+        return next(fate for fate in (*self.scene.fates, *self.scene.uncalled) if fate.agent == agent)
 
     def kit(self) -> SmallKit:
         tools = {name: self._tool(name) for name in TOOLS}
@@ -60,7 +61,7 @@ class Stage:
         ]
         models = {agent: ScriptedModel(self._worker(agent)) for agent in AGENTS}
         orchestrator = self.lead_model or ScriptedModel(self._lead)
-        kit = small_kit(orchestrator, models, tools, cards=cards)
+        kit = small_kit(orchestrator, models, tools, cards=cards, guards=Guards())
         kit.store.close()
         kit.store = SqliteStore(self.store)
         kit.team = self.heard.team(kit.team)
@@ -176,13 +177,12 @@ async def play(stage: Stage, kit: SmallKit, on: Scene) -> Witness:
     stage.scene = on
     stage.heard.said.clear()
     stage.logged.clear()
-    message = " and ".join(f"what about my {fate.topic}" for fate in on.fates) + "?"
     session = Session(id=f"s{on.seed}", principal=ALICE.principal)
     with stage.listening():
         token = WHOSE.set("neighbour")
         beside = run_turn(f"how is my {strangers.said_by(on)}?", strangers.neighbour(on), kit, cap=1)
         WHOSE.reset(token)
-        reply = await run_turn(message, session, kit, cap=on.cap)
+        reply = await run_turn(on.message, session, kit, cap=on.cap)
         await beside
     return Witness(reply, tuple(stage.heard.said.get("", ())), tuple(stage.logged), kit.store.turn(reply.turn_id))
 
@@ -191,8 +191,10 @@ def as_asked(planned: Scene, reply: Reply) -> Scene:
     """The scene as a model that routes for itself made it: only those it asked, in its order."""
     ran = [outcome.agent for outcome in reply.outcomes]
     asked = [*ran, *(agent for agent in reply.routing.dropped if agent not in ran)]
-    fates = {fate.agent: fate for fate in planned.fates}
-    return replace(planned, fates=tuple(fates[agent] for agent in asked), cap=len(ran), composer="offline stand-in")
+    fates = {fate.agent: fate for fate in (*planned.fates, *planned.uncalled)}
+    called = tuple(fates.pop(agent) for agent in dict.fromkeys(asked))
+    count = min(reply.routing.reported_intents, len(called) + len(fates))
+    return replace(planned, fates=called, uncalled=tuple(fates.values()), count=count, cap=len(ran), composer="offline stand-in")
 
 
 def sweep(seeds: range, lead_model: BaseChatModel | None = None) -> Tally:
@@ -203,8 +205,9 @@ def sweep(seeds: range, lead_model: BaseChatModel | None = None) -> Tally:
         stage = Stage(scene(seeds[0]), lead_model, str(path))
         kit = stage.kit()
         for seed in seeds:
-            seen = await play(stage, kit, scene(seed))
-            tally.add(scene(seed) if lead_model is None else as_asked(scene(seed), seen.reply), seen)
+            planned = scene(seed) if lead_model is None else replace(scene(seed), language="en")  # the stand-in reads English
+            seen = await play(stage, kit, planned)
+            tally.add(planned if lead_model is None else as_asked(planned, seen.reply), seen)
         kit.store.close()
         tally.planted += stage.planted
         tally.look_into(rows_of(path))

@@ -45,7 +45,7 @@ def test_the_scenes_hold_every_fault_every_composer_and_every_size() -> None:
     scenes = [scene(seed) for seed in range(600)]
     assert {fate.kind for each in scenes for fate in each.ran} >= {*FAULTS, "well", "partial", "part_of_data"}
     assert {each.composer for each in scenes} == set(COMPOSERS)
-    assert {len(each.fates) for each in scenes} == set(range(2, 9))
+    assert {len(each.fates) + len(each.uncalled) for each in scenes} == set(range(2, 9))
     ratios = {(len(each.good), len(each.bad)) for each in scenes}
     assert {(good, size - good) for size in (2, 3, 4) for good in range(size + 1)} <= ratios
     assert any(each.over for each in scenes) and sum(each.clean for each in scenes) >= 75
@@ -53,7 +53,8 @@ def test_the_scenes_hold_every_fault_every_composer_and_every_size() -> None:
 
 def alone(kind: str, composer: str, second: str = "the same") -> Scene:
     """A scene in which the first of two agents fails in this way and the other is well."""
-    seed = next(s for s in range(5000) if len(scene(s).fates) == 2 and scene(s).fates[0].kind == kind and scene(s).cap == 8)
+    pairs = ((s, scene(s)) for s in range(5000))
+    seed = next(s for s, on in pairs if len(on.fates) == 2 and not on.uncalled and on.fates[0].kind == kind and on.cap == 8)
     found = scene(seed)
     fine = next(f for s in range(0, 5000, 8) for f in scene(s).fates if f.agent != found.fates[0].agent and f.value.isdigit())
     return Scene(seed, (found.fates[0], fine), 8, composer, second, False)
@@ -96,7 +97,7 @@ def test_the_judge_sees_what_an_unchecked_composer_would_get_away_with(monkeypat
     monkeypatch.setattr("kit.patterns.agents_as_tools.acknowledge", unchecked)
     tally = sweep(range(100))
     about_the_text = [what for what in tally.wrong if "foreign" not in what and what != "acknowledgements on clean turns"]
-    assert len(about_the_text) == 5 and all(tally.wrong[what] for what in about_the_text), tally.table()
+    assert len(about_the_text) == 6 and all(tally.wrong[what] for what in about_the_text), tally.table()
 
 
 PLACES = ("model inputs", "answers", "events", "traces", "downloads", "logs", "the store")

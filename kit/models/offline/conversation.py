@@ -9,7 +9,7 @@ from typing import Any, cast
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
 from kit.core.ordinal_reference import parse_ordinal, resolve
-from kit.core.outcome import NO_TEXT, SET_ASIDE
+from kit.core.outcome import NO_TEXT, NOT_ASKED, SET_ASIDE
 from kit.core.picture import strip_marks
 from kit.core.record import ShownComponent
 from kit.models.offline.composition import Result
@@ -156,6 +156,11 @@ class Conversation:
                 order, name = calls.get(message.tool_call_id, (len(calls), message.name or "that"))
                 pairs.append((order, Result(name, "" if text == NO_TEXT else text, message.status == "error")))
         return tuple(result for _, result in sorted(pairs, key=lambda pair: pair[0]))
+
+    @property
+    def left_out(self) -> tuple[Result, ...]:
+        """What the prompt says was not asked: it is owned up to as the results of calls are."""
+        return tuple(Result("", line, failed=True) for line in self.system.splitlines() if line.startswith(NOT_ASKED))
 
     @cached_property
     def calls(self) -> dict[str, str]:

@@ -70,7 +70,7 @@ def _compose(talk: Conversation, routing: bool) -> str:
     if schema is not None:
         return json_answer.build(schema, talk.request, talk.system, [result.text for result in talk.results if not result.failed])
     if routing or any(result.tool.startswith("ask_") for result in talk.results):
-        return composition.compose(talk.request, talk.results)
+        return composition.compose(talk.request, (*talk.results, *talk.left_out))
     return composition.answer(talk.request, talk.results)
 
 

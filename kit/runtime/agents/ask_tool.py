@@ -55,16 +55,27 @@ def read_call(call: ToolCall, card: AgentCard | None, call_id: str, message: str
     """Returns the agent call that a model's tool call stands for. Undeclared arguments are left out; a missing query becomes the
     message."""
     args: Mapping[str, Any] = call["args"]
-    query, count, prior = args.get("query"), args.get("intent_count"), args.get("prior_context")
+    query, prior = args.get("query"), args.get("prior_context")
     fields = {name: args[name] for name in card.handoff.fields if name in args} if card is not None else {}
     return AgentCall(
         call_id=call_id,
         agent=card.id if card is not None else call["name"].removeprefix("ask_"),
         query=query.strip() if isinstance(query, str) and query.strip() else message,
         prior_context=prior if isinstance(prior, str) and prior.strip() else None,
-        intent_count=count if isinstance(count, int) else None,
+        intent_count=_whole_number(args.get("intent_count")),
         fields=fields,
     )
+
+
+def _whole_number(value: object) -> int | None:
+    """Returns a count however a model wrote it: 2, 2.0 or "2"; None for what is no whole number."""
+    if type(value) is int:
+        return value
+    try:
+        number = float(value) if isinstance(value, str | float) else 0.5
+    except ValueError:
+        return None
+    return int(number) if number.is_integer() else None
 
 
 def _property(field: HandoffField) -> dict[str, Any]:

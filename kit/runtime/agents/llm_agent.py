@@ -110,7 +110,10 @@ class LLMAgent:
 
     def open(self, call: AgentCall, ctx: RunContext) -> Thread:
         """Returns the conversation that this agent's model sees: its prompt, its own earlier turns, the request."""
-        system = self.prompt.assemble(ctx.turn.dynamic).text
+        turn = ctx.turn
+        system = self.prompt.assemble(turn.dynamic).text
+        if turn.cap != turn.settings.cap and self.card.id == turn.settings.orchestrator:
+            system += f"\nIn this turn the limit is another: call at most {turn.cap} tools."
         if call.prior_context:
             system += f"\nFrom earlier in the conversation: {call.prior_context}"
         if call.fields:
@@ -149,22 +152,34 @@ class LLMAgent:
             voice.may_fall_back = not any(result.fault == "principal_mismatch" for _, result in results)
             news = len(tool_runs)
 
-    async def decide(self, thread: Thread, call: AgentCall, ctx: RunContext) -> Decision:
-        """Makes the routing call. Its text goes to the user at once; one that calls without text gets the card's preamble."""
-        speech = Speech(ctx, "lead", instead=self.card.preamble or PREAMBLE)
+    async def decide(self, thread: Thread, call: AgentCall, ctx: RunContext, *, live: bool = True) -> Decision:
+        """Makes the routing call. Its text goes to the user at once; one that calls without text gets the card's preamble.
 
-        def hear(piece: str) -> None:
+        Not `live`, the text waits until a sub-agent is called, and a text beside which none is called is not shown.
+        """
+        speech = Speech(ctx, "lead", instead=self.card.preamble or PREAMBLE)
+        waiting: list[str] = []
+
+        def hear(piece: str, tool: str = "", /) -> None:
+            nonlocal live
             if piece:
-                speech.say(piece)
-            elif not speech.begun:
+                speech.say(piece) if live else waiting.append(piece)
+                return
+            live = live or not tool or tool in self.sub_cards
+            if live and waiting:
+                speech.say("".join(waiting))
+            elif live and not speech.begun:
                 speech.begun = True
                 ctx.emit(Text(channel="lead", text=self.card.preamble or PREAMBLE, synthetic=True))
 
         try:
             reply = await call_with_fallback(self._lead(ctx), thread, ctx, agent=self.card.id, purpose="decide", hear=hear)
+            decision = await self._read(reply, call, thread, ctx)
+            if decision.asks and not live:  # its first call was one of its own tools
+                hear("")
         finally:
             speech.end()
-        return await self._read(reply, call, thread, ctx)
+        return decision
 
     async def decide_again(self, thread: Thread, call: AgentCall, ctx: RunContext) -> Decision:
         """Makes the routing call once more; the user reads nothing of it."""
@@ -232,7 +247,7 @@ class LLMAgent:
         hear = ctx.slot(ctx.path)
         if hear is None or not self.sub_cards:
             return hear
-        return lambda piece: hear(piece) if piece else None  # a hand-over follows words that stand
+        return lambda piece, _="": hear(piece) if piece else None  # a hand-over follows words that stand
 
     def _voice(self, limit: float | None = None) -> Voice:
         patience = self.policy.model_time_ms / 1000 if self.policy.model_time_ms else None

@@ -14,10 +14,11 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from kit.core.event import Acknowledged, Acknowledgement, GuardActed
-from kit.core.outcome import AgentCall, Answer, Outcome
+from kit.core.language.words import words
+from kit.core.outcome import AgentCall, Answer, LeftOut, Outcome
 from kit.core.transcript import transcript
 from kit.models.json_prose import prose
-from kit.runtime.answer.clauses import Part, admits, clauses, loses, makes_claim, numbers, passes_on, stems
+from kit.runtime.answer.clauses import Part, admits, admits_rest, clauses, loses, makes_claim, numbers, passes_on, stems
 from kit.runtime.answer.owed import Debt, apology, debt, plain, rescue, reservations
 from kit.runtime.answer.raw_text import leaks
 from kit.runtime.context import RunContext, TurnState
@@ -84,15 +85,19 @@ def judge(text: str, ctx: RunContext, owing: Debt, sources: str) -> Verdict:
     read = clauses(text)
     missing = [*owing.failed, *owing.over_cap]
     alone = len({call.agent for call in turn.calls}) == 1
-    silent = tuple(agent for agent in missing if not admits(read, parts[agent], alone=alone))
+    rest = _rest(owing.left_out, turn)
+    silent = [agent for agent in missing if not admits(read, parts[agent], alone=alone)]
+    silent += [part.agent for part in rest if not admits(read, part)]
+    if owing.left_out.unnamed and not admits_rest(read, [*parts.values(), *rest]):
+        silent.append(owing.left_out.names[-1])
     single = len(answers) == 1
     quiet = (a for a in owing.with_reservation if not passes_on(text, parts[a.agent], a.reservation or "", a.text, alone=single))
     answer_words = stems("\n".join(answer.text for answer in answers))
     overclaims = [agent for agent in missing if agent not in owing.partly and makes_claim(read, parts[agent], answer_words)]
+    overclaims += [part.agent for part in rest if makes_claim(read, part, answer_words)]
     made_up = numbers(text) - numbers(sources)
-    return Verdict(
-        silent=silent, unreserved=tuple(quiet), raw=raw, claims=(*overclaims, *sorted(made_up)), missing_answers=missing_answers
-    )
+    claims = (*overclaims, *sorted(made_up))
+    return Verdict(silent=tuple(silent), unreserved=tuple(quiet), raw=raw, claims=claims, missing_answers=missing_answers)
 
 
 async def acknowledge(
@@ -138,6 +143,7 @@ def ask_again(verdict: Verdict, owing: Debt) -> str:
     lines = ["Write the answer again, from the results above and nothing else."]
     lines += [f"State that you could not get an answer about {plain(agent)}, and nothing more of it." for agent in owing.failed]
     lines += [f"State that {plain(agent)} was left out for now and can be taken next." for agent in owing.over_cap]
+    lines += [f"State that {name} was left out for now and can be taken next." for name in owing.left_out.names]
     lines += [f"Pass on this reservation about {plain(a.agent)}: {a.reservation}" for a in owing.with_reservation]
     lines += [f"Include what {plain(agent)} answered." for agent in verdict.missing_answers]
     lines += ["Use everyday words only: no technical names, identifiers or codes."] if verdict.raw else []
@@ -175,7 +181,7 @@ async def _once_more(again: Again, notice: str, ctx: RunContext, seconds: float 
 
 def _own(ctx: RunContext, path: Acknowledgement, owing: Debt) -> None:
     if owing:  # a clean turn owes nothing, so no event says that it was paid
-        ctx.emit(Acknowledged(path=path, owed=owing.agents))
+        ctx.emit(Acknowledged(path=path, owed=(*owing.agents, *owing.left_out.names)))
 
 
 def _correct_lead(ctx: RunContext, sources: str, line: str) -> None:
@@ -190,6 +196,15 @@ def _part(agent: str, turn: TurnState) -> Part:
     mine = stems(" ".join(call.query for call in turn.calls if call.agent == agent))
     others = stems(" ".join(f"{call.query} {plain(call.agent)}" for call in turn.calls if call.agent != agent))
     return Part(agent, plain(agent), mine - others)
+
+
+def _rest(left_out: LeftOut, turn: TurnState) -> list[Part]:
+    """Returns the parts without a call whose words are known, by the names they have in a sentence."""
+    others = stems(" ".join(f"{turn.wording.get(call.call_id, call.query)} {plain(call.agent)}" for call in turn.calls))
+    return [
+        Part(name, " ".join(words(part)), stems(part) - others)
+        for name, part in zip(left_out.names, left_out.parts, strict=False)
+    ]
 
 
 def _is_lost(answer: Answer, text: str, answers: list[Answer], turn: TurnState) -> bool:

@@ -21,7 +21,7 @@ _OWNING = re.compile(
       | \b(?:no|without\s+(?:an?|any))\s+(?:answer|reply|response|result|data|word|luck|information|news)\b
       | \bnothing\s+(?:came|back|yet|from)\b | \btrouble\s+(?:reaching|getting|checking|finding|loading|with)\b
       | (?<!not\ )(?<!never\ )\b(?:unavailable|unreachable|out\ of\ reach|timed\ out|took\ too\ long|declined\ to\ answer)\b
-      | \b(?:is|are|was|were)\s+(?:still\s+)?missing\b
+      | (?<!nothing\ )\b(?:is|are|was|were)\s+(?:still\s+)?missing\b
       | \b(?:left|leave|leaving|leaves)\b.{{0,60}}?\b(?:out|aside|for\ later|for\ now)\b
       | \bskipp(?:ed|ing)\b | \bhave\s+to\s+wait\b | \bran\s+out\s+of\s+(?:time|room)\b""",
     re.I | re.X,
@@ -32,6 +32,8 @@ _RESERVING = re.compile(
       | \b(?:some|part|parts)\b.{0,60}?(?:n['’]t\b|\bnot\b|unavailable|missing|unreachable|fail) | \bmay\s+be\s+missing\b""",
     re.I | re.X,
 )
+_REST = re.compile(r"\b(?:parts|(?:one|another|a) (?:more )?part|rest|remaining|others?|more|further|everything|message)\b", re.I)
+"""Words for what has no name of its own."""
 _NEUTRAL = re.compile(
     r"""\?\s*$ | \b(?:again|later|try|retry|next|ask|asked|let\ me\ know|want|would\ you\ like|happy\ to|once|as\ soon\ as|
         meanwhile|instead|sorry|unfortunately|check\ back|in\ a\ (?:moment|while|bit))\b""",
@@ -143,6 +145,12 @@ def _of_line(line: str, above: str, in_admission: bool) -> Iterator[Clause]:
 def admits(read: Sequence[Clause], part: Part, *, alone: bool = False) -> bool:
     """True when a clause says of this part that it was not answered; `alone`: it is the only one asked, and needs no name."""
     return any(c.owns and (alone or part.is_named(c.text) or part.is_named(c.heading)) for c in read)
+
+
+def admits_rest(read: Sequence[Clause], parts: Sequence[Part]) -> bool:
+    """True when a clause says that something was left out and means none of these parts by it."""
+    owning = (clause for clause in read if clause.owns and _REST.search(clause.text))
+    return any(not any(part.is_named(clause.text) or part.is_named(clause.heading) for part in parts) for clause in owning)
 
 
 def makes_claim(read: Sequence[Clause], part: Part, answer_words: frozenset[str]) -> bool:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from kit.core.outcome import Answer, Failure
+from kit.core.outcome import NOTHING_LEFT, Answer, Failure, LeftOut
 from kit.models.json_prose import prose
 from kit.runtime.answer.raw_text import scrub
 from kit.runtime.context import RunContext, TurnState
@@ -18,16 +18,18 @@ def plain(agent: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Debt:
-    """What an answer owes: agents that failed, agents that were left out, answers that came with a reservation."""
+    """What an answer owes: agents that failed, agents and parts that were left out, answers that came with a reservation."""
 
     failed: tuple[str, ...] = ()
     over_cap: tuple[str, ...] = ()
+    left_out: LeftOut = NOTHING_LEFT
+    """Parts of the message that no call was made for."""
     with_reservation: tuple[Answer, ...] = ()
     partly: frozenset[str] = frozenset()
     """Failed agents that also answered another call."""
 
     def __bool__(self) -> bool:
-        return bool(self.failed or self.over_cap or self.with_reservation)
+        return bool(self.failed or self.over_cap or self.left_out.count or self.with_reservation)
 
     @property
     def agents(self) -> tuple[str, ...]:
@@ -54,15 +56,16 @@ def debt(turn: TurnState) -> Debt:
     new = (call.agent for call in turn.over_cap if (call.agent, call.query.casefold().strip()) not in answer_keys)
     left_out = tuple(agent for agent in dict.fromkeys(new) if agent not in still)
     partly = frozenset(answer.agent for answer in answers) & {*still, *left_out}
-    return Debt(still, left_out, tuple(answer for answer in answers if answer.reservation), partly)
+    return Debt(still, left_out, turn.left_out(), tuple(answer for answer in answers if answer.reservation), partly)
 
 
 def apology(owing: Debt, only: Sequence[str] | None = None) -> str:
-    """The fixed sentences for what failed and what was left out; `only` limits them to these agents."""
+    """The fixed sentences for what failed and what was left out; `only` limits them to these agents and names of parts."""
     failed = [agent for agent in owing.failed if only is None or agent in only]
     whole = [plain(agent) for agent in failed if agent not in owing.partly]
     part = [plain(agent) for agent in failed if agent in owing.partly]
     left_out = [plain(agent) for agent in owing.over_cap if only is None or agent in only]
+    left_out += [name for name in owing.left_out.names if only is None or name in only]
     lines: list[str] = []
     if whole:
         lines.append(f"I wasn't able to get an answer about {_enumerate(whole, 'or')} right now.")

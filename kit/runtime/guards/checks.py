@@ -5,38 +5,46 @@ from collections.abc import Sequence
 from langchain_core.messages.tool import ToolCall
 
 from kit.compose.parts import Guards
-from kit.core.event import CallDropped, GuardActed
+from kit.core.event import CallDropped, GuardActed, Text
+from kit.core.language.clauses import Clause, clauses
 from kit.core.language.small_talk import small_talk
 from kit.core.language.words import content_words, words
 from kit.core.outcome import AgentCall, Answer
 from kit.core.picture import strip_marks
 from kit.core.transcript import transcript
 from kit.runtime.agents.llm_agent import PREAMBLE, Decision, LLMAgent, Thread
+from kit.runtime.call_ledger import request_key
 from kit.runtime.context import RunContext, TurnState
 from kit.runtime.guards.echo import awaited_by, said_last
 from kit.runtime.guards.failsafe import complete, missing
 
 SHORT = 4
 """Words of a message that is never split."""
-_Request = tuple[str, str]
-"""An agent and what it is asked, spaces and case aside."""
+
+
+async def decide(thread: Thread, call: AgentCall, lead: LLMAgent, ctx: RunContext, guards: Guards) -> Decision:
+    """Makes the routing call and returns its decision as it is executed. Of a text that fastpath would not let stand, nothing is
+    shown before a sub-agent is called."""
+    live = not (guards.fastpath and _must_route(call, ctx))
+    return await apply_guards(await lead.decide(thread, call, ctx, live=live), thread, call, lead, ctx, guards)
 
 
 async def apply_guards(
     decision: Decision, thread: Thread, call: AgentCall, lead: LLMAgent, ctx: RunContext, guards: Guards
 ) -> Decision:
-    """Returns the decision as it is executed: asked again when short, then echo, fastpath, overlap, verbatim (decisions 4 to 7).
+    """Returns the decision as it is executed: asked again when short, then echo, fastpath, overlap, verbatim (decisions 4-7, 25).
 
     `thread` is what the model was shown. With every guard off only call ids are put in order. Nothing here is told to the user.
     This is for a turn's first decision; of what follows, `tidy` says.
     Of a picture without words the model alone can say what it is about: overlap and verbatim leave that to it.
     """
+    ctx.turn.note(decision.asks, call.query)
     decision = tidy(decision, ctx)
-    if guards.failsafe and missing(decision.asks, ctx.turn.cap) > 0:
+    if guards.failsafe and missing(decision.asks, ctx.turn) > 0:
         decision = tidy(await complete(decision, thread, call, lead, ctx), ctx)
     if guards.echo:
         decision = echo(decision, call, lead, ctx)
-    if guards.fastpath and not decision.asks and not decision.own:
+    if guards.fastpath and not decision.asks and _must_route(call, ctx):
         decision = fastpath(decision, call, lead, ctx)
     if [ask for ask in decision.asks if ask.query != call.query] and strip_marks(call.query):
         if guards.overlap and len(decision.asks) > 1:
@@ -54,35 +62,31 @@ def tidy(decision: Decision, ctx: RunContext) -> Decision:
     """
     decision = _with_own_ids(decision, ctx)
     turn, asks = ctx.turn, decision.asks
-    if not asks or not turn.settings.guards.duplicate:
-        return decision
     for ask in asks:
         turn.wording.setdefault(ask.call_id, ask.query)
-    answers = _answered_requests(turn) if turn.outcomes else frozenset[_Request]()
+    if not asks or not turn.settings.guards.duplicate:
+        return decision
+    answers = _answered_requests(turn) if turn.outcomes else frozenset[tuple[str, str]]()
     if not answers and len({ask.agent for ask in asks}) == len(asks):
         return decision
-    new = [ask for ask in asks if _request(ask.agent, ask.query) not in answers]
+    new = [ask for ask in asks if request_key(ask.agent, ask.query) not in answers]
     if len(new) < len(asks):
         decision = set_aside(decision, new, "duplicate", "the same request was answered in an earlier round", ctx)
-    first: dict[_Request, AgentCall] = {}
+    first: dict[tuple[str, str], AgentCall] = {}
     for ask in new:
-        first.setdefault(_request(ask.agent, ask.query), ask)
+        first.setdefault(request_key(ask.agent, ask.query), ask)
     if len(first) < len(new):
         reason = "the same request to the same sub-agent was made twice"
         decision = set_aside(decision, tuple(first.values()), "duplicate", reason, ctx)
     return decision
 
 
-def _request(agent: str, query: str) -> _Request:
-    return agent, " ".join(query.casefold().split())
-
-
-def _answered_requests(turn: TurnState) -> frozenset[_Request]:
+def _answered_requests(turn: TurnState) -> frozenset[tuple[str, str]]:
     """Returns the requests of this turn that have an answer, in the model's words and in those that were sent."""
     queries = {call.call_id: call.query for call in turn.calls}
     answers = [outcome for outcome in turn.outcomes if isinstance(outcome, Answer)]
-    requests = (_request(a.agent, words[a.call_id]) for words in (queries, turn.wording) for a in answers if a.call_id in words)
-    return frozenset(requests)
+    texts = (queries, turn.wording)
+    return frozenset(request_key(a.agent, words[a.call_id]) for words in texts for a in answers if a.call_id in words)
 
 
 def echo(decision: Decision, call: AgentCall, lead: LLMAgent, ctx: RunContext) -> Decision:
@@ -99,40 +103,53 @@ def echo(decision: Decision, call: AgentCall, lead: LLMAgent, ctx: RunContext) -
 
 
 def fastpath(decision: Decision, call: AgentCall, lead: LLMAgent, ctx: RunContext) -> Decision:
-    """Lets a reply without calls stand only for small talk on the allow-list; anything else is routed (decisions 5, 6).
+    """Routes a message beside which the model called no sub-agent: its own refusal or question does not stand (decisions 5, 38).
 
-    It goes to the agent whose question it answers, else to the default sub-agent. With no default sub-agent the reply stands:
-    the orchestrator says itself that nothing fits.
+    It goes to the agent whose question it answers, else to the default sub-agent.
     """
-    default = ctx.turn.settings.default_sub_agent
-    if default is None or default not in ctx.callees or small_talk(call.query, said_last(ctx)):
-        return decision
     agent = awaited_by(call.query, ctx)
     if agent is None:
+        default = ctx.turn.settings.default_sub_agent or ""
         return _rerouted(decision, default, "fastpath", "not small talk: routed to the default sub-agent", call, lead, ctx)
     return _rerouted(decision, agent, "fastpath", "a short reply to the question of the agent in play", call, lead, ctx)
 
 
-def overlap(decision: Decision, call: AgentCall, ctx: RunContext) -> Decision:
-    """Drops calls of a mixed decision whose query shares no content word with the user's text.
+def _must_route(call: AgentCall, ctx: RunContext) -> bool:
+    """Whether a sub-agent is owed this message: anything but small talk on the allow-list, where a default one can be called."""
+    default = ctx.turn.settings.default_sub_agent
+    return default is not None and default in ctx.callees and not small_talk(call.query, said_last(ctx))
 
-    Skipped for a text without content words. One call always stays: when none overlaps, the first, with the user's exact text.
+
+def overlap(decision: Decision, call: AgentCall, ctx: RunContext) -> Decision:
+    """Drops calls that share no content word with the message, where other calls share one with its every part (decisions 25).
+
+    A part is a clause; a message whose clauses cannot be told apart is one. Where no call shares a word, nobody is judged.
     """
-    topic = content_words(strip_marks(call.query))
-    if not topic:
+    strange = [ask for ask in decision.asks if not _overlaps(ask.query, call.query)]
+    keep = [ask for ask in decision.asks if ask not in strange]
+    if not strange or not keep or _parts_without(keep, call.query) or not content_words(strip_marks(call.query)):
         return decision
-    relevant = tuple(ask for ask in decision.asks if _overlaps(ask.query, call.query, topic))
-    if len(relevant) == len(decision.asks):
-        return decision
-    if not relevant:
-        relevant = (_reworded(decision.asks[0], call.query, "overlap", "no call shares a word with the message", ctx),)
-    return set_aside(decision, relevant, "overlap", "its query shares no content word with the message", ctx)
+    reason = "it shares no content word with the message, and the other calls cover every part"
+    return set_aside(decision, keep, "overlap", reason, ctx)
 
 
 def verbatim(decision: Decision, call: AgentCall, ctx: RunContext) -> Decision:
-    """Gives the user's exact text to a single call, to a message of four words and to a split that does not overlap with it."""
-    asks = tuple([_exact(ask, decision, call.query, ctx) for ask in decision.asks])
-    return decision if asks == decision.asks else decision.with_asks(asks)
+    """Gives the user's exact text to a single call and to a message of four words; of a split, a call that shares no word with
+    the message gets the parts that no other call covers. Where those cannot be told it keeps the model's words."""
+    asks, reason = decision.asks, ""
+    if len(asks) == 1:
+        reason = "a single call carries the user's exact text"
+    elif len(words(strip_marks(call.query))) <= SHORT:
+        reason = f"a message of at most {SHORT} words is never split"
+    if reason:
+        return decision.with_asks(tuple([_reworded(ask, call.query, reason, ctx) for ask in asks]))
+    strange = [ask for ask in asks if not _overlaps(ask.query, call.query)]
+    others = [ask for ask in asks if ask not in strange]
+    free = _parts_without(others, call.query) if len(strange) == 1 and others else []
+    if not free or not all(part.content for part in free) or ctx.turn.left_out(asks).count:
+        return decision
+    own = _reworded(strange[0], ", ".join(part.text for part in free), "it carries what no other call covers", ctx)
+    return decision.with_asks(tuple([own if ask is strange[0] else ask for ask in asks]))
 
 
 def set_aside(decision: Decision, keep: Sequence[AgentCall], guard: str, reason: str, ctx: RunContext) -> Decision:
@@ -156,7 +173,9 @@ def _rerouted(
     ask = AgentCall(call_id=call_id, agent=agent, query=call.query, intent_count=count)
     ctx.emit(GuardActed(guard=guard, action="rerouted", agent=agent, call_id=call_id, reason=reason))
     page, line = transcript(ctx.turn.log.events), lead.card.preamble or PREAMBLE
-    if page.lead and page.lead != line:
+    if not page.lead:
+        ctx.emit(Text(channel="lead", text=line, synthetic=True))
+    elif page.lead != line:
         ctx.replace_lead(line)
     return decision.calling((ask,))
 
@@ -189,27 +208,22 @@ def _fresh(call_id: str, ids_in_use: set[str]) -> str:
     return new
 
 
-def _exact(ask: AgentCall, decision: Decision, text: str, ctx: RunContext) -> AgentCall:
-    plain = strip_marks(text)
-    if len(decision.asks) == 1:
-        return _reworded(ask, text, "verbatim", "a single call carries the user's exact text", ctx)
-    if len(words(plain)) <= SHORT:
-        return _reworded(ask, text, "verbatim", f"a message of at most {SHORT} words is never split", ctx)
-    if _overlaps(ask.query, text, content_words(plain)):
-        return ask
-    return _reworded(ask, text, "verbatim", "its query shares no content word with the message", ctx)
-
-
-def _reworded(ask: AgentCall, text: str, guard: str, reason: str, ctx: RunContext) -> AgentCall:
+def _reworded(ask: AgentCall, text: str, reason: str, ctx: RunContext) -> AgentCall:
     if ask.query == text:
         return ask
-    ctx.emit(GuardActed(guard=guard, action="reworded", agent=ask.agent, call_id=ask.call_id, reason=reason))
+    ctx.emit(GuardActed(guard="verbatim", action="reworded", agent=ask.agent, call_id=ask.call_id, reason=reason))
     return ask.model_copy(update={"query": text})
 
 
-def _overlaps(query: str, text: str, topic: frozenset[str]) -> bool:
+def _parts_without(asks: Sequence[AgentCall], text: str) -> list[Clause]:
+    """Returns the parts of a text that share no content word with any of these calls."""
+    queries = [content_words(ask.query) for ask in asks]
+    return [part for part in clauses(strip_marks(text), opening=True) if all(part.content.isdisjoint(q) for q in queries)]
+
+
+def _overlaps(query: str, text: str) -> bool:
     """Whether a query speaks of what the text speaks of; one without content words must be the user's own words."""
-    if query == text:
-        return True
     query_words = content_words(query)
-    return not topic.isdisjoint(query_words) if query_words else set(words(query)) <= set(words(text))
+    if query_words:
+        return not query_words.isdisjoint(content_words(strip_marks(text)))
+    return set(words(query)) <= set(words(text))

@@ -9,33 +9,29 @@ from kit.core.language.words import content_words, words
 from kit.core.outcome import AgentCall, Answer, Failure, Outcome
 from kit.core.picture import strip_marks
 from kit.runtime.agents.llm_agent import Decision, LLMAgent, Thread
-from kit.runtime.context import RunContext
+from kit.runtime.context import RunContext, TurnState
 from kit.runtime.dispatch import run_to_outcome
 
 
-def missing(asks: Sequence[AgentCall], cap: int) -> int:
+def missing(asks: Sequence[AgentCall], turn: TurnState) -> int:
     """How many calls a decision lacks: min(reported intents, cap) less the calls made (decisions 4)."""
-    count = 0
-    for ask in asks:
-        if ask.intent_count is not None and ask.intent_count > count:
-            count = ask.intent_count
-    return min(count, cap) - len(asks)
+    return min(turn.reported, turn.cap) - len(asks)
 
 
 async def complete(decision: Decision, thread: Thread, call: AgentCall, lead: LLMAgent, ctx: RunContext) -> Decision:
     """Asks once more for missing calls, adds what is new, records what still lacks; a retry that fails changes nothing."""
-    cap, text = ctx.turn.cap, strip_marks(call.query)
-    lacking = missing(decision.asks, cap)
-    note = _demand(decision.asks, lacking, text)
+    turn, text = ctx.turn, strip_marks(call.query)
+    note = _demand(decision.asks, missing(decision.asks, turn), text)
     _say(ctx, lead, "asked_again", note)
     again = await _once_more(note, thread, call, lead, ctx)
+    turn.reported = max([turn.reported, *(ask.intent_count or 0 for ask in again)])
     asks = merge(decision.asks, again, text, ctx.callees)
     added = asks[len(decision.asks) :]
+    turn.emitted_later += len(added)
     if added:
         _say(ctx, lead, "merged", "the retry added " + ", ".join(ask.agent for ask in added))
-    still = missing(asks, cap)
-    if still > 0:
-        _say(ctx, lead, "short", f"{still} of {len(asks) + still} intents without a call after the retry")
+    if missing(asks, turn) > 0:
+        _say(ctx, lead, "short", f"{turn.reported - len(asks)} of {turn.reported} intents without a call after the retry")
     return decision.calling(asks) if added else decision
 
 

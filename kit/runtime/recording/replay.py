@@ -9,7 +9,7 @@ from langchain_core.messages import AIMessage, messages_from_dict
 from kit.core.event import Body
 from kit.runtime.budget import OverBudget
 from kit.runtime.recording.recorded_call import GIVEN_UP, Broken, Take
-from kit.runtime.speech.narration import NarrationFilter, narration_filter
+from kit.runtime.speech.narration import Hear, NarrationFilter, narration_filter
 from kit.tools.tool import ToolResult
 
 _EXCEPTIONS: Mapping[str, type[BaseException]] = {
@@ -20,7 +20,7 @@ _EXCEPTIONS: Mapping[str, type[BaseException]] = {
 """Exceptions that a turn tells apart from others; of the rest it only tells the name."""
 
 
-async def replay(take: Take, hear: Callable[[str], None] | None, pace: float = 1.0) -> AIMessage:
+async def replay(take: Take, hear: Hear | None, pace: float = 1.0) -> AIMessage:
     """A model's reply as it was recorded, in its time, or the failure; a call that was given up waits to be given up again."""
     first = take.first or 0.0
     await asyncio.sleep(first * pace)
@@ -40,7 +40,7 @@ async def replay(take: Take, hear: Callable[[str], None] | None, pace: float = 1
     if isinstance(hear, NarrationFilter):
         hear.end()
         if message.tool_calls:
-            hear("")
+            hear("", message.tool_calls[0]["name"])
     return message
 
 

@@ -2,8 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
 from langchain_core.messages import AIMessage
 
@@ -15,8 +14,11 @@ _OPENING = re.compile(r"\A<component\b([^>]*?)(/?)>", re.I)
 _TYPE = re.compile(r"""\btype\s*=\s*["']?([^"'\s>/]+)""", re.I)
 _WHOLE = re.compile(r"<component\b[^>]*/>|<component\b.*?(?:</component\s*>|\Z)", re.I | re.S)
 
-Hear = Callable[[str], None]
-"""Gets every piece of text as it arrives; "" says that a tool call has begun to arrive."""
+
+class Hear(Protocol):
+    """Gets every piece of text as it arrives; "" says that a call of the named tool has begun to arrive."""
+
+    def __call__(self, piece: str, tool: str = "", /) -> None: ...
 
 
 def narration(text: str) -> tuple[str, tuple[ComponentPayload, ...]]:
@@ -56,9 +58,9 @@ class NarrationFilter:
         self._hear = hear
         self._buffer = ""
 
-    def __call__(self, piece: str) -> None:
+    def __call__(self, piece: str, tool: str = "", /) -> None:
         if not piece:
-            self._hear("")
+            self._hear("", tool)
             return
         self._buffer += piece
         while self._buffer:

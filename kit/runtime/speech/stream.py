@@ -37,7 +37,7 @@ class Speech:
         self._before = ""
         self.begun = False
 
-    def say(self, piece: str) -> None:
+    def say(self, piece: str, _tool: str = "", /) -> None:
         self._pieces.append(piece)
         if self._first is None and (self.begun or not piece[-1:].isalnum()):
             self._flush()

@@ -6,7 +6,7 @@ from kit.core.event import Acknowledged, Envelope, GuardActed, GuardAction
 from kit.core.fault import Fault
 from kit.core.value import Value
 from kit.ui.shared.turn_view import TONES, TurnView
-from kit.ui.shared.wording import Tone, label, many
+from kit.ui.shared.wording import Tone, label
 
 _GUARDS: dict[GuardAction, str] = {
     "asked_again": "Asked the model again: a part of the message had no call",
@@ -19,7 +19,9 @@ _GUARDS: dict[GuardAction, str] = {
 }
 _BY: dict[tuple[str, GuardAction], str] = {
     ("duplicate", "dropped"): "Made the same request to {agent} only once",
-    ("overlap", "dropped"): "Left out {agent}: the message does not speak of it",
+    ("overlap", "dropped"): "Left out {agent}: the other calls cover the message, and it speaks of nothing in it",
+    ("one_at_a_time", "dropped"): "Let {agent} wait: one sub-agent at a time",
+    ("no_return", "dropped"): "Did not hand back to {agent}",
     ("echo", "rerouted"): "Sent the short reply to {agent}, whose question it answers",
     ("fastpath", "rerouted"): "Did not let it pass as small talk: {agent} was asked",
     ("acknowledge", "asked_again"): "Had the answer written again: it did not own up to everything",
@@ -89,6 +91,7 @@ def headline_badge(view: TurnView) -> str:
 def _facts(view: TurnView) -> Iterator[Fact]:
     agents = tuple(Tag(text=step.label, tone=TONES[step.state], why=step.verdict) for step in view.steps)
     left_out = tuple(Tag(text=name, why="left out: over the limit") for name in view.left_out_labels)
+    left_out += tuple(Tag(text=name, why="counted by the model, and nobody was asked") for name in view.unasked)
     if agents or left_out:
         ids = ",".join(dict.fromkeys(step.agent for step in view.steps))
         yield Fact(name="agents", label="Asked", tags=agents + left_out, lines=view.shortfalls, value=ids)
@@ -104,10 +107,10 @@ def _facts(view: TurnView) -> Iterator[Fact]:
 
 def _routing_facts(view: TurnView) -> Iterator[Fact]:
     routing = view.routing
-    if routing is None or not routing.intent_count:
+    if routing is None or not view.cap_words:
         return
     intents, calls = routing.reported_intents, routing.intent_count
-    yield Fact(name="intents", label="Intents", text=f"{intents} seen, {many(calls, 'call')} made", value=f"{intents}/{calls}")
+    yield Fact(name="intents", label="Intents", text=f"{intents} seen, {view.call_words}", value=f"{intents}/{calls}")
     yield Fact(name="cap", label="Limit", text=view.cap_words, value=f"{routing.cap_behavior} {routing.cap}")
 
 

@@ -11,7 +11,7 @@ from kit.core.record import TurnStatus
 from kit.core.trace import Trace, trace_of
 from kit.core.transcript import Transcript, transcript
 from kit.core.value import Value
-from kit.ui.shared.wording import Tone, label
+from kit.ui.shared.wording import Tone, label, many
 
 StepState = Literal["running", "ok", "partial", "failed", "stopped"]
 TONES: dict[StepState, Tone] = {"running": "busy", "ok": "good", "partial": "warn", "failed": "bad", "stopped": "warn"}
@@ -129,7 +129,12 @@ class TurnView(Value):
     @property
     def partial(self) -> bool:
         """Answered, but not in every part."""
-        return bool(self.left_out) or any(step.state in ("partial", "failed") for step in self.steps)
+        return bool(self.left_out or self.unasked) or any(step.state in ("partial", "failed") for step in self.steps)
+
+    @property
+    def unasked(self) -> tuple[str, ...]:
+        """Parts of the message that the model counted and asked nobody for, in words."""
+        return self.routing.left_out.names if self.routing else ()
 
     @property
     def left_out_labels(self) -> tuple[str, ...]:
@@ -148,12 +153,22 @@ class TurnView(Value):
     def shortfalls(self) -> tuple[str, ...]:
         """What went wrong, one plain clause for each part."""
         failed = tuple(f"{step.label}: {step.note}" for step in self.steps if step.note and step.state != "stopped")
-        return failed + tuple(f"{name}: left out, too many parts in one message" for name in self.left_out_labels)
+        left_out = (*self.left_out_labels, *self.unasked)
+        return failed + tuple(f"{name}: left out, too many parts in one message" for name in left_out)
+
+    @property
+    def call_words(self) -> str:
+        """How many calls the model made: in its first response, then later."""
+        routing = self.routing
+        if routing is None:
+            return ""
+        later = f", {routing.later_calls} more later" if routing.later_calls else ""
+        return f"{many(routing.intent_count, 'call')} made{later}"
 
     @property
     def cap_words(self) -> str:
         """Whether the turn kept within its limit on sub-agents; empty when nothing was routed."""
-        if self.routing is None or not self.routing.intent_count:
+        if self.routing is None or not (self.routing.intent_count or self.routing.rounds):
             return ""
         return f"{self.routing.cap_behavior} the limit of {self.routing.cap} at once"
 

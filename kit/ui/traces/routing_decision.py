@@ -25,7 +25,8 @@ def decision_html(view: TurnView) -> str:
 
 
 def _routing(view: TurnView) -> str:
-    rows = [*map(_step_row, view.steps), *map(_refusal_row, view.bodies(CallDropped, AccessDenied))]
+    refusals = map(_refusal_row, view.bodies(CallDropped, AccessDenied))
+    rows = [*map(_step_row, view.steps), *refusals, *map(_unasked_row, view.unasked)]
     acts = "".join(f"<li>{words}</li>" for words in _acts(view))
     table = table_html("Sub-agents", rows, ("Asked", "With", "Result", "Time"))
     return _head(view) + (table if rows else "<p>Answered without asking a sub-agent.</p>") + (f"<ul>{acts}</ul>" if acts else "")
@@ -36,10 +37,9 @@ def _head(view: TurnView) -> str:
     if routing is None:
         return ""
     intents = f"{many(routing.reported_intents, 'intent')} seen"
-    call_count = f"{many(routing.intent_count, 'call')} made"
     cap = tag_html(view.cap_words, _CAP[routing.cap_behavior]) if view.cap_words else ""
     rounds = f" in {routing.rounds} rounds" if routing.rounds > 1 else ""
-    return f"<p>{tag_html(intents)}{tag_html(call_count + rounds)}{cap}{tag_html('pattern: ' + routing.pattern)}</p>"
+    return f"<p>{tag_html(intents)}{tag_html(view.call_words + rounds)}{cap}{tag_html('pattern: ' + routing.pattern)}</p>"
 
 
 def _step_row(step: Step) -> str:
@@ -54,6 +54,11 @@ def _refusal_row(body: CallDropped | AccessDenied) -> str:
     else:
         tag = tag_html("never ran: " + ("over the limit" if body.reason == "over_cap" else f"{body.guard or 'a'} guard"), "warn")
     return row_html(label(body.agent), "", tag, "–")
+
+
+def _unasked_row(name: str) -> str:
+    tag = tag_html("counted by the model, and nobody was asked", "warn")
+    return f"<tr><th>{escape(name)}</th><td></td><td>{tag}</td><td>–</td></tr>"
 
 
 def _acts(view: TurnView) -> Iterable[str]:
@@ -83,6 +88,6 @@ def _acknowledgement(view: TurnView) -> str:
     if not acknowledgements:
         return "<p>Nothing was owed: every part was answered.</p>" if not view.running else "<p>Not known yet.</p>"
     last = acknowledgements[-1]
-    tags = "".join(tag_html(label(agent), "warn") for agent in last.owed)
+    tags = "".join(tag_html(name if name in view.unasked else label(name), "warn") for name in last.owed)
     tone = "good" if last.path in ("composed", "recomposed") else "warn"
     return f"<p>Owed for {tags}</p><p>{tag_html(last.path, tone)} {_PATHS[last.path]}</p>"
