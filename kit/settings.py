@@ -1,6 +1,7 @@
 """The only reader of the environment: one frozen Settings, each field with its variable."""
 
 import os
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -8,10 +9,14 @@ from typing import Any
 from pydantic import Field, ValidationError
 
 from kit.core.errors import SettingsError
+from kit.core.secret import SHORTEST
 from kit.core.value import Value
 
 HOME = Path(__file__).resolve().parent.parent
 """Where cards/ and data/ lie: the checkout."""
+
+_SECRET = re.compile("KEY|TOKEN|SECRET|PASSWORD")
+"""Names of environment variables whose values are secret."""
 
 
 class Settings(Value):
@@ -27,7 +32,7 @@ class Settings(Value):
     """KIT_ENV: which cards/settings/<name>.yaml is laid over default.yaml."""
     model: str | None = None
     """KIT_MODEL: one key of models.yaml for every agent; unset, the offline stand-in unless a key or URL is set."""
-    openai_api_key: str | None = None
+    openai_api_key: str | None = Field(default=None, repr=False)
     """OPENAI_API_KEY."""
     openai_base_url: str | None = None
     """OPENAI_BASE_URL: any OpenAI-compatible endpoint."""
@@ -37,7 +42,7 @@ class Settings(Value):
     """KIT_TODAY: the date prompts carry (2026-11-01); unset, today's. A recording needs it fixed."""
     opik_url: str | None = None
     """OPIK_URL_OVERRIDE."""
-    opik_api_key: str | None = None
+    opik_api_key: str | None = Field(default=None, repr=False)
     """OPIK_API_KEY."""
     opik_workspace: str | None = None
     """OPIK_WORKSPACE."""
@@ -75,6 +80,12 @@ class Settings(Value):
     def environment_of(self, names: Iterable[str]) -> Mapping[str, str]:
         """The values of these environment variables; one that is unset or empty is left out."""
         return {name: value for name in names if (value := self.variables.get(name))}
+
+    @property
+    def secrets(self) -> frozenset[str]:
+        """The keys it knows, and what of the environment is called one: no trace and no recording holds them."""
+        values = (value for name, value in self.variables.items() if _SECRET.search(name))
+        return frozenset(key for key in (self.openai_api_key, self.opik_api_key, *values) if key and len(key) >= SHORTEST)
 
     @property
     def has_model(self) -> bool:

@@ -2,7 +2,6 @@
 
 import asyncio
 import datetime
-import re
 import uuid
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -38,9 +37,6 @@ from kit.tools.tool_factory import ToolSetup
 
 if TYPE_CHECKING:
     from kit.sinks.opik import OpikSink
-
-SECRET = re.compile("KEY|TOKEN|SECRET|PASSWORD")
-"""Names of environment variables whose values no recording keeps."""
 
 
 @dataclass(frozen=True)
@@ -141,7 +137,7 @@ def stages_of(
     """The teams of a deck on these models. Raises BindError where one cannot do the work. Nothing is called."""
 
     def bound(deck: Deck) -> Team:
-        access = ModelAccess(api_key=settings.openai_api_key, base_url=settings.openai_base_url, pace=settings.pace)
+        access = ModelAccess(settings.openai_api_key, settings.openai_base_url, settings.pace, settings.secrets)
         team = bind(deck, models, tools, access)
         team = faulty_team(team) if faults else team
         return with_services(team, services) if team.orchestrator.sub_cards else team  # a monolith asks nobody
@@ -174,7 +170,7 @@ async def open_kit(
     deck = deck or load_deck(settings.deck, more.ids, environment=settings.environment)
     environment = settings.environment_of(deck.settings.environment)
     if cassette is not None:
-        settings, models = _as_recorded(settings, models, cassette, environment)
+        settings, models = _as_recorded(settings, models, cassette)
     elif models is None:
         models = choose_models(settings)
     async with AsyncExitStack() as stack:
@@ -196,14 +192,10 @@ async def open_kit(
             cassette.close()
 
 
-def _as_recorded(
-    settings: Settings, models: Models | None, cassette: Cassette, environment: Mapping[str, str]
-) -> tuple[Settings, Models | None]:
+def _as_recorded(settings: Settings, models: Models | None, cassette: Cassette) -> tuple[Settings, Models | None]:
     """What the run that was recorded was told: its date, its model; and for a replay a key that is never sent."""
     today = settings.today or datetime.date.today().isoformat()
-    keys = [value for name, value in environment.items() if SECRET.search(name)]
-    secrets = (settings.openai_api_key, settings.opik_api_key, *keys)
-    told = cassette.begin(today, choose_models(settings) if models is None else None, secrets)
+    told = cassette.begin(today, choose_models(settings) if models is None else None, settings.secrets)
     if models is None:
         models = settings.model or told.model
     key = settings.openai_api_key or ("replayed" if cassette.mode == "replay" else None)

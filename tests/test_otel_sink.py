@@ -92,10 +92,11 @@ def test_spans_carry_the_genai_names_and_tokens_stand_on_model_calls_only() -> N
 
 
 def test_errors_are_a_status_with_a_type() -> None:
-    spans = exported()
+    spans = exported(content=True)
     failed = {name: span.status.description for name, span in spans.items() if span.status.status_code is StatusCode.ERROR}
     assert failed == {"a2": "invocation: timeout: 12 s", "m2": "503"}
     assert dict(spans["a2"].attributes or {})["error.type"] == "timeout"
+    assert not any(span.status.description for span in exported().values()), "an error's words are content"
     assert dict(spans["k2"].attributes or {})["kit.unfinished"] is True
 
 

@@ -68,12 +68,16 @@ class CassetteError(KitError):
     """A recording that is missing, broken, or does not fit the request."""
 
 
+LONGEST = 4_000
+"""Characters of an exception that a trace keeps."""
 _ENCODED = re.compile(r"[A-Za-z0-9+/]{200,}={0,2}")
 
 
 def describe_error(error: BaseException) -> str:
-    """What an exception says, for a trace; a picture that a provider quotes back is left out."""
-    text = _ENCODED.sub("[bytes]", str(error))
+    """What an exception says, for a trace; keys, and a picture that a provider quotes back, are left out."""
+    from kit.core.secret import without_keys  # loads pydantic, and whoever only raises needs none
+
+    text = without_keys(_ENCODED.sub("[bytes]", str(error)[:LONGEST]))
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 

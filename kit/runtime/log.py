@@ -1,9 +1,10 @@
 """The append-only log of one turn: stamps bodies into events, and lets anyone follow from any point."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Container
+from collections.abc import AsyncIterator, Callable, Collection, Container
 
 from kit.core.event import INTERNAL, Body, Event, Status
+from kit.core.secret import without_secrets
 from kit.core.status import OWN, UNKNOWN
 from kit.core.value import builder
 
@@ -14,13 +15,14 @@ class TurnLog:
     """Events of one turn in order. Emitting is synchronous; followers are woken, never waited for.
 
     `statuses` is the deck's vocabulary: a status outside of it may be prose, or worse, and is kept nowhere as it was sent.
+    Nor is any of the `secrets`.
     """
 
-    def __init__(self, turn_id: str, clock: Callable[[], float], statuses: Container[str] = OWN):
+    def __init__(self, turn_id: str, clock: Callable[[], float], statuses: Container[str] = OWN, secrets: Collection[str] = ()):
         self.turn_id = turn_id
         self.events: list[Event] = []
         self.closed = self._sealed = False
-        self._clock, self._statuses = clock, statuses
+        self._clock, self._statuses, self.secrets = clock, statuses, secrets
         self._began = clock()
         self._spans = 0
         self._waiting: list[asyncio.Future[None]] = []
@@ -38,6 +40,8 @@ class TurnLog:
         """Stamps a body and appends it; after the log is closed nothing is added: a late child has no voice."""
         if body.kind == "status" and body.status not in self._statuses:
             body = Status(agent=body.agent, status=UNKNOWN)
+        if self.secrets:
+            body = without_secrets(body, self.secrets)
         event = _new_event(
             seq=len(self.events),
             at=self._clock() - self._began,

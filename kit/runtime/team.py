@@ -9,6 +9,7 @@ from langchain_core.language_models.chat_models import BaseChatModel
 from langchain_core.runnables import Runnable
 from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
+from pydantic import BaseModel, SecretStr
 
 from kit.compose.deck import Deck
 from kit.compose.models import build_model, check_orchestrator
@@ -16,6 +17,7 @@ from kit.compose.prompts import plan_prompt
 from kit.core.card import AgentCard, Tuning
 from kit.core.errors import BindError, UnknownId
 from kit.core.model import OFFLINE, ModelSpec, fallback_of
+from kit.core.secret import SHORTEST
 from kit.models.response_chain import Chained
 from kit.runtime.agents.ask_tool import ROUTE, ask_tool, in_sequence, route_tool
 from kit.runtime.agents.contract import contract_of
@@ -47,6 +49,8 @@ class Team:
     """The helper model, bound to one tool for each small job: name of the job -> model."""
     closing: tuple[Callable[[], Awaitable[None]], ...] = ()
     """What must be closed with the team: connections to agents that are elsewhere."""
+    secrets: frozenset[str] = field(default=frozenset(), repr=False)
+    """Keys of its models and of the settings: no event holds one."""
 
     @property
     def orchestrator(self) -> LLMAgent:
@@ -69,10 +73,12 @@ class Team:
 class ModelAccess:
     """What building a model needs beside its spec; comes from the settings."""
 
-    api_key: str | None = None
+    api_key: str | None = field(default=None, repr=False)
     base_url: str | None = None
     pace: float = 1.0
     """How slowly the offline stand-in speaks; 0 is at once."""
+    secrets: frozenset[str] = field(default=frozenset(), repr=False)
+    """What else of the settings no event may hold."""
 
 
 def bind(deck: Deck, models: Models | None = None, tools: Toolbox | None = None, access: ModelAccess | None = None) -> Team:
@@ -83,13 +89,14 @@ def bind(deck: Deck, models: Models | None = None, tools: Toolbox | None = None,
     """
     binder = _Binder(deck, models, tools or {}, access or ModelAccess())
     agents: dict[str, Agent] = {card.id: binder.agent(card) for card in deck.active()}
-    return Team(deck, MappingProxyType(agents), deck.settings.orchestrator, binder.jobs())
+    return Team(deck, MappingProxyType(agents), deck.settings.orchestrator, binder.jobs(), secrets=binder.secrets)
 
 
 class _Binder:
     def __init__(self, deck: Deck, models: Models | None, tools: Toolbox, access: ModelAccess):
         self._deck, self._models, self._tools, self._access = deck, models, tools, access
         self._cache: dict[tuple[str, Tuning], BaseChatModel] = {}
+        self.secrets = access.secrets
 
     def agent(self, card: AgentCard) -> LLMAgent:
         subs = self._deck.active_sub_agents(card)
@@ -153,6 +160,7 @@ class _Binder:
 
     def _build(self, card: AgentCard, key: str | BaseChatModel) -> tuple[ModelSpec, BaseChatModel]:
         if isinstance(key, BaseChatModel):
+            self.secrets |= _keys_of(key)
             return _spec_of(key), key
         specs = {OFFLINE.key: OFFLINE, **self._deck.models}
         if key not in specs:
@@ -163,6 +171,7 @@ class _Binder:
             self._cache[cache_key] = build_model(
                 specs[key], api_key=access.api_key, base_url=access.base_url, pace=access.pace, tuning=card.tuning
             )
+            self.secrets |= _keys_of(self._cache[cache_key])
         return specs[key], self._cache[cache_key]
 
 
@@ -189,3 +198,14 @@ def _schema(tool: BaseTool) -> dict[str, Any]:
         function = {"name": tool.name, "description": tool.description, "parameters": tool.args_schema}
         return {"type": "function", "function": function}
     return convert_to_openai_tool(tool)
+
+
+def _keys_of(model: BaseModel) -> frozenset[str]:
+    """The secrets that a model, or one inside it, was given."""
+    keys = frozenset[str]()
+    for value in vars(model).values():
+        if isinstance(value, SecretStr) and len(value.get_secret_value()) >= SHORTEST:
+            keys |= {value.get_secret_value()}
+        elif isinstance(value, BaseChatModel):
+            keys |= _keys_of(value)
+    return keys

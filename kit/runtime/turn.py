@@ -16,6 +16,7 @@ from kit.core.fault_injection import planned_faults
 from kit.core.outcome import AgentCall, Answer
 from kit.core.picture import Picture, mark_pictures
 from kit.core.record import Measures, Message, SessionRecall, TurnRecord
+from kit.core.secret import without_secrets
 from kit.core.transcript import transcript
 from kit.metrics.alert import log_mismatch
 from kit.runtime.answer.acknowledge import rescued
@@ -104,7 +105,7 @@ def run_turn(
     if past is not None and past.session.principal != session.principal:
         raise SessionError(f"session {session.id!r} belongs to someone else; start a new one under another id")
     clock, statuses = asyncio.get_running_loop().time, kit.team.deck.settings.vocabulary
-    turn_log = TurnLog(turn_id or uuid.uuid4().hex, clock, statuses)
+    turn_log = TurnLog(turn_id or uuid.uuid4().hex, clock, statuses, kit.team.secrets)
     return Turn(_Runner(message, pictures, session, kit, pattern or kit.pattern, turn_log, past, cap, history, in_play))
 
 
@@ -261,6 +262,7 @@ class _Runner:
         return page.lead if invoked else ""
 
     async def _finish(self, record: TurnRecord, status: Status, text: str, error: str | None, preamble: str) -> Reply:
+        secrets = self.log.secrets
         routing = routing_of(self.state)
         usage = self.ctx.ledger.settle()
         self.ctx.emit(Routing(decision=routing))
@@ -270,6 +272,8 @@ class _Runner:
         events = [*self.log.events, last]
         row = record_of(record, events, routing, usage, status, text)
         lines = dialogue(row, self.state)
+        if secrets:
+            row, lines = without_secrets(row, secrets), [without_secrets(line, secrets) for line in lines]
         notes = self.memory.remember(row, self.ctx, self.kit.team.agents)
         new = None if self.unsaved is None or self.session_exists else self.session
         await self._keep(partial(self.kit.store.end_turn, row, events, lines, notes, new, wait=False), SessionError)
@@ -278,7 +282,7 @@ class _Runner:
         return Reply(
             turn_id=self.log.turn_id,
             status=status,
-            text=text,
+            text=row.text,
             preamble=preamble,
             outcomes=tuple(self.state.outcomes),
             routing=routing,

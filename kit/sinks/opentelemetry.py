@@ -154,7 +154,7 @@ def _spans(turn: TurnRecord, trace: Trace, events: Sequence[Event], *, content: 
             attributes,
             _decision(trace, events) if span.kind == "turn" else (),
             kind=SpanKind.CLIENT if span.kind == "model" else SpanKind.INTERNAL,
-            status=Status(StatusCode.ERROR, span.error) if span.status == "error" else Status(),
+            status=Status(StatusCode.ERROR, span.error if content else None) if span.status == "error" else Status(),
             start_time=_nanoseconds(trace.started_at + span.started),
             end_time=_nanoseconds(trace.started_at + (ends if span.ended is None else span.ended)),
             instrumentation_scope=scope,

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from kit.core.errors import CassetteError, KitError
+from kit.core.secret import holds_secret, scrubbed
 from kit.runtime.recording.mismatch import misfit
-from kit.runtime.recording.recorded_call import GIVEN_UP, Header, Key, Request, Take, digest, key_of, lines_of, read, scrubbed
+from kit.runtime.recording.recorded_call import GIVEN_UP, Header, Key, Request, Take, digest, key_of, lines_of, read
 from kit.tools.tool import ToolResult
 
 Mode = Literal["replay", "record", "refresh"]
@@ -107,6 +108,8 @@ class Cassette:
             name: value.model_dump(mode="json") if isinstance(value, ToolResult) else value for name, value in outcome.items()
         }
         fields["told"] = [(at, body.model_dump(mode="json")) for at, body in outcome.get("told", ())]
+        if holds_secret(whole := "".join(outcome.get("pieces", ())), self._secrets):
+            fields["pieces"] = [whole]  # it may have come in two
         fields = scrubbed(fields, self._secrets)
         take = Take.model_validate({**fields, "track": self._track, "place": place, "request": request, "again": again})
         self._recording.takes[key_of(take)] = take

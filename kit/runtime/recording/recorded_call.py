@@ -2,9 +2,8 @@
 
 import hashlib
 import json
-import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,13 +18,6 @@ from kit.tools.tool import ToolResult
 FORMAT = 2
 GIVEN_UP = "stopped"
 """How a call ended that whoever made it gave up."""
-SECRET = "[secret]"
-_SECRETS = re.compile(
-    r"\b(?:sk|pk|rk|ghp|gho|xox[abp])[-_][A-Za-z0-9_-]{12,}"
-    r"|\bbearer\s+[\w.~+/-]{8,}=*"
-    r"|\b(?:api[-_ ]?key|x-api-key|authorization)\b[\"']?\s*[:=]\s*[\"']?[^\s\"',}]{8,}",
-    re.IGNORECASE,
-)
 _LONG = 60
 """Characters from which a text that stands in several requests is written once."""
 _METADATA = ("id", "model_name", "finish_reason", "status")
@@ -126,19 +118,6 @@ def plain_message(message: AIMessage) -> dict[str, Any]:
     data["response_metadata"] = {name: data["response_metadata"][name] for name in _METADATA if name in data["response_metadata"]}
     data["additional_kwargs"] = {k: v for k, v in data["additional_kwargs"].items() if k == "refusal"}
     return record
-
-
-def scrubbed(value: Any, secrets: Iterable[str]) -> Any:
-    """The same without keys: those that are known, and whatever looks like one."""
-
-    def scrub(leaf: Any) -> Any:
-        if not isinstance(leaf, str):
-            return leaf
-        for secret in secrets:
-            leaf = leaf.replace(secret, SECRET)
-        return _SECRETS.sub(SECRET, leaf)
-
-    return map_leaves(value, scrub)
 
 
 def lines_of(header: Header, takes: Mapping[Key, Take]) -> Iterator[str]:

@@ -1,0 +1,58 @@
+"""Keys and tokens: what one looks like, and values without them."""
+
+import re
+from collections.abc import Collection
+from typing import Any, TypeVar
+
+from pydantic_core import PydanticSerializationError
+
+from kit.core.value import Value, map_leaves
+
+SECRET = "[secret]"
+SHORTEST = 8
+"""Characters a secret has at least; a shorter one is taken for a placeholder."""
+_LOOKS_LIKE = re.compile(
+    r"\b(?:sk|pk|rk|ghp|gho|xox[abp])[-_][A-Za-z0-9_-]{12,}"
+    r"|\b(?:bearer|basic)\s+[\w.~+/-]{8,}=*"
+    r"|\b(?:api[-_ ]?key|x-api-key|authorization)\b[\"']?\s*[:=]\s*[\"']?[^\s\"',}]{8,}",
+    re.IGNORECASE,
+)
+V = TypeVar("V", bound=Value)
+
+
+def without_keys(text: str) -> str:
+    """The text without what looks like a key or a header that carries one."""
+    return _LOOKS_LIKE.sub(SECRET, text)
+
+
+def without_secrets(value: V, secrets: Collection[str]) -> V:
+    """The same value without these secrets, wherever in it they stand; itself where it holds none."""
+    try:
+        text = value.model_dump_json()
+    except PydanticSerializationError:
+        text = ""
+    if text and not any(secret in text for secret in secrets):
+        return value
+    return type(value).model_validate(map_leaves(value.model_dump(), lambda leaf: _replace(leaf, secrets)))
+
+
+def holds_secret(text: str, secrets: Collection[str]) -> bool:
+    """Whether a text holds one of these, or what looks like a key."""
+    return any(secret in text for secret in secrets) or _LOOKS_LIKE.search(text) is not None
+
+
+def scrubbed(value: Any, secrets: Collection[str]) -> Any:
+    """The same without keys: those that are known, and whatever looks like one."""
+
+    def scrub(leaf: Any) -> Any:
+        leaf = _replace(leaf, secrets)
+        return without_keys(leaf) if isinstance(leaf, str) else leaf
+
+    return map_leaves(value, scrub)
+
+
+def _replace(leaf: Any, secrets: Collection[str]) -> Any:
+    if isinstance(leaf, str):
+        for secret in secrets:
+            leaf = leaf.replace(secret, SECRET)
+    return leaf

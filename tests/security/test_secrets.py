@@ -1,0 +1,85 @@
+"""A key stays where it was set: no event, row, span, recording or repr holds it, whoever repeats it."""
+
+from pathlib import Path
+
+import pytest
+from langchain_core.messages import BaseMessage
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+from kit.core.context import Principal, Session
+from kit.core.model import ModelSpec
+from kit.models.openai import chat_model
+from kit.models.scripted import Line, ScriptedModel
+from kit.runtime.recording.cassette import Cassette
+from kit.runtime.turn import run_turn
+from kit.settings import Settings
+from kit.sinks.opentelemetry import OtelSink
+from kit.sinks.recorder import Recorder
+from kit.wire import open_kit
+from tests.kits import ALICE, answering, asks, small_kit, stitched
+from tests.loopback_openai import Refuse, loopback
+
+KEY = "hush-0123456789abcdef"
+WHO = Principal(tenant_id="acme", user_id="u-001")
+
+
+def settings(tmp_path: Path, **more: object) -> Settings:
+    return Settings(store=str(tmp_path / "kit.db"), openai_api_key=KEY, pace=0.0, variables={"SHOP_TOKEN": KEY + "-2"}, **more)  # type: ignore[arg-type]
+
+
+def on_disk(folder: Path) -> str:
+    return "".join(path.read_bytes().decode(errors="replace") for path in folder.iterdir())
+
+
+@pytest.mark.realtime
+@pytest.mark.parametrize("status", [401, 500])
+async def test_an_endpoint_that_echoes_the_key_puts_it_nowhere(tmp_path: Path, status: int) -> None:
+    exporter = InMemorySpanExporter()
+    with loopback() as server:
+        server.plays(*[Refuse(status, f"Incorrect API key provided: {KEY}. Authorization: Bearer {KEY}")] * 4)
+        spec = ModelSpec(key="stub", provider="openai", fallback=None)
+        model = chat_model(spec, api_key=KEY, base_url=server.url)
+        kit = small_kit(model, {"shop": answering("Beans.")})
+        sink = OtelSink(exporter)
+        kit.recorder = Recorder((sink,))
+        reply = await run_turn("hi", ALICE, kit)
+        sink.close()
+    events = "".join(event.model_dump_json() for event in [*reply.events, *kit.store.events(reply.turn_id)])
+    spans = "".join(span.to_json() for span in exporter.get_finished_spans())
+    assert reply.status == "failed" and str(status) in events
+    assert KEY not in events and KEY not in spans and spans
+    assert "Incorrect API key" in events and "Incorrect API key" not in spans, "words of others stay out of a shared collector"
+
+
+@pytest.mark.parametrize("by", ["lead", "agent", "argument"])
+async def test_a_key_that_a_model_says_is_in_no_event_and_no_row(tmp_path: Path, by: str) -> None:
+    def lead(messages: list[BaseMessage]) -> Line:
+        return (
+            Line(f"Your key is {KEY}.") if by == "lead" else asks("shop", query=f"use {KEY}-2" if by == "argument" else "beans")
+        )
+
+    models = {"*": answering(f"The key {KEY} works."), "orchestrator": ScriptedModel(lead, stitched)}
+    async with open_kit(settings(tmp_path), models=models) as kit:
+        reply = await kit.ask("find beans", Session(id="s", principal=WHO))
+        said = "".join(event.model_dump_json() for event in reply.events)
+    assert KEY not in said and KEY not in reply.text and "[secret]" in said
+    assert KEY not in on_disk(tmp_path)
+
+
+def test_no_repr_shows_a_key(tmp_path: Path) -> None:
+    assert KEY not in repr(settings(tmp_path)) and KEY not in str(settings(tmp_path, opik_api_key=KEY))
+
+
+async def test_the_repr_of_a_kit_shows_no_key(tmp_path: Path) -> None:
+    async with open_kit(settings(tmp_path), models="offline") as kit:
+        assert KEY not in repr(kit) and KEY in kit.team.secrets
+
+
+@pytest.mark.parametrize("cut", range(1, len(KEY), 5))
+async def test_a_key_that_streams_in_two_pieces_is_in_no_recording(tmp_path: Path, cut: int) -> None:
+    pieces = (f"The key is {KEY[:cut]}", f"{KEY[cut:]}.")
+    cassette = Cassette(tmp_path / "calls.jsonl", "record")
+    models = {"*": answering("x"), "orchestrator": ScriptedModel(lambda _: Line("".join(pieces), pieces=pieces))}
+    async with open_kit(settings(tmp_path), models=models, cassette=cassette) as kit:
+        await kit.ask("hi there", Session(id="s", principal=WHO))
+    assert KEY not in (tmp_path / "calls.jsonl").read_text()
