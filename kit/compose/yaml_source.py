@@ -196,12 +196,5 @@ def _repeated(root: yaml.Node | None) -> Iterator[yaml.Node]:
 
 
 def _kind(value: object) -> str:
-    match value:
-        case None:
-            return "nothing"
-        case str():
-            return "text"
-        case list():
-            return "a list"
-        case _:
-            return "a single value"
+    kinds: dict[type, str] = {type(None): "nothing", str: "text", list: "a list"}
+    return kinds.get(type(value), "a single value")

@@ -23,37 +23,28 @@ class Remedy(Value):
         return f"{self.says} ({self.where}: {', '.join(self.keys)})"
 
 
-_RACE = ("topologies.<surface>.<agent>.kind: race", "topologies.<surface>.<agent>.members")
-STOPGAP = Remedy(says="until then, race it with a quick twin", where="deck", keys=_RACE)
+def _remedy(says: str, where: Literal["card", "deck"], *keys: str) -> Remedy:
+    return Remedy(says=says, where=where, keys=keys)
+
+
+_TOPOLOGY = "topologies.<surface>.<agent>"
+_RACE = (f"{_TOPOLOGY}.kind: race", f"{_TOPOLOGY}.members")
+_PIPELINE = (f"{_TOPOLOGY}.kind: pipeline", f"{_TOPOLOGY}.members", f"{_TOPOLOGY}.bar")
+_TO_READ = ("handoff.closed", "handoff.max_query_tokens", "handoff.fields.<field>.max_tokens")
+_MEND = "mend the tool, not the agent, and cut its calls off while there is time to answer from the rest"
+STOPGAP = _remedy("until then, race it with a quick twin", "deck", *_RACE)
 REMEDIES: Mapping[Cause, tuple[Remedy, ...]] = {
     "tool": (
-        Remedy(
-            says="mend the tool, not the agent, and cut its calls off while there is time to answer from the rest",
-            where="card",
-            keys=("tool_config.<tool>.timeout_ms",),
-        ),
-        Remedy(says="until then, race it with a twin that does without the tool", where="deck", keys=_RACE),
+        _remedy(_MEND, "card", "tool_config.<tool>.timeout_ms"),
+        _remedy("until then, race it with a twin that does without the tool", "deck", *_RACE),
     ),
     "model": (
-        Remedy(
-            says="give it less to read",
-            where="card",
-            keys=("handoff.closed", "handoff.max_query_tokens", "handoff.fields.<field>.max_tokens"),
-        ),
-        Remedy(says="let it think less", where="card", keys=("tuning.reasoning_effort",)),
-        Remedy(
-            says="let a faster model take over a call that is late", where="card", keys=("fallback_model", "policy.model_time_ms")
-        ),
+        _remedy("give it less to read", "card", *_TO_READ),
+        _remedy("let it think less", "card", "tuning.reasoning_effort"),
+        _remedy("let a faster model take over a call that is late", "card", "fallback_model", "policy.model_time_ms"),
         STOPGAP,
     ),
-    "reasoning": (
-        Remedy(
-            says="split it: a quick draft, gone over only where it is unsure",
-            where="deck",
-            keys=tuple(f"topologies.<surface>.<agent>.{key}" for key in ("kind: pipeline", "members", "bar")),
-        ),
-        STOPGAP,
-    ),
+    "reasoning": (_remedy("split it: a quick draft, gone over only where it is unsure", "deck", *_PIPELINE), STOPGAP),
     "unknown": (),
 }
 """The menu: an agent gets less to read or to do, or a faster one stands by."""

@@ -127,17 +127,15 @@ def _span_end(body: Body) -> dict[str, Any] | None:
             return {"status": "error", "error": error, "usage": failure.usage}
         case ModelEnded():
             output = body.text + "".join(f"\n→ {call}" for call in body.calls)
-            return {
-                "status": "error" if body.error else "ok",
-                "error": body.error,
-                "output": output,
-                "usage": body.usage,
-                "ttft": body.ttft,
-            }
+            return {**_result(body.error, output), "usage": body.usage, "ttft": body.ttft}
         case ToolEnded():
-            return {"status": "error" if body.error else "ok", "error": body.error, "output": body.result}
+            return _result(body.error, body.result)
         case _:
             return None
+
+
+def _result(error: str | None, output: str) -> dict[str, Any]:
+    return {"status": "error" if error else "ok", "error": error, "output": output}
 
 
 def trace_of(events: Iterable[Event]) -> Trace:

@@ -59,15 +59,9 @@ def chat_model(
         "http_async_client": LoopClient(transport=httpx.AsyncBaseTransport()),
     }
     model = ChatOpenAI(**settings)
-    match spec.routing, spec.api:
-        case "json_schema", "chat":
-            return JsonRouting(inner=model, name=spec.key, schema_in="body")
-        case "json_schema", "responses":
-            return JsonRouting(inner=model, name=spec.key)
-        case "native", "chat":
-            return NativeOrJson(inner=model, name=spec.key)
-        case "native", "responses":
-            return model
+    if spec.routing == "json_schema":
+        return JsonRouting(inner=model, name=spec.key, schema_in="body" if spec.api == "chat" else "options")
+    return NativeOrJson(inner=model, name=spec.key) if spec.api == "chat" else model
 
 
 def _same(one: str, other: str) -> bool:

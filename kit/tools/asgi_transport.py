@@ -12,6 +12,7 @@ Message = MutableMapping[str, Any]
 App = Callable[[Message, Callable[[], Awaitable[Message]], Callable[[Message], Awaitable[None]]], Awaitable[None]]
 
 log = logging.getLogger("kit.tools")
+_LATE = {"pool": httpx.PoolTimeout, "write": httpx.WriteTimeout, "read": httpx.ReadTimeout}
 _END = b""
 """No chunk is empty, so an empty one can end a body."""
 _BUFFERED = 32
@@ -32,10 +33,9 @@ class StreamingASGITransport(httpx.AsyncBaseTransport):
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """Answers when the app sends its head. Raises httpx timeouts, and RemoteProtocolError for a body cut short."""
-        timeouts: dict[str, float | None] = request.extensions.get("timeout", {})
-        await _in_time(self._slots.acquire(), timeouts.get("pool"), httpx.PoolTimeout)
+        await _in_time(self._slots.acquire(), request, "pool")
         context = contextvars.Context() if self._isolated else contextvars.copy_context()
-        exchange = _Exchange(self._app, request, timeouts, self._slots.release, context)
+        exchange = _Exchange(self._app, request, self._slots.release, context)
         try:
             await exchange.write()
             status, headers = await exchange.head()
@@ -48,17 +48,8 @@ class StreamingASGITransport(httpx.AsyncBaseTransport):
 class _Exchange(httpx.AsyncByteStream):
     """One request and its response; owns the task the app runs in."""
 
-    def __init__(
-        self,
-        app: App,
-        request: httpx.Request,
-        timeouts: dict[str, float | None],
-        release: Callable[[], None],
-        context: contextvars.Context,
-    ):
-        self._request = request
-        self._timeouts = timeouts
-        self._release = release
+    def __init__(self, app: App, request: httpx.Request, release: Callable[[], None], context: contextvars.Context):
+        self._request, self._release = request, release
         self._inward: asyncio.Queue[bytes] = asyncio.Queue(_BUFFERED)
         self._outward: asyncio.Queue[bytes] = asyncio.Queue(_BUFFERED)
         self._head: asyncio.Future[tuple[int, list[tuple[bytes, bytes]]]] = asyncio.get_running_loop().create_future()
@@ -76,17 +67,17 @@ class _Exchange(httpx.AsyncByteStream):
         assert isinstance(self._request.stream, httpx.AsyncByteStream)
         async for chunk in self._request.stream:
             if chunk and not self._task.done():
-                await _in_time(self._inward.put(chunk), self._timeouts.get("write"), httpx.WriteTimeout)
+                await _in_time(self._inward.put(chunk), self._request, "write")
         if not self._task.done():
-            await _in_time(self._inward.put(_END), self._timeouts.get("write"), httpx.WriteTimeout)
+            await _in_time(self._inward.put(_END), self._request, "write")
 
     async def head(self) -> tuple[int, list[tuple[bytes, bytes]]]:
         """Status and headers, within the read timeout."""
-        return await _in_time(asyncio.shield(self._head), self._timeouts.get("read"), httpx.ReadTimeout)
+        return await _in_time(asyncio.shield(self._head), self._request, "read")
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         while not (self._task.done() and self._outward.empty()):
-            chunk = await _in_time(self._outward.get(), self._timeouts.get("read"), httpx.ReadTimeout)
+            chunk = await _in_time(self._outward.get(), self._request, "read")
             if chunk == _END:
                 break
             yield chunk
@@ -143,12 +134,14 @@ class _Exchange(httpx.AsyncByteStream):
                 await self._outward.put(_END)
 
 
-async def _in_time(waiting: Awaitable[Any], seconds: float | None, late: type[httpx.TimeoutException]) -> Any:
+async def _in_time(waiting: Awaitable[Any], request: httpx.Request, kind: str) -> Any:
+    """Waits as long as the request's timeout of this kind allows, and raises httpx's error for it."""
+    seconds: float | None = request.extensions.get("timeout", {}).get(kind)
     try:
         async with asyncio.timeout(seconds):
             return await waiting
     except TimeoutError as error:
-        raise late(f"nothing came within {seconds} s") from error
+        raise _LATE[kind](f"nothing came within {seconds} s") from error
 
 
 def _scope(request: httpx.Request) -> Message:

@@ -27,6 +27,13 @@ _COMPARES = re.compile(r"\A\W*(?:(?:please|can you|could you)\W+)*compare\b", re
 _INSTRUCTION = re.compile(r"^(?:say|tell the user|do not|don't|claim|offer)\b", re.I)
 
 
+_SMALL_TALK = (
+    (small_talk.WELL_BEING, "I'm doing well, thank you! What can I help you with?"),
+    (small_talk.THANKS, "You're welcome! Let me know if there is anything else."),
+    (small_talk.GOODBYE, "Goodbye, and have a nice day!"),
+    (small_talk.GREETING, "Hello! What can I help you with?"),
+)
+_AGREED = "Glad to hear it. Let me know if there is anything else."
 _BREAKS = STOP | english.VERBS | {"near", "nearby"}
 
 
@@ -204,15 +211,7 @@ def subject(text: str, most: int = 5) -> str:
 
 def chat(request: str) -> str:
     """A short friendly line for small talk."""
-    if small_talk.WELL_BEING.search(request):
-        return "I'm doing well, thank you! What can I help you with?"
-    if small_talk.THANKS.search(request):
-        return "You're welcome! Let me know if there is anything else."
-    if small_talk.GOODBYE.search(request):
-        return "Goodbye, and have a nice day!"
-    if small_talk.GREETING.search(request):
-        return "Hello! What can I help you with?"
-    return "Glad to hear it. Let me know if there is anything else."
+    return next((text for pattern, text in _SMALL_TALK if pattern.search(request)), _AGREED)
 
 
 def outside(names: Sequence[str]) -> str:
