@@ -221,9 +221,7 @@ class SqliteStore:
         Of the turns of `who`; None is for an operator's tools alone.
         """
         rows = self._read(HISTORY, **_of(session_id, who), agent=agent, since=since, limit=limit)
-        return [
-            _new_message(turn_id=turn_id, role=role, text=text, agent=reader) for turn_id, role, text, reader in reversed(rows)
-        ]
+        return [_new_message(turn_id=turn, role=role, text=text, agent=reader) for turn, role, text, reader in reversed(rows)]
 
     def note(self, session_id: str, name: str) -> Note | None:
         """One note of an episode, or None."""
