@@ -337,7 +337,8 @@ def test_a_file_of_before_measures_were_kept_is_opened_and_counted(tmp_path: Pat
 async def test_dispatching_takes_less_than_the_slowest_tool() -> None:
     async with open_kit(Settings(store=":memory:", pace=1.0, today="2026-11-01")) as kit:
         await kit.ask("hello", kit.session("warm"))
-        replies = [await kit.ask("how many points do I have, and find coffee deals", kit.session(f"s{n}")) for n in range(3)]
+        asked = (kit.ask("how many points do I have, and find coffee deals", kit.session(f"s{n}")) for n in range(3))
+        replies = await asyncio.gather(*asked)
         overhead = metrics(kit.store).overhead
     tools = [span.seconds for reply in replies for span in reply.trace.spans if span.kind == "tool"]
     assert overhead is not None and overhead.count == 3

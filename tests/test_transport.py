@@ -15,6 +15,8 @@ from kit.tools.asgi_transport import StreamingASGITransport
 from kit.worlds.service.serve import serving
 
 DELAYS = (0.1, 0.05, 0.15)
+EXACT = (0.1, 0.15, 0.3)
+"""Seconds at which the chunks of /stream are produced."""
 TOLERANCE = 0.045
 left: list[str] = []
 
@@ -108,20 +110,21 @@ async def test_chunks_arrive_as_they_are_produced() -> None:
     assert nothing_left()
 
 
-async def least_delayed(client: httpx.AsyncClient, tries: int = 6) -> list[tuple[float, str]]:
-    """Arrivals of the least disturbed of some tries: a busy machine only ever adds time."""
-    found = [await arrivals(client) for _ in range(tries)]
-    return min(found, key=lambda run: sum(at for at, _ in run))
+async def undisturbed(client: httpx.AsyncClient, tries: int = 6) -> list[tuple[float, str]]:
+    """Arrivals of the first try that nothing disturbed, else of the last: a busy machine only ever adds time."""
+    found = await arrivals(client)
+    late = max((at - exact for (at, _), exact in zip(found, EXACT, strict=False)), default=0.0)
+    return found if tries == 1 or late < TOLERANCE else await undisturbed(client, tries - 1)
 
 
 @pytest.mark.realtime
 async def test_chunk_timing_is_equal_over_a_socket() -> None:
     async with inside() as client:
-        here = await least_delayed(client)
+        here = await undisturbed(client)
     async with serving(APP) as url, httpx.AsyncClient(base_url=url) as client:
-        there = await least_delayed(client)
+        there = await undisturbed(client)
     assert [text for _, text in here] == [text for _, text in there] == ["0\n", "1\n", "2\n"]
-    for near, far, exact in zip(here, there, (0.1, 0.15, 0.3), strict=True):
+    for near, far, exact in zip(here, there, EXACT, strict=True):
         assert exact - 0.005 <= near[0] < exact + TOLERANCE
         assert exact - 0.005 <= far[0] < exact + TOLERANCE
 
