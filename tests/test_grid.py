@@ -201,6 +201,28 @@ def test_the_failsafe_is_taken_apart_at_the_rates_of_the_law(tmp_path: Path) -> 
     assert [v.verdict for v in verdicts if v.scorer == "exact"] == ["better"]
 
 
+@pytest.mark.req("PC2-S5.1")
+def test_the_pure_loop_is_a_baseline_in_which_the_calls_a_model_emits_run_as_they_are(tmp_path: Path) -> None:
+    shipped = read_grid(HOME / "data" / "grids" / "guards.yaml").grid
+    assert shipped.baseline == {"setting": "pure loop"} and shipped.settings["pure loop"]["guards"] is False
+    spec = spec_of(
+        tmp_path,
+        specs={"simulated-test": {"provider": "simulated", "law": {"drop": 0.3, "under_report": 0.2}}},
+        settings=shipped.settings,
+        cases=[{"file": "data/cases/mixed.jsonl", "take": 40}],
+        sub_agents="stubs",
+        baseline=shipped.baseline,
+        verdicts=["exact"],
+    )
+    _, rows = play(spec, tmp_path / "out")
+    pure, guarded = ([row for row in rows if row["setting"] == name] for name in ("pure loop", "guards"))
+    assert {row["failsafe"] for row in pure} == {"whole", "unseen"} and "caught" in {row["failsafe"] for row in guarded}
+    _, verdicts = compare_ways(spec, rows)
+    (won,) = (v.difference.value for v in verdicts if v.scorer == "exact")
+    caught = sum(row["failsafe"] == "caught" for row in guarded)
+    assert won * len(pure) == pytest.approx(caught) and caught > 0
+
+
 @pytest.mark.req("SAT-12", "PC1-NFR-1")
 def test_every_turn_has_its_times_tokens_and_cost_and_a_price_makes_dollars(tmp_path: Path) -> None:
     model = {

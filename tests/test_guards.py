@@ -1,10 +1,14 @@
 """Guards between decision and execution: what each does, how they interplay, and that each can be switched off."""
 
+from dataclasses import replace
+
 import pytest
 from langchain_core.messages import ToolMessage
+from langchain_core.tools import tool
 
 from kit.compose.parts import Guards
-from kit.core.event import CallDropped, GuardActed
+from kit.core.card import AgentCard
+from kit.core.event import Acknowledged, CallDropped, GuardActed, Text, TextReplaced
 from kit.core.outcome import SET_ASIDE, LeftOut
 from kit.core.record import Message
 from kit.core.transcript import transcript
@@ -430,3 +434,138 @@ async def test_a_deck_switches_guards_and_all_are_on_by_default() -> None:
 async def test_the_lead_of_a_rerouted_turn_promises_nothing_for_the_other_agent() -> None:
     reply = await turn(kit_of(line(("shop", "in-app shop"), text="Looking for shop deals!")), "in-app shop", ASKED, ("support",))
     assert "deals" not in transcript(reply.events).lead
+
+
+# ── parts that the model counted and nobody took ────────────────────────────────────────────────────
+
+FIVE = "find coffee deals, how many points do I have, my receipt didn't scan, show me new games, and tacos nearby"
+PARTS = [
+    ("shop", "find coffee deals"),
+    ("rewards", "how many points do I have"),
+    ("support", "my receipt didn't scan"),
+    ("play", "show me new games"),
+]
+CINCO = "busca ofertas de café, cuántos puntos tengo, mi recibo no se escaneó, muéstrame juegos nuevos y dime dónde comer tacos"
+PARTES = [
+    ("shop", "ofertas de café"),
+    ("rewards", "cuántos puntos"),
+    ("support", "mi recibo no se escaneó"),
+    ("play", "juegos nuevos"),
+]
+
+
+@pytest.mark.req("PC2-S5.4c", "PC2-FR-7", "PC2-AC-8")
+@pytest.mark.parametrize(
+    ("text", "made", "name"), [(FIVE, PARTS, "tacos nearby"), (CINCO, PARTES, "dime dónde comer tacos")], ids=["en", "es"]
+)
+async def test_a_model_that_obeys_the_cap_leaves_a_part_and_the_answer_names_it(
+    text: str, made: list[tuple[str, str]], name: str
+) -> None:
+    kit = kit_of(line(*made, intents=5))
+    reply = await turn(kit, text)
+    assert calls(reply) == made and reply.routing.dropped == () and reply.routing.cap_behavior == "over"
+    assert reply.routing.left_out == LeftOut(count=1, parts=(name,))
+    assert f"I left out “{name}” for now" in reply.text
+    assert f"Not asked: “{name}”." in str(lead(kit).seen[1][0].content), "the composing model is told"
+    assert [e.body.owed for e in reply.events if isinstance(e.body, Acknowledged)] == [(f"“{name}”",)]
+
+
+@pytest.mark.req("PC2-S5.4c")
+async def test_where_the_words_of_the_missing_parts_are_not_known_the_answer_counts_them() -> None:
+    for guards in (Guards(), Guards(failsafe=False)):
+        made = [("shop", "offers on something hot"), ("rewards", "balance")]
+        reply = await turn(kit_of(line(*made, intents=4), Line("No."), guards=guards), FIVE)
+        assert reply.routing.left_out == LeftOut(count=2) and "I left out 2 more parts of your message" in reply.text
+
+
+@pytest.mark.req("PC2-S5.4c", "PC2-AC-8")
+async def test_an_answer_that_owns_up_in_its_own_words_is_left_as_it_is() -> None:
+    own = " ".join(f"From {agent}." for agent, _ in PARTS) + " I had to leave out the tacos for now."
+    models = {agent: answering(f"From {agent}.") for agent in AGENTS}
+    kit = small_kit(ScriptedModel(line(*PARTS, intents=5), own), models, guards=Guards())
+    reply = await turn(kit, FIVE)
+    assert reply.text == own and acted(reply, "acknowledge") == []
+
+
+@pytest.mark.req("PC2-S5.4c")
+async def test_a_part_that_a_later_round_takes_is_owed_no_more() -> None:
+    kit = kit_of(line(*PARTS[:3], intents=4), line(("play", "show me new games"), intents=1), cap=3)
+    reply = await turn(kit, FIVE.replace(", and tacos nearby", ""))
+    assert reply.routing.left_out == LeftOut() and (reply.routing.intent_count, reply.routing.later_calls) == (3, 1)
+    assert "left out play" in reply.text, "over the cap it is owed under the agent's name"
+
+
+@pytest.mark.req("PC2-S5.4c")
+@pytest.mark.parametrize("text", ["compare two brands of yogurt", "find coffee deals and find coffee deals"])
+async def test_a_model_that_miscounts_a_message_it_sent_whole_owes_nothing(text: str) -> None:
+    reply = await turn(kit_of(line(("shop", text), intents=2), Line("No.")), text)
+    assert reply.text == "From shop." and reply.routing.left_out == LeftOut()
+
+
+@pytest.mark.req("SAT-2", "PC2-S5.4c")
+@pytest.mark.parametrize(("count", "read"), [("2", 2), (2.0, 2), (" 2 ", 2), ("two", 1), (True, 1), (float("nan"), 1), (None, 1)])
+async def test_a_count_is_read_however_the_model_wrote_it(count: object, read: int) -> None:
+    decided = Line("Let me look.", calls=[("ask_support", {"query": "my receipt didn't scan", "intent_count": count})])
+    reply = await turn(kit_of(decided, Line("No.")), MIXED)
+    assert reply.routing.reported_intents == read and bool(acted(reply, "failsafe")) == (read == 2)
+
+
+@pytest.mark.req("PC2-FR-7")
+async def test_the_limit_of_one_turn_is_in_the_prompt_of_that_turn() -> None:
+    kit = kit_of(line(("shop", "coffee deals")), line(("shop", "coffee deals")))
+    await run_turn("coffee deals please", ALICE, kit, cap=2)
+    assert "call at most 2 tools" in str(lead(kit).seen[0][0].content)
+    usual = kit_of(line(("shop", "coffee deals")))
+    await turn(usual, "coffee deals please")
+    assert "In this turn the limit" not in str(lead(usual).seen[0][0].content)
+
+
+# ── what fastpath shows ─────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.req("SAT-6")
+@pytest.mark.parametrize("said", ["I can't help with that.", "Which app do you mean?", "Paris, of course."])
+async def test_off_the_list_the_models_own_refusal_or_question_is_never_shown_and_the_default_agent_is_asked(said: str) -> None:
+    pieces = tuple(f"{word} " for word in said.split())
+    reply = await turn(kit_of(Line(said, pieces=pieces, pace=0.2)), "what is the capital of France?")
+    shown = "".join(e.body.text for e in reply.events if isinstance(e.body, Text | TextReplaced))
+    assert said[:8] not in shown
+    assert calls(reply) == [("shop", "what is the capital of France?")] and reply.text == "From shop."
+    for stands in (Guards(fastpath=False), Guards()):
+        kit = kit_of(Line(said), guards=stands)
+        settings = kit.team.deck.settings.model_copy(update={"default_sub_agent": "shop" if not stands.fastpath else None})
+        kit.team = replace(kit.team, deck=replace(kit.team.deck, settings=settings))
+        assert (await turn(kit, "what is the capital of France?")).text == said
+
+
+@pytest.mark.req("SAT-6")
+async def test_a_call_of_the_orchestrators_own_tool_does_not_switch_fastpath_off() -> None:
+    @tool
+    def note_feedback(text: str) -> str:
+        """Notes feedback."""
+        return f"Noted {text}."
+
+    models = {agent: answering(f"From {agent}.") for agent in AGENTS}
+    card = AgentCard(id="orchestrator", description="d", model="offline", sub_agents=AGENTS, tools=("note_feedback",))
+    decided = Line("Sorry, no idea!", calls=[("note_feedback", {"text": "capital"})])
+    lead_model = ScriptedModel(decided, stitched)
+    kit = small_kit(lead_model, models, {"note_feedback": note_feedback}, [card], guards=Guards(), default_sub_agent="shop")
+    reply = await turn(kit, "what is the capital of France?")
+    assert calls(reply) == [("shop", "what is the capital of France?")] and answered_once_by(lead_model)
+    assert "no idea" not in "".join(e.body.text for e in reply.events if isinstance(e.body, Text | TextReplaced))
+
+
+@pytest.mark.req("SAT-1", "SAT-6")
+async def test_a_preamble_is_shown_when_its_first_call_arrives_and_small_talk_as_it_comes() -> None:
+    preamble = Line("Let me look. ", pieces=("Let me ", "look. "), pace=0.2, calls=line(("shop", "coffee deals")).calls)
+    reply = await turn(kit_of(preamble), "find me coffee deals")
+    first = next(e for e in reply.events if isinstance(e.body, Text))
+    started = next(e for e in reply.events if e.kind == "agent_started")
+    assert first.body.text.startswith("Let me") and first.seq < started.seq
+    greeting = await turn(kit_of(Line("Hello there. Nice to see you.", pieces=("Hello ", "there. ", "Nice."), pace=0.2)), "hello")
+    assert next(e.at for e in greeting.events if isinstance(e.body, Text)) < greeting.events[-1].at
+
+
+def answered_once_by(model: ScriptedModel) -> bool:
+    ids = [call["id"] for message in model.seen[-1] for call in getattr(message, "tool_calls", ())]
+    return sorted(ids) == sorted(m.tool_call_id for m in model.seen[-1] if isinstance(m, ToolMessage))
