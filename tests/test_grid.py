@@ -283,7 +283,7 @@ def test_prompt_tokens_are_those_of_prompt_message_and_tool_schemas_of_one_large
 
 @pytest.mark.req("PC2-NFR-3")
 def test_switches_of_a_grid_decide_which_vertical_may_be_promoted(tmp_path: Path) -> None:
-    for stray, promoted in ((0.0, True), (0.2, False)):
+    for stray, promoted in ((0.0, True), (0.4, False)):
         law = {"latency": {"median": 1.0}, "stray": stray}
         fields: dict[str, Any] = {"specs": {"simulated-test": {"provider": "simulated", "law": law}}, "sub_agents": "stubs"}
         spec = spec_of(tmp_path, cases=[{"file": "data/cases/switches.jsonl"}], **fields)
