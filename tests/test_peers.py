@@ -9,6 +9,7 @@ import pytest
 import experiment
 import run
 from experiment import Figures, WrongAnswer, cells, check
+from figure import draw
 from report import CELLS, HAND, KIT, STREAM, Bar, Row, bars, page, say_bars, summarise
 from workload import History, Spec, is_whole
 
@@ -59,6 +60,8 @@ def test_a_framework_that_fails_stays_in_the_tables_and_its_reason_below_them():
     assert "| odd | failed |" in text
     assert "- odd failed in cpu, round 1: ImportError: no odd" in text
     assert "What failed" not in page(summarise(ROUNDS))
+    names = [tick.get_text() for tick in draw(summarise([*ROUNDS, failed])).axes[0].get_yticklabels()]
+    assert names == ["HAND_LOOP", "KIT", "QUICK", "SLOW", "odd: failed"]
 
 
 @pytest.mark.parametrize(

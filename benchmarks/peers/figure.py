@@ -22,27 +22,27 @@ def draw(summary: Summary) -> Figure:
     small = next(iter(TURNS))
     adapters = sorted(summary.figures, key=lambda adapter: summary.figure(adapter, small) or float("inf"))
     with canvas(1.5 + 0.32 * len(adapters)) as (figure, axes):
-        for cell, (text, marker) in TURNS.items():
-            axes.plot([], [], marker, color=GREY, label=text)
+        for cell, (turn, marker) in TURNS.items():
+            axes.plot([], [], marker, color=GREY, label=turn)
             for place, adapter in enumerate(adapters):
                 if (value := summary.figure(adapter, cell)) is None:
                     continue
                 colour = BLUE if adapter == KIT else GREY
                 axes.plot(value, place, marker, color=colour, ms=6, zorder=3)
-                axes.annotate(
-                    f"{value:.3g}", (value, place), (0, 6), textcoords="offset points", ha="center", fontsize=7, color=INK
-                )
+                text = f"{value:.{1 if value >= 10 else 2}f}"
+                axes.annotate(text, (value, place), (0, 6), textcoords="offset points", ha="center", fontsize=7, color=INK)
         axes.set_xscale("log")
         axes.xaxis.set_major_formatter("{x:g}")
-        axes.set_yticks(range(len(adapters)), [label(summary, adapter) for adapter in adapters])
+        names = [label(summary, a) + ("" if summary.figure(a, small) else ": failed") for a in adapters]
+        axes.set_yticks(range(len(adapters)), names)
         for adapter, tick in zip(adapters, axes.get_yticklabels(), strict=True):
             tick.set(color=BLUE if adapter == KIT else INK, fontweight="bold" if adapter == KIT else "normal")
         axes.set_ylim(len(adapters) - 0.4, -0.7)
         axes.tick_params(axis="y", length=0)
         axes.grid(axis="x")
         axes.set_title("What a turn costs beside its models")
-        axes.set_xlabel("CPU, milliseconds a turn, models that answer at once; logarithmic", loc="left")
-        axes.legend(loc="lower right", fontsize=8, frameon=False)
+        axes.set_xlabel("CPU, milliseconds a turn, stub models; logarithmic", loc="left")
+        axes.legend(loc="upper right", fontsize=8, frameon=False)
         figure.text(0.01, -0.01, _footnote(summary), fontsize=6, color=GREY, va="top")
         return figure
 

@@ -77,14 +77,10 @@ def run_job(job: Job) -> Row:
 
 
 def digest() -> str:
-    """Names the code and the pins that figures depend on."""
-    files = [
-        *sorted((HOME / "kit").rglob("*.py")),
-        *sorted(HERE.rglob("*.py")),
-        HERE / "requirements.txt",
-        HOME / "requirements.txt",
-    ]
-    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:12]
+    """Names the code and the pins that a figure depends on; how it is shown does not change it."""
+    code = [*(HOME / "kit").rglob("*.py"), *(HERE / "adapters").glob("*.py"), HERE / "workload.py", HERE / "experiment.py"]
+    pins = [HERE / "requirements.txt", HOME / "requirements.txt"]
+    return hashlib.sha256(b"".join(path.read_bytes() for path in (*sorted(code), *pins))).hexdigest()[:12]
 
 
 def stored_rows(source: str) -> dict[Job, Row]:
@@ -127,13 +123,13 @@ def main() -> int:
         parser.error(f"no adapter {', '.join(sorted(unknown))}; there are {', '.join(ADAPTERS)}")
     rows = measure(list(plan(names, options.rounds)), options.fresh)
     summary = summarise(rows)
-    print("\n" + page(summary))
-    print("\n" + say_bars(bars(summary)))
+    text = f"{page(summary)}\n\n### What the kit is held to\n\n{say_bars(bars(summary))}"
+    print(f"\n{text}")
     if options.rounds < ROUNDS or set(names) != set(ADAPTERS):
         print(f"\n{PAGE.relative_to(HOME)} stays as it is: it takes every framework and {ROUNDS} rounds.")
         return 0
     head, mark, _ = PAGE.read_text().partition("<!-- make bench-peers writes what follows -->\n")
-    PAGE.write_text(f"{head}{mark}\n{page(summary)}\n\n{say_bars(bars(summary))}\n")
+    PAGE.write_text(f"{head}{mark}\n{text}\n")
     save(summary, FIGURE)
     print(f"\nwritten: {PAGE.relative_to(HOME)}, {FIGURE.relative_to(HOME)}")
     return 0
