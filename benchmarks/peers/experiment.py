@@ -75,7 +75,7 @@ async def time_turns(cell: str, adapter: Adapter, history: History = ()) -> Figu
 
 
 async def count_calls(cell: str, adapter: Adapter) -> Figures:
-    """Calls as cProfile counts them: the same on every machine."""
+    """Calls as cProfile counts them; other work on the machine does not change them."""
     await warm_up(adapter)
     profile = cProfile.Profile()
     profile.enable()
@@ -127,7 +127,7 @@ async def crowd(module: Any, folder: Path) -> Figures:
 
 
 async def memory(module: Any, folder: Path) -> Figures:
-    """What Python allocates for turns at once, at its peak: the same on every machine."""
+    """What Python allocates for turns at once, at its peak; other work on the machine hardly changes it."""
     spec = crowd_spec(folder)
     adapter = module.Adapter(spec)
     await play_crowd(adapter, spec)
