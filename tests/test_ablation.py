@@ -2,9 +2,12 @@
 
 import pytest
 
+from kit.bench.case import read_cases
 from kit.compose.parts import Guards
+from kit.core.language.words import content_words
 from kit.settings import HOME
 from studies.guard_ablation import GUARDS, Trial, erring_team, play_trials, settings
+from studies.guard_errors import INVENTED, OTHERWISE, WORDINGS, play_errors
 from studies.routing_parity import Scenario, read_scenarios
 
 CASES = HOME / "data" / "cases"
@@ -65,3 +68,18 @@ async def test_a_team_of_its_own_routes_in_place_of_the_script():
     team = erring_team(asked, AGENTS)
     [row] = await play_trials([PARITY["out-of-range-1"]], {"on": Guards()}, AGENTS, team)
     assert not row.agents and row.category == "out_of_range"
+
+
+@pytest.mark.req("SAT-4", "PC2-S5.1")
+async def test_with_guards_an_invented_call_hardly_ever_runs_and_a_needed_one_is_hardly_ever_dropped():
+    asks = [ask for case in read_cases(CASES / "mixed.jsonl") for ask in case.turns if 1 < len(ask.queries) < len(AGENTS)][::6]
+    assert not any(content_words(f"{INVENTED} {OTHERWISE}") & content_words(ask.user) for ask in asks)
+    rows = await play_errors(asks, AGENTS)
+
+    def errors(setting: str, *wordings: str, needed: bool) -> float:
+        chosen = [row for row in rows if row.setting == setting and row.needed == needed and row.wording in wordings]
+        return sum(row.ran != needed for row in chosen) / len(chosen)
+
+    assert errors("guards on", *WORDINGS[:2], needed=False) < 0.1 and errors("guards on", *WORDINGS, needed=True) < 0.02
+    assert errors("pure loop", *WORDINGS, needed=False) == 1 and errors("pure loop", *WORDINGS, needed=True) == 0
+    assert errors("without overlap", *WORDINGS, needed=False) == 1

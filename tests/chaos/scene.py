@@ -220,7 +220,8 @@ def _shortened(whole: Scene, rng: random.Random) -> Scene:
     size, calls = len(whole.fates), rng.randint(1, len(whole.fates) - 1)
     count = rng.choice((None, 1)) if whole.clean else rng.choice((size, size, rng.randint(calls + 1, size), None, 1))
     language, queries = rng.choice(("en", "es")), rng.choice(QUERIES)
-    fates, uncalled = whole.fates[:calls], whole.fates[calls:]
+    fates = whole.fates[:calls]
+    uncalled = tuple(replace(fate, value=f"{rng.randrange(100_000, 1_000_000):,}") for fate in whole.fates[calls:])
     return replace(whole, fates=fates, uncalled=uncalled, count=count, language=language, queries=queries)
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kit.core.language.small_talk import SMALL_TALK
-from kit.core.language.words import content_words, word_set, words
+from kit.core.language.words import STOP, content_words, word_set, words
 
 LONGEST = 4_000
 """Characters of a request that are read."""
@@ -29,6 +29,11 @@ PREPOSITIONS = word_set(
     ante con de desde durante en entre hasta para sin sobre"""
 )
 """Words that go on with a matter: what begins with one is no item of a list."""
+LINKS = word_set(
+    """besides next finally first firstly second secondly third lastly last another thing things
+    primero segundo finalmente último última otra otro cosa"""
+)
+"""Words that lead from one clause to the next."""
 JOINER = re.compile(
     r"""(?:(?:^|(?<=\s))(?:\d{1,2}[.)]|[a-h]\)|[-*•])\s+|(?<!\s)\s+/\s+|\n+
         |(?<![.?!;])[.?!;]++(?=\s|$)(?:\s*(?:and|also|then|plus|but|oh|y|además|también|luego|pero)\b)*
@@ -61,7 +66,7 @@ class Clause:
 
 
 def clauses(text: str, *, opening: bool = False) -> list[Clause]:
-    """Returns the clauses of a request in order, verbatim; those that only greet, thank or agree are left out.
+    """Returns the clauses of a request in order, verbatim; those that only greet, thank, agree or lead on are left out.
 
     `opening`: nothing was said before it, so that commas may part a list of matters.
     """
@@ -78,11 +83,17 @@ def clauses(text: str, *, opening: bool = False) -> list[Clause]:
     at = 0
     for start, end in [*sorted(cuts), (len(text), len(text))]:
         piece = text[at:start].strip(" \t\n,;.!-")
-        if words(piece) and not SMALL_TALK.fullmatch(piece[:200]) and len(result) < MOST:
+        if _speaks(words(piece)) and not SMALL_TALK.fullmatch(piece[:200]) and len(result) < MOST:
             has_joiner = any(TIE.search(text[a:b]) for a, b in cuts if at in (a, b) or start == a)
             result.append(Clause(at, start, piece, has_joiner))
         at = max(at, end)
     return result
+
+
+def _speaks(piece: Sequence[str]) -> bool:
+    """Whether words are more than a link ("and another thing") or the beginning of what follows ("I'd also")."""
+    links = [word for word in piece if word in LINKS]
+    return any(word not in STOP and word not in LINKS for word in piece) or (len(piece) > 2 and not links)
 
 
 def _opens(following: Sequence[str]) -> bool:
