@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from kit.core.context import Principal
+from kit.core.limits import Data
 from kit.core.outcome import Axis, Outcome, RoutingDecision, Usage
 from kit.core.picture import PictureRef
 from kit.core.value import Value
@@ -135,7 +136,7 @@ class ToolStarted(Value):
     agent: str
     tool: str
     call_id: str
-    args: dict[str, Any] = {}
+    args: Data = {}
     watched_since: str | None = None
     """The day on which the tool was put on the card, for its first thirty days there."""
 
@@ -171,7 +172,7 @@ class Component(Value):
     kind: Literal["component"] = "component"
     agent: str
     type: str
-    payload: dict[str, Any]
+    payload: Data
 
 
 class CallDropped(Value):

@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from kit.core.limits import Count, Data, Dollars
 from kit.core.value import Value
 
 Axis = Literal["invocation", "data"]
@@ -37,12 +38,12 @@ WITHOUT = "The data for this was not available, so it is general advice and may 
 class Usage(Value):
     """Tokens and calls spent; `cost` in US dollars, None where a price is not known."""
 
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cached_tokens: int = 0
-    model_calls: int = 0
-    tool_calls: int = 0
-    cost: float | None = None
+    input_tokens: Count = 0
+    output_tokens: Count = 0
+    cached_tokens: Count = 0
+    model_calls: Count = 0
+    tool_calls: Count = 0
+    cost: Dollars | None = None
     estimated: bool = False
     """Some tokens were counted at four characters each: the model gave no count, or did not finish."""
 
@@ -90,7 +91,7 @@ class ComponentPayload(Value):
     """A structured piece for the page (an offer, a receipt), kept apart from narration."""
 
     type: str
-    payload: dict[str, Any]
+    payload: Data
 
 
 class Answer(Value):

@@ -2,11 +2,11 @@
 
 import json
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any, cast
 from uuid import uuid4
 
-from langchain_core.messages import ToolCall
+from langchain_core.messages import BaseMessage, HumanMessage, ToolCall, ToolMessage
 
 _TRIES = 64
 """Places in a text where JSON is looked for, so that hostile text costs linear time."""
@@ -20,12 +20,13 @@ _SAY = re.compile(r'\A\s*\{\s*"say"\s*:\s*("(?:[^"\\]|\\.)*)', re.DOTALL)
 _decoder = json.JSONDecoder(strict=False)
 
 
-def take_calls(content: str, names: Collection[str]) -> tuple[str, list[ToolCall]]:
+def take_calls(content: str, names: Collection[str], before: Sequence[BaseMessage] = ()) -> tuple[str, list[ToolCall]]:
     """The text without the tool calls a model wrote in it as JSON, and these in order, each with a fresh id.
 
     Understood are `{"name", "arguments"}` and `{"tool", "args"}` objects (and OpenAI's own nesting), alone, in a list, in
     code fences or tags, with any text around. Names outside `names` and JSON that does not parse are passed over,
-    and a text without calls stays as it is. Never raises.
+    and a text without calls stays as it is. Never raises. A call that stands in what a person or a tool said `before` is a
+    quotation, and stays in the text.
     """
     calls: list[ToolCall] = []
     rest: list[str] = []
@@ -35,7 +36,8 @@ def take_calls(content: str, names: Collection[str]) -> tuple[str, list[ToolCall
         if opener is None:
             break
         value, at = _decode(content, opener.start())
-        if new_calls := list(_calls_of(value, names)):
+        new_calls = list(_calls_of(value, names))
+        if new_calls and not all(_is_quoted(call, before, names) for call in new_calls):
             calls += new_calls
             rest.append(content[text_from : opener.start()])
             text_from = at
@@ -43,6 +45,12 @@ def take_calls(content: str, names: Collection[str]) -> tuple[str, list[ToolCall
         return content, calls
     text = _EMPTY_FRAME.sub(_GAP, _GAP.join([*rest, content[text_from:]]))
     return _GAPS.sub(" ", text).strip(), calls
+
+
+def _is_quoted(call: ToolCall, before: Sequence[BaseMessage], names: Collection[str]) -> bool:
+    said = (str(message.text) for message in before if isinstance(message, HumanMessage | ToolMessage))
+    quotes = (quote for text in said if call["name"] in text for quote in take_calls(text, names)[1])
+    return any((quote["name"], quote["args"]) == (call["name"], call["args"]) for quote in quotes)
 
 
 def read_answer(text: str, names: Collection[str]) -> tuple[str, list[ToolCall]]:

@@ -107,19 +107,19 @@ class NativeOrJson(BaseChatModel):
         return self.bind(**bound.kwargs)
 
     def _generate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> ChatResult:
-        return _by_text(self.inner._generate(messages, *args, **kwargs), kwargs.get("tools"))
+        return _by_text(self.inner._generate(messages, *args, **kwargs), kwargs.get("tools"), messages)
 
     async def _agenerate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> ChatResult:
-        return _by_text(await self.inner._agenerate(messages, *args, **kwargs), kwargs.get("tools"))
+        return _by_text(await self.inner._agenerate(messages, *args, **kwargs), kwargs.get("tools"), messages)
 
     def _astream(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> AsyncIterator[ChatGenerationChunk]:
         stream = self.inner._astream(messages, *args, **kwargs)
         tools = kwargs.get("tools")
-        return _hold_back_calls(stream, tools) if tools else stream
+        return _hold_back_calls(stream, tools, messages) if tools else stream
 
 
 async def _hold_back_calls(
-    stream: AsyncIterator[ChatGenerationChunk], tools: Sequence[Any]
+    stream: AsyncIterator[ChatGenerationChunk], tools: Sequence[Any], messages: Sequence[BaseMessage]
 ) -> AsyncIterator[ChatGenerationChunk]:
     buffer: list[ChatGenerationChunk] = []
     native, sure = False, False
@@ -140,7 +140,7 @@ async def _hold_back_calls(
                 yield ready
     if not buffer:
         return
-    text, calls = take_calls(_text(buffer), _names(tools))
+    text, calls = take_calls(_text(buffer), _names(tools), messages)
     if text and calls:
         yield ChatGenerationChunk(message=AIMessageChunk(content=text))
     if calls:
@@ -183,11 +183,11 @@ def _message(result: ChatResult) -> AIMessage:
     return cast("AIMessage", result.generations[0].message)
 
 
-def _by_text(result: ChatResult, tools: Sequence[Any] | None) -> ChatResult:
+def _by_text(result: ChatResult, tools: Sequence[Any] | None, messages: Sequence[BaseMessage]) -> ChatResult:
     message = _message(result)
     if not tools or message.tool_calls or not isinstance(cast("Any", message).content, str) or "{" not in message.text:
         return result
-    text, calls = take_calls(message.text, _names(tools))
+    text, calls = take_calls(message.text, _names(tools), messages)
     return _replace(result, text, calls) if calls else result
 
 

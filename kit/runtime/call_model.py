@@ -1,6 +1,8 @@
 """The one place a model is called: streams, counts, records, and leaves a span."""
 
+import asyncio
 from collections.abc import Mapping, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -26,6 +28,15 @@ from kit.runtime.tool_call_ids import calls_of, with_calls
 _new_usage, _model_started, _model_ended = builder(Usage), builder(ModelStarted), builder(ModelEnded)
 PICTURE = 1000
 """Tokens a picture is taken for before it is sent; providers take from a few hundred to 1,500."""
+
+SOME = 10**9
+"""Tokens that a model may report for one call; what else it says of its usage is not believed."""
+LONGEST = 400_000
+"""Characters of one reply; a model that goes on is stopped, whatever its card allows."""
+MOST_PIECES = 20_000
+PAUSE = 256
+"""Pieces after which the loop may go on."""
+MOST_CALLS = 64
 
 
 @dataclass(slots=True)
@@ -154,24 +165,26 @@ async def _read(
 ) -> tuple[AIMessage, float | None]:
     """Collects chunks and merges them once: merging chunk by chunk costs two to four times as much.
 
-    A reply that outgrows the agent's budget is stopped where it is.
+    A reply that outgrows the agent's budget, or what any reply may have, is stopped where it is.
     """
-    room = None if reading.room is None else reading.room * CHARACTERS
+    room = LONGEST if reading.room is None else min(LONGEST, reading.room * CHARACTERS)
     chunks: list[Any] = []
     first: float | None = None
     calling = False
     place: Any = {} if reading.place is None else {"place": reading.place}
     stream = stream_reply(model.runnable, messages, **place)
-    try:
+    async with aclosing(stream):
         async for chunk in stream:
             if first is None:
                 first = ctx.turn.log.now()
                 reading.begun = True
             chunks.append(chunk)
+            if not len(chunks) % PAUSE:
+                await _pause(len(chunks))
             piece = chunk.content if type(chunk.content) is str else _text(chunk)
             if piece:
                 reading.characters += len(piece)
-                if room is not None and reading.characters > room:
+                if reading.characters > room:
                     raise OverBudget(f"tokens out: the reply was stopped after {reading.characters} characters")
                 reading.pieces.append(piece)
                 if hear is not None:
@@ -181,18 +194,24 @@ async def _read(
             if not calling and hear is not None and chunk.tool_calls:
                 calling = True
                 hear("", chunk.tool_calls[0]["name"])
-    except BaseException:
-        await stream.aclose()  # where it was this side that broke off; a stream that ended, or failed itself, is closed
-        raise
     if isinstance(hear, NarrationFilter):
         hear.end()
     return _merge(chunks), first
+
+
+async def _pause(pieces: int) -> None:
+    """Lets the loop go on: a model that never waits must not keep it to itself."""
+    await asyncio.sleep(0)
+    if pieces > MOST_PIECES:
+        raise OverBudget(f"tokens out: the reply was stopped after {pieces} pieces")
 
 
 def _merge(chunks: list[Any]) -> AIMessage:
     if not chunks:
         return AIMessage("")
     message: AIMessage = chunks[0] if len(chunks) == 1 else add_ai_message_chunks(chunks[0], *chunks[1:])
+    if len(message.tool_calls) > MOST_CALLS:
+        raise OverBudget(f"calls: {len(message.tool_calls)} in one reply")
     calls = calls_of(message) if message.tool_calls or message.invalid_tool_calls else message.tool_calls
     whole = calls == message.tool_calls and not message.invalid_tool_calls and type(message.content) is str
     if isinstance(message, AIMessageChunk):
@@ -239,11 +258,11 @@ def _size_of(message: BaseMessage) -> int:
 
 def _usage(message: AIMessage, spec: ModelSpec, size: int, text: str) -> Usage:
     counts = message.usage_metadata
-    if counts is None:
+    if counts is None or not all(0 <= counts[name] < SOME for name in ("input_tokens", "output_tokens")):
         wrote = len(text) + (len(str(message.tool_calls)) if message.tool_calls else 0)
         return _bill(spec, size, -(-wrote // CHARACTERS), estimated=True)
     cached = counts.get("input_token_details", {}).get("cache_read", 0) or 0
-    return _bill(spec, counts["input_tokens"], counts["output_tokens"], cached)
+    return _bill(spec, counts["input_tokens"], counts["output_tokens"], min(max(cached, 0), counts["input_tokens"]))
 
 
 def _unfinished(error: BaseException, size: int, stream: _Stream, spec: ModelSpec) -> Usage:

@@ -7,6 +7,8 @@ from typing import Any, cast
 from langchain_core.messages import AIMessage, AIMessageChunk
 from langchain_core.messages.tool import ToolCall
 
+from kit.core.limits import excess
+
 _BLOCKS = ("function_call", "custom_tool_call", "tool_call", "tool_use")
 """Kinds of content blocks in which providers repeat a call."""
 _RAW = ("tool_calls", "function_call")
@@ -39,7 +41,8 @@ def calls_of(message: AIMessage) -> list[ToolCall]:
     """
     if isinstance(message, AIMessageChunk):
         return with_unique_ids([_read(chunk) for chunk in message.tool_call_chunks])
-    return with_unique_ids([*message.tool_calls, *(_read(call) for call in message.invalid_tool_calls)])
+    whole = [call if excess(call["args"]) is None else _unread(call, str(call["args"])) for call in message.tool_calls]
+    return with_unique_ids([*whole, *(_read(call) for call in message.invalid_tool_calls)])
 
 
 def _read(call: Any) -> ToolCall:
@@ -48,8 +51,13 @@ def _read(call: Any) -> ToolCall:
         args: Any = _JSON.decode(text)
     except (ValueError, RecursionError):
         args = None
-    args = cast("dict[str, Any]", args) if type(args) is dict else {UNREAD: text[:_MOST]}
-    return ToolCall(name=call["name"] or "", args=args, id=call["id"], type="tool_call")
+    if type(args) is not dict or excess(cast("Any", args)) is not None:
+        return _unread(call, text)
+    return ToolCall(name=call["name"] or "", args=cast("dict[str, Any]", args), id=call["id"], type="tool_call")
+
+
+def _unread(call: Any, text: str) -> ToolCall:
+    return ToolCall(name=call["name"] or "", args={UNREAD: text[:_MOST]}, id=call["id"], type="tool_call")
 
 
 def with_calls(message: AIMessage, calls: Sequence[ToolCall]) -> AIMessage:

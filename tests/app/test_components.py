@@ -18,7 +18,11 @@ from tests.app.logs import Stamped, answered, begin, end, failed, stamp
 OFFER = {"id": "o1", "title": "200 points on Oat Milk", "product": "Oat Milk", "points": 200, "minimum": 2, "ends": "2026-11-20"}
 KINDS = ("offer", "product", "points", "reward", "receipt", "game", "restaurant", "retailer", "thing_unheard_of")
 JSON = some.recursive(
-    some.none() | some.booleans() | some.integers(-5, 10**7) | some.floats(allow_nan=False) | some.text(max_size=8),
+    some.none()
+    | some.booleans()
+    | some.integers(-5, 10**7)
+    | some.floats(allow_nan=False, allow_infinity=False)
+    | some.text(max_size=8),
     lambda inner: some.lists(inner, max_size=3) | some.dictionaries(some.text(max_size=5), inner, max_size=3),
     max_leaves=6,
 )

@@ -153,7 +153,13 @@ def read_grid(path: Path, model: str | None = None) -> GridSpec:
         models = dict.fromkeys((grid.baseline["model"], model) if "model" in grid.baseline else (model,))
         grid = grid.model_copy(update={"models": tuple(models), "name": f"{grid.name}-{model}", "cassette": None})
     if grid.cassette is not None:
-        cassette = grid.cassette.model_copy(update={"file": str(_resolve(grid.cassette.file, path))})
+        file = _resolve(grid.cassette.file, path)
+        here = file.suffix == ".jsonl" and file.resolve().is_relative_to(path.resolve().parent)
+        if grid.cassette.mode != "replay" and not here:
+            raise DataError(
+                f"{source.at('cassette')}: a grid writes to .jsonl files in its own folder; else give --cassette FILE"
+            )
+        cassette = grid.cassette.model_copy(update={"file": str(file)})
         grid = grid.model_copy(update={"cassette": cassette})
     try:
         deck = load_deck(_resolve(grid.deck, path))

@@ -6,6 +6,7 @@ from typing import Any, Protocol, cast
 
 from langchain_core.messages import AIMessage
 
+from kit.core.limits import CHARACTERS, excess
 from kit.core.outcome import ComponentPayload
 
 MARK = "<component"
@@ -100,8 +101,8 @@ def _payload(piece: str) -> ComponentPayload:
     kind = _TYPE.search(opening[1]) if opening else None
     try:
         payload: Any = json.loads(body) if body else {}
-    except json.JSONDecodeError:
-        payload = {"text": body}
-    if not isinstance(payload, dict):
-        payload = {"text": body}
+    except (ValueError, RecursionError):
+        payload = None
+    if not isinstance(payload, dict) or excess(cast("Any", payload)) is not None:
+        payload = {"text": body[:CHARACTERS]}
     return ComponentPayload(type=kind[1] if kind else "component", payload=cast("dict[str, Any]", payload))

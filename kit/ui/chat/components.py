@@ -41,7 +41,7 @@ def components_html(view: TurnView, renderers: Mapping[str, Renderer]) -> str:
     items = [
         (item.heading or kind.replace("_", " ").capitalize(), item)
         for kind, payloads in components_of(view)
-        for item in renderers.get(kind, plain_cards)(payloads)
+        for item in _items(renderers.get(kind, plain_cards), payloads)
     ]
     if not items:
         return ""
@@ -60,6 +60,13 @@ def _names(item: ComponentCard | ComponentTable) -> list[str]:
     if isinstance(item, ComponentCard):
         return [item.title]
     return [row[column] for row in item.rows for column in item.figures if row[column]]
+
+
+def _items(renderer: Renderer, payloads: Sequence[Payload]) -> Sequence[ComponentCard | ComponentTable]:
+    try:
+        return renderer(payloads)
+    except Exception:  # a payload of another shape than its type has: it is shown as what it is, and the page goes on
+        return plain_cards(payloads)
 
 
 def plain_cards(payloads: Sequence[Payload]) -> list[ComponentCard]:
