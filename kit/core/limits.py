@@ -7,39 +7,32 @@ from pydantic import AfterValidator, Field
 
 DEPTH = 32
 """Lists and objects inside one another."""
-ITEMS = 20_000
-"""Values and keys in all."""
-CHARACTERS = 1_000_000
-"""In all of its texts."""
+SIZE = 1_000_000
+"""Characters, keys and values in all."""
 LARGEST = 2**63 - 1
-"""The largest whole number that the store can hold; anything that counts is far below."""
+"""The largest whole number that the store can hold."""
 
 
 def excess(value: Any) -> str | None:
     """Says what is too much in JSON data: depth, size or a number; None for data within the limits."""
-    items = characters = 0
-    waiting: list[tuple[Any, int]] = [(value, 0)]
-    while waiting:
-        item, depth = waiting.pop()
-        items += 1
-        if isinstance(item, str):
-            characters += len(item)
-        elif isinstance(item, float):
-            if not math.isfinite(item):
-                return "a number that is none"
-        elif isinstance(item, int):
-            if abs(item) > LARGEST:
-                return "a number of too many digits"
-        elif isinstance(item, dict | list | tuple):
-            if depth == DEPTH:
-                return f"more than {DEPTH} levels"
-            inner = cast("Any", item)
-            waiting += [(part, depth + 1) for part in inner]
+    level, size = [value], 0
+    for _ in range(DEPTH + 1):
+        below: list[Any] = []
+        for item in level:
+            if isinstance(item, str | list | tuple | dict):
+                size += len(cast("Any", item)) + 1
+            if size > SIZE:
+                return f"more than {SIZE:,} characters and values"
             if isinstance(item, dict):
-                waiting += [(part, depth + 1) for part in inner.values()]
-        if items + len(waiting) > ITEMS or characters > CHARACTERS:
-            return f"more than {ITEMS:,} values or {CHARACTERS:,} characters"
-    return None
+                below += [*cast("Any", item), *cast("Any", item).values()]
+            elif isinstance(item, list | tuple):
+                below += cast("Any", item)
+            elif isinstance(item, int | float) and not (abs(item) <= LARGEST if isinstance(item, int) else math.isfinite(item)):
+                return "a number that nobody can hold"
+        if not below:
+            return None
+        level = below
+    return f"more than {DEPTH} levels"
 
 
 def _limited(value: dict[str, Any]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from typing import Any, Protocol, cast
 
 from langchain_core.messages import AIMessage
 
-from kit.core.limits import CHARACTERS, excess
+from kit.core.limits import SIZE, excess
 from kit.core.outcome import ComponentPayload
 
 MARK = "<component"
@@ -104,5 +104,5 @@ def _payload(piece: str) -> ComponentPayload:
     except (ValueError, RecursionError):
         payload = None
     if not isinstance(payload, dict) or excess(cast("Any", payload)) is not None:
-        payload = {"text": body[:CHARACTERS]}
+        payload = {"text": body[:SIZE]}
     return ComponentPayload(type=kind[1] if kind else "component", payload=cast("dict[str, Any]", payload))
