@@ -28,7 +28,7 @@ from kit.models.scripted import Line, ScriptedModel
 from kit.patterns import PATTERNS
 from kit.patterns.a2a import remote
 from kit.patterns.a2a.client import RemoteAgent
-from kit.patterns.a2a.exchange import KEY, Report, Request, traceparent
+from kit.patterns.a2a.exchange import KEY, PRINCIPAL, Report, Request, traceparent
 from kit.patterns.a2a.server import peer_card, serve_team
 from kit.runtime.team import Team, bind
 from kit.runtime.turn import Reply, run_turn
@@ -306,6 +306,9 @@ async def test_over_a_socket_the_cards_are_found_and_a_whole_turn_is_run() -> No
 
 async def _sent(client: Client, message: Message, headers: dict[str, str] | None = None) -> Sequence[Any]:
     """The parts of a call's stream: tasks and status updates."""
+    if KEY in message.metadata:
+        who = Request.model_validate_json(str(message.metadata[KEY])).inherited.principal
+        headers = {PRINCIPAL: str(who), **(headers or {})}
     stream = client.send_message(SendMessageRequest(message=message), context=ClientCallContext(service_parameters=headers))
     updates: list[StreamResponse] = [update async for update in stream]
     return [getattr(update, update.WhichOneof("payload") or "task") for update in updates]

@@ -11,7 +11,7 @@ from tests.test_repository import sources
 ROOM = 20
 """Files in a room, its sub-rooms aside."""
 MOST = 28_800
-"""Lines of the package, the example worlds aside. Lower it whenever the package shrank.
+"""Lines of the package, the example worlds aside. Lower it whenever the package shrank."""
 
 
 def test_no_file_needs_one_that_needs_it():

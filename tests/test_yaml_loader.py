@@ -74,7 +74,6 @@ def test_of_a_shipped_file_libyaml_itself_gives_every_line_and_value(name: str):
 @example("a: >" + ">" * 9_000, [])
 @example("a:\n  b: [x,\n  y?]\n", [])
 @example("", [])
-@example("a: &x [*x]\n", [])
 @example("a: 2024-13-45\n", [])
 def test_a_text_that_was_damaged_is_read_the_same(text: str, damage: list[tuple[float, str, int]]):
     for place, mark, length in damage:

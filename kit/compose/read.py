@@ -201,7 +201,7 @@ def _environment(folder: Path, name: str, draft: Draft) -> Environment:
     values = Environment()
     for layer in dict.fromkeys(("default", name)):
         path = folder / f"{layer}.yaml"
-        if not path.exists():
+        if path.parent != folder or not path.exists():
             if layer != "default":
                 environments = [file.stem for file in folder.glob("*.yaml")]
                 draft.faults.add(f"{path}:1", f"unknown environment {layer!r}: {nearest(layer, environments)}")

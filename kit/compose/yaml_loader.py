@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from itertools import chain
 from typing import Any, cast
 
 import yaml
@@ -9,6 +10,8 @@ from yaml.composer import Composer
 
 UNREADABLE = (yaml.YAMLError, ValueError, AttributeError, RecursionError)
 """What PyYAML raises on text that is not YAML; it lets errors of Python's own conversions through."""
+NODES = 20_000
+"""Values that a text may stand for, each as often as it is named."""
 _READ_DIFFERENTLY = re.compile(r"\A[^\[{]*[\[{][^?]*\?|[\t\r\ufeff]|[|>][-+\d]{0,2}#")
 """Where libyaml is laxer or counts lines otherwise: `?` after a bracket, a tab, a lone carriage return, `#` after `|` or `>`."""
 _slow: Callable[[str], yaml.SafeLoader | yaml.CSafeLoader] = yaml.SafeLoader
@@ -46,4 +49,20 @@ def load_yaml(text: str) -> Any:
 
 def _read(loader: yaml.SafeLoader | yaml.CSafeLoader) -> tuple[yaml.Node | None, object]:
     node = loader.get_single_node()
+    if node is not None:
+        _count(node, {}, set())
     return node, cast("object", loader.construct_document(node)) if node else None  # pyright: ignore[reportUnknownMemberType]
+
+
+def _count(node: Any, counts: dict[int, int], above: set[int]) -> int:
+    """How many nodes a text stands for, its aliases written out; raises where that is more than a text may hold, or no end."""
+    if id(node) in above:
+        raise yaml.constructor.ConstructorError(None, None, "a value contains itself", node.start_mark)
+    if id(node) not in counts:
+        parts: list[Any] = node.value if isinstance(node, yaml.CollectionNode) else []
+        children: list[Any] = [*chain.from_iterable(parts)] if isinstance(node, yaml.MappingNode) else parts
+        inside = above | {id(node)} if children else above
+        counts[id(node)] = 1 + sum(_count(child, counts, inside) for child in children)
+        if counts[id(node)] > NODES:
+            raise yaml.constructor.ConstructorError(None, None, f"it holds more than {NODES:,} values", node.start_mark)
+    return counts[id(node)]

@@ -1,6 +1,7 @@
 """Parses YAML into pydantic values and reports each fault as `file:line: sentence with the fix`."""
 
 import re
+import reprlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -15,6 +16,8 @@ from kit.compose.yaml_loader import UNREADABLE, read_yaml
 from kit.core.errors import nearest
 
 M = TypeVar("M", bound=BaseModel)
+LONGEST = 2_000_000
+"""Bytes of a file that a deck or a grid is read from."""
 _PLACE = re.compile(r"\A(.*?):(\d+): ")
 
 
@@ -67,6 +70,9 @@ def _place(fault: str) -> tuple[str, int]:
 def read_text(path: Path, faults: Faults) -> str | None:
     """The text of a file; None with a fault when it cannot be read."""
     try:
+        if path.exists() and not (path.is_file() and path.stat().st_size <= LONGEST):
+            faults.add(f"{path}:1", f"is no file of at most {LONGEST:,} bytes; name one that is")
+            return None
         return path.read_text(encoding="utf-8")
     except UnicodeDecodeError:
         faults.add(f"{path}:1", "not UTF-8 text; save it as UTF-8")
@@ -133,8 +139,7 @@ def _sentence(model: type[BaseModel], kind: str, loc: Sequence[str | int], messa
         case "recursion_loop":
             return f"{name!r} contains itself; remove the alias"
         case _:
-            text = repr(value)
-            excerpt = text if len(text) <= 60 else text[:57] + "..."
+            excerpt = reprlib.repr(value)
             return f"{name!r}: {message[:1].lower()}{message[1:]}, got {excerpt}"
 
 

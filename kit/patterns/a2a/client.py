@@ -14,9 +14,10 @@ from a2a.types import CancelTaskRequest, Message, Part, Role, SendMessageRequest
 from a2a.utils.errors import A2AError
 
 from kit.core.card import AgentCard, Policy
+from kit.core.errors import UpstreamError
 from kit.core.event import Event, Status
 from kit.core.outcome import AgentCall, Answer, Failure, Outcome
-from kit.patterns.a2a.exchange import KEY, Report, Request, traceparent
+from kit.patterns.a2a.exchange import KEY, LONGEST, PRINCIPAL, Request, read_report, traceparent
 from kit.runtime.context import RunContext
 
 GIVE_UP = 1.0
@@ -26,6 +27,21 @@ FINAL = frozenset(
 )
 OURS = frozenset({"agent_started", "agent_ended", "agent_error", "status_line"})
 """Kinds that this side says itself: the far side's would say them twice."""
+THEIRS = frozenset(
+    [
+        "model_started",
+        "model_ended",
+        "tool_started",
+        "tool_ended",
+        "component",
+        "envelope",
+        "response_id",
+        "reasoning",
+        "refused",
+        "status",
+    ]
+)
+"""Kinds that a peer may add to the caller's turn, of its own agent: what the user reads and how a turn ends is not its to say."""
 
 
 def http_client(http: httpx.AsyncClient, peer: PeerCard) -> Client:
@@ -44,8 +60,9 @@ class RemoteAgent:
 
     async def run(self, call: AgentCall, ctx: RunContext) -> Outcome:
         """Sends the call and follows it to its end; a peer that cannot be reached is a failure, one that is given up is told."""
-        context = ClientCallContext(service_parameters={"traceparent": traceparent(ctx.turn.log.turn_id, ctx.span_id)})
-        remote_call = _RemoteCall(ctx)
+        headers = {"traceparent": traceparent(ctx.turn.log.turn_id, ctx.span_id), PRINCIPAL: str(ctx.inherited.principal)}
+        context = ClientCallContext(service_parameters=headers)
+        remote_call = _RemoteCall(ctx, self.card.id)
         try:
             stream: Any = self.client.send_message(_request(call, ctx), context=context)
             async with aclosing(stream):
@@ -55,7 +72,7 @@ class RemoteAgent:
             return _failed(call, self.card.id, f"{type(error).__name__}: {error}")
         finally:
             if not remote_call.is_final and remote_call.task_id:
-                await _stop(self.client, remote_call.task_id)
+                await _stop(self.client, remote_call.task_id, context)
         return remote_call.outcome(call, self.card.id)
 
 
@@ -64,6 +81,7 @@ class _RemoteCall:
     """What one call to a peer has brought so far."""
 
     ctx: RunContext
+    agent: str
     task_id: str = ""
     is_final: bool = False
     text: str = ""
@@ -83,6 +101,8 @@ class _RemoteCall:
                 self._status(part.status, part.metadata)
             case "artifact_update":
                 self.text += _text(part.artifact.parts)
+                if len(self.text) > LONGEST:
+                    raise UpstreamError(f"the peer's answer is longer than {LONGEST:,} characters")
             case "message":
                 self.text, self.is_final = self.text or _text(part.parts), True
             case _:
@@ -100,7 +120,7 @@ class _RemoteCall:
         state = status.state
         self.is_final = self.is_final or state in FINAL
         if KEY in metadata:
-            report = Report.model_validate_json(metadata[KEY])
+            report = read_report(str(metadata[KEY]))
             for event in report.events:
                 self._here(event)
             self.result = report.outcome or self.result
@@ -112,6 +132,7 @@ class _RemoteCall:
         body, log = event.body, self.ctx.turn.log
         if body.kind in OURS:
             self.spans.setdefault(event.span_id, self.ctx.span_id)
+        if body.kind not in THEIRS or getattr(body, "agent", self.agent) != self.agent:
             return
         if isinstance(body, Status):
             self.ctx.report(body)
@@ -136,11 +157,11 @@ def _request(call: AgentCall, ctx: RunContext) -> SendMessageRequest:
     return SendMessageRequest(message=message)
 
 
-async def _stop(client: Client, task_id: str) -> None:
+async def _stop(client: Client, task_id: str, context: ClientCallContext) -> None:
     """Tells a peer to stop, and waits no longer for it than `GIVE_UP`; a peer that does not listen changes nothing here."""
     with suppress(A2AError, TimeoutError):
         async with asyncio.timeout(GIVE_UP):
-            await client.cancel_task(CancelTaskRequest(id=task_id))
+            await client.cancel_task(CancelTaskRequest(id=task_id), context=context)
 
 
 def _text(parts: Sequence[Any]) -> str:

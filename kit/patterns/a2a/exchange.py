@@ -9,11 +9,16 @@ import uuid
 from collections.abc import Sequence
 
 from kit.core.context import DynamicContext, InheritedContext
+from kit.core.errors import UpstreamError
 from kit.core.event import Event
 from kit.core.outcome import AgentCall, Outcome
 from kit.core.value import Value
 from kit.sinks.opentelemetry import trace_id
 
+PRINCIPAL = "x-principal"
+"""The header that says for whom a call is made: a server shows a task to nobody else."""
+LONGEST = 1_000_000
+"""Characters of one report, and of an answer."""
 KEY = "dispatch-kit"
 """Under which metadata of a message or an update the kit's own part stands."""
 
@@ -52,3 +57,13 @@ def trace_id_of(header: str) -> str:
 def report_metadata(events: Sequence[Event], outcome: Outcome | None = None) -> dict[str, str]:
     """A report as metadata."""
     return {KEY: Report(events=tuple(events), outcome=outcome).model_dump_json()}
+
+
+def read_report(text: str) -> Report:
+    """The report in a peer's metadata. Raises UpstreamError for one that is none, or too long."""
+    try:
+        if len(text) <= LONGEST:
+            return Report.model_validate_json(text)
+    except ValueError as error:
+        raise UpstreamError(f"the peer's report cannot be read: {str(error)[:200]}") from error
+    raise UpstreamError(f"the peer's report is longer than {LONGEST:,} characters")

@@ -1,7 +1,7 @@
 """Serves the sub-agents of a team over A2A: each at its own path, with its card, its budget and its memory of each caller."""
 
 import asyncio
-from collections import OrderedDict, deque
+from collections import OrderedDict
 from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -34,7 +34,7 @@ from kit.core.event import Event
 from kit.core.outcome import Answer, Outcome, tell
 from kit.core.record import Message as Line
 from kit.core.status import OWN
-from kit.patterns.a2a.exchange import KEY, Request, report_metadata, trace_id_of
+from kit.patterns.a2a.exchange import KEY, PRINCIPAL, Request, report_metadata, trace_id_of
 from kit.runtime.budget import Ledger
 from kit.runtime.context import Agent, RunContext, SessionMemory, TurnState
 from kit.runtime.dispatch import dispatch
@@ -72,18 +72,17 @@ class Memory:
 
 
 class RecentTasks(InMemoryTaskStore):
-    """Tasks in memory, the newest ones only."""
+    """Tasks in memory, the newest ones only; each caller has its own, by the principal it calls for."""
 
     def __init__(self) -> None:
-        super().__init__()
-        self._order: deque[str] = deque()
+        super().__init__(owner_resolver=_caller)
+        self._order: OrderedDict[str, ServerCallContext] = OrderedDict()
 
     async def save(self, task: Task, context: ServerCallContext) -> None:
         await super().save(task, context)
-        if task.id not in self._order:
-            self._order.append(task.id)
+        self._order.setdefault(task.id, context)
         while len(self._order) > TASKS:
-            await self.delete(self._order.popleft(), context)
+            await self.delete(*self._order.popitem(last=False))
 
 
 @dataclass(frozen=True)
@@ -203,14 +202,20 @@ def serve_team(team: Team, url: str) -> Peers:
     return Peers(Starlette(routes=routes), handlers)
 
 
+def _caller(context: ServerCallContext) -> str:
+    headers: Mapping[str, str] = context.state.get("headers", {})
+    return headers.get(PRINCIPAL, "")
+
+
 def _read(context: RequestContext) -> Request | None:
-    """What the kit on the other side sent; None for a caller that named nobody it asks for."""
+    """What the kit on the other side sent; None for a caller that named nobody it asks for, or another in its header."""
     message = context.message
     metadata = message.metadata[KEY] if message is not None and KEY in message.metadata else ""
     try:
-        return Request.model_validate_json(str(metadata))
+        request = Request.model_validate_json(str(metadata))
     except ValidationError:
         return None
+    return request if _caller(context.call_context) == str(request.inherited.principal) else None
 
 
 def _message(text: str) -> Message:
