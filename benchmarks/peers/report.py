@@ -110,7 +110,10 @@ def say_bars(lines: Sequence[Bar]) -> str:
     """Bar, figure, verdict: one line each."""
     return table(
         ["bar", "limit", "figure", ""],
-        [[bar.text, f"at {'least' if bar.at_least else 'most'} {bar.limit:g}", number(bar.figure), bar.verdict] for bar in lines],
+        [
+            [bar.text, f"at {'least' if bar.at_least else 'most'} {bar.limit:g}", number(bar.figure, missing=""), bar.verdict]
+            for bar in lines
+        ],
     )
 
 
@@ -194,5 +197,5 @@ def label(summary: Summary, adapter: str) -> str:
     return summary.labels.get(adapter, adapter)
 
 
-def number(value: float | None, places: int = 2) -> str:
-    return "failed" if value is None else f"{value:,.{places}f}"
+def number(value: float | None, places: int = 2, missing: str = "failed") -> str:
+    return missing if value is None else f"{value:,.{places}f}"
