@@ -6,7 +6,7 @@ from pathlib import Path
 from kit.bench.home import HOME
 from kit.compose.models import load_models
 from kit.runtime.clock import run_virtual
-from studies.published_figures import evidence_rows, evidence_table, read_evidence, route_stand_in, stand_in_table
+from studies.published_figures import evidence_rows, evidence_table, latency_table, read_evidence, route_stand_in, stand_in_table
 from studies.shipped_models import measure_figures, model_table, read_reference
 
 _INTRODUCTION = """# What the published figures settle
@@ -17,6 +17,11 @@ is the most favourable reading: 30 queries in 3 batches of the same 10 would vou
 
 The figures of paid models can be measured with a key only. Until then the cells of the last column stay empty: the simulated
 models, the offline stand-in and a small local model say nothing about them."""
+_LATENCIES = """## Latencies by path
+
+Published of a variant that streams the sub-agents' own words. The sample is of turns on that path with one model: it fixes the
+median within a tenth, or shows with a power of 80 % that it stays below its target, if times are log-normal with a spread of half
+their mean. The Metrics page sets the percentiles of stored turns beside these, by pattern."""
 _BESIDE = """## The same messages on every model
 
 The runs kept in data/results/reference, with stub sub-agents, so that only routing is measured: each is one run on one machine.
@@ -35,7 +40,8 @@ def write(path: Path = HOME / "docs" / "published.md") -> None:
     figures = evidence_table(evidence_rows(evidence, measure_figures(evidence.figures, rows)), evidence.sources)
     models = model_table(load_models(HOME / "cards" / "models.yaml"), rows)
     stand_in = stand_in_table(run_virtual(route_stand_in()))
-    parts = (_INTRODUCTION, figures, _BESIDE, models, _HERE, stand_in)
+    latencies = latency_table(evidence.latencies)
+    parts = (_INTRODUCTION, figures, _LATENCIES, latencies, _BESIDE, models, _HERE, stand_in)
     path.write_text("\n\n".join(parts) + "\n", encoding="utf-8", newline="\n")
 
 

@@ -20,7 +20,8 @@ from kit.core.outcome import AgentCall, Answer, Outcome
 from kit.core.record import AgentMeasure, Measures, TurnRecord
 from kit.core.status import UNKNOWN
 from kit.metrics.alert import MISMATCH, alerts
-from kit.metrics.summary import Label, Metrics, fold, metrics, percentile
+from kit.metrics.latency import percentile
+from kit.metrics.summary import Label, Metrics, fold, metrics
 from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.context import RunContext
 from kit.runtime.turn import Reply, run_turn
@@ -128,6 +129,26 @@ async def test_metrics_agree_with_a_recount_from_raw_events() -> None:
         assert agent.latency.p50 == pytest.approx(percentile(times, 0.5)) and agent.latency.p99 == pytest.approx(max(times))
     decide = sql(kit.store, "SELECT sum(seconds) FROM spans WHERE kind = 'model' AND name LIKE 'decide%' GROUP BY turn_id")
     assert found.orchestrator is not None and found.orchestrator.p95 == pytest.approx(percentile([s for (s,) in decide], 0.95))
+
+
+@pytest.mark.req("PC1-NFR-1")
+async def test_percentiles_of_routing_first_text_and_whole_turn_agree_with_a_recount() -> None:
+    kit, replies = await some_turns(40, seed=3)
+    found = {(one.pattern, one.path): one for one in metrics(kit.store).latencies}
+    asked = [bool(reply.outcomes) for reply in replies]
+    groups = {"every turn": [True] * 40, "sub-agents asked": asked, "nobody asked": [not one for one in asked]}
+    assert {path for _, path in found} == set(groups) and 0 < sum(asked) < 40
+    for path, chosen in groups.items():
+        turns = [reply.events for reply, is_in in zip(replies, chosen, strict=True) if is_in]
+        ends = [events[-1].at for events in turns]
+        first = [next(event.at for event in events if event.kind == "text") for events in turns]
+        here = found["mediated", path]
+        assert here.turn is not None and here.first_text is not None and here.routing is not None
+        assert (here.turn.count, here.turn.p50, here.turn.p95) == (len(turns), percentile(ends, 0.5), percentile(ends, 0.95))
+        assert here.first_text.p99 == max(first) and here.routing.p50 == pytest.approx(0.3)
+    rows = {(row["metric"], row["of"]): row["value"] for row in metrics(kit.store).rows()}
+    whole = found["mediated", "sub-agents asked"].turn
+    assert whole is not None and rows["turn_seconds_p95", "mediated, sub-agents asked"] == whole.p95
 
 
 @pytest.mark.req("PC2-R-5")

@@ -1,6 +1,5 @@
 """metrics(): every metric of the two sections 10.2 by one call, from the rows of stored turns; docs/metrics.md explains each."""
 
-import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, get_args
@@ -11,6 +10,7 @@ from kit.core.timeout import Cause
 from kit.core.value import Value
 from kit.metrics.alert import MISMATCH
 from kit.metrics.estimate import Estimate, share
+from kit.metrics.latency import Latency, Spread, latencies, spread
 from kit.metrics.spending import Spending, spending
 from kit.stores.protocol import Store
 
@@ -30,15 +30,6 @@ class Label(Value):
     """Whether a reference to something of another vertical was understood; None where there was none."""
     scores: dict[str, dict[str, float]] = {}
     """Vertical -> quality (response quality, safety, format ...) -> 0 to 1."""
-
-
-class Spread(Value):
-    """Percentiles by nearest rank, in the unit of what was measured."""
-
-    count: int
-    p50: float
-    p95: float
-    p99: float
 
 
 class AgentMetrics(Value):
@@ -65,6 +56,8 @@ class Metrics(Value):
     """Sub-agents run in a turn -> turns."""
     cap_exceeded: int
     agents: tuple[AgentMetrics, ...]
+    latencies: tuple[Latency, ...]
+    """Routing, first text and whole turn, by pattern and path."""
     overhead: Spread | None
     orchestrator: Spread | None
     principal_mismatch_total: int
@@ -132,6 +125,7 @@ def fold(turns: Sequence[TurnRecord], pairs: Sequence[tuple[TurnRecord, Label]] 
         fan_outs=dict(sorted(Counter(len(turn.measures.agents) for turn in turns).items())),
         cap_exceeded=sum(turn.cap_behavior == "over" for turn in turns),
         agents=tuple(_agent(name, [c for c in calls if c.agent == name]) for name in sorted({c.agent for c in calls})),
+        latencies=latencies(turns),
         overhead=spread(t.measures.overhead for t in turns),
         orchestrator=spread(t.measures.routing for t in turns),
         principal_mismatch_total=sum(len(turn.measures.mismatches) for turn in turns),
@@ -162,20 +156,6 @@ def rate(outcomes: Iterable[bool]) -> Estimate:
     """The share of outcomes that are true."""
     hits = Counter(outcomes)
     return share(hits[True], hits.total())
-
-
-def percentile(values: Sequence[float], share: float) -> float:
-    """The smallest value that at least `share` of the values do not exceed (nearest rank)."""
-    ascending = sorted(values)
-    return ascending[max(0, math.ceil(share * len(ascending) - 1e-9) - 1)]
-
-
-def spread(values: Iterable[float | None]) -> Spread | None:
-    """Percentiles of the values that are there; None when none is."""
-    there = [value for value in values if value is not None]
-    if not there:
-        return None
-    return Spread(count=len(there), p50=percentile(there, 0.5), p95=percentile(there, 0.95), p99=percentile(there, 0.99))
 
 
 def _intents(turns: Sequence[TurnRecord]) -> dict[str, int]:
@@ -231,6 +211,7 @@ def _rows(m: Metrics) -> list[Row]:
         *(("intent_count", name, count) for name, count in m.intents.items()),
         *(("fan_out", str(size), count) for size, count in m.fan_outs.items()),
         ("cap_exceeded_total", "", m.cap_exceeded),
+        *(row for latency in m.latencies for row in latency.rows()),
         *(row for agent in m.agents for row in _agent_rows(agent)),
         ("dispatch_overhead_seconds_p95", "", m.overhead and m.overhead.p95),
         ("orchestrator_seconds_p95", "", m.orchestrator and m.orchestrator.p95),

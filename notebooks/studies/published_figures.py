@@ -11,6 +11,7 @@ from pydantic import ValidationError
 
 from kit.bench.case import read_cases
 from kit.bench.home import HOME
+from kit.bench.latency_baseline import PUBLISHED, VARIATION, LatencyBaseline
 from kit.bench.routing import Catalog, RoutingKit, catalog_team
 from kit.bench.scoring.run_case import run_case
 from kit.bench.scoring.scorers import exact
@@ -23,8 +24,6 @@ from kit.core.value import Value
 from kit.metrics.estimate import LEVEL, Estimate, normal_reach, wilson
 from studies.sample_size import items_for_shares, items_for_target, target
 
-VARIATION = 0.5
-"""Assumed coefficient of variation of a latency, where a source gives a mean and no spread."""
 EMPTY = "empty: needs {} and a key"
 
 
@@ -68,6 +67,7 @@ class Evidence(Value):
     sources: dict[str, str]
     figures: tuple[PublishedFigure, ...]
     claims: tuple[Claim, ...]
+    latencies: tuple[LatencyBaseline, ...]
 
 
 class EvidenceRow(Value):
@@ -81,7 +81,7 @@ class EvidenceRow(Value):
     ours: str
 
 
-def read_evidence(path: Path = HOME / "data" / "source" / "published.yaml") -> Evidence:
+def read_evidence(path: Path = PUBLISHED) -> Evidence:
     """Reads the published figures and claims. Raises DataError when the file is missing or not of that shape."""
     try:
         return Evidence.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
@@ -185,6 +185,14 @@ def evidence_table(rows: Sequence[EvidenceRow], sources: Mapping[str, str]) -> s
     lines = [f"| {r.says} | {r.source} | {r.interval} | {r.settles} | {r.missing} | *{r.ours}* |" for r in rows]
     names = "; ".join(f"{key}: {name}" for key, name in sources.items())
     return "\n".join([head, "|---|---|---|---|---|---|", *lines, "", f"Sources. {names}."])
+
+
+def latency_table(baselines: Sequence[LatencyBaseline]) -> str:
+    """Formats the published latencies as a table in Markdown."""
+    head = "| published | source | from | what would settle it | ours |"
+    ours = EMPTY.format("a paid model")
+    lines = [f"| {b.says} | {b.source} | {b.of} | {b.sample} | *{ours}* |" for b in baselines]
+    return "\n".join([head, "|---|---|---|---|---|", *lines])
 
 
 async def route_stand_in() -> dict[int, Estimate]:

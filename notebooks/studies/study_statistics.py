@@ -10,7 +10,7 @@ from kit.bench.statistics.distributions import binomial_share, student_reach
 from kit.bench.statistics.means import RESAMPLES, SEED, percentiles, redraw
 from kit.core.errors import DataError
 from kit.metrics.estimate import LEVEL, Estimate
-from kit.metrics.summary import percentile
+from kit.metrics.latency import percentile
 
 
 def mean(values: Sequence[float]) -> Estimate:

@@ -4,11 +4,13 @@ import asyncio
 import re
 import time
 from collections.abc import Iterator
+from html import escape
 from pathlib import Path
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from kit.bench.latency_baseline import latency_baselines
 from kit.core.context import Principal, Session
 from kit.core.record import Measures, TurnRecord
 from kit.metrics.alert import MISMATCH
@@ -125,6 +127,16 @@ def test_every_metric_of_both_sections_stands_on_the_page_with_its_value_and_def
         cells = "".join(f"<td>{cell}</td>" for cell in row[1:])
         assert f'<th scope="row">{row[0]}</th>{cells}' in said
     assert len(page.get("vega_lite_chart")) + len(page.get("arrow_vega_lite_chart")) == 5
+
+
+@pytest.mark.req("PC1-NFR-1", "PC1-S11.2")
+def test_published_latencies_stand_beside_ours(page: AppTest) -> None:
+    rows = re.findall(r'<tr><th scope="row">(.*?)</th><td>(.*?)</td><td>(.*?)</td><td>(.*?)</td></tr>', shown(page.run()))
+    told = {says: (sample, ours) for says, _, sample, ours in rows}
+    for baseline in latency_baselines():
+        sample, ours = told[escape(baseline.says)]
+        assert sample == baseline.sample
+        assert re.fullmatch(r"mediated [\d.]+ m?s of " + {"every turn": "4", "nobody asked": "1"}.get(baseline.path, "3"), ours)
 
 
 def test_the_page_and_the_document_name_the_same_metrics(asked: Path) -> None:

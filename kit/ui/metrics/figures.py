@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from kit.compose.yaml_loader import load_yaml
 from kit.core.value import Value
@@ -11,8 +11,8 @@ from kit.ui.shared.waterfall import took
 from kit.ui.shared.wording import label
 
 Unit = Literal["count", "seconds", "share", "each", "dollars"]
-Group = Literal["Routing", "Sub-agents", "Failures", "Whose data", "Progress", "Spending", "Judged by labels"]
-GROUPS: tuple[Group, ...] = ("Routing", "Sub-agents", "Failures", "Whose data", "Progress", "Spending", "Judged by labels")
+Group = Literal["Routing", "Latency", "Sub-agents", "Failures", "Whose data", "Progress", "Spending", "Judged by labels"]
+GROUPS: tuple[Group, ...] = get_args(Group)
 
 
 class Figure(Value):

@@ -12,12 +12,14 @@ from kit.core.context import Principal
 from kit.core.errors import DataError
 from kit.core.record import TurnRecord
 from kit.metrics.alert import alerts
+from kit.metrics.latency import Spread
 from kit.metrics.summary import Label, Metrics, metrics, turns_since
 from kit.ui.metrics.bars import bars_spec, latency_spec
 from kit.ui.metrics.figures import FIGURES, GROUPS, Figure, Group, Line, Unit, agents_table, lines
 from kit.ui.shared.frame import draw_link, visitor, with_host
 from kit.ui.shared.host import Host
 from kit.ui.shared.table import row_html, table_html
+from kit.ui.shared.waterfall import took
 from kit.ui.shared.wording import label, many
 
 WINDOWS = {"Last hour": 3_600.0, "Last day": 86_400.0, "Last week": 604_800.0, "All time": None}
@@ -96,6 +98,9 @@ def _groups(summary: Metrics) -> None:
     with _draw_group("Routing", groups):
         _bars({_many(name, "call"): count for name, count in summary.intents.items()}, "Turns by calls in them")
         _bars({_many(str(size), "sub-agent"): count for size, count in summary.fan_outs.items()}, "Turns by sub-agents that ran")
+    st.markdown("#### Latency")
+    st.html(_lines_html(groups["Latency"]))
+    _published(summary)
     st.markdown("#### Sub-agents")
     _agents(summary)
     with _draw_group("Failures", groups):
@@ -111,6 +116,23 @@ def _groups(summary: Metrics) -> None:
     st.markdown("#### Judged by labels")
     st.html(_lines_html(groups["Judged by labels"], empty="needs labels"))
     st.file_uploader("Labels, a line of JSON for each turn (docs/metrics.md says which fields)", type=["jsonl"], key="m-labels")
+
+
+def _published(summary: Metrics) -> None:
+    """Draws the published latencies beside ours."""
+    from kit.bench.latency_baseline import latency_baselines
+
+    rows = (
+        row_html(baseline.says, escape(baseline.of), escape(baseline.sample), _ours(baseline.ours(summary.latencies)))
+        for baseline in latency_baselines()
+    )
+    head = ("Published", "From", "What would settle it", "Here, p50")
+    st.html(f'<div class="metrics">{table_html("Published latencies", rows, head)}</div>')
+    st.caption("Turns of the offline stand-in, which is no model, settle nothing about a paid one.")
+
+
+def _ours(spreads: Sequence[tuple[str, Spread]]) -> str:
+    return escape(", ".join(f"{pattern} {took(one.p50)} of {one.count}" for pattern, one in spreads) or "none yet")
 
 
 def _draw_group(group: Group, groups: Mapping[Group, list[Line]]) -> DeltaGenerator:

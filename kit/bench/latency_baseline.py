@@ -1,0 +1,51 @@
+"""Published latencies by path, each with the sample of ours that would settle it."""
+
+from collections.abc import Sequence
+from math import ceil, log, pi, sqrt
+from statistics import NormalDist
+
+from kit.bench.home import HOME
+from kit.bench.statistics.power import POWER
+from kit.compose.yaml_loader import load_yaml
+from kit.core.value import Value
+from kit.metrics.estimate import normal_reach
+from kit.metrics.latency import Latency, Measure, Path, Spread
+
+PUBLISHED = HOME / "data" / "source" / "published.yaml"
+VARIATION = 0.5
+"""Assumed coefficient of variation of a latency, where a source gives no spread."""
+CLOSE = 0.1
+"""A median is settled when it is known this closely, as a share of itself."""
+
+
+class LatencyBaseline(Value):
+    """One published latency: of which measure, on which path, of which variant."""
+
+    says: str
+    source: str
+    ms: float
+    target_ms: float | None = None
+    of: str = "no sample is given"
+    """What it rests on, in words."""
+    measure: Measure
+    path: Path
+
+    @property
+    def sample(self) -> str:
+        """The turns of ours that would settle it, times taken for log-normal with the assumed variation."""
+        error = sqrt(log(1 + VARIATION**2) * pi / 2)  # of a median, times the root of the turns
+        known = ceil((normal_reach() * error / log(1 + CLOSE)) ** 2)
+        if self.target_ms is None:
+            return f"{known:,} turns for 10 % either way"
+        below = ceil(((normal_reach() + NormalDist().inv_cdf(POWER)) * error / log(self.target_ms / self.ms)) ** 2)
+        return f"{known:,} turns for 10 % either way; {below:,} to show that it stays below {self.target_ms:g} ms"
+
+    def ours(self, latencies: Sequence[Latency]) -> list[tuple[str, Spread]]:
+        """The same measure on the same path here: (pattern, percentiles)."""
+        same = ((one.pattern, getattr(one, self.measure)) for one in latencies if one.path == self.path)
+        return [(pattern, spread) for pattern, spread in same if spread is not None]
+
+
+def latency_baselines() -> tuple[LatencyBaseline, ...]:
+    """Reads the latencies of data/source/published.yaml."""
+    return tuple(map(LatencyBaseline.model_validate, load_yaml(PUBLISHED.read_text(encoding="utf-8"))["latencies"]))
