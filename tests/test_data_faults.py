@@ -14,7 +14,9 @@ from kit.metrics.summary import metrics
 from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.answer.clauses import only_owns_up, only_refuses
 from kit.runtime.turn import Reply, run_turn
+from kit.settings import Settings
 from kit.tools.tool import ToolResult
+from kit.wire import open_kit
 from tests.kits import ALICE, SmallKit, asks, small_kit, stitched
 
 TIP = "Most stores refund an unopened item within a month."
@@ -146,6 +148,20 @@ async def test_other_arguments_are_another_lookup_and_another_turn_starts_afresh
     for _ in range(2):
         await run_turn("coffee please", ALICE, kit)
     assert made == ["coffee", "tea"] * 2
+
+
+@pytest.mark.parametrize(
+    ("kind", "reason"),
+    [("error_envelope", "unavailable"), ("foreign_principal", "principal_mismatch"), ("bad_payload", "contract_violation")],
+)
+async def test_a_fault_of_a_sub_agents_data_reaches_its_part_of_a_monolith(kind: str, reason: str) -> None:
+    async with open_kit(Settings(store=":memory:", model="offline", pace=0.0), faults=True) as kit:
+        question = "How many points do I have, and find coffee deals"
+        reply = await kit.ask(question, kit.session("s"), "monolith", faults=[f"rewards={kind}"])
+    outcomes = {outcome.agent: outcome for outcome in reply.outcomes}
+    failure = outcomes["rewards"]
+    assert isinstance(failure, Failure) and (failure.axis, failure.reason) == ("data", reason)
+    assert isinstance(outcomes["shop"], Answer) and "rewards" in reply.text and "4,975" not in reply.text
 
 
 @pytest.mark.parametrize(

@@ -111,6 +111,8 @@ class AgentCard(CardPart):
     id: str
     description: str
     """What the agent answers; the only thing an orchestrator's model knows when it routes."""
+    topics: str = ""
+    """What people may ask it, in a few words that go on from "You can ask about"."""
     role: Role = "native"
     model: str
     """Key in models.yaml."""

@@ -226,6 +226,8 @@ class RoutingDecision(Value):
     rounds: int = 0
 
 
+NO_ANSWER = "NO_ANSWER"
+"""What a card's prompt may tell its model to reply with when it has nothing on a request, and with nothing else."""
 SET_ASIDE = "Not needed: the other results are all there is to say."
 """What a model is told of a call that a guard set aside. Endpoints want every call answered, and not by nothing (decisions 7)."""
 NOT_ASKED = "Not asked:"

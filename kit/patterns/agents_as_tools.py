@@ -6,7 +6,8 @@ from langchain_core.messages import HumanMessage, SystemMessage
 
 from kit.core.outcome import AgentCall, Answer, Failure, Outcome, tell_left_out
 from kit.runtime.agents.llm_agent import PREAMBLE, Decision, LLMAgent, Thread
-from kit.runtime.answer.acknowledge import acknowledge
+from kit.runtime.answer.acknowledge import acknowledge, rescued
+from kit.runtime.answer.help import is_unanswerable
 from kit.runtime.answer.raw_text import scrub
 from kit.runtime.context import RunContext
 from kit.runtime.dispatch import fan_out
@@ -45,6 +46,9 @@ async def compose_rounds(
     while decision.calls and rounds < most:
         rounds += 1
         fan = await fan_out(decision.asks, ctx)
+        if is_unanswerable(ctx.turn):
+            ctx.replace_lead(lead.card.preamble or PREAMBLE)  # it may repeat words that nobody here knows anything about
+            return outcome_of(rescued(ctx), call)
         clean = clean and fan.clean
         news = await lead.tool_messages(decision, fan, ctx)
         thread += news

@@ -8,9 +8,11 @@ from langchain_core.messages.tool import ToolCall
 from kit.compose.deck import Deck
 from kit.compose.registry import Registry
 from kit.core.card import AgentCard
-from kit.core.outcome import AgentCall, Answer, Failure, Outcome, Reason, Timing
+from kit.core.outcome import NO_ANSWER, OF_MODEL, AgentCall, Answer, Failure, Outcome, Timing
 from kit.patterns.agents_as_tools import MAX_ROUNDS, check_composition, outcome_of
+from kit.runtime.agents.agent_outcome import data_reason, recovered
 from kit.runtime.agents.llm_agent import LLMAgent
+from kit.runtime.answer.help import nobody_can
 from kit.runtime.answer.raw_text import scrub
 from kit.runtime.context import Agent, RunContext
 from kit.runtime.pattern import Pattern
@@ -49,12 +51,12 @@ async def run_monolith(call: AgentCall, ctx: RunContext) -> Outcome:
     while reply.calls and ctx.turn.rounds < MAX_ROUNDS:
         ctx.turn.open_round(())
         ctx.ledger.before_tools(len(reply.calls))
-        tool_runs = await lead.call_tools(reply.calls, ctx)
+        tool_runs = await lead.call_tools(reply.calls, ctx, tool_owners(ctx.turn.agents, call.agent))
         thread += [reply.message, *(message for message, _ in tool_runs)]
         results += zip(reply.calls, (result for _, result in tool_runs), strict=True)
         clean = _note_parts(results, call, ctx)
         reply = (await lead.compose(thread, call, ctx, live=clean, news=len(tool_runs))).reply
-    text = reply.text.strip()
+    text = nobody_can(ctx) if reply.text.startswith(NO_ANSWER) else reply.text.strip()
     return outcome_of(await check_composition(text, lead, thread, call, ctx, clean=clean) if results else scrub(text, ctx), call)
 
 
@@ -66,7 +68,7 @@ def _note_parts(results: Sequence[tuple[ToolCall, ToolResult]], call: AgentCall,
     owners = tool_owners(ctx.turn.agents, call.agent)
     parts: dict[str, list[tuple[ToolCall, ToolResult]]] = {}
     for tool_call, result in results:
-        if tool_call["name"] in owners:
+        if tool_call["name"] in owners and result.fault not in OF_MODEL:
             parts.setdefault(owners[tool_call["name"]], []).append((tool_call, result))
     now = Timing(started=0.0, ended=ctx.turn.log.now())
     outcomes = [_part(agent, mine, now) for agent, mine in parts.items()]
@@ -76,10 +78,10 @@ def _note_parts(results: Sequence[tuple[ToolCall, ToolResult]], call: AgentCall,
 
 def _part(agent: str, mine: Sequence[tuple[ToolCall, ToolResult]], timing: Timing) -> Outcome:
     call_id = mine[0][0]["id"] or agent
-    faults: list[Reason] = [result.fault for _, result in mine if result.fault]
+    faults = [result for _, result in mine if result.fault]
     if len(faults) == len(mine):
-        detail = "; ".join(f"{result.fault}: {result.detail}" for _, result in mine)
-        return Failure(call_id=call_id, agent=agent, axis="data", reason=faults[0], detail=detail, timing=timing)
+        reason, detail = data_reason(faults)
+        return Failure(call_id=call_id, agent=agent, axis="data", reason=reason, detail=detail, timing=timing)
     good = [result for _, result in mine if not result.fault]
     return Answer(
         call_id=call_id,
@@ -87,7 +89,8 @@ def _part(agent: str, mine: Sequence[tuple[ToolCall, ToolResult]], timing: Timin
         text="\n".join(result.text for result in good),
         components=tuple(component for result in good for component in result.components),
         caveat=" ".join(dict.fromkeys(result.caveat for result in good if result.caveat)) or None,
-        data_faults=tuple(fault for fault in faults if fault != "not_allowed"),
+        data_faults=tuple(str(result.fault) for result in faults),
+        recovered=bool(faults) and recovered(mine),
         timing=timing,
     )
 

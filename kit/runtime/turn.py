@@ -20,6 +20,7 @@ from kit.core.secret import without_secrets
 from kit.core.transcript import transcript
 from kit.metrics.alert import log_mismatch
 from kit.runtime.answer.acknowledge import rescued
+from kit.runtime.answer.help import help_with
 from kit.runtime.budget import root_ledger
 from kit.runtime.context import RunContext, TurnState
 from kit.runtime.dispatch import run_to_outcome
@@ -240,9 +241,9 @@ class _Runner:
             waited += pause
 
     async def _answer(self) -> tuple[Status, str, str | None]:
-        declined = decline(self.message)
-        if declined is not None:
-            return "ok", declined, None
+        fixed = decline(self.message) or help_with(self.message, self.ctx)
+        if fixed is not None:
+            return "ok", fixed, None
         self.memory.tidy(self.ctx)
         call = AgentCall(call_id="root", agent=self.root.card.id, query=self.message)
         outcome = await run_to_outcome(self.pattern.run, call, self.ctx, self.settings.turn_budget_ms / 1000)

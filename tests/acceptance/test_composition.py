@@ -14,8 +14,8 @@ from langchain_core.tools import BaseTool, tool
 from kit.compose.deck import load_deck
 from kit.core.card import AgentCard
 from kit.core.errors import DeckError
-from kit.core.event import AgentStarted
-from kit.core.outcome import Answer, Failure
+from kit.core.event import AccessDenied, AgentStarted
+from kit.core.outcome import Answer
 from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.turn import Reply, run_turn
 from kit.settings import HOME, Settings
@@ -147,8 +147,8 @@ async def test_a_card_can_be_asked_exactly_when_sub_agents_lists_it(listed: tupl
     assert seen == [f"ask_{name}" for name in listed]
     reply = await run_turn("one thing", ALICE, kit)
     assert {outcome.agent for outcome in reply.outcomes if isinstance(outcome, Answer)} == set(listed)
-    refused = {outcome.agent: outcome.reason for outcome in reply.outcomes if isinstance(outcome, Failure)}
-    assert refused == {name: "not_allowed" for name in set(models) - set(listed)}
+    refused = {e.body.name: e.body.because for e in reply.events if isinstance(e.body, AccessDenied)}
+    assert refused == {f"ask_{name}": "not_on_card" for name in set(models) - set(listed)}
     assert {name for name, model in models.items() if model.seen} == set(listed)
 
 

@@ -12,7 +12,7 @@ import pytest
 from kit.compose.deck import Deck, load_deck
 from kit.core.card import HandoffField
 from kit.core.context import Principal
-from kit.core.event import AgentStarted, AnswerChosen
+from kit.core.event import AccessDenied, AgentStarted, AnswerChosen
 from kit.core.outcome import Answer
 from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.turn import Reply
@@ -169,5 +169,7 @@ async def test_a_judge_and_an_editor_are_called_by_topologies_alone() -> None:
     lead = ScriptedModel(Line(calls=[("ask_judge", {"query": "judge this", "intent_count": 1})]), "I can't do that.")
     async with open_kit(SETTINGS, models={"planner": lead, "*": "offline"}) as kit:
         reply = await kit.ask("judge this", kit.session("s"))
-    [outcome] = reply.outcomes
-    assert outcome.kind == "failure" and outcome.reason == "not_allowed"
+    assert not reply.outcomes
+    assert [(e.body.name, e.body.because) for e in reply.events if isinstance(e.body, AccessDenied)] == [
+        ("ask_judge", "not_on_card")
+    ]

@@ -95,6 +95,20 @@ _PRAISE = _either(
 )
 
 
+_HELP_WANTED = re.compile(
+    r"""\W*(?:(?:hi|hello|hey|so|ok|hola)\W+)?(?:
+        what\ (?:(?:all|else)\ )?(?:can|could|do)\ (?:you|we|i)\ (?:all\ )?
+            (?:do|ask|offer|help(?:\ me)?\ with|ask\ you|ask\ about|ask\ you\ about)
+      | what\ are\ you\ (?:able\ to\ do|capable\ of|good\ for)
+      | what\ (?:kinds?\ of\ )?(?:things|questions)\ can\ (?:i\ ask|you\ (?:do|answer))
+      | how\ (?:can|could)\ you\ help | what\ do\ you\ know(?:\ about)?
+      | qu[eé]\ (?:puedes|pueden|sabes)\ hacer | qu[eé]\ puedo\ preguntar(?:te)?
+      | en\ qu[eé]\ (?:me\ )?(?:puedes|pueden)\ ayudar(?:me)?
+    )(?:\ (?:for\ me|me|here|por\ m[ií]))?\W*""",
+    re.I | re.X,
+)
+
+
 def _whole(*parts: str) -> re.Pattern[str]:
     return re.compile(rf"\A\W*+(?:\b{_either(*parts, _FILLER)}\b\W*+)+", re.I)
 
@@ -157,6 +171,11 @@ def small_talk(request: str, last_reply: str = "") -> bool:
     if SMALL_TALK.fullmatch(text):
         return not (asks(last_reply) and AFFIRMATIVE.fullmatch(text))
     return "?" not in text and ENDING.search(text) is not None and all(word in CLOSERS for word in message_words)
+
+
+def asks_for_help(request: str) -> bool:
+    """True for a message that asks what can be asked, and nothing else, in English or Spanish."""
+    return len(request) < 80 and _HELP_WANTED.fullmatch(request) is not None
 
 
 def bare_answer(request: str) -> bool:

@@ -9,7 +9,7 @@ from typing import Any, cast
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
 from kit.core.ordinal_reference import parse_ordinal, resolve
-from kit.core.outcome import NO_TEXT, NOT_ASKED, SET_ASIDE
+from kit.core.outcome import NO_ANSWER, NO_TEXT, NOT_ASKED, SET_ASIDE
 from kit.core.picture import strip_marks
 from kit.core.record import ShownComponent
 from kit.models.offline.composition import Result
@@ -199,6 +199,11 @@ class Conversation:
     def in_turns(self) -> bool:
         """Whether tools are to be called one at a time, with a decision after each."""
         return "one tool at a time" in self.system
+
+    @property
+    def may_pass(self) -> bool:
+        """Whether its prompt names a reply for requests that it has nothing on."""
+        return NO_ANSWER in self.system
 
     @property
     def no_fit(self) -> str | None:

@@ -38,6 +38,28 @@ REFERENCE = re.compile(
 )
 """Words that point back at something already said."""
 
+_POLITE = r"^\W*(?:(?:please|can\ you|could\ you|would\ you|will\ you|help\ me|i\ need\ you\ to)\W+)*"
+TASK = re.compile(
+    rf"""{_POLITE}(?:(?:write|draft|compose|translate|solve|convert|summari[sz]e|paint|sing)\b(?!.*\bmy\b)
+          |call\ (?:me|my)\b|set\ an?\b|turn\ (?:on|off)\b
+          |(?:tell|sing|give)\ me\ an?\ (?:\w+\ )?(?:joke|story|poem|song|recipe|plan)\b|play\ some\b)
+      | \bnames?\ (?:for\ )?(?:my|an?)\b""",
+    re.I | re.X,
+)
+"""A task that no lookup is."""
+GENERAL = re.compile(
+    rf"""{_POLITE}(?:(?:why|who|whose|whom|explain|teach|what\ happened)\b | can\ (?:dogs|cats|people|you|we)\b
+          | how\ (?:tall|old|high|deep|far\ is|do\ (?:i|you|we)|does|did|to|many\ (?:people|sides|calories|countries))\b)""",
+    re.I | re.X,
+)
+"""The way general knowledge is asked for; support and the like are asked so as well, so it counts only for what fits no tool."""
+OPEN = re.compile(
+    rf"""{_POLITE}(?:what(?!\ can\ i\b)|when|which|is\ it|will\ it|should\ i|does|help|book|recommend|suggest|how\ many|my)\b
+        (?!.*\b(?:for\ me|i\ have|have\ i|do\ i|finish\ my)\b)""",
+    re.I | re.X,
+)
+"""A request that may be about anything: it counts where it fits no tool and nothing of it was found either."""
+
 _NUMBER_WORDS = "zero one two three four five six seven eight nine ten eleven twelve"
 NUMBERS = {word: n for n, word in enumerate(_NUMBER_WORDS.split())} | {
     "dozen": 12,

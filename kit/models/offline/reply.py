@@ -12,11 +12,12 @@ from langchain_core.messages import AIMessage, HumanMessage, ToolCall
 from kit.core.language.small_talk import small_talk
 from kit.core.language.words import content_words
 from kit.core.ordinal_reference import spell_out
-from kit.models.offline import composition, json_answer
+from kit.core.outcome import NO_ANSWER
+from kit.models.offline import composition, english, json_answer
 from kit.models.offline.arguments import Source, fill
 from kit.models.offline.conversation import Conversation, Tool, text_of
 from kit.models.offline.json_schema import fillable, properties_of, resolve
-from kit.models.offline.routing import Decision, Part, Routes, Situation, SmallTalk, Unfit, decide, points_back
+from kit.models.offline.routing import FITS, Decision, Part, Routes, Situation, SmallTalk, Unfit, decide, points_back
 from kit.models.offline.similarity import index
 
 _ENTITY = re.compile(
@@ -49,7 +50,7 @@ def reply(talk: Conversation, tools: Sequence[Tool], choice: str | None) -> Repl
     if routers and talk.in_turns:
         return _next(talk, routers)
     if talk.results and (talk.has_results or not tools):
-        return Reply(_compose(talk, bool(routers)))
+        return Reply(_compose(talk, bool(routers), tools))
     if choice == "none" or not tools:
         return Reply(_unaided(talk))
     if routers:
@@ -65,13 +66,26 @@ def _job(talk: Conversation, tool: Tool) -> dict[str, Any]:
     return fill(tool.schema, Source(talk.request, "\n".join([talk.system, *texts])[-20_000:], True, tool.schema))
 
 
-def _compose(talk: Conversation, routing: bool) -> str:
+def _compose(talk: Conversation, routing: bool, tools: Sequence[Tool]) -> str:
     schema = json_answer.requested_schema(talk.system)
     if schema is not None:
         return json_answer.build(schema, talk.request, talk.system, [result.text for result in talk.results if not result.failed])
     if routing or any(result.tool.startswith("ask_") for result in talk.results):
         return composition.compose(talk.request, (*talk.results, *talk.left_out))
+    found_none = talk.results and all(composition.UNMATCHED.match(result.text) for result in talk.results)
+    if found_none and talk.may_pass and english.OPEN.match(talk.request) and _is_foreign(talk, tools):
+        return NO_ANSWER
     return composition.answer(talk.request, talk.results)
+
+
+def _is_foreign(talk: Conversation, tools: Sequence[Tool]) -> bool:
+    """Whether an opening request is like nothing these tools are for, and most of its words are none of theirs."""
+    if not tools or talk.picture_text or talk.before:
+        return False
+    documents = tuple((tool.label, tool.description) for tool in tools)
+    asked = content_words(talk.request)
+    own = content_words(" ".join(f"{label} {description}" for label, description in documents))
+    return 2 * len(asked & own) < len(asked) and float(index(documents).score(talk.request).max()) < FITS
 
 
 def _unaided(talk: Conversation) -> str:
@@ -200,6 +214,9 @@ def _name_entities(talk: Conversation, last: int = 4) -> str | None:
 def _use_tools(talk: Conversation, tools: Sequence[Tool], *, must: bool) -> Reply:
     if not must and (not talk.request or small_talk(talk.request, talk.last_reply)):
         return Reply(composition.chat(talk.request) if talk.request else _puzzled(talk))
+    general = english.GENERAL.match(talk.request) is not None and _is_foreign(talk, tools)
+    if talk.may_pass and not must and (general or english.TASK.search(talk.request)):
+        return Reply(NO_ANSWER)
     request = _with_antecedent(talk)
     able = [tool for tool in tools if fillable(tool.schema)] or (list(tools) if must else [])
     if not able:

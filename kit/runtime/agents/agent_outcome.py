@@ -36,7 +36,7 @@ def outcome_of_reply(
     """
     text = reply.text.strip()
 
-    def failed(reason: Reason, detail: str, suggestion: str | None = None, axis: Axis = "invocation") -> Failure:
+    def failed(reason: Reason, detail: str, suggestion: str | None = None, *, axis: Axis = "invocation") -> Failure:
         return Failure(call_id=call_id, agent=agent, axis=axis, reason=reason, detail=detail, suggestion=suggestion)
 
     if declined := refusal(reply.message):
@@ -47,9 +47,7 @@ def outcome_of_reply(
     faults = [result for _, result in lookups if result.fault]
     without = bool(faults) and len(faults) == len(lookups)
     if faults and (not text or only_owns_up(prose(text)) or (without and _makes_up(prose(text), thread))):
-        reasons: list[Reason] = [result.fault for result in faults if result.fault]
-        reason: Reason = "principal_mismatch" if "principal_mismatch" in reasons else reasons[0]
-        return failed(reason, "; ".join(f"{result.fault}: {result.detail}" for result in faults), axis="data")
+        return failed(*data_reason(faults), axis="data")
     if not text:
         return failed("insufficient", "the model said nothing")
     answer = contract.read(text)
@@ -65,12 +63,19 @@ def outcome_of_reply(
         components=(*(component for _, result in results for component in result.components), *reply.components),
         caveat=" ".join(dict.fromkeys(caveats)) or None,
         data_faults=tuple(str(result.fault) for result in faults),
-        recovered=bool(faults) and _recovered(lookups),
+        recovered=bool(faults) and recovered(lookups),
         hands_to=over,
     )
 
 
-def _recovered(lookups: Results) -> bool:
+def data_reason(faults: Sequence[ToolResult]) -> tuple[Reason, str]:
+    """Returns why data failed, as a reason and in detail; a foreign principal's reply outweighs the rest."""
+    reasons: list[Reason] = [result.fault for result in faults if result.fault]
+    detail = "; ".join(f"{result.fault}: {result.detail}" for result in faults)
+    return "principal_mismatch" if "principal_mismatch" in reasons else reasons[0], detail
+
+
+def recovered(lookups: Results) -> bool:
     """Whether every lookup that failed was made again, with the same arguments, and then answered."""
     last = {lookup_key(tool_call): result.fault for tool_call, result in lookups}
     return not any(last.values())

@@ -10,7 +10,7 @@ from langchain_core.messages import AIMessage
 
 from kit.compose.answer_schema import Validator, validator
 from kit.core.card import AgentCard
-from kit.core.outcome import Reason
+from kit.core.outcome import NO_ANSWER, Reason
 from kit.models.json_prose import prose
 from kit.runtime.answer.clauses import only_refuses
 
@@ -24,8 +24,6 @@ _REQUEST = re.compile(
     re.I | re.X,
 )
 """A sentence that wants something of the user."""
-NO_ANSWER = "NO_ANSWER"
-"""What a card's prompt may tell its model to reply with when it has nothing on a request, and with nothing else."""
 
 
 @dataclass(frozen=True, slots=True)

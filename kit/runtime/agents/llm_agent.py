@@ -282,6 +282,13 @@ class LLMAgent:
                 asks.append(read_call(tool_call, card, tool_call["id"] or "", call.query))
         return Decision(reply, tuple(asks), tuple(own))
 
-    async def call_tools(self, calls: Sequence[ToolCall], ctx: RunContext) -> list[tuple[ToolMessage, ToolResult]]:
-        """Runs calls of its own tools at the same time and returns a message and a typed result for each, in their order."""
-        return list(await asyncio.gather(*(call_tool(call, self.tools, self.card.id, ctx, self.new_tools) for call in calls)))
+    async def call_tools(
+        self, calls: Sequence[ToolCall], ctx: RunContext, owners: Mapping[str, str] | None = None
+    ) -> list[tuple[ToolMessage, ToolResult]]:
+        """Runs calls of its own tools at the same time and returns a message and a typed result for each, in their order.
+
+        `owners`: tool -> the agent whose part it is, where that is another one.
+        """
+        names = [(owners or {}).get(call["name"], self.card.id) for call in calls]
+        runs = (call_tool(call, self.tools, name, ctx, self.new_tools) for call, name in zip(calls, names, strict=True))
+        return list(await asyncio.gather(*runs))

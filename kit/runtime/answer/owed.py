@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 from kit.core.outcome import NOTHING_LEFT, Answer, Failure, LeftOut
 from kit.models.json_prose import prose
+from kit.runtime.answer.help import is_unanswerable, nobody_can
 from kit.runtime.answer.raw_text import scrub
 from kit.runtime.context import RunContext, TurnState
 
@@ -84,6 +85,8 @@ def reservations(answers: Iterable[Answer]) -> str:
 
 def rescue(ctx: RunContext) -> str:
     """Returns a reply that no model wrote: the answers in hand, then the fixed sentences for the rest."""
+    if is_unanswerable(ctx.turn):
+        return nobody_can(ctx)
     owing, answers = debt(ctx.turn), [outcome for outcome in ctx.turn.outcomes if isinstance(outcome, Answer)]
     texts = {answer.call_id: scrub(prose(answer.text), ctx) for answer in answers}
     parts = list(dict.fromkeys(text for text in texts.values() if text))

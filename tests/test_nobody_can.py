@@ -1,0 +1,73 @@
+"""A question that nobody can answer is answered with what can be asked; one that somebody can is not refused."""
+
+import pytest
+
+from kit.bench.case import Case, read_cases
+from kit.core.outcome import Answer
+from kit.models.scripted import Line
+from kit.patterns import PATTERNS
+from kit.runtime.answer.help import NOBODY
+from kit.runtime.turn import run_turn
+from kit.settings import HOME, Settings
+from kit.ui.shared.turn_facts import headline
+from kit.ui.shared.turn_fold import advance
+from kit.ui.shared.turn_view import TurnView
+from kit.wire import open_kit
+from tests.kits import ALICE, answering, asks, small_kit, stitched
+
+CASES = list(read_cases(HOME / "data" / "cases" / "off_script.jsonl"))
+OFF: list[Case] = [case for case in CASES if case.kind == "oos"]
+ON: list[Case] = [case for case in CASES if case.kind == "single"]
+OFFLINE = Settings(store=":memory:", model="offline", pace=0.0)
+HELP = ("What can you do?", "hi, how can you help me?", "what can I ask you about", "¿Qué puedes hacer?")
+pytestmark = pytest.mark.req("K-10")
+
+
+async def test_none_of_forty_off_script_questions_gets_data_or_is_shown_green() -> None:
+    assert len(OFF) == 40
+    async with open_kit(OFFLINE) as kit:
+        preamble = kit.team.orchestrator.card.preamble
+        for case in OFF:
+            reply = await kit.ask(case.turns[0].user, kit.session(case.id))
+            assert reply.text.startswith(f"{NOBODY} You can ask about "), (case.turns[0].user, reply.text)
+            assert not any(char.isdigit() for char in reply.text) and reply.preamble == preamble, case.id
+            assert not any(isinstance(outcome, Answer) for outcome in reply.outcomes), case.id
+            view = advance(TurnView(), reply.events)
+            assert headline(view).tone != "good" and {step.state for step in view.steps} == {"failed"}, case.id
+
+
+async def test_none_of_forty_on_script_questions_is_refused() -> None:
+    assert len(ON) == 40
+    async with open_kit(OFFLINE) as kit:
+        for case in ON:
+            reply = await kit.ask(case.turns[0].user, kit.session(case.id))
+            assert NOBODY not in reply.text and any(isinstance(o, Answer) for o in reply.outcomes), (
+                case.turns[0].user,
+                reply.text,
+            )
+
+
+@pytest.mark.parametrize("message", HELP)
+async def test_what_can_you_do_is_answered_from_the_cards_and_no_model_is_asked(message: str) -> None:
+    async with open_kit(OFFLINE) as kit:
+        reply = await kit.ask(message, kit.session("s"))
+        topics = [card.topics for card in kit.team.orchestrator.sub_cards.values()]
+        assert all(topics) and reply.text == f"You can ask about {'; '.join(topics)}."
+        assert reply.usage.model_calls == 0 and not reply.routing.invoked
+        other = await kit.ask("what can you do about a receipt that won't scan?", kit.session("t"))
+        assert other.routing.invoked
+
+
+@pytest.mark.parametrize("words", ["NO_ANSWER", "I'm sorry, I can only help with shopping."])
+@pytest.mark.parametrize("pattern", ["mediated", "direct"])
+async def test_a_default_sub_agent_that_has_nothing_ends_in_the_fixed_sentence(words: str, pattern: str) -> None:
+    kit = small_kit([Line("I cannot say."), stitched], {"shop": answering(words)}, default_sub_agent="shop")
+    reply = await run_turn("what is the capital of France", ALICE, kit, PATTERNS[pattern])
+    assert reply.text == f"{NOBODY} You can ask about shop."
+
+
+async def test_where_somebody_has_an_answer_the_rest_is_owned_up_to_beside_it() -> None:
+    models = {"shop": answering("NO_ANSWER"), "play": answering("Two games.")}
+    kit = small_kit([asks("shop", "play"), Line("Two games.")], models)
+    reply = await run_turn("go", ALICE, kit)
+    assert NOBODY not in reply.text and "Two games." in reply.text and "shop" in reply.text and "NO_ANSWER" not in reply.text
