@@ -7,10 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kit.compose.deck import Block, Deck, DeckSettings
-from kit.compose.prompts import Prompt, plan_prompt, shared_prefix_ratio
+from kit.compose.prompts import Prompt, plan_prompt
 from kit.core.card import AgentCard
 from kit.core.context import DynamicContext
 from kit.core.errors import UnknownId
+from studies.shared_prefix import shared_prefix_ratio
 
 BLOCKS = (
     Block(id="safety-base", category="safety", owner="platform", text="Be truthful."),

@@ -225,11 +225,7 @@ class Envelope(Value):
 
 
 class AgentError(Value):
-    """agent.error_emit: no PII, no enricher id.
-
-    Final where the orchestrator's call ended without an answer; not where the sub-agent answered all the same, or was one of
-    several that worked on the call.
-    """
+    """agent.error_emit: no PII, no enricher id. Final where the orchestrator's call has no answer for it."""
 
     kind: Literal["agent_error"] = "agent_error"
     agent: str

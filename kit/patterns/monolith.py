@@ -10,7 +10,7 @@ from kit.compose.registry import Registry
 from kit.core.card import AgentCard
 from kit.core.outcome import NO_ANSWER, OF_MODEL, AgentCall, Answer, Failure, Outcome, Timing
 from kit.patterns.agents_as_tools import MAX_ROUNDS, check_composition, outcome_of
-from kit.runtime.agents.agent_outcome import data_reason, recovered
+from kit.runtime.agents.agent_outcome import answer_parts, data_reason
 from kit.runtime.agents.llm_agent import LLMAgent
 from kit.runtime.answer.help import nobody_can
 from kit.runtime.answer.raw_text import scrub
@@ -82,17 +82,8 @@ def _part(agent: str, mine: Sequence[tuple[ToolCall, ToolResult]], timing: Timin
     if len(faults) == len(mine):
         reason, detail = data_reason(faults)
         return Failure(call_id=call_id, agent=agent, axis="data", reason=reason, detail=detail, timing=timing)
-    good = [result for _, result in mine if not result.fault]
-    return Answer(
-        call_id=call_id,
-        agent=agent,
-        text="\n".join(result.text for result in good),
-        components=tuple(component for result in good for component in result.components),
-        caveat=" ".join(dict.fromkeys(result.caveat for result in good if result.caveat)) or None,
-        data_faults=tuple(str(result.fault) for result in faults),
-        recovered=bool(faults) and recovered(mine),
-        timing=timing,
-    )
+    text = "\n".join(result.text for _, result in mine if not result.fault)
+    return Answer(call_id=call_id, agent=agent, text=text, timing=timing, **answer_parts(mine))
 
 
 def tool_owners(agents: Mapping[str, Agent], lead: str) -> dict[str, str]:

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from langchain_core.messages import ToolMessage
 from langchain_core.messages.tool import ToolCall
 from langchain_core.tools import BaseTool
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
 from kit.core.errors import describe_error
 from kit.core.event import AccessDenied, Body, Component, ToolEnded, ToolStarted
@@ -130,23 +130,13 @@ async def _run(
             answer = await answer_of(tool, call)
     except Exception as error:  # the second and last place that turns an exception into a value (decisions 9)
         fault: Reason = "timeout" if isinstance(error, TimeoutError) else "exception"
-        if _refuses(tool, error):
+        own_schema = getattr(tool.args_schema, "__name__", None)
+        if isinstance(error, ValidationError) and error.title == own_schema:
             return ToolResult(text=UNREADABLE, fault="bad_arguments", detail=describe_error(error))
         return ToolResult(text=UNAVAILABLE, fault=fault, detail=describe_error(error))
     if isinstance(answer, ToolResult):
         return answer
     return answer.artifact if isinstance(answer.artifact, ToolResult) else ToolResult(text=str(answer.text))
-
-
-def _refuses(tool: BaseTool, error: Exception) -> bool:
-    """Whether it is the tool's own schema that did not take the arguments."""
-    schema = tool.args_schema
-    return (
-        isinstance(error, ValidationError)
-        and isinstance(schema, type)
-        and issubclass(schema, BaseModel)
-        and (error.title == schema.__name__)
-    )
 
 
 def _components(agent: str, ctx: RunContext) -> list[ComponentPayload]:

@@ -27,11 +27,6 @@ class AlertCounter:
             meters.get_meter("kit").create_counter(COUNTER).add(1, {"consumer": "consumer-agent"})
             meters.force_flush()
 
-    def close(self) -> None:
-        """Stops counting; what was counted has been sent."""
-        if self._meters is not None:
-            self._meters.shutdown()
-
 
 def _meters(url: str) -> "MeterProvider":
     from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter

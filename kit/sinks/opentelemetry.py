@@ -83,8 +83,6 @@ class OtelSink:
     def close(self) -> None:
         """Sends what waits, 2 s at most, and says once how many spans did not arrive."""
         self._exporter.until = time.monotonic() + 2.0
-        if self._alerts is not None:
-            threading.Thread(target=self._alerts.close, name="kit-otel-close", daemon=True).start()
         ending = threading.Thread(target=self._batch.shutdown, name="kit-otel-close", daemon=True)
         ending.start()
         ending.join(2.5)

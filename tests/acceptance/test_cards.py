@@ -9,13 +9,14 @@ import yaml
 
 from kit.compose.deck import Deck, load_deck
 from kit.compose.models import build_model, check_orchestrator
-from kit.compose.prompts import plan_prompt, shared_prefix_ratio, tokens
+from kit.compose.prompts import plan_prompt, tokens
 from kit.core.card import AgentCard
 from kit.core.context import DynamicContext
 from kit.core.errors import DeckError
 from kit.core.model import OFFLINE
 from kit.worlds.consumer.tools import RENDERS
 from kit.worlds.manga.tools import SKILLS
+from studies.shared_prefix import shared_prefix_ratio
 from tests.kits import STATUSES
 from tests.worlds import TOOL_IDS
 

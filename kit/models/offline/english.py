@@ -52,11 +52,11 @@ GENERAL = re.compile(
           | how\ (?:tall|old|high|deep|far\ is|do\ (?:i|you|we)|does|did|to|many\ (?:people|sides|calories|countries))\b)""",
     re.I | re.X,
 )
-"""The way general knowledge is asked for; support and the like are asked so as well, so it counts only for what fits no tool."""
+"""The way general knowledge is asked for; it counts for what fits no tool, since how to do a thing here is asked so as well."""
 OPEN = re.compile(
-    rf"""{_POLITE}(?:what(?!\ can\ i\b)|when|which|is\ it|will\ it|should\ i|does|help|book|recommend|suggest|how\ many|my)\b
-        (?!.*\b(?:for\ me|i\ have|have\ i|do\ i|finish\ my)\b)""",
-    re.I | re.X,
+    r"^\W*(?:can you |please |help me )?(?:what(?! can i\b)|when|which|is it|will it|should i|does|help|book|recommend|suggest"
+    r"|how many|my)\b(?!.*\b(?:for me|i have|have i|do i|finish my)\b)",
+    re.I,
 )
 """A request that may be about anything: it counts where it fits no tool and nothing of it was found either."""
 

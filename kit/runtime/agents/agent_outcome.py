@@ -1,6 +1,7 @@
 """What a sub-agent's last reply and its lookups come to: an answer with what it lacks, or a failure with its reason."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.messages.tool import ToolCall
@@ -54,18 +55,22 @@ def outcome_of_reply(
     if isinstance(answer, Breach):
         return failed(answer.reason, answer.detail, answer.suggestion)
     words, confidence = answer
-    caveats = [*(result.caveat for _, result in results if result.caveat), *([WITHOUT] if without else ())]
-    return _new_answer(
-        call_id=call_id,
-        agent=agent,
-        text=words,
-        confidence=confidence,
-        components=(*(component for _, result in results for component in result.components), *reply.components),
-        caveat=" ".join(dict.fromkeys(caveats)) or None,
-        data_faults=tuple(str(result.fault) for result in faults),
-        recovered=bool(faults) and recovered(lookups),
-        hands_to=over,
-    )
+    parts = answer_parts(lookups)
+    caveat = " ".join(filter(None, [parts["caveat"], WITHOUT if without else None])) or None
+    parts |= {"caveat": caveat, "components": (*parts["components"], *reply.components)}
+    return _new_answer(call_id=call_id, agent=agent, text=words, confidence=confidence, hands_to=over, **parts)
+
+
+def answer_parts(lookups: Results) -> dict[str, Any]:
+    """Returns the fields of an answer that its lookups decide."""
+    results = [result for _, result in lookups]
+    faults = tuple(str(result.fault) for result in results if result.fault)
+    return {
+        "components": tuple(component for result in results for component in result.components),
+        "caveat": " ".join(dict.fromkeys(result.caveat for result in results if result.caveat)) or None,
+        "data_faults": faults,
+        "recovered": bool(faults) and recovered(lookups),
+    }
 
 
 def data_reason(faults: Sequence[ToolResult]) -> tuple[Reason, str]:

@@ -18,10 +18,9 @@ _FENCE = re.compile(r"\A```(?:json)?\s*(.*?)\s*```\Z", re.DOTALL)
 _WORDS = {"low": 0.0, "medium": 0.5, "high": 1.0}
 _SENTENCE = re.compile(r"[^.!?…]+[.!?…]*")
 _REQUEST = re.compile(
-    r"""\?\s*$ | ^\W*(?:please|kindly)\s+(?:tell|say|name|specify|clarify|provide|give|confirm|share|choose|pick)\b
-      | \b(?:tell|let)\ me\ (?:know\s+)?(?:which|what|who|whether|if|more|the)\b
-      | ^\W*(?:i|we)(?:\ would|['’]d)?\ need\ (?:to\ know|more|the|a|your)\b""",
-    re.I | re.X,
+    r"\?\s*$|^\W*(?:please|kindly) (?:tell|say|name|specify|clarify|provide|give|confirm|share|choose|pick)\b|\b(?:tell|let) me "
+    r"(?:know )?(?:which|what|who|whether|if|more|the)\b|^\W*(?:i|we)(?: would|['’]d)? need (?:to know|more|the|a|your)\b",
+    re.I,
 )
 """A sentence that wants something of the user."""
 

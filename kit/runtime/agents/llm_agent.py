@@ -4,7 +4,6 @@ import asyncio
 import datetime
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 from langchain_core.messages.tool import ToolCall
@@ -98,11 +97,6 @@ class LLMAgent:
     """Words the answer in place of `model`, where the deck names a cheaper one for that."""
     contract: Contract = field(default_factory=Contract)
     new_tools: Mapping[str, datetime.date] = field(default_factory=dict[str, datetime.date])
-
-    @cached_property
-    def _names(self) -> frozenset[str]:
-        """What its model can call."""
-        return frozenset((*self.tools, *self.sub_cards))
 
     @property
     def time_budget(self) -> float | None:
@@ -213,9 +207,8 @@ class LLMAgent:
 
     def _is_void(self, reply: ModelReply) -> bool:
         """Whether a reply makes calls and none of them can be made: tools that do not exist, arguments nobody can read."""
-        return bool(reply.calls) and not [
-            call for call in reply.calls if call["name"] in self._names and UNREAD not in call["args"]
-        ]
+        good = [c for c in reply.calls if (c["name"] in self.tools or c["name"] in self.sub_cards) and UNREAD not in c["args"]]
+        return bool(reply.calls) and not good
 
     async def _ask_again(self, reply: ModelReply, voice: Voice, thread: Thread, ctx: RunContext, purpose: Purpose) -> ModelReply:
         """Tells the model in its thread that none of its calls was made, and asks again.
@@ -285,10 +278,7 @@ class LLMAgent:
     async def call_tools(
         self, calls: Sequence[ToolCall], ctx: RunContext, owners: Mapping[str, str] | None = None
     ) -> list[tuple[ToolMessage, ToolResult]]:
-        """Runs calls of its own tools at the same time and returns a message and a typed result for each, in their order.
-
-        `owners`: tool -> the agent whose part it is, where that is another one.
-        """
+        """Runs calls of its own tools at the same time, in the name of their `owners`; a message and a result for each."""
         names = [(owners or {}).get(call["name"], self.card.id) for call in calls]
         runs = (call_tool(call, self.tools, name, ctx, self.new_tools) for call, name in zip(calls, names, strict=True))
         return list(await asyncio.gather(*runs))
