@@ -3,13 +3,14 @@
 import asyncio
 import inspect
 from collections.abc import AsyncIterator, Iterator
+from contextvars import ContextVar
 from typing import Any
 
 import langchain_core.tracers.langchain
 import langsmith.utils
 import pytest
 from langchain_core.caches import InMemoryCache
-from langchain_core.callbacks import AsyncCallbackHandler
+from langchain_core.callbacks import AsyncCallbackHandler, BaseCallbackHandler
 from langchain_core.globals import set_debug, set_llm_cache
 from langchain_core.language_models.chat_models import BaseChatModel
 from langchain_core.language_models.fake_chat_models import FakeListChatModel, GenericFakeChatModel
@@ -19,6 +20,7 @@ from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResu
 from langchain_core.rate_limiters import BaseRateLimiter
 from langchain_core.runnables import RunnableLambda
 from langchain_core.runnables.base import RunnableBinding
+from langchain_core.tracers import context
 from langchain_core.tracers.context import collect_runs
 
 from kit.models.asynchronous import AsyncChatModel
@@ -321,6 +323,26 @@ async def test_the_model_gets_a_list_of_its_own() -> None:
     messages = list(ASK)
     await read(Greedy(script=[], disable_streaming=True), messages)
     assert messages == ASK
+
+
+def test_a_handler_that_an_environment_variable_turns_on_is_a_listener(monkeypatch: pytest.MonkeyPatch) -> None:
+    hooks = list(context._configure_hooks)
+    context.register_configure_hook(ContextVar("watcher", default=None), True, BaseCallbackHandler, "KIT_TEST_WATCHES")
+    try:
+        assert not has_listeners(None, False)
+        monkeypatch.setenv("KIT_TEST_WATCHES", "true")
+        assert has_listeners(None, False)
+        monkeypatch.setenv("KIT_TEST_WATCHES", "false")
+        assert not has_listeners(None, False)
+    finally:
+        context._configure_hooks[:] = hooks
+
+
+def test_the_hooks_of_langchain_are_as_the_direct_call_knows_them() -> None:
+    shapes = {(type(variable), len(hook)) for hook in context._configure_hooks for variable in hook[:1]}
+    assert shapes <= {(ContextVar, 4)}, (
+        "langchain-core's _configure_hooks have another shape: kit/models/direct_call.py has to change"
+    )
 
 
 SIGNATURES = {

@@ -11,24 +11,28 @@ The wrapper comes back for a call, and at the next one goes again, as soon as th
 - a class or a model that runs its calls another way, a binding with a config, and any Runnable that is not a chat model.
 """
 
+import os
 from collections.abc import AsyncGenerator, Sequence
 from operator import attrgetter
 from typing import Any, cast
 
 from langchain_core.callbacks import AsyncCallbackManager
 from langchain_core.callbacks.base import Callbacks
-from langchain_core.globals import get_llm_cache
+from langchain_core.globals import get_debug, get_llm_cache
 from langchain_core.language_models.chat_models import BaseChatModel
 from langchain_core.messages import AIMessageChunk, BaseMessage
 from langchain_core.outputs import ChatGeneration
 from langchain_core.runnables import Runnable, RunnableBinding, RunnableConfig
 from langchain_core.runnables.config import var_child_runnable_config
+from langchain_core.tracers.context import _configure_hooks, tracing_v2_callback_var  # type: ignore[reportPrivateUsage]
+from langsmith.utils import tracing_is_enabled  # type: ignore[reportUnknownVariableType]
 
 _RUNNERS = (
     *("invoke", "ainvoke", "stream", "astream", "generate", "agenerate", "generate_prompt", "agenerate_prompt"),
     *("_generate_with_cache", "_agenerate_with_cache", "_convert_input"),
 )
 """What stands between a caller and the model; who overrides one of these wants it to run."""
+_RUNNER_NAMES = frozenset(_RUNNERS)
 _runners = attrgetter(*_RUNNERS)
 _OF_LANGCHAIN = _runners(BaseChatModel)
 _binding_runners = attrgetter("ainvoke", "astream", "_merge_configs")
@@ -55,9 +59,18 @@ def stream_reply(
 
 
 def has_listeners(callbacks: Callbacks, verbose: bool) -> bool:
-    """Whether LangChain would tell anybody about a run; it is asked itself, so that every way to listen counts."""
+    """Whether LangChain would tell anybody about a run.
+
+    Each place is looked at where a listener can be set; only where one holds something is LangChain asked, which takes longer.
+    """
     ambient = var_child_runnable_config.get()
     inherited = ambient.get("callbacks") if ambient else None
+    if not (callbacks or inherited or verbose or get_debug() or tracing_v2_callback_var.get() or tracing_is_enabled()):
+        for context, _, _, variable in _configure_hooks:
+            if context.get() is not None or (variable is not None and variable in os.environ):
+                break
+        else:
+            return False
     return bool(AsyncCallbackManager.configure(inherited, callbacks, verbose).handlers)
 
 
@@ -71,7 +84,7 @@ def _unbind(model: Runnable[Any, Any], options: dict[str, Any]) -> tuple[BaseCha
 
 
 def _needs_wrapper(model: BaseChatModel, messages: Sequence[BaseMessage], options: dict[str, Any]) -> bool:
-    if _runners(type(model)) != _OF_LANGCHAIN or any(name in vars(model) for name in _RUNNERS):
+    if _runners(type(model)) != _OF_LANGCHAIN or not _RUNNER_NAMES.isdisjoint(vars(model)):
         return True
     if model.rate_limiter or model.output_version == "v1" or not _OPTIONS_OF_WRAPPER.isdisjoint(options):
         return True
