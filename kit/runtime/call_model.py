@@ -31,7 +31,7 @@ PICTURE = 1000
 
 SOME = 10**9
 """Tokens that a model may report for one call; what else it says of its usage is not believed."""
-LONGEST = 400_000
+LONGEST = 100_000
 """Characters of one reply; a model that goes on is stopped, whatever its card allows."""
 MOST_PIECES = 20_000
 PAUSE = 256

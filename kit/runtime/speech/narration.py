@@ -70,17 +70,17 @@ class NarrationFilter:
                 self._say(len(self._buffer) if at < 0 else at)
             elif len(self._buffer) < len(MARK) and MARK.startswith(self._buffer.lower()):
                 return
-            elif not self._buffer.lower().startswith(MARK):
+            elif not self._buffer[: len(MARK)].lower().startswith(MARK):
                 self._say(1)
             else:
-                whole = _WHOLE.match(self._buffer)
+                whole = _WHOLE.match(self._buffer) if ">" in piece else None
                 if whole is None or not (whole[0].endswith("/>") or _CLOSING.search(whole[0])):
                     return
                 self._buffer = self._buffer[whole.end() :]
 
     def end(self) -> None:
         """Says what was held back and is no component; call it once the model is done."""
-        if not self._buffer.lower().startswith(MARK):
+        if not self._buffer[: len(MARK)].lower().startswith(MARK):
             self._say(len(self._buffer))
         self._buffer = ""
 

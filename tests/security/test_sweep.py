@@ -1,0 +1,141 @@
+"""Ways to overwhelm a turn, played on a real loop: it ends in plain words, its trace can be read, and nobody else waited."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessageChunk
+from langchain_core.outputs import ChatGenerationChunk
+
+from kit.core.limits import DEPTH
+from kit.models.asynchronous import AsyncChatModel
+from kit.models.scripted import Line, ScriptedModel
+from kit.runtime.reply import Reply
+from kit.runtime.turn import run_turn
+from kit.settings import Settings
+from kit.wire import open_kit
+from tests.kits import ALICE, SmallKit, answering, asks, failing, small_kit, stitched
+from tests.security.loop_gap import LONGEST_GAP, LoopGap
+
+pytestmark = pytest.mark.realtime
+
+
+def nested(levels: int) -> Any:
+    value: Any = 1
+    for _ in range(levels):
+        value = {"a": value}
+    return value
+
+
+class Flood(AsyncChatModel):
+    """Streams the same piece and never waits."""
+
+    piece: str
+    count: int
+
+    @property
+    def _llm_type(self) -> str:
+        return "flood"
+
+    def bind_tools(self, tools: Any, **options: Any) -> Any:
+        return self.bind(**options)
+
+    async def _astream(self, *args: Any, **options: Any) -> Any:
+        for _ in range(self.count):
+            yield ChatGenerationChunk(message=AIMessageChunk(content=self.piece))
+
+
+class Reports(ScriptedModel):
+    """Says one thing and reports this usage for it."""
+
+    tokens: int
+
+    def _usage(self, *args: Any) -> Any:
+        return {"input_tokens": self.tokens, "output_tokens": self.tokens, "total_tokens": self.tokens}
+
+
+def component(payload: str) -> str:
+    return f'Here: <component type="offer">{payload}</component> done.'
+
+
+def said(text: str, **options: Any) -> dict[str, BaseChatModel]:
+    return {"orchestrator": ScriptedModel(asks("shop"), stitched), "shop": answering(text), **options}
+
+
+SPACES = " " * 15_000
+ATTACKS: dict[str, Callable[[], dict[str, Any]]] = {
+    "white space in an answer that owns up": lambda: {
+        "orchestrator": ScriptedModel(asks("shop"), f"I could not{SPACES}reach{SPACES}shop.", f"Sorry.{SPACES}x"),
+        "shop": failing(OSError("down")),
+    },
+    "an error of 96 KB": lambda: {
+        "orchestrator": ScriptedModel(asks("shop"), stitched),
+        "shop": failing(OSError("a1b2/c3 " * 12_000)),
+    },
+    "a million chunks": lambda: {"orchestrator": Flood(piece="word ", count=1_000_000), "shop": answering("x")},
+    "one word without end": lambda: {"orchestrator": Flood(piece="a" * 50, count=1_000_000), "shop": answering("x")},
+    "5,000 calls": lambda: {
+        "orchestrator": ScriptedModel(Line(calls=[("ask_shop", {"query": str(n)}) for n in range(5_000)]), "Sorry."),
+        "shop": answering("x"),
+    },
+    "arguments 300 deep": lambda: {
+        "orchestrator": ScriptedModel(
+            Line(calls=[("ask_shop", {"query": "x", "more": nested(300)})]), "Sorry.", "Sorry.", "Sorry."
+        ),
+        "shop": answering("x"),
+    },
+    "a component 300 deep": lambda: said(component(json.dumps(nested(300)))),
+    "a component 100,000 deep": lambda: said(component("[" * 100_000)),
+    "a component with a number that is none": lambda: said(component('{"id": "a", "price": 1e999, "x": NaN}')),
+    "a component with a number of 400 digits": lambda: said(component(json.dumps({"id": 10**400}))),
+    "components inside components": lambda: said("<comp<component/>onent" * 3_000),
+    "a component that never ends": lambda: {
+        "orchestrator": ScriptedModel(Line(pieces=["<component "] + ["x "] * 15_000), "x"),
+        "shop": answering("x"),
+    },
+    "usage beyond belief": lambda: {"orchestrator": Reports("Hello.", tokens=10**19), "shop": answering("x")},
+    "usage below nothing": lambda: {"orchestrator": Reports("Hello.", tokens=-(10**6)), "shop": answering("x")},
+}
+
+
+async def play(models: dict[str, Any]) -> tuple[SmallKit, Reply, float]:
+    lead = models.pop("orchestrator")
+    kit = small_kit(lead, models)
+    await run_turn("what is loaded once", ALICE, small_kit(ScriptedModel(asks("shop"), stitched), {"shop": answering("is here")}))
+    async with LoopGap() as gap:
+        reply = await run_turn("hi", ALICE, kit)
+    return kit, reply, gap.longest
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+async def test_no_attack_holds_the_loop_or_leaves_what_nobody_can_read(attack: str) -> None:
+    kit, reply, gap = await play(ATTACKS[attack]())
+    row = kit.store.turn(reply.turn_id)
+    assert row is not None and row.status == reply.status != "running" and reply.saved
+    assert [event.seq for event in kit.store.events(reply.turn_id)] == [event.seq for event in reply.events]
+    assert 0 <= reply.usage.input_tokens < 10**9 and 0 <= reply.usage.output_tokens < 10**9
+    assert len(reply.text) < 500_000
+    assert gap < LONGEST_GAP
+
+
+@pytest.mark.parametrize(
+    "message", ["x" + " " * 600 + "x", '"' + " " * 1_000 + 'x "', "x. " * 5_000, "a, b, " * 2_600, "? " * 7_900]
+)
+async def test_no_message_holds_the_loop(message: str) -> None:
+    async with open_kit(Settings(store=":memory:", pace=0.0, model="offline")) as kit:
+        await kit.ask("find coffee deals and how many points do I have", kit.session("warm"))
+        async with LoopGap() as gap:
+            reply = await kit.ask(message, kit.session("s"))
+    assert reply.status == "ok" and reply.text
+    assert gap.longest < LONGEST_GAP
+
+
+def test_a_payload_is_refused_where_it_is_made() -> None:
+    from kit.core.outcome import ComponentPayload
+
+    for payload in (nested(DEPTH + 1), {"x": float("inf")}, {"x": 10**400}, {"x": "y" * 1_000_001}):
+        with pytest.raises(ValueError, match="it holds"):
+            ComponentPayload(type="offer", payload=payload)
+    assert ComponentPayload(type="offer", payload=nested(DEPTH)).payload == nested(DEPTH)
