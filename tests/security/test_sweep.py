@@ -1,15 +1,17 @@
 """Ways to overwhelm a turn, played on a real loop: it ends in plain words, its trace can be read, and nobody else waited."""
 
 import json
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import pytest
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessageChunk
 from langchain_core.outputs import ChatGenerationChunk
+from pydantic import PrivateAttr
 
 from kit.core.limits import DEPTH
+from kit.core.outcome import ComponentPayload
 from kit.models.asynchronous import AsyncChatModel
 from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.reply import Reply
@@ -42,7 +44,7 @@ class Flood(AsyncChatModel):
     def bind_tools(self, tools: Any, **options: Any) -> Any:
         return self.bind(**options)
 
-    async def _astream(self, *args: Any, **options: Any) -> Any:
+    async def _astream(self, messages: Any, *args: Any, **options: Any) -> AsyncIterator[ChatGenerationChunk]:
         for _ in range(self.count):
             yield ChatGenerationChunk(message=AIMessageChunk(content=self.piece))
 
@@ -50,10 +52,14 @@ class Flood(AsyncChatModel):
 class Reports(ScriptedModel):
     """Says one thing and reports this usage for it."""
 
-    tokens: int
+    _tokens: int = PrivateAttr(default=0)
 
-    def _usage(self, *args: Any) -> Any:
-        return {"input_tokens": self.tokens, "output_tokens": self.tokens, "total_tokens": self.tokens}
+    def __init__(self, tokens: int):
+        super().__init__("Hello.")
+        self._tokens = tokens
+
+    def _usage(self, messages: Any, line: Line) -> Any:
+        return {"input_tokens": self._tokens, "output_tokens": self._tokens, "total_tokens": self._tokens}
 
 
 def component(payload: str) -> str:
@@ -95,8 +101,8 @@ ATTACKS: dict[str, Callable[[], dict[str, Any]]] = {
         "orchestrator": ScriptedModel(Line(pieces=["<component "] + ["x "] * 15_000), "x"),
         "shop": answering("x"),
     },
-    "usage beyond belief": lambda: {"orchestrator": Reports("Hello.", tokens=10**19), "shop": answering("x")},
-    "usage below nothing": lambda: {"orchestrator": Reports("Hello.", tokens=-(10**6)), "shop": answering("x")},
+    "usage beyond belief": lambda: {"orchestrator": Reports(10**19), "shop": answering("x")},
+    "usage below nothing": lambda: {"orchestrator": Reports(-(10**6)), "shop": answering("x")},
 }
 
 
@@ -133,8 +139,6 @@ async def test_no_message_holds_the_loop(message: str) -> None:
 
 
 def test_a_payload_is_refused_where_it_is_made() -> None:
-    from kit.core.outcome import ComponentPayload
-
     for payload in (nested(DEPTH + 1), {"x": float("inf")}, {"x": 10**400}, {"x": "y" * 1_000_001}):
         with pytest.raises(ValueError, match="it holds"):
             ComponentPayload(type="offer", payload=payload)

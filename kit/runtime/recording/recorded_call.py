@@ -154,7 +154,7 @@ def read(path: Path) -> tuple[Header, dict[Key, Take]]:
                 parts = [(label, part if isinstance(part, str) else texts[part["text"]]) for label, part in row["request"]]
                 take = Take.model_validate({**row, "request": parts})
                 takes[key_of(take)] = take
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
             what = "the head of a recording of this version" if number == 1 else "a recorded call"
             raise CassetteError(f"{path}:{number}: this line is not {what}; record the file again") from error
     if not lines:
