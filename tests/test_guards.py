@@ -14,6 +14,9 @@ from kit.core.record import Message
 from kit.core.transcript import transcript
 from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.turn import Reply, run_turn
+from kit.ui.shared.turn_facts import facts
+from kit.ui.shared.turn_fold import stored_view
+from kit.ui.traces.turn_list import state
 from tests.kits import ALICE, SmallKit, answering, small_kit, stitched
 
 MIXED = "my receipt didn't scan and find me coffee deals"
@@ -244,6 +247,7 @@ async def test_text_without_content_words_drops_nothing(text: str) -> None:
     [
         (MIXED, [("play", "bonus level"), ("rewards", "balance")]),
         ("¿hay ofertas de café y cuántos puntos tengo?", [("shop", "coffee offers"), ("rewards", "points balance")]),
+        ("good morning and thanks for everything", [("shop", "coffee offers"), ("rewards", "points balance")]),
     ],
 )
 async def test_where_no_call_shares_a_word_nobody_is_judged_and_the_models_words_stand(
@@ -474,8 +478,13 @@ async def test_a_model_that_obeys_the_cap_leaves_a_part_and_the_answer_names_it(
 async def test_where_the_words_of_the_missing_parts_are_not_known_the_answer_counts_them() -> None:
     for guards in (Guards(), Guards(failsafe=False)):
         made = [("shop", "offers on something hot"), ("rewards", "balance")]
-        reply = await turn(kit_of(line(*made, intents=4), Line("No."), guards=guards), FIVE)
+        kit = kit_of(line(*made, intents=4), Line("No."), guards=guards)
+        reply = await turn(kit, FIVE)
         assert reply.routing.left_out == LeftOut(count=2) and "I left out 2 more parts of your message" in reply.text
+        assert reply.routing.cap_behavior == "within"
+        record = kit.store.turn(reply.turn_id)
+        assert record is not None and state(record) == "Partly answered"
+        assert "2 more parts of your message: left out" in str(facts(stored_view(record, reply.events)))
 
 
 @pytest.mark.req("PC2-S5.4c", "PC2-AC-8")

@@ -71,6 +71,8 @@ class Measures(Value):
     version_mismatches: int = 0
     model_faults: int = 0
     """Calls of tools that do not exist, or with arguments nobody can read: faults of the model that made them (decisions 31)."""
+    left_out: int = 0
+    """Parts of the message that the model counted and asked nobody for (decisions 26)."""
     acknowledged: str | None = None
     """How the answer owned up to what failed: composed, recomposed, appended ...; None when nothing was owed."""
     compactions: int = 0

@@ -43,6 +43,7 @@ class _Fold:
     mismatches: list[float] = field(default_factory=list[float])
     versions: int = 0
     model_faults: int = 0
+    left_out: int = 0
     acknowledged: str | None = None
     compactions: int = 0
     purposes: dict[str, str] = field(default_factory=dict[str, str])
@@ -72,6 +73,7 @@ def measure(events: Sequence[Event]) -> Measures:
             "mismatches": fold.mismatches,
             "version_mismatches": fold.versions,
             "model_faults": fold.model_faults,
+            "left_out": fold.left_out,
             "acknowledged": fold.acknowledged,
             "compactions": fold.compactions,
             "spent": [{"purpose": purpose, "usage": usage} for purpose, usage in fold.spending.items()],
@@ -165,6 +167,10 @@ def _refused(fold: _Fold, event: Event, body: Any) -> None:
     fold.model_faults += body.what == "tool"
 
 
+def _routing(fold: _Fold, event: Event, body: Any) -> None:
+    fold.left_out = body.decision.left_out.count
+
+
 def _acknowledged(fold: _Fold, event: Event, body: Any) -> None:
     fold.acknowledged = body.path
 
@@ -184,6 +190,7 @@ _FOLDS: Mapping[str, Callable[[_Fold, Event, Any], None]] = {
     "envelope": _envelope,
     "refused": _refused,
     "acknowledged": _acknowledged,
+    "routing": _routing,
     "compacted": _compacted,
 }
 """Kind of event -> what it adds; looked up by name because every turn pays for this, and a lookup costs no call."""

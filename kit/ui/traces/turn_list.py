@@ -39,7 +39,8 @@ class TurnFilter(Value):
 
 def state(turn: TurnRecord) -> str:
     """Returns how a turn ended, in the words of the chat."""
-    partial = bool(turn.failed) or turn.cap_behavior == "over" or any(one.partial for one in turn.measures.agents)
+    left_out = turn.measures.left_out > 0 or turn.cap_behavior == "over"
+    partial = bool(turn.failed) or left_out or any(one.partial for one in turn.measures.agents)
     return ending(turn.status, partial=partial)
 
 
