@@ -44,7 +44,8 @@ async def apply_guards(
         decision = tidy(await complete(decision, thread, call, lead, ctx), ctx)
     if guards.echo:
         decision = echo(decision, call, lead, ctx)
-    if guards.fastpath and not decision.asks and _must_route(call, ctx):
+    mistaken = [own for own in decision.own if own["name"] not in lead.tools]  # told to the model, which calls again
+    if guards.fastpath and not decision.asks and not mistaken and _must_route(call, ctx):
         decision = fastpath(decision, call, lead, ctx)
     if [ask for ask in decision.asks if ask.query != call.query] and strip_marks(call.query):
         if guards.overlap and len(decision.asks) > 1:
