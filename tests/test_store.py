@@ -142,7 +142,7 @@ def test_the_queries_of_the_documentation_run(store: SqliteStore) -> None:
     assert all(found), "each example finds something in a turn with a failure"
 
 
-@pytest.mark.parametrize("odd", [object(), "\ud83d", float("nan"), {1: b"\xff"}])
+@pytest.mark.parametrize("odd", [object(), "\ud83d", {1: b"\xff"}])
 def test_an_odd_payload_costs_nobody_the_turn(store: SqliteStore, odd: object) -> None:
     events = some_events()
     events[7] = events[7].model_copy(update={"body": Component(agent="shop", type="offer", payload={"odd": odd, "sku": "B1"})})

@@ -102,6 +102,9 @@ def run_turn(
     PictureError when there are too many images.
     """
     pictures = check_count(images)
+    names = f"{session.id}{session.principal.tenant_id}{session.principal.user_id}"
+    if clean(names) != names.strip():
+        raise SessionError("ids of sessions, tenants and users hold neither control characters nor halves of a pair")
     past = kit.store.recall(session.id)
     if past is not None and past.session.principal != session.principal:
         raise SessionError(f"session {session.id!r} belongs to someone else; start a new one under another id")

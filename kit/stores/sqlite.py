@@ -1,18 +1,19 @@
 """The embedded store: one SQLite file that survives kill -9 and answers plain SQL (tables in docs/traces.md)."""
 
 import json
+import logging
 import os
 import sqlite3
 import threading
 import time
 from collections import Counter
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from kit.core.context import Principal, Session
-from kit.core.errors import SessionError, StoreBusy, StoreError
+from kit.core.errors import SessionError, StoreBusy, StoreError, describe_error
 from kit.core.event import Event
 from kit.core.record import Feedback, Message, Note, SessionRecall, ShownComponent, TurnRecord
 from kit.core.value import builder
@@ -34,6 +35,8 @@ from kit.stores.rows import (
 )
 from kit.stores.tables import APPLICATION, SCHEMA, lay_out
 
+log = logging.getLogger("kit.store")
+T = TypeVar("T")
 _new_message = builder(Message)
 OLDEST = (3, 38, 0)
 """The first SQLite with the `->>` operator."""
@@ -254,7 +257,7 @@ class SqliteStore:
     def turn(self, turn_id: str) -> TurnRecord | None:
         """The rollup of one turn, or None when it was never accepted."""
         rows = self._read(f"SELECT {', '.join(COLUMNS)} FROM turns WHERE id = ?", turn_id)
-        return record_of(rows[0]) if rows else None
+        return _readable(record_of, rows[0], turn_id) if rows else None
 
     def turns(
         self, session_id: str | None = None, tenant_id: str | None = None, user_id: str | None = None, limit: int = 50
@@ -264,12 +267,13 @@ class SqliteStore:
         conditions = {name: value for name, value in filters.items() if value is not None}
         where = "WHERE " + " AND ".join(f"{name} = ?" for name in conditions) if conditions else ""
         sql = f"SELECT {', '.join(COLUMNS)} FROM turns {where} ORDER BY started_at DESC, rowid DESC LIMIT ?"
-        return [record_of(row) for row in self._read(sql, *conditions.values(), limit)]
+        records = (_readable(record_of, row, row[0]) for row in self._read(sql, *conditions.values(), limit))
+        return [record for record in records if record is not None]
 
     def events(self, turn_id: str) -> list[Event]:
         """Every event of a turn in order; empty while it runs."""
         rows = self._read("SELECT log FROM turns WHERE id = ? AND log IS NOT NULL", turn_id)
-        return events_of(rows[0][0]) if rows else []
+        return (_readable(events_of, rows[0][0], turn_id) if rows else None) or []
 
     def give_feedback(self, feedback: Feedback) -> None:
         """One thumb a turn; a later one replaces it. Raises StoreError when the turn is not stored."""
@@ -307,6 +311,15 @@ def _write_turn(db: sqlite3.Connection, sql: str, row: _Row, session: Session | 
         _open(db, session)
     if not db.execute(sql, row).rowcount:
         raise SessionError(f"turn {row[0]!r} belongs to another conversation; leave the id out, or take another one")
+
+
+def _readable(read: Callable[[Any], T], row: Any, turn_id: str) -> T | None:
+    """What a row holds; None, and a line in the log, for one that somebody else wrote: no list breaks of it."""
+    try:
+        return read(row)
+    except (ValueError, RecursionError) as error:
+        log.error("turn %s in the store cannot be read: %s", turn_id, describe_error(error))
+        return None
 
 
 def _of(session_id: str, who: Principal | None) -> dict[str, Any]:

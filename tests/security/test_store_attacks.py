@@ -15,7 +15,7 @@ from kit.runtime import turn as turn_module
 from kit.runtime.turn import run_turn
 from kit.stores.sqlite import SqliteStore
 from tests.kits import ALICE, SmallKit, answering, small_kit
-from tests.sample_turn import a_turn
+from tests.sample_turn import a_turn, finish
 from tests.security.loop_gap import LONGEST_GAP, LoopGap
 
 pytestmark = pytest.mark.realtime
@@ -161,3 +161,23 @@ async def test_the_loop_does_not_wait_until_another_thread_has_read(tmp_path: Pa
         await asyncio.sleep(0.02)
     assert await reading == [(3000000,)]
     store.close()
+
+
+@pytest.mark.parametrize("column", ["invoked", "measures", "log"])
+def test_junk_in_one_row_breaks_no_list(tmp_path: Path, column: str, caplog: pytest.LogCaptureFixture) -> None:
+    store = SqliteStore(tmp_path / "kit.db")
+    for n in range(3):
+        finish(store, a_turn(f"t{n}", at=float(n)))
+    with sqlite3.connect(tmp_path / "kit.db") as db:
+        db.execute(f"UPDATE turns SET {column} = ? WHERE id = 't1'", ("[" * 5_000,))
+    db.close()
+    turns = [turn.id for turn in store.turns()]
+    assert turns == (["t2", "t1", "t0"] if column == "log" else ["t2", "t0"])
+    assert bool(store.turn("t1")) == bool(column == "log") and bool(store.events("t1")) == (column != "log")
+    assert "t1 in the store cannot be read" in caplog.text
+
+
+@pytest.mark.parametrize("session", ["half \ud83d", "a\x00b"])
+async def test_an_id_that_no_store_can_hold_is_refused(tmp_path: Path, session: str) -> None:
+    with pytest.raises(SessionError, match="control characters"):
+        run_turn("hi", ALICE.model_copy(update={"id": session}), kit_at(tmp_path / "kit.db"))
