@@ -16,7 +16,7 @@ from kit.core.card import AgentCard, EvalPolicy, Handoff, HandoffField, Policy, 
 from kit.core.errors import DeckError
 from kit.core.event import AgentStarted, ModelEnded, ModelStarted, ToolStarted
 from kit.core.model import ModelSpec
-from kit.core.outcome import AgentCall, Answer, Failure, Outcome, tell
+from kit.core.outcome import AgentCall, Answer, ComponentPayload, Failure, Outcome, tell
 from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.agents.contract import only_asks, refusal
 from kit.runtime.agents.llm_agent import LLMAgent
@@ -27,8 +27,9 @@ from kit.runtime.team import bind
 from kit.runtime.turn import Reply, run_turn
 from kit.stores.sqlite import SqliteStore
 from kit.tools.tool import ToolResult
-from tests.kits import ALICE, SmallKit, answering, failing, small_deck, small_kit, stitched
+from tests.kits import ALICE, SmallKit, answering, asks, failing, small_deck, small_kit, stitched
 
+OFFER = {"id": "mg-1", "title": "Iron Wolf"}
 ITEM = {
     "type": "object",
     "properties": {
@@ -132,6 +133,27 @@ async def test_a_closed_hand_off_brings_no_history_along() -> None:
     assert isinstance(agent, LLMAgent)
     seen = agent.model.runnable.seen[1]  # type: ignore[attr-defined]
     assert [m.type for m in seen] == ["system", "human"]
+
+
+@pytest.mark.req("SO-3")
+async def test_who_asks_where_after_what_and_what_was_shown_reach_no_closed_agent_that_does_not_declare_it() -> None:
+    def look() -> tuple[str, ToolResult]:
+        """Looks."""
+        return "Iron Wolf", ToolResult(text="Iron Wolf", components=(ComponentPayload(type="offer", payload=OFFER),))
+
+    offer = StructuredTool.from_function(look, response_format="content_and_artifact")
+    seller = AgentCard(id="shop", description="d", model="offline", tools=("look",))
+    shop = ScriptedModel(Line(calls=[("look", {})]), "Here it is.")
+    closed, lead = answering(ranked()), ScriptedModel(asks("shop"), stitched, asking({}), stitched)
+    kit = small_kit(lead, {"explainer": closed, "shop": shop}, {"look": offer}, cards=[MANGA, seller])
+    await run_turn("one", ALICE, kit)
+    reply = await run_turn("what of the first one?", ALICE, kit)
+    first, second = str(shop.seen[0][0].content), str(closed.seen[0][0].content)
+    assert "User: alice" in first and "Leeds" in first
+    assert "ask_shop" in str(lead.seen[2][0].content) and "Iron Wolf" in str(lead.seen[2][0].content)
+    assert [word for word in ("alice", "Leeds", "ask_shop", "Iron Wolf", "User:") if word in second] == []
+    assert second.endswith("\n\nDate: 2026-11-01\nuser_locale: en-GB")
+    assert started(reply).fields == {"user_locale": "en-GB"}, "and what did cross is on the trace"
 
 
 @pytest.mark.req("SO-22")

@@ -6,11 +6,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kit.compose.deck import Block, Deck, DeckSettings
+from kit.compose.deck import Block, Deck, DeckSettings, load_deck
 from kit.compose.prompts import Prompt, plan_prompt
-from kit.core.card import AgentCard
+from kit.core.card import AgentCard, Handoff
 from kit.core.context import DynamicContext
 from kit.core.errors import UnknownId
+from kit.settings import HOME
 from studies.shared_prefix import shared_prefix_ratio
 
 BLOCKS = (
@@ -155,3 +156,30 @@ def test_the_shared_prefix_ratio_counts_from_the_start_over_the_longer_prompt():
 def test_a_block_that_is_not_registered_is_named():
     with pytest.raises(UnknownId, match=r"unknown block 'persona-shp': did you mean 'persona-shop'"):
         plan_prompt(SHOP.model_copy(update={"prompt_blocks": ("persona-shp",)}), deck())
+
+
+TYPED = SHOP.model_copy(update={"handoff": Handoff(closed=True, output_schema={"type": "object", "required": ["deal"]})})
+
+
+@pytest.mark.req("SO-3", "PC1-S5.5")
+def test_the_schema_of_an_answer_ends_the_prefix_and_no_block_beside_it_says_how_to_speak():
+    plan = plan_prompt(TYPED, deck())
+    schema = '{"type": "object", "required": ["deal"]}'
+    shape = f"Answer with JSON of this schema and with nothing else: {schema}"
+    assert plan.prefix == f"Be truthful.\n\nYou find deals.\n\n{shape}"
+    assert plan.assemble(TODAY).prefix == plan.prefix, "a cohort shares it"
+
+
+@pytest.mark.req("SO-3")
+@pytest.mark.parametrize("deck_name", ["consumer", "manga"])
+def test_no_shipped_prompt_asks_for_json_and_forbids_it(deck_name: str):
+    shipped = load_deck(HOME / "cards" / deck_name)
+    for card in shipped.cards.values():
+        text = plan_prompt(card, shipped).prefix
+        assert ("no JSON" in text) != ("Answer with JSON" in text) or card.id in shipped.settings.exempt, card.id
+
+
+@pytest.mark.req("SO-3")
+def test_a_closed_hand_off_is_told_the_date_of_its_request_and_nothing_else_of_it():
+    request = TODAY.model_copy(update={"in_play": ("shop",)})
+    assert plan_prompt(TYPED, deck()).assemble(request).suffix == "Date: 2026-03-01"

@@ -1,6 +1,7 @@
 """A card's prompt: a prefix that a whole cohort shares byte for byte, and a short suffix for one request."""
 
 import hashlib
+import json
 from dataclasses import dataclass
 
 from kit.compose.parts import Block, Parts
@@ -31,10 +32,15 @@ class PromptPlan:
     prefix: str
     cohort: str
     """Names the prompt's cohort: equal for two requests exactly when card, blocks, tools and what flags change of them are."""
+    closed: bool = False
+    """Of the request only the date is told: what else a closed hand-off carries, its fields hold."""
 
     def assemble(self, dynamic: DynamicContext) -> Prompt:
         """Returns the prompt with the request's own context as its suffix."""
-        lines = f"Date: {_line(dynamic.date)}\nUser: {_line(dynamic.user_id)}\nLocale: {_line(dynamic.locale)}"
+        lines = f"Date: {_line(dynamic.date)}"
+        if self.closed:
+            return Prompt(self.prefix, lines, self.cohort)
+        lines += f"\nUser: {_line(dynamic.user_id)}\nLocale: {_line(dynamic.locale)}"
         if dynamic.location:
             lines += f"\nLocation: {_line(dynamic.location)}"
         if dynamic.in_play:
@@ -43,18 +49,21 @@ class PromptPlan:
 
 
 def plan_prompt(card: AgentCard, deck: Parts) -> PromptPlan:
-    """Puts a card's prompt together: required platform blocks, the card's own in order, the routing lines.
+    """Puts a card's prompt together: required blocks, the card's own in order, the schema of its answer, the routing lines.
 
-    Blocks hanging on a flag that is off are left out. Raises UnknownId for a block that is not registered.
+    Blocks hanging on a flag that is off are left out, and those of the category `format` where a schema says how to answer.
+    Raises UnknownId for a block that is not registered.
     """
     required = () if card.id in deck.settings.exempt else deck.settings.required_blocks
-    candidates = (deck.blocks[name] for name in (*required, *card.prompt_blocks))
-    blocks = tuple(block for block in candidates if deck.on(block.flag))
+    candidates, schema = (deck.blocks[name] for name in (*required, *card.prompt_blocks)), card.handoff.output_schema
+    blocks = tuple(b for b in candidates if deck.on(b.flag) and (schema is None or b.category != "format"))
     texts = [block.text.strip() for block in blocks]
+    if schema is not None:
+        texts.append(f"Answer with JSON of this schema and with nothing else: {json.dumps(schema)}")
     if card.sub_agents and card.id == deck.settings.orchestrator:
         texts.append(_routing_lines(card, deck))
     prefix = "\n\n".join(texts)
-    return PromptPlan(card.id, blocks, prefix, _cohort(card, deck, blocks, prefix))
+    return PromptPlan(card.id, blocks, prefix, _cohort(card, deck, blocks, prefix), card.handoff.closed)
 
 
 def tokens(text: str) -> int:

@@ -153,9 +153,14 @@ def _refusal(handoff: HandoffResult, agent: Agent | None, ctx: RunContext, ledge
 
 
 async def _run(call: AgentCall, agent: Agent, ctx: RunContext, path: str, ledger: Ledger) -> Outcome:
+    inherited, handoff = ctx.inherited, agent.card.handoff
+    if call.prior_context:
+        inherited = inherited.model_copy(update={"prior_context": call.prior_context})
+    elif handoff.closed and not any(field.source == "location" for field in handoff.fields.values()):
+        inherited = inherited.model_copy(update={"location": None})
     inner = RunContext(
         ctx.turn,
-        ctx.inherited.model_copy(update={"prior_context": call.prior_context}) if call.prior_context else ctx.inherited,
+        inherited,
         ctx.span_id,
         ctx.parent_span_id,
         frozenset(agent.card.sub_agents),

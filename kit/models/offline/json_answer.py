@@ -10,7 +10,7 @@ from kit.models.offline.composition import sentences
 from kit.models.offline.json_schema import Schema, properties_of
 from kit.models.offline.similarity import closeness, spoken
 
-_SCHEMA_REQUEST = re.compile(r"Answer with JSON of this schema and with nothing else: (\{.*)\Z", re.DOTALL)
+_SCHEMA_REQUEST = re.compile(r"Answer with JSON of this schema and with nothing else: (\{.*\})$", re.MULTILINE)
 _DRAFT = re.compile(r"^draft: (\{.*\})$", re.MULTILINE)
 _ID = re.compile(r"\b[a-z]{2}-\d{3,}\b")
 _NAME = re.compile(r"\s*([^(:,]+)")

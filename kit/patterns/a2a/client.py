@@ -64,7 +64,7 @@ class RemoteAgent:
         context = ClientCallContext(service_parameters=headers)
         remote_call = _RemoteCall(ctx, self.card.id)
         try:
-            stream: Any = self.client.send_message(_request(call, ctx), context=context)
+            stream: Any = self.client.send_message(_request(call, ctx, self.card.handoff.closed), context=context)
             async with aclosing(stream):
                 async for update in stream:
                     remote_call.hear(update)
@@ -143,10 +143,11 @@ class _RemoteCall:
         log.emit(body, span, parent)
 
 
-def _request(call: AgentCall, ctx: RunContext) -> SendMessageRequest:
+def _request(call: AgentCall, ctx: RunContext, closed: bool) -> SendMessageRequest:
     caller, _, own = ctx.path.rpartition("/")
     place = own.removesuffix(f".{call.agent}")
-    request = Request(call=call, inherited=ctx.inherited, dynamic=ctx.turn.dynamic, caller=caller, place=place)
+    dynamic = ctx.turn.dynamic.model_copy(update={"location": None, "in_play": ()}) if closed else ctx.turn.dynamic
+    request = Request(call=call, inherited=ctx.inherited, dynamic=dynamic, caller=caller, place=place)
     message = Message(
         message_id=call.call_id,
         context_id=ctx.inherited.episode_id,

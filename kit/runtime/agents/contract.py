@@ -39,8 +39,6 @@ class Contract:
     """The output half of a card's hand-off, compiled once at bind."""
 
     validator: Validator | None = None
-    instruction: str = ""
-    """What the model is told about the shape; whether it keeps to it is checked, not hoped for."""
     min_confidence: float | None = None
     closed: bool = False
 
@@ -84,8 +82,7 @@ def contract_of(card: AgentCard) -> Contract:
     schema = card.handoff.output_schema
     if schema is None:
         return Contract(closed=card.handoff.closed)
-    instruction = f"\nAnswer with JSON of this schema and with nothing else: {json.dumps(schema)}"
-    return Contract(validator(schema), instruction, card.handoff.min_confidence, card.handoff.closed)
+    return Contract(validator(schema), card.handoff.min_confidence, card.handoff.closed)
 
 
 def refusal(message: AIMessage) -> str | None:

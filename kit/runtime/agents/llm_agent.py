@@ -112,10 +112,10 @@ class LLMAgent:
             system += f"\nFrom earlier in the conversation: {call.prior_context}"
         if call.fields:
             system += "\n" + "\n".join(f"{name}: {value}" for name, value in call.fields.items())
+        if self.prompt.closed:
+            return [SystemMessage(system), HumanMessage(call.query)]
         reader = "" if self.card.sub_agents or ctx.path == self.card.id else self.card.id
-        thread: Thread = [SystemMessage(system + ctx.turn.memory.suffix(reader) + self.contract.instruction)]
-        if self.card.handoff.closed:
-            return [*thread, HumanMessage(call.query)]
+        thread: Thread = [SystemMessage(system + ctx.turn.memory.suffix(reader))]
         thread += messages_of(ctx.turn.memory.history(reader))
         thread.append(human_message(call.query, ctx.pictures) if ctx.turn.pictures else HumanMessage(call.query))
         return thread

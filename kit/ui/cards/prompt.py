@@ -26,13 +26,14 @@ def assembled(card: AgentCard, deck: Deck, dynamic: DynamicContext) -> tuple[Pro
     """Returns the prompt of one request, and its pieces: joined by empty lines they are its text."""
     plan = plan_prompt(card, deck)
     prompt = plan.assemble(dynamic)
-    return prompt, (*_pieces(plan), Piece(name="request", note="new for every request", text=prompt.suffix, personal=True))
+    return prompt, (*_pieces(plan, card), Piece(name="request", note="new for every request", text=prompt.suffix, personal=True))
 
 
-def _pieces(plan: PromptPlan) -> list[Piece]:
+def _pieces(plan: PromptPlan, card: AgentCard) -> list[Piece]:
     pieces = [Piece(name=b.id, note=f"{b.owner}, version {b.version}", text=b.text.strip()) for b in plan.blocks]
     rest = plan.prefix[sum(len(piece.text) + 2 for piece in pieces) :]
-    return pieces + ([Piece(name="routing lines", note="made from the deck's settings", text=rest)] if rest else [])
+    name, source = ("routing lines", "the deck's settings") if card.sub_agents else ("answer schema", "the card")
+    return pieces + ([Piece(name=name, note=f"made from {source}", text=rest)] if rest else [])
 
 
 def prefix_share(prompt: Prompt) -> float:
