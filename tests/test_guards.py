@@ -575,9 +575,9 @@ async def test_a_call_that_cannot_be_made_is_told_to_the_model_and_nobody_else_i
 async def test_a_preamble_is_shown_when_its_first_call_arrives_and_small_talk_as_it_comes() -> None:
     preamble = Line("Let me look. ", pieces=("Let me ", "look. "), pace=0.2, calls=line(("shop", "coffee deals")).calls)
     reply = await turn(kit_of(preamble), "find me coffee deals")
-    first = next(e for e in reply.events if isinstance(e.body, Text))
+    first, text = next((e, e.body.text) for e in reply.events if isinstance(e.body, Text))
     started = next(e for e in reply.events if e.kind == "agent_started")
-    assert first.body.text.startswith("Let me") and first.seq < started.seq
+    assert text.startswith("Let me") and first.seq < started.seq
     greeting = await turn(kit_of(Line("Hello there. Nice to see you.", pieces=("Hello ", "there. ", "Nice."), pace=0.2)), "hello")
     assert next(e.at for e in greeting.events if isinstance(e.body, Text)) < greeting.events[-1].at
 

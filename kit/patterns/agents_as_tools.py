@@ -52,6 +52,7 @@ async def compose_rounds(
         clean = clean and fan.clean
         news = await lead.tool_messages(decision, fan, ctx)
         thread += news
+        turn.tool_call_ids.update([own["id"] for own in decision.own] if decision.own else ())
         whole = clean and not turn.left_out().count
         decision = tidy(await lead.compose(thread, call, ctx, live=whole, news=len(news) - 1), ctx)
         decision = decision if narrow is None else narrow(decision, ctx)

@@ -36,6 +36,8 @@ class CallLedger:
     set_aside: list[AgentCall] = field(default_factory=list[AgentCall])
     """Calls that a guard dropped."""
     outcomes: list[Outcome] = field(default_factory=list[Outcome])
+    tool_call_ids: set[str | None] = field(default_factory=set[str | None])
+    """Ids of the orchestrator's calls of its own tools."""
     wording: dict[str, str] = field(default_factory=dict[str, str])
     """Call id -> the model's own words, whatever a guard made of them."""
 

@@ -217,8 +217,9 @@ class LLMAgent:
         """
         for left in range(BORNE, -1, -1):
             ctx.ledger.before_tools(len(reply.calls))
-            answers = [message for message, _ in await self.call_tools(reply.calls, ctx)]
-            thread += [reply.message, *answers]
+            calls = [ToolCall({**call, "id": f"{call['id']}-void-{len(thread)}"}) for call in reply.calls]  # an id may come again
+            answers = [message for message, _ in await self.call_tools(calls, ctx)]
+            thread += [with_calls(reply.message, calls), *answers]
             if not left:
                 break
             reply = await call_with_fallback(voice, thread, ctx, agent=self.card.id, purpose=purpose, news=len(answers))

@@ -185,7 +185,7 @@ def _with_own_ids(decision: Decision, ctx: RunContext) -> Decision:
     ids = [ask.call_id for ask in decision.asks]
     if decision.own:
         ids += [own["id"] or "" for own in decision.own]
-    ids_in_use = {ask.call_id for ask in ctx.turn.calls}
+    ids_in_use = {ask.call_id for ask in ctx.turn.calls}.union(filter(None, ctx.turn.tool_call_ids))
     if len({*ids, "", *ids_in_use}) == 1 + len(ids) + len(ids_in_use):
         return decision
     fresh = [_fresh(call_id, ids_in_use) for call_id in ids]
