@@ -2,12 +2,11 @@
 
 import pytest
 
-from kit.bench.case import read_cases
 from kit.compose.parts import Guards
 from kit.core.language.words import content_words
 from kit.settings import HOME
 from studies.guard_ablation import GUARDS, Trial, erring_team, play_trials, settings
-from studies.guard_errors import INVENTED, OTHERWISE, WORDINGS, play_errors
+from studies.guard_errors import INVENTED, OTHERWISE, WORDINGS, play_errors, several_parts
 from studies.routing_parity import Scenario, read_scenarios
 
 CASES = HOME / "data" / "cases"
@@ -72,7 +71,7 @@ async def test_a_team_of_its_own_routes_in_place_of_the_script():
 
 @pytest.mark.req("SAT-4", "PC2-S5.1")
 async def test_with_guards_an_invented_call_hardly_ever_runs_and_a_needed_one_is_hardly_ever_dropped():
-    asks = [ask for case in read_cases(CASES / "mixed.jsonl") for ask in case.turns if 1 < len(ask.queries) < len(AGENTS)][::6]
+    asks = several_parts(CASES / "mixed.jsonl", len(AGENTS))[::6]
     assert not any(content_words(f"{INVENTED} {OTHERWISE}") & content_words(ask.user) for ask in asks)
     rows = await play_errors(asks, AGENTS)
 

@@ -2,11 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import NamedTuple
 
 from langchain_core.messages import BaseMessage, ToolMessage
 
-from kit.bench.case import Ask
+from kit.bench.case import Ask, read_cases
 from kit.bench.routing import Stub
 from kit.compose.parts import DeckSettings
 from kit.core.event import AgentStarted
@@ -32,6 +33,11 @@ class EmittedCall(NamedTuple):
     needed: bool
     """It is for a part of the message; otherwise it was invented."""
     ran: bool
+
+
+def several_parts(path: Path, most: int) -> list[Ask]:
+    """Returns the messages of a case file that are for several sub-agents, fewer than `most`."""
+    return [ask for case in read_cases(path) for ask in case.turns if 1 < len(ask.queries) < most]
 
 
 async def play_errors(asks: Sequence[Ask], agents: Sequence[str], settings: Mapping[str, object] = SETTINGS) -> list[EmittedCall]:
