@@ -56,6 +56,8 @@ class Settings(Value):
     """KIT_USER."""
     location: str | None = None
     """KIT_LOCATION."""
+    locale: str | None = None
+    """KIT_LOCALE, such as `es-MX`: the language of the fixed sentences; unset, that of the visitor whom the deck names."""
     variables: Mapping[str, str] = Field(default={}, repr=False)
     """The whole environment; a deck's tools see of it what deck.yaml lists under `environment:`."""
 
@@ -124,4 +126,5 @@ _VARIABLES: Mapping[str, str] = {
     "tenant": "KIT_TENANT",
     "user": "KIT_USER",
     "location": "KIT_LOCATION",
+    "locale": "KIT_LOCALE",
 }

@@ -83,8 +83,8 @@ class Kit:
         settings, visitor = self.settings, self.deck.settings.visitor
         tenant, user = tenant or settings.tenant or visitor.tenant_id, user or settings.user or visitor.user_id
         principal = Principal(tenant_id=tenant, user_id=user)
-        location = settings.location or visitor.location
-        return Session(id=session_id, principal=principal, location=location, flags=dict(flags or {}))
+        location, locale = settings.location or visitor.location, settings.locale or visitor.locale
+        return Session(id=session_id, principal=principal, locale=locale, location=location, flags=dict(flags or {}))
 
     def ask(
         self,

@@ -4,6 +4,7 @@ from itertools import permutations
 
 import pytest
 
+from kit.compose.locale import ENGLISH
 from kit.core.event import Acknowledged, Text, TextReplaced
 from kit.core.outcome import Answer, tell
 from kit.core.transcript import transcript
@@ -200,4 +201,6 @@ async def test_past_its_deadline_a_turn_uses_the_answers_in_hand_and_names_the_r
 def test_a_reservation_reaches_the_model_and_is_worded_for_people() -> None:
     answer = Answer(call_id="c", agent="offer_details", text="Two offers.", data_faults=("timeout",))
     assert "may be incomplete" in tell(answer) and "timeout" not in tell(answer)
-    assert reservations([answer]) == "About offer details: part of the data was not available, so this may be incomplete."
+    assert (
+        reservations([answer], ENGLISH) == "About offer details: part of the data was not available, so this may be incomplete."
+    )

@@ -63,6 +63,7 @@ class Visitor(Value):
     tenant_id: str = "local"
     user_id: str = "visitor"
     location: str | None = None
+    locale: str = "en-US"
 
 
 class DeckSettings(Value):

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from langchain_core.messages import HumanMessage, SystemMessage
 
 from kit.core.outcome import AgentCall, Answer, Failure, Outcome, tell_left_out
-from kit.runtime.agents.llm_agent import PREAMBLE, Decision, LLMAgent, Thread
+from kit.runtime.agents.llm_agent import Decision, LLMAgent, Thread
 from kit.runtime.answer.acknowledge import acknowledge, rescued
 from kit.runtime.answer.help import is_unanswerable
 from kit.runtime.answer.raw_text import scrub
@@ -47,7 +47,8 @@ async def compose_rounds(
         rounds += 1
         fan = await fan_out(decision.asks, ctx)
         if is_unanswerable(ctx.turn):
-            ctx.replace_lead(lead.card.preamble or PREAMBLE)  # it may repeat words that nobody here knows anything about
+            # the preamble may repeat words that nobody here knows anything about
+            ctx.replace_lead(lead.card.preamble or ctx.turn.locale.sentences.preamble)
             return outcome_of(rescued(ctx), call)
         clean = clean and fan.clean
         news = await lead.tool_messages(decision, fan, ctx)
@@ -70,7 +71,7 @@ async def check_composition(text: str, lead: LLMAgent, thread: Thread, call: Age
         longer = [SystemMessage(f"{thread[0].text}\n\n{notice}"), *thread[1:]]
         return (await lead.compose(longer, call, ctx, live=False, news=1)).text
 
-    line, sources = lead.card.preamble or PREAMBLE, "" if clean else material(thread)
+    line, sources = lead.card.preamble or ctx.turn.locale.sentences.preamble, "" if clean else material(thread)
     return await acknowledge(text, ctx, again, clean=clean, sources=sources, lead_line=line, seconds=lead.time_budget)
 
 

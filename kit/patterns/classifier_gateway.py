@@ -22,8 +22,6 @@ from kit.runtime.job import QUERY, run_job
 from kit.runtime.pattern import Pattern
 
 CLASSIFY = "You are a classifier. Classify the user's latest message, and only that one; you do not answer it. The labels:"
-OUTSIDE = "I can't help with that here. What else can I look into for you?"
-"""Said where nothing fits and the deck has no default sub-agent."""
 
 
 async def run_gateway(call: AgentCall, ctx: RunContext) -> Outcome:
@@ -32,7 +30,7 @@ async def run_gateway(call: AgentCall, ctx: RunContext) -> Outcome:
     assert isinstance(lead, LLMAgent)
     decision = await classify(call, lead, ctx)
     if not decision.asks:
-        return outcome_of(OUTSIDE, call)
+        return outcome_of(ctx.turn.locale.sentences.outside, call)
     async with live_slot(ctx) as slot:
         first, *rest = decision.asks
         await slot.ask([first])

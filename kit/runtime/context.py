@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from kit.compose.locale import ENGLISH, Locale
 from kit.compose.parts import DeckSettings
 from kit.core.card import AgentCard
 from kit.core.context import DynamicContext, InheritedContext
@@ -78,6 +79,8 @@ class TurnState(CallLedger):
     voice: Voice | None = None
     """Who speaks for the orchestrator: its model, or since that failed its fallback."""
     cassette: Cassette | None = None
+    locale: Locale = ENGLISH
+    """The language of the fixed sentences."""
     pictures: tuple[Picture, ...] = ()
     """What came with the message; `RunContext.pictures` says who gets them."""
     model_calls: dict[str, int] = field(default_factory=dict[str, int])

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from langchain_core.messages import HumanMessage
 
+from kit.compose.locale import Sentences
 from kit.core.errors import PictureError
 from kit.core.picture import MOST, Picture, mark_pictures
 
@@ -20,15 +21,12 @@ def clean(message: str) -> str:
     return _UNWANTED.sub("", message).strip()
 
 
-def decline(message: str) -> str | None:
+def decline(message: str, words: Sentences) -> str | None:
     """What to answer, without any model, to a cleaned message that cannot be worked with; None when it can."""
     if not message:
-        return "I didn't catch a question there. What would you like to know?"
+        return words.no_question
     if len(message) > LONGEST:
-        return (
-            f"That message is too long for me: it has {len(message):,} characters and I can read {LONGEST:,}. "
-            "Could you send the part that matters most?"
-        )
+        return words.too_long.format(length=f"{len(message):,}", limit=f"{LONGEST:,}")
     return None
 
 

@@ -9,6 +9,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
+from kit.compose.locale import locale_of
 from kit.core.context import DynamicContext, InheritedContext, Session
 from kit.core.errors import SessionError, StoreBusy, StoreError
 from kit.core.event import Completed, Event, Routing, Text, TextReplaced, Thinking, TurnStarted, TurnUsage
@@ -137,7 +138,7 @@ class _Runner:
         last = in_play if in_play is not None else past.in_play if past is not None else ()
         last_agents = in_play if in_play is not None else past.routed if past is not None else ()
         self.memory = Memory(kit.store, session, past, self.settings, self.message, last_agents, history)
-        who, here = session.principal, session.location
+        who, here, locale = session.principal, session.location, locale_of(session.locale)
         dynamic = DynamicContext(date=kit.today, user_id=who.user_id, locale=session.locale, location=here, in_play=tuple(last))
         span = turn_log.new_span()
         self.state = TurnState(
@@ -148,7 +149,8 @@ class _Runner:
             pattern=pattern.name,
             settings=self.settings,
             memory=self.memory,
-            progress=Progress(turn_log, self.settings, span),
+            progress=Progress(turn_log, self.settings, span, locale.statuses.values_by_field),
+            locale=locale,
             jobs=kit.team.jobs,
             cassette=kit.cassette,
             alarm=self._alarm,
@@ -244,7 +246,7 @@ class _Runner:
             waited += pause
 
     async def _answer(self) -> tuple[Status, str, str | None]:
-        fixed = decline(self.message) or help_with(self.message, self.ctx)
+        fixed = decline(self.message, self.state.locale.sentences) or help_with(self.message, self.ctx)
         if fixed is not None:
             return "ok", fixed, None
         self.memory.tidy(self.ctx)

@@ -28,7 +28,6 @@ from kit.runtime.speech.stream import Speech
 from kit.runtime.tool_call_ids import UNREAD, with_calls
 from kit.tools.tool import ToolResult
 
-PREAMBLE = "One moment, I'm looking into that."
 NEXT = "It takes over after you: give your own answer first."
 """What a model is told of a hand-over that waits for its tools."""
 BORNE = 2
@@ -151,7 +150,7 @@ class LLMAgent:
 
         Not `live`, the text waits until a sub-agent is called, and a text beside which none is called is not shown.
         """
-        speech = Speech(ctx, "lead", instead=self.card.preamble or PREAMBLE)
+        speech = Speech(ctx, "lead", instead=self.card.preamble or ctx.turn.locale.sentences.preamble)
         waiting: list[str] = []
 
         def hear(piece: str, tool: str = "", /) -> None:
@@ -164,7 +163,7 @@ class LLMAgent:
                 speech.say("".join(waiting))
             elif live and not speech.begun:
                 speech.begun = True
-                ctx.emit(Text(channel="lead", text=self.card.preamble or PREAMBLE, synthetic=True))
+                ctx.emit(Text(channel="lead", text=self.card.preamble or ctx.turn.locale.sentences.preamble, synthetic=True))
 
         try:
             reply = await call_with_fallback(self._lead(ctx), thread, ctx, agent=self.card.id, purpose="decide", hear=hear)

@@ -13,6 +13,7 @@ A clean turn is checked too, for raw text and for answers that nothing of the co
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
+from kit.compose.locale import BY_LANGUAGE
 from kit.core.event import Acknowledged, Acknowledgement, GuardActed
 from kit.core.language.words import words
 from kit.core.outcome import AgentCall, Answer, LeftOut, Outcome
@@ -26,7 +27,7 @@ from kit.runtime.dispatch import run_to_outcome
 
 Again = Callable[[str], Awaitable[str]]
 """Composes once more, told in plain words what the last composition lacked."""
-STOCK = "I wasn't able to get an answer about this right now, it may be incomplete: some sources and data were not available."
+STOCK = " ".join(locale.checks.stock for locale in BY_LANGUAGE.values())
 """Words of owning up: an answer that uses them has not been passed on by a text that does."""
 NONE = Debt()
 
@@ -161,7 +162,8 @@ def rescued(ctx: RunContext) -> str:
 def _repaired(text: str, verdict: Verdict, owing: Debt, ctx: RunContext) -> str:
     if not verdict.broken:
         _own(ctx, "appended", owing)
-        return "\n\n".join(filter(None, [text, reservations(verdict.unreserved), apology(owing, verdict.silent)]))
+        locale = ctx.turn.locale
+        return "\n\n".join(filter(None, [text, reservations(verdict.unreserved, locale), apology(owing, locale, verdict.silent)]))
     ctx.emit(GuardActed(guard="rescue", action="mended", agent=ctx.path, reason=verdict.reason))
     if verdict.empty and not ctx.turn.outcomes and not owing:
         return ""

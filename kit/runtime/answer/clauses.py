@@ -10,62 +10,17 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-_VERB = r"""(?:get|got|gotten|reach(?:ed)?|find|found|check(?:ed)?|look(?:ed)?|load(?:ed)?|fetch(?:ed)?|retrieved?|answer(?:ed)?|
-    access(?:ed)?|pull(?:ed)?|confirm(?:ed)?|completed?|see|tell|give|provided?|connect(?:ed)?|bring|take|included?|ask(?:ed)?|
-    respond(?:ed|ing)?|reply|replied|come|came|return(?:ed)?|work(?:ed|ing)?|obtain(?:ed)?|handled?|cover(?:ed)?|finish(?:ed)?|
-    hear|heard|say|help|address(?:ed)?|show|share|go|available|reachable|possible|in\ time)"""
-_OWNING = re.compile(
-    rf"""(?:\b(?:could|can|did|do|does|was|were|have|has|had|am|are|is|will)(?:n['’]?t|\ not)|\bcannot|\bunable|\bnot)\s+
-            (?:(?:\w+ly|even|yet|quite|been|be)\s+)*(?:able\s+to\s+)?(?:to\s+)?(?:be\s+)?{_VERB}\b
-      | \bfailed\s+to\s+{_VERB}\b | \b(?:look-?up|request|call|check|it|that|this)\s+failed\b
-      | \b(?:no|without\s+(?:an?|any))\s+(?:answer|reply|response|result|data|word|luck|information|news)\b
-      | \bnothing\s+(?:came|back|yet|from)\b | \btrouble\s+(?:reaching|getting|checking|finding|loading|with)\b
-      | (?<!not\ )(?<!never\ )\b(?:unavailable|unreachable|out\ of\ reach|timed\ out|took\ too\ long|declined\ to\ answer)\b
-      | (?<!nothing\ )\b(?:is|are|was|were)\s+(?:still\s+)?missing\b
-      | \b(?:left|leave|leaving|leaves)\b.{{0,60}}?\b(?:out|aside|for\ later|for\ now)\b
-      | \bskipp(?:ed|ing)\b | \bhave\s+to\s+wait\b | \bran\s+out\s+of\s+(?:time|room)\b""",
-    re.I | re.X,
-)
-_IRONY = re.compile(r"\b(?:problems?|issues?|faults?|wrong|better|nicer|worse|more|stop|resist|complain)\b", re.I)
-_RESERVING = re.compile(
-    r"""\bincomplete\b | \bpartial(?:ly)?\b | \bnot\s+(?:be\s+)?(?:complete|all|everything|cover|include)\b | \breservation\b
-      | \b(?:some|part|parts)\b.{0,60}?(?:n['’]t\b|\bnot\b|unavailable|missing|unreachable|fail) | \bmay\s+be\s+missing\b""",
-    re.I | re.X,
-)
-_REST = re.compile(r"\b(?:parts|(?:one|another|a) (?:more )?part|rest|remaining|others?|more|further|everything|message)\b", re.I)
-"""Words for what has no name of its own."""
-_NEUTRAL = re.compile(
-    r"""\?\s*$ | \b(?:again|later|try|retry|next|ask|asked|let\ me\ know|want|would\ you\ like|happy\ to|once|as\ soon\ as|
-        meanwhile|instead|sorry|unfortunately|check\ back|in\ a\ (?:moment|while|bit))\b""",
-    re.I | re.X,
-)
-_REFUSING = re.compile(
-    r"""\b(?:can(?:n?ot|['’]?t|\ not)|(?:am|['’]m|are|is)(?:\ not|n['’]t)\ able\ to|unable\ to|won['’]t|will\ not)\s+
-            (?:be\ able\ to\s+)?(?:really\s+)?(?:help|assist|answer|discuss|advise|do\ (?:that|this)|support)\b
-      | \b(?:outside|beyond)\s+(?:of\s+)?(?:what|my|our|the\ scope)\b
-      | \bnot\s+(?:something|a\ (?:topic|question)|part\ of|within|in\ my)\b
-      | \b(?:only|only\ able\ to|only\ here\ to)\s+(?:help|assist|answer)\b
-      | \b(?:have\ no|(?:do\ not|don['’]t)\ have\ (?:any\ )?)(?:information|knowledge|access|data)\b""",
-    re.I | re.X,
-)
-_DENIAL = re.compile(r"^\W*(?:i|we)\s+(?:\w+\s+)?(?:could|can|was|were|am|are|have|did)\s*(?:n['’]?t|not)\b", re.I)
-_COURTESY = re.compile(
-    r"""\?\s*$ | \b(?:let\ me\ know|feel\ free|(?:happy|glad|here)\ to\ help|(?:you\ can|please)\ ask\ me)\b
-      | ^\W*(?:(?:i|we)\s*(?:am|are|['’]m|['’]re)\s+)?(?:\w+\s+)?(?:sorry|afraid|unfortunately|apolog\w+|thank)
-      | \b(?:try|check|come|ask)\s+(?:me\s+|us\s+|back\s+)?(?:again|back|later|in\ a)\b
-      | \b(?:i|we)(?:\ can|\ could|['’]d)\s+(?:\w+\s+)?help\b""",
-    re.I | re.X,
-)
-_CLAUSE = re.compile(
-    r"(?<=[.!?;])\s++|(?<!\s)\s++[–—-]\s++|—|(?:,|(?<!\s))\s++(?:but|however|though|although|while|whereas|yet)\s++", re.I
-)
+from kit.compose.locale import BY_LANGUAGE, PATTERNS, pattern
+
+_LOCALES = [*BY_LANGUAGE.values()]
+_OWNING, _IRONY, _RESERVING, _REST, _NEUTRAL, _REFUSING, _DENIAL, _COURTESY = (pattern(check, _LOCALES) for check in PATTERNS)
+"""`_REST`: words for what has no name of its own."""
+_BUT = "|".join(locale.checks.conjunctions for locale in _LOCALES)
+_CLAUSE = re.compile(rf"(?<=[.!?;])\s++|(?<!\s)\s++[–—-]\s++|—|(?:,|(?<!\s))\s++(?:{_BUT})\s++", re.I)
 _BULLET = re.compile(r"^\s*(?:[-*•–]|\d+[.)])\s+")
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
-_WORDS = re.compile(r"[a-z]{3,}")
-_FILLERS = """a about all also and any are been but can could did does for from get give got had has have here how into its let
-    like make may more much need not now off one our out please right say show some take tell than that the their them then there
-    these they this those today too very want was were what when where which while who why will with would yes yet you your"""
-_FILL = frozenset(_FILLERS.split())
+_WORDS = re.compile(r"[^\W\d_]{3,}")
+_FILL = frozenset(word for locale in _LOCALES for word in locale.checks.fillers.split())
 """Words that say nothing about what a text is about."""
 _ENDING = re.compile(r"(?:ings?|edly|ed|ly|es|ers?|ments?|ations?|ions?|ies|ied|al|[sey])$")
 _NAME = re.compile(r"(?<![.!?:;]\s)(?<!^)\b[A-Z][A-Za-z'’-]{2,}|\b[a-z]+[A-Z]\w+")
@@ -184,7 +139,7 @@ def only_owns_up(text: str) -> bool:
 
 
 def only_refuses(text: str) -> bool:
-    """True when a text says that its author cannot help with such a thing, and beside that nothing. It reads English alone.
+    """True when a text says that its author cannot help with such a thing, and beside that nothing.
 
     A text that also says where else to look has something to say.
     """
@@ -251,9 +206,5 @@ def _short(text: str) -> bool:
     return 0 < len(text.split()) <= HEADING
 
 
-_IDLE = roots(
-    """all anything asked care checked course done else everything fine glad good great handled happy help know looked missing
-    news nothing order perfect problem question ready request requests right see set something sorry sure taken
-    thanks time worked"""
-)
+_IDLE = roots(" ".join(locale.checks.idle for locale in _LOCALES))
 """Words of a composer that has nothing to say."""

@@ -4,8 +4,6 @@ from kit.core.language.small_talk import asks_for_help
 from kit.core.outcome import Failure
 from kit.runtime.context import RunContext, TurnState
 
-NOBODY = "None of us can help with that."
-
 
 def help_with(message: str, ctx: RunContext) -> str | None:
     """Returns what can be asked, when a message asks just that and the fastpath guard is on; else None (decisions 38)."""
@@ -22,7 +20,7 @@ def is_unanswerable(turn: TurnState) -> bool:
 
 def nobody_can(ctx: RunContext) -> str:
     """Returns the fixed sentence for a question that nobody can answer, with what can be asked."""
-    return f"{NOBODY} {askable(ctx)}".strip()
+    return f"{ctx.turn.locale.sentences.nobody} {askable(ctx)}".strip()
 
 
 def askable(ctx: RunContext) -> str:
@@ -31,4 +29,4 @@ def askable(ctx: RunContext) -> str:
     cards = [agents[name].card for name in agents[ctx.path].card.sub_agents if name in agents]
     cards = cards or [agent.card for agent in agents.values() if agent.card.topics]  # a monolith asks nobody
     topics = [card.topics or card.id.replace("_", " ").replace("-", " ") for card in cards]
-    return f"You can ask about {'; '.join(topics)}." if topics else ""
+    return ctx.turn.locale.sentences.askable.format(topics="; ".join(topics)) if topics else ""

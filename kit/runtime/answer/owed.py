@@ -3,13 +3,12 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from kit.compose.locale import Locale
 from kit.core.outcome import NOTHING_LEFT, Answer, Failure, LeftOut
 from kit.models.json_prose import prose
 from kit.runtime.answer.help import is_unanswerable, nobody_can
 from kit.runtime.answer.raw_text import scrub
 from kit.runtime.context import RunContext, TurnState
-
-NOTHING = "I wasn't able to look into that right now. Please try again in a moment."
 
 
 def plain(agent: str) -> str:
@@ -60,26 +59,31 @@ def debt(turn: TurnState) -> Debt:
     return Debt(still, left_out, turn.left_out(), tuple(answer for answer in answers if answer.reservation), partly)
 
 
-def apology(owing: Debt, only: Sequence[str] | None = None) -> str:
+def apology(owing: Debt, locale: Locale, only: Sequence[str] | None = None) -> str:
     """The fixed sentences for what failed and what was left out; `only` limits them to these agents and names of parts."""
+    words, unnamed = locale.sentences, owing.left_out.unnamed
     failed = [agent for agent in owing.failed if only is None or agent in only]
     whole = [plain(agent) for agent in failed if agent not in owing.partly]
     part = [plain(agent) for agent in failed if agent in owing.partly]
+    names = {name: name for name in owing.left_out.names}
+    if unnamed:
+        names[owing.left_out.names[-1]] = words.more_parts.format(count=unnamed) if unnamed > 1 else words.one_more_part
     left_out = [plain(agent) for agent in owing.over_cap if only is None or agent in only]
-    left_out += [name for name in owing.left_out.names if only is None or name in only]
-    lines: list[str] = []
-    if whole:
-        lines.append(f"I wasn't able to get an answer about {_enumerate(whole, 'or')} right now.")
-    if part:
-        lines.append(f"I wasn't able to get an answer to everything you asked about {_enumerate(part, 'or')}.")
-    if left_out:
-        lines.append(f"I left out {_enumerate(left_out, 'and')} for now; ask me again and I'll take it next.")
-    return " ".join(lines)
+    left_out += [told for name, told in names.items() if only is None or name in only]
+    lines = (
+        (words.failed, whole, words.or_),
+        (words.failed_partly, part, words.or_),
+        (words.left_out, left_out, words.and_),
+    )
+    return " ".join(line.format(parts=_enumerate(parts, word)) for line, parts, word in lines if parts)
 
 
-def reservations(answers: Iterable[Answer]) -> str:
+def reservations(answers: Iterable[Answer], locale: Locale) -> str:
     """The fixed sentences for answers that hold with a reservation."""
-    lines = (f"About {plain(answer.agent)}: {_sentence(answer.reservation or '')}" for answer in answers)
+    lines = (
+        locale.sentences.reserved.format(part=plain(a.agent), reservation=_sentence(locale.reservation(a.reservation or "")))
+        for a in answers
+    )
     return " ".join(dict.fromkeys(lines))
 
 
@@ -94,7 +98,8 @@ def rescue(ctx: RunContext) -> str:
     if unsaid:
         owing = replace(owing, failed=(*owing.failed, *unsaid))
     cautious = [a for a in owing.with_reservation if texts[a.call_id] and not reserves(texts[a.call_id], a)]
-    return "\n\n".join(filter(None, [*parts, reservations(cautious), apology(owing)])) or NOTHING
+    locale = ctx.turn.locale
+    return "\n\n".join(filter(None, [*parts, reservations(cautious, locale), apology(owing, locale)])) or locale.sentences.nothing
 
 
 def reserves(text: str, answer: Answer) -> bool:

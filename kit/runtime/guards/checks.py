@@ -12,7 +12,7 @@ from kit.core.language.words import content_words, words
 from kit.core.outcome import AgentCall, Answer
 from kit.core.picture import strip_marks
 from kit.core.transcript import transcript
-from kit.runtime.agents.llm_agent import PREAMBLE, Decision, LLMAgent, Thread
+from kit.runtime.agents.llm_agent import Decision, LLMAgent, Thread
 from kit.runtime.call_ledger import request_key
 from kit.runtime.context import RunContext, TurnState
 from kit.runtime.guards.echo import awaited_by, said_last
@@ -173,7 +173,7 @@ def _rerouted(
     count = decision.asks[0].intent_count if decision.asks else 1
     ask = AgentCall(call_id=call_id, agent=agent, query=call.query, intent_count=count)
     ctx.emit(GuardActed(guard=guard, action="rerouted", agent=agent, call_id=call_id, reason=reason))
-    page, line = transcript(ctx.turn.log.events), lead.card.preamble or PREAMBLE
+    page, line = transcript(ctx.turn.log.events), lead.card.preamble or ctx.turn.locale.sentences.preamble
     if not page.lead:
         ctx.emit(Text(channel="lead", text=line, synthetic=True))
     elif page.lead != line:

@@ -1,7 +1,7 @@
 """Drives a turn's status lines in time: says them as the deck's policy has it, and speaks for agents that are silent."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from kit.compose.parts import DeckSettings
@@ -9,6 +9,8 @@ from kit.core.event import Body, Event, Status, StatusLine
 from kit.core.status import current_term
 from kit.runtime.log import TurnLog
 from kit.runtime.speech.status_lines import Narrator, TimedLine, wording
+
+NO_PHRASES: Mapping[str, str] = {}
 
 
 class Span(Protocol):
@@ -21,16 +23,17 @@ class Span(Protocol):
 
 
 class Progress:
-    """The status lines of one turn. `span_id` is the turn's own span, where lines stand that are about several agents.
+    """The status lines of one turn. `span_id` is the turn's own span, where lines stand that are about several agents;
+    `own` are the words for the runtime's own statuses, where the deck has none.
 
     One alarm serves all that are silent in a turn, so that a turn in which nobody is slow pays for one timer.
     """
 
-    def __init__(self, log: TurnLog, settings: DeckSettings, span_id: str = ""):
-        policy = settings.status_policy
-        self._log, self._phrases, self._span_id = log, settings.status_phrases, span_id
+    def __init__(self, log: TurnLog, settings: DeckSettings, span_id: str = "", own: Mapping[str, str] = NO_PHRASES):
+        policy, phrases = settings.status_policy, {**own, **settings.status_phrases}
+        self._log, self._phrases, self._span_id = log, phrases, span_id
         self._vocabulary = settings.vocabulary
-        self._narrator = None if policy.plain else Narrator(policy, settings.status_phrases, self._vocabulary)
+        self._narrator = None if policy.plain else Narrator(policy, phrases, self._vocabulary)
         self._quiet = None if policy.quiet_ms is None else policy.quiet_ms / 1000
         self._silent: dict[str, tuple[Span, str, float]] = {}
         """Path of an invocation that has sent no status yet -> its span, its agent, when it began."""

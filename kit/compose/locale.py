@@ -1,0 +1,123 @@
+"""The kit's fixed sentences in each language, and what its checks look for in a text; one file for each language in locales/."""
+
+import re
+from collections.abc import Iterable
+from functools import lru_cache
+from pathlib import Path
+
+from pydantic import Field, ValidationError
+
+from kit.compose.yaml_loader import UNREADABLE, load_yaml
+from kit.core.errors import DeckError
+from kit.core.value import Value
+
+PATTERNS = ("owning", "irony", "reserving", "rest", "neutral", "refusing", "denial", "courtesy")
+LOCALES = Path(__file__).with_name("locales")
+
+
+class Sentences(Value):
+    """What the kit says itself. Braces stand for what is put in."""
+
+    nothing: str
+    failed: str
+    failed_partly: str
+    left_out: str
+    reserved: str
+    and_: str = Field(alias="and")
+    or_: str = Field(alias="or")
+    one_more_part: str
+    more_parts: str
+    outside: str
+    nobody: str
+    askable: str
+    no_question: str
+    too_long: str
+    preamble: str
+
+
+class Reservations(Value):
+    """What answers carry until they are said, in English, and how it is said."""
+
+    partly: str
+    without: str
+    some_sources: str
+    unsure: str
+    unchecked: str
+    unjudged: str
+
+
+class OwnStatuses(Value):
+    """The words for the runtime's own statuses, where the deck has none."""
+
+    thinking_it_through: str
+    preparing_results: str
+
+
+class Checks(Value):
+    """How a text of this language owns up, reserves, refuses, is polite; patterns, and words that say nothing."""
+
+    verb: str
+    """Stands for VERB in `owning`."""
+    owning: str
+    irony: str
+    reserving: str
+    rest: str
+    neutral: str
+    refusing: str
+    denial: str
+    courtesy: str
+    conjunctions: str
+    fillers: str
+    idle: str
+    stock: str
+    """Words of owning up: a text that uses them has passed on no answer by it."""
+
+
+class Locale(Value):
+    """One language."""
+
+    sentences: Sentences
+    reservations: Reservations
+    statuses: OwnStatuses
+    checks: Checks
+
+    def reservation(self, text: str) -> str:
+        """Returns a reservation with the kit's own sentences in this language; other sentences stay as they are."""
+        for name in Reservations.model_fields:
+            text = text.replace(getattr(ENGLISH.reservations, name), getattr(self.reservations, name))
+        return text
+
+
+def load_locales(folder: Path = LOCALES) -> dict[str, Locale]:
+    """Reads every file of a folder: language -> locale. Raises DeckError with every key that is missing or unknown."""
+    locales: dict[str, Locale] = {}
+    faults: list[str] = []
+    for path in sorted(folder.glob("*.yaml")):
+        try:
+            locales[path.stem] = locale = Locale.model_validate(load_yaml(path.read_text(encoding="utf-8")))
+            for check in PATTERNS:
+                pattern(check, [locale])
+        except ValidationError as error:
+            faults += [f"{path.name}: {'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in error.errors()]
+        except (re.error, *UNREADABLE) as error:
+            faults.append(f"{path.name}: {error}")
+    if faults:
+        raise DeckError("locales that cannot be used; give each file the keys of en.yaml:", faults)
+    return locales
+
+
+def pattern(check: str, locales: Iterable[Locale]) -> re.Pattern[str]:
+    """Returns one pattern for a check in every language: the model chooses the language of an answer, not the session."""
+    return re.compile(
+        "|".join(f"(?:{getattr(one.checks, check).replace('VERB', one.checks.verb)})" for one in locales), re.I | re.X
+    )
+
+
+BY_LANGUAGE = load_locales()
+ENGLISH = BY_LANGUAGE["en"]
+
+
+@lru_cache(maxsize=64)
+def locale_of(tag: str) -> Locale:
+    """Returns the locale of a tag such as `es-MX`; English where no file is for its language."""
+    return BY_LANGUAGE.get(tag.replace("_", "-").split("-")[0].lower(), ENGLISH)
