@@ -21,8 +21,8 @@ from kit.runtime.pattern import Pattern
 from kit.runtime.team import Team
 from kit.runtime.turn import Reply, run_turn
 
-ADMISSIONS: frozenset[Reason] = frozenset({"unavailable", "insufficient", "low_confidence"})
-"""Reasons by which an agent says itself that it has no answer; any other failure means that it could not cope."""
+ADMISSIONS: frozenset[Reason] = frozenset({"unanswerable", "insufficient", "low_confidence"})
+"""Reasons by which an agent says itself that it has no answer, beside data that failed it; any other means that it broke."""
 
 
 class ToolCaseResult(Value):
@@ -74,7 +74,7 @@ def _wrong(case: ToolCase, reply: Reply) -> str | None:
     if not any(isinstance(event.body, ToolStarted) and event.body.tool == case.tool for event in reply.events):
         return f"{case.tool} was not called"
     if outcome.kind == "failure":
-        return None if outcome.reason in ADMISSIONS else f"the agent failed: {outcome.reason}"
+        return None if outcome.axis == "data" or outcome.reason in ADMISSIONS else f"the agent failed: {outcome.reason}"
     text = outcome.text.casefold()
     claims = [words for words in case.never if words.casefold() in text]
     if claims:

@@ -197,11 +197,11 @@ def _team(lead: BaseChatModel) -> Team:
 def _look_up(messages: list[BaseMessage]) -> Line:
     """Speaks as a sub-agent's model that looks its answer up and passes it on."""
     last = messages[-1]
-    return Line(str(last.content)) if isinstance(last, ToolMessage) else Line(calls=[("lookup", {})])
+    return Line(str(last.content)) if isinstance(last, ToolMessage) else Line(calls=[("lookup", {"about": str(last.content)})])
 
 
 def _lookup() -> BaseTool:
-    async def call() -> tuple[str, ToolResult]:
+    async def call(about: str) -> tuple[str, ToolResult]:
         context = tool_context()
         value = planted_value(context.agent, context.inherited.episode_id)
         result = ToolResult(text=f"Your {PARTS[context.agent]} came to {value} today.")
@@ -209,4 +209,4 @@ def _lookup() -> BaseTool:
             result = ToolResult(text=UNAVAILABLE, fault=DATA[fault.kind], detail=f"injected {fault.kind}")
         return result.text, result
 
-    return structured("lookup", "Looks a value up.", {}, (), call)
+    return structured("lookup", "Looks a value up.", {"about": {"type": "string"}}, ("about",), call)
