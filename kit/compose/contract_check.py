@@ -8,6 +8,7 @@ from kit.core.card import AgentCard, ToolMode
 from kit.core.errors import nearest
 from kit.core.model import ModelSpec, fallback_of
 
+_NOT_TEXT = {("shown", kind) for kind in ("integer", "number", "boolean")}
 Fault = tuple[tuple[str | int, ...], str]
 """Where in the card, and the sentence with the fix."""
 
@@ -21,6 +22,8 @@ def contract_faults(card: AgentCard, models: Mapping[str, ModelSpec]) -> Iterato
     if card.handoff.output_schema is not None:
         for sentence in schema_faults(card.handoff.output_schema):
             yield ("handoff", "output_schema"), sentence
+    for name in (name for name, field in card.handoff.fields.items() if (field.source, field.type) in _NOT_TEXT):
+        yield ("handoff", "fields", name), "ids of what was shown are text; make it a string or an array"
     fallback = fallback_of(card, models)
     if card.policy.cost is not None:
         for key in dict.fromkeys((card.model, fallback)):

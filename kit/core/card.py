@@ -52,8 +52,10 @@ class HandoffField(CardPart):
     """Of a string, at four characters a token."""
     pii: bool = False
     """Redacted in traces."""
-    source: Literal["model", "locale", "location"] = "model"
-    """Who fills the field: the caller's model, or the runtime from the session, and then no model is asked for it."""
+    source: Literal["model", "locale", "location", "shown", "conversation"] = "model"
+    """Who fills the field: the caller's model, or the runtime, and then the caller's model is not asked for it. `locale` and
+    `location` are the session's; `shown` the ids of items shown last that the request names or points at, by rule;
+    `conversation` what earlier turns say, in the words of the helper model."""
 
     @property
     def longest(self) -> int | None:
@@ -73,6 +75,11 @@ class Handoff(CardPart):
     """Below it an answer with a `confidence` comes back as a failure, with its text as a suggestion."""
     closed: bool = False
     """Only the query and the fields go in, no history and no prior context; no question to the user comes out."""
+
+    @property
+    def distilled(self) -> bool:
+        """Whether a field is filled from earlier turns."""
+        return any(field.source in ("shown", "conversation") for field in self.fields.values())
 
 
 class ToolCase(CardPart):

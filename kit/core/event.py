@@ -265,6 +265,20 @@ class ContextCarried(Value):
     """None when it had nothing, failed or took too long; the agents were called without."""
 
 
+class Distillation(Value):
+    """Fields of a hand-off were filled from the conversation; the values are in the event that starts the agent."""
+
+    kind: Literal["distilled"] = "distilled"
+    agent: str
+    by_rule: tuple[str, ...]
+    by_model: tuple[str, ...]
+    """Those the helper model found something for."""
+    before: int
+    """Estimated tokens of the conversation."""
+    after: int
+    """Estimated tokens of the fields."""
+
+
 class Compacted(Value):
     """Old turns were summed up, or that was tried."""
 
@@ -339,6 +353,7 @@ Body = Annotated[
     | Acknowledged
     | AnswerChosen
     | ContextCarried
+    | Distillation
     | Compacted
     | Separator
     | TurnUsage

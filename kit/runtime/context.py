@@ -57,8 +57,13 @@ class SessionMemory:
         """What else of earlier turns a reader's prompt ends with: a summary, references to what was shown."""
         return self.ending(reader)
 
+    @property
+    def has_past(self) -> bool:
+        """Whether there are earlier turns to carry anything from."""
+        return bool(self.last_agents)
+
     async def carry(self, calls: Sequence[AgentCall], ctx: "RunContext") -> list[AgentCall]:
-        """The same calls, those on a switch with their prior_context."""
+        """The same calls with what they need of earlier turns: prior_context on a switch, fields where a card has them filled."""
         return list(calls)
 
 

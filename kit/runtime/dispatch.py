@@ -74,8 +74,7 @@ async def fan_out(calls: Sequence[AgentCall], ctx: RunContext, through: Carrier 
     places = {f"{turn.rounds}.{position}": call for position, call in enumerate(run, 1)}
     endings: dict[str, Outcome] = {}
     try:
-        last = turn.memory.last_agents
-        if last and any(call.agent not in last for call in run):
+        if turn.memory.has_past:
             places = dict(zip(places, await turn.memory.carry(run, ctx), strict=True))
         work = [through(call, ctx, place, endings) for place, call in places.items()]
         results = [await work[0]] if len(work) == 1 else await asyncio.gather(*work, return_exceptions=True)

@@ -1,26 +1,29 @@
 """A small structured job for the helper model: one call, one string back; whatever goes wrong is None."""
 
+import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from langchain_core.messages import BaseMessage, HumanMessage
 
 from kit.core.outcome import AgentCall, Answer, Outcome
-from kit.runtime.call_model import call_model
+from kit.runtime.call_model import ModelReply, call_model
 from kit.runtime.context import RunContext
 from kit.runtime.dispatch import run_to_outcome
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What a helper model is asked for: one text, submitted through a tool it must call."""
+    """What a helper model is asked for, submitted through a tool it must call: one text, or fields."""
 
     name: str
-    """Of the tool; its single argument is the same without `submit_`."""
+    """Of the tool; the argument of a text is the same without `submit_`."""
     description: str
     longest: int
     """Characters of the text; more are cut off."""
+    fields: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """Name -> JSON schema of fields that take the place of a text, all optional; what is submitted is their JSON."""
 
     @property
     def field(self) -> str:
@@ -30,8 +33,18 @@ class Job:
     def tool(self) -> dict[str, Any]:
         """The function schema of the tool."""
         text = {"type": "string", "description": self.description, "maxLength": self.longest}
-        parameters = {"type": "object", "properties": {self.field: text}, "required": [self.field]}
+        properties, required = (self.fields, []) if self.fields else ({self.field: text}, [self.field])
+        parameters = {"type": "object", "properties": properties, "required": required}
         return {"type": "function", "function": {"name": self.name, "description": self.description, "parameters": parameters}}
+
+    def read(self, reply: ModelReply) -> str:
+        """Returns what a reply submits; its words where it calls nothing and a text is asked for."""
+        forms: list[dict[str, Any]] = [tool_call["args"] for tool_call in reply.calls if tool_call["name"] == self.name]
+        args = forms[0] if forms else {}
+        if self.fields:
+            return json.dumps(args)
+        text = args.get(self.field) or reply.text
+        return " ".join(text.split())[: self.longest] if isinstance(text, str) else ""
 
 
 PRIOR_CONTEXT = Job(
@@ -68,10 +81,7 @@ async def run_job(job: Job, material: Sequence[BaseMessage], ask: str, ctx: RunC
     async def work(call: AgentCall, inner: RunContext) -> Outcome:
         thread = [*material, HumanMessage(call.query)]
         reply = await call_model(model, thread, inner, agent=call.agent, purpose="job")
-        forms = (tool_call["args"].get(job.field) for tool_call in reply.calls if tool_call["name"] == job.name)
-        submission = next(forms, None) or reply.text
-        text = " ".join(submission.split())[: job.longest] if isinstance(submission, str) else ""
-        return Answer(call_id=call.call_id, agent=call.agent, text=text)
+        return Answer(call_id=call.call_id, agent=call.agent, text=job.read(reply))
 
     call = AgentCall(call_id=job.name, agent=job.field, query=f"{ask}\n{job.description}")
     outcome = await run_to_outcome(work, call, replace(ctx, path=f"{ctx.path}/{job.field}"), ctx.turn.settings.helper_ms / 1000)

@@ -18,6 +18,7 @@ from kit.core.context import Session
 from kit.core.event import Compacted, ContextCarried, ModelEnded
 from kit.core.outcome import AgentCall, Answer
 from kit.core.record import Message, Note, SessionRecall, ShownComponent, TurnRecord
+from kit.runtime.agents.distiller import distil, fields_from, meant
 from kit.runtime.bound_model import BoundModel
 from kit.runtime.context import Agent, RunContext, SessionMemory
 from kit.runtime.job import PRIOR_CONTEXT, SUMMARY, run_job
@@ -105,21 +106,51 @@ class Memory(SessionMemory):
         if self._summary and not reader:
             text = f"\nEarlier in this conversation: {self._summary['text']}"
         if self._conversation is None and points_back(self._message):
-            if self._components is None:
-                self._components = self._store.last_components(self._session.id, self._session.principal)
-            lines = [_line(item) for item in self._components if not reader or item.agent == reader]
+            lines = [_line(item) for item in self._shown() if not reader or item.agent == reader]
             if lines:
                 text += "\nShown to the user last, by position:\n" + "\n".join(lines)
         return text
 
-    # prior_context
+    def _shown(self) -> Sequence[ShownComponent]:
+        """Returns what was shown last; nothing where a conversation stands in for the store."""
+        if self._components is None:
+            given = self._conversation is not None
+            self._components = () if given else self._store.last_components(self._session.id, self._session.principal)
+        return self._components
+
+    # what crosses to an agent
+
+    @property
+    def has_past(self) -> bool:
+        """Whether there are earlier turns to carry anything from."""
+        return self._conversation != ()
 
     async def carry(self, calls: Sequence[AgentCall], ctx: RunContext) -> list[AgentCall]:
+        """The same calls with what they need of earlier turns; nobody waits for more than one helper call."""
+        prior = self._with_prior_context(calls, ctx)
+        if not any(agent.card.handoff.distilled for call in calls if (agent := ctx.turn.agents.get(call.agent))):
+            return await prior
+        carried, fields = await asyncio.gather(prior, asyncio.gather(*(self._fields(call, ctx) for call in calls)))
+        return [call.model_copy(update={"fields": own}) for call, own in zip(carried, fields, strict=True)]
+
+    async def _fields(self, call: AgentCall, ctx: RunContext) -> Mapping[str, Any]:
+        """Returns the fields of a call with those that its card has filled from earlier turns."""
+        agent = ctx.turn.agents.get(call.agent)
+        if agent is None or not agent.card.handoff.distilled:
+            return call.fields
+        by_rule, by_model = (fields_from(agent.card, source) for source in ("shown", "conversation"))
+        shown = meant(call.query, self._shown(), points_back(call.query)) if by_rule else []
+        return await distil(call, agent.card, self._material(self.history("")) if by_model else [], shown, ctx)
+
+    async def _with_prior_context(self, calls: Sequence[AgentCall], ctx: RunContext) -> list[AgentCall]:
         """The same calls, with prior_context for agents that were not called in the turn before (decisions 3).
 
         What the orchestrator's model wrote stands. Else the helper model writes it, once a turn; without it the call still runs.
+        A closed hand-off would leave it out: nothing is written for one.
         """
-        bare = [c for c in calls if c.agent not in self.last_agents and not c.prior_context and c.agent in ctx.turn.agents]
+        last, agents = self.last_agents, ctx.turn.agents
+        bare = [c for c in calls if last and c.agent not in last and not c.prior_context and c.agent in agents]
+        bare = [call for call in bare if not agents[call.agent].card.handoff.closed]
         lines = self.history("") if bare else ()
         if not bare or not (lines or self._summary):
             return list(calls)

@@ -21,6 +21,7 @@ from kit.core.secret import SHORTEST
 from kit.models.response_chain import Chained
 from kit.runtime.agents.ask_tool import ROUTE, ask_tool, in_sequence, route_tool
 from kit.runtime.agents.contract import contract_of
+from kit.runtime.agents.distiller import distilling, fields_from
 from kit.runtime.agents.handoff import private_fields
 from kit.runtime.agents.llm_agent import LLMAgent
 from kit.runtime.agents.tool_grants import new_tools
@@ -134,7 +135,10 @@ class _Binder:
         if self._deck.settings.helper_model:
             lead = lead.model_copy(update={"model": self._deck.settings.helper_model, "tuning": Tuning()})
         spec, model = self._model(lead)
-        return MappingProxyType({job.name: _bind_one_tool(spec, model, job.name, job.tool) for job in JOBS.values()} | route)
+        cards = [card for card in self._deck.active() if fields_from(card, "conversation")]
+        private = private_fields({f"submit_{card.id}_fields": card for card in cards})
+        jobs = [*JOBS.values(), *(job for card in cards if (job := distilling(card)))]
+        return MappingProxyType({job.name: _bind_one_tool(spec, model, job.name, job.tool, private) for job in jobs} | route)
 
     def _tool(self, card: AgentCard, tool_id: str) -> BaseTool:
         entry = self._tools.get(tool_id)
@@ -181,8 +185,10 @@ def _with_tools(spec: ModelSpec, model: BaseChatModel, schemas: _Schemas, privat
     return BoundModel(spec, runnable, private, spec.provider == "simulated", schemas)
 
 
-def _bind_one_tool(spec: ModelSpec, model: BaseChatModel, name: str, tool: dict[str, Any]) -> BoundModel:
-    return BoundModel(spec, model.bind_tools([tool], tool_choice=name), wants_place=spec.provider == "simulated", tools=[tool])
+def _bind_one_tool(
+    spec: ModelSpec, model: BaseChatModel, name: str, tool: dict[str, Any], private: _Private = MappingProxyType({})
+) -> BoundModel:
+    return BoundModel(spec, model.bind_tools([tool], tool_choice=name), private, spec.provider == "simulated", [tool])
 
 
 def _spec_of(model: BaseChatModel) -> ModelSpec:

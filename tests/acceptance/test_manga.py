@@ -80,10 +80,9 @@ def test_the_explainers_contract_is_that_of_its_design() -> None:
     policy, fields = deck().policy(card), card.handoff.fields
     assert (policy.tokens_in, policy.tokens_out, policy.time_budget_ms) == (4000, 1500, 3500)
     assert (policy.max_tool_calls, policy.max_recursion_depth, card.handoff.max_query_tokens) == (5, 0, 500)
-    assert fields["candidate_title_ids"] == HandoffField(
-        type="array", max_items=20, description=fields["candidate_title_ids"].description
-    )
-    assert (fields["user_prefs_summary"].max_tokens, fields["user_prefs_summary"].pii) == (800, True)
+    ids, tastes = fields["candidate_title_ids"], fields["user_prefs_summary"]
+    assert ids == HandoffField(type="array", max_items=20, source="shown", description=ids.description)
+    assert (tastes.max_tokens, tastes.pii, tastes.source) == (800, True, "conversation")
     assert fields["user_locale"].source == "locale" and card.handoff.closed and card.fallback_model is not None
     item = (card.handoff.output_schema or {})["properties"]["ranked_explanations"]["items"]["properties"]
     assert item["explanation"]["maxSentences"] == 2 and item["confidence"]["type"] == "number"
@@ -101,13 +100,17 @@ async def test_limits_of_the_hand_off_are_held_by_the_runtime_whatever_the_plann
     }
     explained = {"ranked_explanations": [{"title_id": "mg-0001", "explanation": "Iron Wolf is grim.", "confidence": 0.9}]}
     sub = answering(json.dumps(explained))
-    lead = ScriptedModel(Line(calls=[("ask_explainer", args)]), stitched, stitched)
-    async with open_kit(SETTINGS, models={"planner": lead, "explainer": sub, "explainer_quick": sub, "*": sub}) as kit:
-        reply = await kit.ask("dark " * 100, kit.session("s"), surface="batch")
+    helper = ScriptedModel(Line(calls=[("submit_explainer_fields", {"user_prefs_summary": "hates romance " * 500})]))
+    lead = ScriptedModel("Noted.", Line(calls=[("ask_explainer", args)]), stitched, stitched)
+    async with open_kit(SETTINGS, models={"planner": lead, "helper": helper, "*": sub}) as kit:
+        session = kit.session("s")
+        await kit.ask("thanks, I hate romance", session)
+        reply = await kit.ask("dark " * 100, session, surface="batch")
     call = next(e.body for e in reply.events if isinstance(e.body, AgentStarted))
-    assert len(call.fields["candidate_title_ids"]) == 20 and "conversation" not in call.fields
-    assert call.fields["user_prefs_summary"] == "[personal]" and call.fields["user_locale"] == "en-US"
-    assert "loves wolves" in str(sub.seen[0][0].content) and "everything that was ever said" not in str(sub.seen)
+    assert call.fields == {"user_prefs_summary": "[personal]", "user_locale": "en-US"}
+    system = str(sub.seen[0][0].content)
+    assert system.count("hates romance ") == 3200 // 14 and len(call.query) <= 2000
+    assert [text for text in ("loves wolves", "mg-0001", "everything that was ever said") if text in str(sub.seen)] == []
 
 
 @pytest.mark.req("SO-7", "SO-14")

@@ -24,6 +24,8 @@ _NO_FIT = re.compile(r"When no tool fits:\s*([\w-]+)")
 _COMPONENTS_HEADER = "Shown to the user last, by position:"
 _LINE = re.compile(r"^(\d+)\. (\S+) (\S*): (.*)$", re.M)
 _REFERENT = re.compile(r"The user means (.*) \((\S+) (\S+)\)\.")
+_IDS = re.compile(r"^\w*_ids?: (.*)$", re.M)
+_ID = re.compile(r"[\w-]+")
 _PICTURED = re.compile(r"\b(?:photo|picture|image) of ([\w\s,]+?) goes to (ask_\w+)")
 _HOLDS = re.compile(r"hand the rest over[^\n]*\nYour part: (.+)")
 _ALREADY = re.compile(r"Answered already by ([\w-]+):")
@@ -114,6 +116,11 @@ class Conversation:
             return one
         match = _REFERENT.search(self.system)
         return _component(match[2], match[3], match[1]) if match and parse_ordinal(self.request) else None
+
+    @property
+    def ids(self) -> list[str]:
+        """Ids that the hand-off names: what the request is about."""
+        return [one for line in _IDS.findall(self.system) for one in _ID.findall(line)]
 
     @property
     def picture_tool(self) -> str | None:

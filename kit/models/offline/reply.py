@@ -237,10 +237,12 @@ def _with_antecedent(talk: Conversation) -> str:
     """The request, with what it points at in front when it cannot stand alone: its picture, or the request before."""
     if (one := talk.referent) is not None:
         return spell_out(talk.request, one.model_copy(update={"title": f'"{one.title or one.id}"'}))
-    if not points_back(talk.request, talk.last_reply):
+    if not talk.ids and not points_back(talk.request, talk.last_reply):
         return talk.request
     if talk.picture_text:
         return f"{talk.picture_text}. {talk.request}"
+    if talk.ids:
+        return f'"{" ".join(talk.ids)}". {talk.request}'
     earlier = [text_of(message) for message in talk.before if isinstance(message, HumanMessage)]
     return f"{earlier[-1]}. {talk.request}" if earlier else talk.request
 

@@ -31,7 +31,7 @@ def ask_tool(card: AgentCard) -> dict[str, Any]:
     }
     if not handoff.closed:
         properties["prior_context"] = {"type": "string", "description": _PRIOR}
-    properties |= {name: _property(field) for name, field in from_model.items()}
+    properties |= {name: field_schema(field) for name, field in from_model.items()}
     required = ["query", "intent_count", *(name for name, field in from_model.items() if field.required)]
     parameters = {"type": "object", "properties": properties, "required": required}
     return {"type": "function", "function": {"name": card.tool_name, "description": card.description, "parameters": parameters}}
@@ -56,7 +56,8 @@ def read_call(call: ToolCall, card: AgentCard | None, call_id: str, message: str
     message."""
     args: Mapping[str, Any] = call["args"]
     query, prior = args.get("query"), args.get("prior_context")
-    fields = {name: args[name] for name in card.handoff.fields if name in args} if card is not None else {}
+    declared = card.handoff.fields.items() if card is not None else ()
+    fields = {name: args[name] for name, field in declared if name in args and field.source == "model"}
     return AgentCall(
         call_id=call_id,
         agent=card.id if card is not None else call["name"].removeprefix("ask_"),
@@ -78,7 +79,8 @@ def _whole_number(value: object) -> int | None:
     return int(number) if number.is_integer() else None
 
 
-def _property(field: HandoffField) -> dict[str, Any]:
+def field_schema(field: HandoffField) -> dict[str, Any]:
+    """Returns the JSON schema by which a model fills a field."""
     is_array = field.type == "array"
     schema: dict[str, Any] = {
         "type": field.type,

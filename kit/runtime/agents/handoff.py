@@ -48,7 +48,7 @@ def apply_handoff(call: AgentCall, card: AgentCard | None, inherited: InheritedC
     fields: dict[str, Any] = {}
     breach: str | None = None
     for name, field in handoff.fields.items():
-        value = call.fields.get(name) if field.source == "model" else getattr(inherited, field.source)
+        value = getattr(inherited, field.source) if field.source in ("locale", "location") else call.fields.get(name)
         value, note = _fit(value, field)
         if note and field.required:
             breach = breach or f"{name} {note}"

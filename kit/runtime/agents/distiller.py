@@ -1,0 +1,69 @@
+"""The distiller: what earlier turns hold for the fields of a hand-off, by rule where one does, else by the helper model."""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from langchain_core.messages import BaseMessage
+
+from kit.compose.prompts import tokens
+from kit.core.card import AgentCard
+from kit.core.event import Distillation
+from kit.core.ordinal_reference import resolve
+from kit.core.outcome import AgentCall
+from kit.core.record import ShownComponent
+from kit.runtime.agents.ask_tool import field_schema
+from kit.runtime.context import RunContext
+from kit.runtime.job import Job, run_job
+
+_COUNTED = re.compile(r"\b(first|last|top)\s+(two|three|four|five|[2-9])\b", re.I)
+_PART = re.compile(r"\b(?:and|or|with|to|than)\b|[,&]", re.I)
+_NUMBERS = {"two": 2, "three": 3, "four": 4, "five": 5}
+
+
+def fields_from(card: AgentCard, source: str) -> list[str]:
+    """Names of the fields that a card has filled from one source."""
+    return [name for name, field in card.handoff.fields.items() if field.source == source]
+
+
+def distilling(card: AgentCard) -> Job | None:
+    """The job that fills a card's fields from the conversation; None where it has no such field."""
+    fields = {name: field_schema(card.handoff.fields[name]) for name in fields_from(card, "conversation")}
+    ask = "What the earlier turns say for each field; a field of which they say nothing is left out. Facts only."
+    return Job(f"submit_{card.id}_fields", ask, 0, fields) if fields else None
+
+
+async def distil(
+    call: AgentCall, card: AgentCard, material: Sequence[BaseMessage], shown: Sequence[ShownComponent], ctx: RunContext
+) -> Mapping[str, Any]:
+    """Returns a call's fields with those that earlier turns fill; what they do not say stays empty.
+
+    `shown` are the items a rule picks from: those a text names or points at. The limits of a field hold later, at the hand-off.
+    """
+    fields: dict[str, Any] = {}
+    if names := fields_from(card, "shown") if shown else []:
+        ids = [item.id for item in shown]
+        fields = {name: ids if card.handoff.fields[name].type == "array" else ids[0] for name in names}
+    by_rule, job = tuple(fields), distilling(card) if material else None
+    if job is not None:
+        text = await run_job(job, material, f"A specialist takes over. The request is: {call.query}", ctx)
+        answer: Any = json.loads(text) if text else {}
+        fields |= {name: answer[name] for name in job.fields if answer.get(name) not in (None, "", [])}
+    if not by_rule and job is None:
+        return call.fields
+    before, after = (sum(tokens(str(text)) for text in texts) for texts in ([m.content for m in material], fields.values()))
+    by_model = tuple(name for name in fields if name not in by_rule)
+    ctx.emit(Distillation(agent=call.agent, by_rule=by_rule, by_model=by_model, before=before, after=after))
+    return {**call.fields, **fields}
+
+
+def meant(text: str, shown: Sequence[ShownComponent], pointing: bool) -> list[ShownComponent]:
+    """Which of the items shown last a text means: those it names, else those whose places it gives, else all it points at."""
+    low = text.lower()
+    names = [item for item in shown if item.title and item.title.lower() in low]
+    if not names and (match := _COUNTED.search(text)):
+        number = _NUMBERS.get(match[2].lower()) or int(match[2])
+        return list(shown[-number:] if match[1].lower() == "last" else shown[:number])
+    places = [one for part in _PART.split(text) if (one := resolve(part, shown)) is not None]
+    return names or list(dict.fromkeys(places)) or (list(shown) if pointing else [])
