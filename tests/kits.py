@@ -1,5 +1,6 @@
 """Small kits for tests: cards made in Python, scripted models, an in-memory store."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,7 +12,7 @@ from kit.compose.deck import Deck, DeckSettings, load_deck
 from kit.compose.parts import Guards
 from kit.core.card import AgentCard, Policy
 from kit.core.context import Principal, Session
-from kit.core.outcome import SET_ASIDE
+from kit.core.outcome import BESIDE, SET_ASIDE
 from kit.models.scripted import Line, Script, ScriptedModel
 from kit.patterns.agents_as_tools import MEDIATED
 from kit.runtime.pattern import Pattern
@@ -58,9 +59,9 @@ def asks(*agents: str, text: str = "Let me look.", query: str | None = None, int
 
 
 def stitched(messages: list[BaseMessage]) -> Line:
-    """Composes by joining every tool result of the turn, those it is told to leave out aside."""
+    """Composes by joining every tool result of the turn, without those, and the references, that it is told to leave out."""
     last = max(i for i, m in enumerate(messages) if isinstance(m, HumanMessage))
-    results = [str(m.content) for m in messages[last:] if isinstance(m, ToolMessage)]
+    results = [re.sub(rf"\n\n\({BESIDE} [^)]*\)", "", str(m.content)) for m in messages[last:] if isinstance(m, ToolMessage)]
     return Line(" | ".join(result for result in results if result != SET_ASIDE))
 
 

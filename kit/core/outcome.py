@@ -93,6 +93,12 @@ class ComponentPayload(Value):
     type: str
     payload: Data
 
+    @property
+    def reference(self) -> str:
+        """Its type, id and title in one short line, and nothing else of its payload."""
+        line = f"{self.type} {self.payload.get('id', '')}: {self.payload.get('title', '')}"
+        return " ".join(line.replace("(", " ").replace(")", " ").split())[:LONGEST_PART].rstrip(": ")
+
 
 class Answer(Value):
     """The outcome of a sub-agent that answered."""
@@ -232,6 +238,10 @@ SET_ASIDE = "Not needed: the other results are all there is to say."
 """What a model is told of a call that a guard set aside. Endpoints want every call answered, and not by nothing (decisions 7)."""
 NOT_ASKED = "Not asked:"
 """Begins what a model is told of parts that nobody was asked for."""
+BESIDE = "Shown beside it, not to be repeated:"
+"""Begins what a model is told of the components of an answer."""
+REFERENCES = 8
+"""Components of one answer that a model is told of one by one."""
 NO_TEXT = "(no text)"
 """Stands for an answer or a result without words."""
 _BECAUSE: dict[Reason, str] = {
@@ -246,10 +256,17 @@ _BECAUSE: dict[Reason, str] = {
 }
 
 
-def tell(outcome: Outcome) -> str:
-    """Words an outcome for a model: the answer, or one plain sentence without code, id or error text."""
+def tell(outcome: Outcome, *, with_components: bool = False) -> str:
+    """Words an outcome for a model: the answer, or one plain sentence without code, id or error text.
+
+    `with_components` adds a compact reference to each that the person sees beside it.
+    """
     if isinstance(outcome, Answer):
         note, text = outcome.reservation, outcome.text or NO_TEXT
+        if with_components and outcome.components:
+            lines = dict.fromkeys(component.reference for component in outcome.components[:REFERENCES])
+            more = [f"{len(outcome.components) - REFERENCES} more"] if len(outcome.components) > REFERENCES else []
+            text = f"{text}\n\n({BESIDE} {'; '.join([*lines, *more])})"
         return f"{text}\n\n(Note: {note})" if note else text
     because = _BECAUSE.get(outcome.reason, "it is not available right now")
     label = outcome.agent.replace("_", " ").replace("-", " ")

@@ -16,7 +16,7 @@ def _texts(description: str) -> Mapping[str, Any]:
 
 
 PROPERTIES: Mapping[str, Mapping[str, Any]] = {
-    "component_ids": _texts("Ids of what to show, in the order in which it is to be shown."),
+    "component_ids": _texts("Ids or titles of what to show, in the order in which it is to be shown."),
     "titles": _texts("A short title for each of them, in the same order; leave out to keep its own."),
     "analytics_tags": _texts("Words that say why this is shown, such as cheapest or expiring."),
 }
@@ -32,14 +32,15 @@ class RenderSpec:
 
 
 def render_tool(spec: RenderSpec) -> "BaseTool":
-    """Shows components by id, out of those this agent's tools found in this turn; an id nobody found is not made up.
+    """Shows components by id, out of those this agent's tools found in this turn; an id or title nobody found is not made up.
 
     The payload goes to the page and to the store; the model reads back only how many are shown.
     """
 
     async def call(**arguments: Any) -> tuple[str, ToolResult]:
         ids, titles = _list(arguments.get("component_ids")), _list(arguments.get("titles"))
-        components = {str(c.payload.get("id")): c for c in tool_context().found() if c.type == spec.type}
+        found = [c for c in tool_context().found() if c.type == spec.type]
+        components = {str(c.payload.get(name)): c for name in ("title", "id") for c in found}
         choices = [(components[key], at) for at, key in enumerate(ids) if key in components]
         visible = tuple(
             component.model_copy(update={"payload": {**component.payload, "title": titles[at]}})
@@ -48,7 +49,7 @@ def render_tool(spec: RenderSpec) -> "BaseTool":
             for component, at in choices
         )
         unknown = len(ids) - len(visible)
-        text = f"{len(visible)} shown." + (f" {unknown} left out: nothing you looked up has that id." if unknown else "")
+        text = f"{len(visible)} shown." + (f" {unknown} left out: nothing you looked up is called that." if unknown else "")
         return text, ToolResult(text=text, components=visible)
 
     plural = spec.id.removeprefix("render_")

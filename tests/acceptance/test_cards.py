@@ -8,12 +8,14 @@ import pytest
 import yaml
 
 from kit.compose.deck import Deck, load_deck
+from kit.compose.locale import ENGLISH
 from kit.compose.models import build_model, check_orchestrator
 from kit.compose.prompts import plan_prompt, tokens
 from kit.core.card import AgentCard
 from kit.core.context import DynamicContext
 from kit.core.errors import DeckError
 from kit.core.model import OFFLINE
+from kit.core.status import OWN
 from kit.worlds.consumer.tools import RENDERS
 from kit.worlds.manga.tools import SKILLS
 from studies.shared_prefix import shared_prefix_ratio
@@ -50,7 +52,7 @@ def prefixes(deck: Deck) -> dict[str, str]:
 def test_the_consumer_deck_loads_without_a_warning_and_names_only_tools_there_are(environment: str):
     deck = load_deck(CARDS / "consumer", environment=environment)
     assert deck.warnings == ()
-    elsewhere = {spec.id for spec in (*RENDERS, *SKILLS)}
+    elsewhere = {spec.id for spec in (*RENDERS, *SKILLS)} - {"render_offers"}
     assert {tool for card in deck.cards.values() for tool in card.tools} == TOOL_IDS - elsewhere
     assert deck.tool_settings.keys() <= TOOL_IDS
 
@@ -259,7 +261,8 @@ def test_the_twelve_support_topics_are_the_same_in_card_and_routing_block(deck: 
 
 def test_every_status_has_words(deck: Deck):
     manga = load_deck(CARDS / "manga")
-    assert set(deck.settings.status_phrases) | set(manga.settings.status_phrases) == STATUSES
+    own = ENGLISH.statuses.model_dump()
+    assert own.keys() == OWN.keys() and {*deck.settings.status_phrases, *manga.settings.status_phrases, *own} == STATUSES
 
 
 @pytest.mark.req("PC1-FR-1", "PC1-S5.2")

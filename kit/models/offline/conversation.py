@@ -9,7 +9,7 @@ from typing import Any, cast
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
 from kit.core.ordinal_reference import parse_ordinal, resolve
-from kit.core.outcome import NO_ANSWER, NO_TEXT, NOT_ASKED, SET_ASIDE
+from kit.core.outcome import BESIDE, NO_ANSWER, NO_TEXT, NOT_ASKED, SET_ASIDE
 from kit.core.picture import strip_marks
 from kit.core.record import ShownComponent
 from kit.models.offline.composition import Result
@@ -23,6 +23,7 @@ _IN_PLAY = re.compile(r"^[^\w\n]*Called in the previous turn:[ \t]*(.*)$", re.M)
 _NO_FIT = re.compile(r"When no tool fits:\s*([\w-]+)")
 _COMPONENTS_HEADER = "Shown to the user last, by position:"
 _LINE = re.compile(r"^(\d+)\. (\S+) (\S*): (.*)$", re.M)
+_REFERENCES = re.compile(rf"\n\n\({BESIDE} [^\n)]*\)")
 _REFERENT = re.compile(r"The user means (.*) \((\S+) (\S+)\)\.")
 _IDS = re.compile(r"^\w*_ids?: (.*)$", re.M)
 _ID = re.compile(r"[\w-]+")
@@ -65,6 +66,11 @@ def text_of(message: BaseMessage) -> str:
     blocks = cast("list[Any]", content) if isinstance(content, list) else [content]
     texts = [block if isinstance(block, str) else str(block.get("text") or "") for block in blocks]
     return "\n".join(text for text in texts if text)[:READ].strip()
+
+
+def _without_references(text: str) -> str:
+    """A result without the references to what is shown beside it."""
+    return _REFERENCES.sub("", text)
 
 
 def _component(kind: str, key: str, title: str, position: int = 1) -> ShownComponent:
@@ -158,7 +164,7 @@ class Conversation:
         pairs: list[tuple[int, Result]] = []
         for at in places:
             message = cast(ToolMessage, self.messages[at])
-            text = text_of(message)
+            text = _without_references(text_of(message))
             if at > last_call and text != SET_ASIDE:
                 order, name = calls.get(message.tool_call_id, (len(calls), message.name or "that"))
                 pairs.append((order, Result(name, "" if text == NO_TEXT else text, message.status == "error")))
@@ -179,7 +185,8 @@ class Conversation:
     def all_results(self) -> tuple[Result, ...]:
         """Every result since the request, whatever the round."""
         since = (message for message in self.messages[self.asked_at + 1 :] if isinstance(message, ToolMessage))
-        return tuple(Result(self.calls.get(m.tool_call_id, m.name or "that"), text_of(m), m.status == "error") for m in since)
+        names = ((message, self.calls.get(message.tool_call_id, message.name or "that")) for message in since)
+        return tuple(Result(name, _without_references(text_of(m)), m.status == "error") for m, name in names)
 
     @cached_property
     def has_results(self) -> bool:

@@ -62,11 +62,12 @@ def outcome_of_reply(
 
 
 def answer_parts(lookups: Results) -> dict[str, Any]:
-    """Returns the fields of an answer that its lookups decide."""
+    """Returns the fields of an answer that its lookups decide; what was chosen by render_* calls is shown, and nothing else."""
     results = [result for _, result in lookups]
+    shown = [result for call, result in lookups if call["name"].startswith("render_") and result.components] or results
     faults = tuple(str(result.fault) for result in results if result.fault)
     return {
-        "components": tuple(component for result in results for component in result.components),
+        "components": tuple(component for result in shown for component in result.components),
         "caveat": " ".join(dict.fromkeys(result.caveat for result in results if result.caveat)) or None,
         "data_faults": faults,
         "recovered": bool(faults) and recovered(lookups),

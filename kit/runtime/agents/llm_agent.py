@@ -193,7 +193,7 @@ class LLMAgent:
 
     async def tool_messages(self, decision: Decision, fan: FanOut, ctx: RunContext) -> Thread:
         """Returns the model's message with its calls, then exactly one tool message for each call id."""
-        texts = {outcome.call_id: (tell(outcome), isinstance(outcome, Failure)) for outcome in fan.outcomes}
+        texts = {outcome.call_id: (tell(outcome, with_components=True), isinstance(outcome, Failure)) for outcome in fan.outcomes}
         texts |= {call.call_id: (tell_dropped(call), True) for call in fan.dropped}
         texts |= {call.call_id: (SET_ASIDE, False) for call in decision.set_aside}
         messages = [

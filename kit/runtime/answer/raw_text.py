@@ -16,11 +16,11 @@ _SHAPES = re.compile(
       | (?i:\b[45]\d\d\s+(?:service|internal|bad|gateway|not\ found|forbidden|unauthori[sz]ed|too\ many)\b|\berrno\W{1,3}\d+)
       | (?i:\bstatus\s*=\s*"?\w+)
       | (?i:say\ plainly|claim\ nothing\ for|too\ many\ parts\ in\ one\ message|write\ the\ answer\ again
-          |the\ other\ results\ are\ all\ there\ is)""",
+          |the\ other\ results\ are\ all\ there\ is|shown\ beside\ it,\ not)""",
     re.X,
 )
 _NAMES = "_ error exception timeout traceback errno http status code"
-_HINTS = (*_NAMES.split(), 'file "', "say pla", "m noth", "too many parts", "the answer aga", "the other results")
+_HINTS = (*_NAMES.split(), 'file "', "say pla", "m noth", "too many parts", "the answer aga", "the other results", "own bes")
 """Without one of these, or such a number, none of the shapes is there. Where case is free they hold no `i` and no `k`: other
 letters than the big ones are taken for those too."""
 _CODE = re.compile(r"[45]\d\d\s+(?i:[sibgnfut])")
