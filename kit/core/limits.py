@@ -9,8 +9,8 @@ DEPTH = 32
 """Lists and objects inside one another."""
 SIZE = 1_000_000
 """Characters, keys and values in all."""
-LARGEST = 2**63 - 1
-"""The largest whole number that the store can hold."""
+LARGEST = 10**50
+"""The largest whole number; a longer one is an attack on whoever prints it."""
 
 
 def excess(value: Any) -> str | None:

@@ -1,5 +1,6 @@
 """bind(): a deck becomes a team before any model is called; nothing is looked up afterwards."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
@@ -52,6 +53,8 @@ class Team:
     """What must be closed with the team: connections to agents that are elsewhere."""
     secrets: frozenset[str] = field(default=frozenset(), repr=False)
     """Keys of its models and of the settings: no event holds one."""
+    admission: asyncio.Semaphore | None = None
+    """Lets so many turns in as the deck allows at once."""
 
     @property
     def orchestrator(self) -> LLMAgent:
@@ -90,7 +93,10 @@ def bind(deck: Deck, models: Models | None = None, tools: Toolbox | None = None,
     """
     binder = _Binder(deck, models, tools or {}, access or ModelAccess())
     agents: dict[str, Agent] = {card.id: binder.agent(card) for card in deck.active()}
-    return Team(deck, MappingProxyType(agents), deck.settings.orchestrator, binder.jobs(), secrets=binder.secrets)
+    admission = asyncio.Semaphore(deck.settings.turns_at_once) if deck.settings.turns_at_once else None
+    return Team(
+        deck, MappingProxyType(agents), deck.settings.orchestrator, binder.jobs(), secrets=binder.secrets, admission=admission
+    )
 
 
 class _Binder:

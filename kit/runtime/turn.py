@@ -5,7 +5,7 @@ import logging
 import time
 import uuid
 from collections.abc import AsyncIterator, Callable, Generator, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from functools import partial
 from typing import Any
 
@@ -170,7 +170,8 @@ class _Runner:
             try:
                 if self.stop_requested:
                     raise asyncio.CancelledError
-                status, text, error = await self._answer()
+                async with self.kit.team.admission or nullcontext():
+                    status, text, error = await self._answer()
             except asyncio.CancelledError:
                 status, text = "cancelled", transcript(self.log.events).answer
             if status in ("failed", "deadline") and not self.state.calls:

@@ -1,0 +1,49 @@
+"""Turns beyond what a process can answer at once wait for a place instead of losing parts to their deadlines."""
+
+import asyncio
+
+from langchain_core.messages import BaseMessage
+
+from kit.models.scripted import Line, ScriptedModel
+from kit.runtime.turn import run_turn
+from tests.kits import ALICE, SmallKit, small_kit
+
+BUSY = {"now": 0, "most": 0}
+
+
+def crowded(limit: int | None) -> SmallKit:
+    """A kit whose model needs a second for each turn that is answered beside it, and has five."""
+
+    def lead(_: list[BaseMessage]) -> Line:
+        BUSY["now"] += 1
+        BUSY["most"] = max(BUSY["most"], BUSY["now"])
+        return Line("Hello.", delay=BUSY["now"] * 1.0)
+
+    return small_kit(ScriptedModel(lead), {"shop": ScriptedModel("x")}, turns_at_once=limit, turn_budget_ms=5000)
+
+
+async def play(kit: SmallKit, count: int = 30) -> list[str]:
+    BUSY.update(now=0, most=0)
+
+    async def one(number: int) -> str:
+        reply = await run_turn("hi", ALICE.model_copy(update={"id": f"s{number}"}), kit)
+        BUSY["now"] -= 1
+        return reply.status
+
+    return await asyncio.gather(*(one(number) for number in range(count)))
+
+
+async def test_a_crowd_waits_for_a_place_and_loses_nothing() -> None:
+    assert set(await play(crowded(3))) == {"ok"} and BUSY["most"] <= 4
+    assert "deadline" in await play(crowded(None)) and BUSY["most"] == 30
+
+
+async def test_a_turn_that_waits_is_stored_and_can_be_stopped() -> None:
+    kit = crowded(1)
+    BUSY.update(now=0, most=0)
+    first, second = run_turn("hi", ALICE, kit), run_turn("wait", ALICE.model_copy(update={"id": "s2"}), kit)
+    await asyncio.sleep(0.5)
+    waiting = kit.store.turn(second.id)
+    assert waiting is not None and waiting.status == "running" and not second.done
+    second.cancel()
+    assert (await second).status == "cancelled" and (await first).status == "ok" and BUSY["most"] == 1
