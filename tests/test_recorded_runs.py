@@ -204,13 +204,12 @@ def test_a_grid_records_replays_and_refreshes_each_cell_on_its_own(tmp_path: Pat
 
 
 def test_a_recording_that_was_stopped_goes_on_and_asks_nothing_twice(tmp_path: Path, server: Loopback) -> None:
-    plan = grid_at(
-        tmp_path, server, limits={"concurrency": 1, "dollars": 0.00001}, cassette={"file": str(tmp_path / "t.jsonl"), "mode": "record"}
-    )
+    tape = {"file": str(tmp_path / "t.jsonl"), "mode": "record"}
+    plan = grid_at(tmp_path, server, limits={"concurrency": 1, "dollars": 0.00001}, cassette=tape)
     server.plays(*cell(QUESTION), *cell("my balance please"))
     stopped = run("grid", str(plan), "--out", str(tmp_path / "out"))
     assert stopped.returncode == 1 and len(server.requests) == 2
-    plan = grid_at(tmp_path, server, cassette={"file": str(tmp_path / "t.jsonl"), "mode": "record"})
+    plan = grid_at(tmp_path, server, cassette=tape)
     assert run("grid", str(plan), "--out", str(tmp_path / "out")).returncode == 0 and len(server.requests) == 4
     assert run("grid", str(plan), "--out", str(tmp_path / "new"), "--cassette", str(tmp_path / "t.jsonl")).returncode == 0
     assert (tmp_path / "new" / "results.jsonl").read_bytes() == (tmp_path / "out" / "results.jsonl").read_bytes()

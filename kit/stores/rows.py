@@ -4,17 +4,21 @@ What SQL or JSON cannot hold is worded, so that nothing odd costs a turn its tra
 """
 
 import json
-from collections.abc import Sequence
+import logging
+from collections.abc import Callable, Sequence
 from operator import attrgetter
-from typing import Any
+from typing import Any, TypeVar
 
 import orjson
 from pydantic import TypeAdapter
 from pydantic_core import PydanticSerializationError
 
+from kit.core.errors import describe_error
 from kit.core.event import Event
 from kit.core.record import Measures, TurnRecord
 
+log = logging.getLogger("kit.store")
+T = TypeVar("T")
 COLUMNS = tuple(TurnRecord.model_fields)
 _LISTS = ("invoked", "failed")
 _UNMEASURED: Measures = TurnRecord.model_fields["measures"].default
@@ -105,3 +109,12 @@ def _measures_of(measures: Measures) -> str:
 def _dump_leniently(value: Any) -> str:
     text = json.dumps(value, default=str, skipkeys=True, ensure_ascii=False, separators=(",", ":"))
     return text.encode("utf-8", "replace").decode()
+
+
+def readable(read: Callable[[Any], T], row: Any, turn_id: str) -> T | None:
+    """What a row holds; None, and a line in the log, for one that somebody else wrote: no list breaks of it."""
+    try:
+        return read(row)
+    except (ValueError, RecursionError) as error:
+        log.error("turn %s in the store cannot be read: %s", turn_id, describe_error(error))
+        return None

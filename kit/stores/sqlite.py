@@ -1,19 +1,17 @@
 """The embedded store: one SQLite file that survives kill -9 and answers plain SQL (tables in docs/traces.md)."""
 
 import json
-import logging
 import os
 import sqlite3
 import threading
-import time
 from collections import Counter
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from kit.core.context import Principal, Session
-from kit.core.errors import SessionError, StoreBusy, StoreError, describe_error
+from kit.core.errors import StoreBusy, StoreError
 from kit.core.event import Event
 from kit.core.record import Feedback, Message, Note, SessionRecall, ShownComponent, TurnRecord
 from kit.core.value import builder
@@ -30,13 +28,13 @@ from kit.stores.rows import (
     events_of,
     log_of,
     plain,
+    readable,
     record_of,
     row_of,
 )
 from kit.stores.tables import APPLICATION, SCHEMA, lay_out
+from kit.stores.transaction import is_busy, open_session, wait_for, write_turn
 
-log = logging.getLogger("kit.store")
-T = TypeVar("T")
 _new_message = builder(Message)
 OLDEST = (3, 38, 0)
 """The first SQLite with the `->>` operator."""
@@ -81,7 +79,7 @@ class SqliteStore:
             if not self._is_current():  # raises before anything is written: another program's file stays as it is
                 lay_out(db)
             self._owner.live()
-        _wait_for(self._db, "PRAGMA journal_mode = WAL", PATIENCE)
+        wait_for(self._db, "PRAGMA journal_mode = WAL", PATIENCE)
 
     @property
     def _connection(self) -> tuple[threading.RLock, sqlite3.Connection]:
@@ -140,7 +138,7 @@ class SqliteStore:
         lock, db = self._connection
         try:
             with lock:
-                _wait_for(db, "BEGIN IMMEDIATE", PATIENCE if wait else 0.0)
+                wait_for(db, "BEGIN IMMEDIATE", PATIENCE if wait else 0.0)
                 try:
                     yield db
                     db.execute("COMMIT")
@@ -148,7 +146,7 @@ class SqliteStore:
                     if db.in_transaction:
                         db.execute("ROLLBACK")
         except sqlite3.Error as error:
-            raise (StoreBusy if _is_busy(error) else StoreError)(self._advice(error)) from error
+            raise (StoreBusy if is_busy(error) else StoreError)(self._advice(error)) from error
 
     def _read(self, sql: str, *values: Any, **named: Any) -> list[Any]:
         lock, db = self._connection
@@ -161,7 +159,7 @@ class SqliteStore:
     def open_session(self, session: Session) -> None:
         """Writes the session if it is new; leaves an existing one alone. Raises SessionError when it is another principal's."""
         with self._commit() as db:
-            _open(db, session)
+            open_session(db, session)
 
     def session(self, session_id: str) -> Session | None:
         """The session, or None when it was never opened."""
@@ -185,7 +183,7 @@ class SqliteStore:
     def begin_turn(self, turn: TurnRecord, session: Session | None = None, *, wait: bool = True) -> None:
         """Commits at once: an accepted turn survives a killed process. A `session` is opened in the same commit."""
         with self._commit(wait) as db:
-            _write_turn(db, BEGIN_TURN, (*row_of(turn), self._owner.id, None), session)
+            write_turn(db, BEGIN_TURN, (*row_of(turn), self._owner.id, None), session)
 
     def end_turn(
         self,
@@ -211,7 +209,7 @@ class SqliteStore:
 
     def _end(self, row: _Row, lines: Sequence[_Row], notes: Sequence[_Row], session: Session | None, wait: bool) -> None:
         with self._commit(wait) as db:
-            _write_turn(db, END_TURN, row, session)
+            write_turn(db, END_TURN, row, session)
             db.executemany(INSERT_MESSAGE, lines)
             if notes:
                 db.executemany(INSERT_NOTE, notes)
@@ -257,7 +255,7 @@ class SqliteStore:
     def turn(self, turn_id: str) -> TurnRecord | None:
         """The rollup of one turn, or None when it was never accepted."""
         rows = self._read(f"SELECT {', '.join(COLUMNS)} FROM turns WHERE id = ?", turn_id)
-        return _readable(record_of, rows[0], turn_id) if rows else None
+        return readable(record_of, rows[0], turn_id) if rows else None
 
     def turns(
         self, session_id: str | None = None, tenant_id: str | None = None, user_id: str | None = None, limit: int = 50
@@ -267,13 +265,13 @@ class SqliteStore:
         conditions = {name: value for name, value in filters.items() if value is not None}
         where = "WHERE " + " AND ".join(f"{name} = ?" for name in conditions) if conditions else ""
         sql = f"SELECT {', '.join(COLUMNS)} FROM turns {where} ORDER BY started_at DESC, rowid DESC LIMIT ?"
-        records = (_readable(record_of, row, row[0]) for row in self._read(sql, *conditions.values(), limit))
+        records = (readable(record_of, row, row[0]) for row in self._read(sql, *conditions.values(), limit))
         return [record for record in records if record is not None]
 
     def events(self, turn_id: str) -> list[Event]:
         """Every event of a turn in order; empty while it runs."""
         rows = self._read("SELECT log FROM turns WHERE id = ? AND log IS NOT NULL", turn_id)
-        return (_readable(events_of, rows[0][0], turn_id) if rows else None) or []
+        return (readable(events_of, rows[0][0], turn_id) if rows else None) or []
 
     def give_feedback(self, feedback: Feedback) -> None:
         """One thumb a turn; a later one replaces it. Raises StoreError when the turn is not stored."""
@@ -297,47 +295,5 @@ class SqliteStore:
             self._owner.end()
 
 
-def _open(db: sqlite3.Connection, session: Session) -> None:
-    who = session.principal
-    row = (session.id, who.tenant_id, who.user_id, session.locale, session.location)
-    if not db.execute("INSERT OR IGNORE INTO sessions VALUES (?, ?, ?, ?, ?)", row).rowcount:
-        owner = db.execute("SELECT tenant_id, user_id FROM sessions WHERE id = ?", row[:1]).fetchone()
-        if owner != row[1:3]:
-            raise SessionError(f"session {session.id!r} belongs to someone else; start a new one under another id")
-
-
-def _write_turn(db: sqlite3.Connection, sql: str, row: _Row, session: Session | None) -> None:
-    if session is not None:
-        _open(db, session)
-    if not db.execute(sql, row).rowcount:
-        raise SessionError(f"turn {row[0]!r} belongs to another conversation; leave the id out, or take another one")
-
-
-def _readable(read: Callable[[Any], T], row: Any, turn_id: str) -> T | None:
-    """What a row holds; None, and a line in the log, for one that somebody else wrote: no list breaks of it."""
-    try:
-        return read(row)
-    except (ValueError, RecursionError) as error:
-        log.error("turn %s in the store cannot be read: %s", turn_id, describe_error(error))
-        return None
-
-
 def _of(session_id: str, who: Principal | None) -> dict[str, Any]:
     return {"session": session_id, "tenant": who and who.tenant_id, "user": who and who.user_id}
-
-
-def _is_busy(error: sqlite3.Error) -> bool:
-    return getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY
-
-
-def _wait_for(db: sqlite3.Connection, sql: str, seconds: float) -> None:
-    """Executes what needs the file for itself, as soon as no other process writes it."""
-    until = time.monotonic() + seconds
-    while True:
-        try:
-            db.execute(sql)
-            return
-        except sqlite3.OperationalError as error:
-            if not _is_busy(error) or time.monotonic() >= until:
-                raise
-            time.sleep(0.01)

@@ -1,0 +1,45 @@
+"""Transactions of the store: when one may begin, and whose rows it may write."""
+
+import sqlite3
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from kit.core.context import Session
+from kit.core.errors import SessionError
+
+
+def open_session(db: sqlite3.Connection, session: Session) -> None:
+    """Writes the session if it is new. Raises SessionError when it is another principal's."""
+    who = session.principal
+    row = (session.id, who.tenant_id, who.user_id, session.locale, session.location)
+    if not db.execute("INSERT OR IGNORE INTO sessions VALUES (?, ?, ?, ?, ?)", row).rowcount:
+        owner = db.execute("SELECT tenant_id, user_id FROM sessions WHERE id = ?", row[:1]).fetchone()
+        if owner != row[1:3]:
+            raise SessionError(f"session {session.id!r} belongs to someone else; start a new one under another id")
+
+
+def write_turn(db: sqlite3.Connection, sql: str, row: Sequence[Any], session: Session | None) -> None:
+    """Writes a turn's row, and its session where one is given. Raises SessionError for a turn of another conversation."""
+    if session is not None:
+        open_session(db, session)
+    if not db.execute(sql, row).rowcount:
+        raise SessionError(f"turn {row[0]!r} belongs to another conversation; leave the id out, or take another one")
+
+
+def is_busy(error: sqlite3.Error) -> bool:
+    """Whether somebody else is writing to the file at this moment."""
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY
+
+
+def wait_for(db: sqlite3.Connection, sql: str, seconds: float) -> None:
+    """Executes what needs the file for itself, as soon as no other process writes it."""
+    until = time.monotonic() + seconds
+    while True:
+        try:
+            db.execute(sql)
+            return
+        except sqlite3.OperationalError as error:
+            if not is_busy(error) or time.monotonic() >= until:
+                raise
+            time.sleep(0.01)
