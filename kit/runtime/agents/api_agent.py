@@ -1,6 +1,7 @@
 """A sub-agent that is somebody's service: it takes one string, keeps no history of ours, and costs no tokens."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import aclosing
 from dataclasses import dataclass
 
 from kit.core.card import AgentCard
@@ -9,8 +10,9 @@ from kit.core.outcome import AgentCall, Answer, Failure, Outcome
 from kit.runtime.context import RunContext
 from kit.runtime.team import Team
 
-Service = Callable[[str, RunContext], Awaitable[str]]
-"""Asks the service on behalf of `ctx.inherited.principal`; whatever it raises becomes a failure of this agent."""
+Service = Callable[[str, RunContext], Awaitable[str] | AsyncGenerator[str, None]]
+"""Asks the service on behalf of `ctx.inherited.principal`, for its whole answer or for pieces as they come; whatever it raises
+becomes a failure of this agent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,11 +24,25 @@ class ApiAgent:
     time_budget: float | None = None
 
     async def run(self, call: AgentCall, ctx: RunContext) -> Outcome:
-        """Asks one question and returns the answer; an empty one is a failure."""
-        text = await self.service(f"{call.prior_context}\n\n{call.query}" if call.prior_context else call.query, ctx)
+        """Asks one question and returns the answer; an empty one is a failure.
+
+        Where sub-agents speak to the user themselves, pieces reach the user as they come.
+        """
+        reply = self.service(f"{call.prior_context}\n\n{call.query}" if call.prior_context else call.query, ctx)
+        text = await (_gather(reply, ctx) if isinstance(reply, AsyncGenerator) else reply)
         if text.strip():
             return Answer(call_id=call.call_id, agent=self.card.id, text=text.strip())
         return Failure(call_id=call.call_id, agent=self.card.id, axis="invocation", reason="insufficient", detail="empty answer")
+
+
+async def _gather(pieces: AsyncGenerator[str, None], ctx: RunContext) -> str:
+    hear, text = ctx.slot(ctx.path) if ctx.slot is not None else None, ""
+    async with aclosing(pieces):
+        async for piece in pieces:
+            text += piece
+            if hear is not None and piece:
+                hear(piece)
+    return text
 
 
 def with_services(team: Team, services: Mapping[str, Service]) -> Team:

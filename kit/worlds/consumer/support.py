@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     import httpx
     from langchain_core.tools import BaseTool
 
+    from kit.runtime.agents.api_agent import Service
+    from kit.runtime.context import RunContext
+
 LAPSE = 55 * 60.0
 """Seconds a conversation may be continued after its last question."""
 REPLAYED = 6
@@ -175,16 +178,9 @@ def support_tool(name: str, support: Support, config: Mapping[str, Any], convers
         context.emit(Status(agent=context.agent, status="asking_support"))
         parts = fit_arguments(arguments, PROPERTIES)
         try:
-            key, replay = conversations.current(context)
-            question = SupportQuestion(
-                query=parts.get("query", ""),
-                principal=context.inherited.principal,
-                conversation_id=key,
-                category=parts.get("category"),
-                context="\n".join(part for part in (replay, context.inherited.prior_context) if part) or None,
-            )
+            question = _question(parts.get("query", ""), context, conversations, parts.get("category"))
             async with asyncio.timeout(seconds):
-                text = await _listen(support, question, context, conversations)
+                text = "".join([piece async for piece in _fragments(support, question, context, conversations)])
         except TimeoutError:
             result = ToolResult(text=UNAVAILABLE, fault="timeout", detail=f"no answer within {seconds:g} s")
         except EnrichError as error:
@@ -194,6 +190,31 @@ def support_tool(name: str, support: Support, config: Mapping[str, Any], convers
         return result.text, result
 
     return structured(name, DESCRIPTION, PROPERTIES, ("query",), call)
+
+
+def support_api(support: Support, conversations: Conversations) -> "Service":
+    """Returns the support service as a sub-agent of its own, without a model: what it streams is the answer, piece by piece."""
+
+    async def pieces(query: str, ctx: "RunContext") -> AsyncGenerator[str, None]:
+        agent = ctx.path.rpartition(".")[2]
+        context = ToolContext(agent=agent, turn_id=ctx.turn.log.turn_id, inherited=ctx.inherited, emit=ctx.report)
+        context.emit(Status(agent=agent, status="asking_support"))
+        async with aclosing(_fragments(support, _question(query, context, conversations), context, conversations)) as stream:
+            async for piece in stream:
+                yield piece
+
+    return pieces
+
+
+def _question(query: str, context: ToolContext, conversations: Conversations, category: str | None = None) -> SupportQuestion:
+    key, replay = conversations.current(context)
+    return SupportQuestion(
+        query=query,
+        principal=context.inherited.principal,
+        conversation_id=key,
+        category=category,
+        context="\n".join(part for part in (replay, context.inherited.prior_context) if part) or None,
+    )
 
 
 def _foreign(context: ToolContext) -> Envelope:
@@ -207,8 +228,11 @@ def _foreign(context: ToolContext) -> Envelope:
     )
 
 
-async def _listen(support: Support, question: SupportQuestion, context: ToolContext, conversations: Conversations) -> str:
-    parts: list[str] = []
+async def _fragments(
+    support: Support, question: SupportQuestion, context: ToolContext, conversations: Conversations
+) -> AsyncGenerator[str, None]:
+    """Yields the sentences of an answer as they arrive, once it is known whom it is for."""
+    gap = ""
     async with aclosing(support.ask(question)) as chunks:
         async for chunk in chunks:
             match chunk:
@@ -218,7 +242,8 @@ async def _listen(support: Support, question: SupportQuestion, context: ToolCont
                 case Opened(conversation_id=key):
                     conversations.keep(context, key)
                 case Fragment(text=text):
-                    parts.append(text)
+                    yield gap + text
+                    gap = " "
                 case Closed():
-                    return " ".join(parts)
+                    return
     raise EnrichError("unavailable", "the support service stopped in the middle of its answer")
