@@ -77,6 +77,8 @@ class TextReplaced(Value):
 
 
 class Reasoning(Value):
+    """What a model says of its thinking, a stretch at a time; no part of any answer."""
+
     kind: Literal["reasoning"] = "reasoning"
     agent: str
     text: str

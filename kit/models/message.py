@@ -2,9 +2,9 @@
 
 import json
 from collections.abc import Iterable, Sequence
-from typing import cast
+from typing import Any, cast
 
-from langchain_core.messages import AIMessage, AIMessageChunk, ToolCall, ToolCallChunk, message_chunk_to_message
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, ToolCall, ToolCallChunk, message_chunk_to_message
 from langchain_core.messages.ai import UsageMetadata, add_ai_message_chunks
 
 
@@ -33,3 +33,18 @@ def whole_message(chunks: Sequence[AIMessage]) -> AIMessage:
     if not parts or len(parts) < len(chunks):
         return chunks[-1] if chunks else AIMessage("")
     return cast("AIMessage", message_chunk_to_message(add_ai_message_chunks(parts[0], *parts[1:])))
+
+
+def reasoning_of(message: BaseMessage) -> str:
+    """Returns what a message or a piece of one says of the model's reasoning: a field beside its content, or blocks in it."""
+    texts: list[Any] = [cast("Any", message).additional_kwargs.get("reasoning_content")]
+    content: Any = message.content
+    for block in cast("list[Any]", content) if isinstance(content, list) else ():
+        match block:
+            case {"type": "reasoning", "summary": [*parts]}:
+                texts += [part.get("text") for part in cast("list[dict[str, Any]]", parts)]
+            case {"type": "reasoning", "reasoning": str(text)} | {"type": "thinking", "thinking": str(text)}:
+                texts.append(text)
+            case _:
+                pass
+    return "".join(text for text in texts if isinstance(text, str))

@@ -4,31 +4,30 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any
 
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from langchain_core.messages.ai import add_ai_message_chunks
 from langchain_core.messages.tool import ToolCall
 
 from kit.core.errors import describe_error
-from kit.core.event import Component, ModelEnded, ModelStarted, Purpose, ResponseId
+from kit.core.event import Component, ModelEnded, ModelStarted, Purpose, Reasoning, ResponseId
 from kit.core.model import ModelSpec
 from kit.core.outcome import ComponentPayload, Usage
 from kit.core.value import builder
 from kit.models.direct_call import stream_reply
+from kit.models.message import reasoning_of
 from kit.runtime.agents.handoff import PLACEHOLDER, hide
 from kit.runtime.bound_model import BoundModel
 from kit.runtime.budget import CHARACTERS, OverBudget
 from kit.runtime.context import RunContext
+from kit.runtime.message import size_of
 from kit.runtime.recording.recorded_call import model_request, plain_message
 from kit.runtime.recording.replay import replay
 from kit.runtime.speech.narration import MARK, Hear, NarrationFilter, narrated, narration_filter
 from kit.runtime.tool_call_ids import calls_of, with_calls
 
 _new_usage, _model_started, _model_ended = builder(Usage), builder(ModelStarted), builder(ModelEnded)
-PICTURE = 1000
-"""Tokens a picture is taken for before it is sent; providers take from a few hundred to 1,500."""
-
 SOME = 10**9
 """Tokens that a model may report for one call; what else it says of its usage is not believed."""
 LONGEST = 100_000
@@ -37,19 +36,23 @@ MOST_PIECES = 20_000
 PAUSE = 256
 """Pieces after which the loop may go on."""
 MOST_CALLS = 64
+_NOTHING = AIMessage("")
 
 
 @dataclass(slots=True)
 class _Stream:
     """How far a reply has come: what it costs if it never ends is estimated from this."""
 
-    room: float | None = None
-    """Tokens it may have."""
+    agent: str
+    room: float
+    """Characters it may have."""
     characters: int = 0
     """Characters so far."""
     begun: bool = False
     pieces: list[str] = field(default_factory=list[str])
     """Text that was passed on."""
+    thoughts: str = ""
+    """Reasoning since the last text."""
     place: str | None = None
 
 
@@ -87,8 +90,8 @@ async def call_model(
     Raises OverBudget where the agent's budget ends, before the call, in it or after it; what the model raises passes
     through, after its span has been closed.
     """
-    size = _size(messages)
-    stream = _Stream(ctx.ledger.before_model(size, model.spec.price_in))
+    size = size_of(messages)
+    stream = _Stream(agent, _room(ctx.ledger.before_model(size, model.spec.price_in)))
     private = ctx.turn.private
     lines = tuple([f"{message.type}: {_text(message)}" for message in messages[-news:]])
     lines = hide(lines, private) if private else lines
@@ -137,6 +140,10 @@ def _close(span: RunContext, agent: str, model: BoundModel, reply: ModelReply) -
     )
 
 
+def _room(tokens: float | None) -> float:
+    return LONGEST if tokens is None else min(LONGEST, tokens * CHARACTERS)
+
+
 async def _taped(
     model: BoundModel, messages: Sequence[BaseMessage], ctx: RunContext, hear: Hear | None, stream: _Stream
 ) -> tuple[AIMessage, float | None]:
@@ -148,7 +155,10 @@ async def _taped(
     take, began = cassette.find(place, request), log.now()
     if take is not None:
         stream.begun, stream.characters = take.begun, take.said
-        return await replay(take, hear, cassette.pace), None if take.first is None else began + take.first * cassette.pace
+        message = await replay(take, hear, cassette.pace)
+        _think(stream, ctx, message)
+        _end(stream, ctx, None)
+        return message, None if take.first is None else began + take.first * cassette.pace
     try:
         message, first = await _read(model, messages, ctx, hear, stream)
     except BaseException as error:
@@ -167,7 +177,6 @@ async def _read(
 
     A reply that outgrows the agent's budget, or what any reply may have, is stopped where it is.
     """
-    room = LONGEST if reading.room is None else min(LONGEST, reading.room * CHARACTERS)
     chunks: list[Any] = []
     first: float | None = None
     calling = False
@@ -181,10 +190,12 @@ async def _read(
             chunks.append(chunk)
             if not len(chunks) % PAUSE:
                 await _pause(len(chunks))
+            if reading.thoughts or chunk.additional_kwargs or type(chunk.content) is not str:
+                _think(reading, ctx, chunk)
             piece = chunk.content if type(chunk.content) is str else _text(chunk)
             if piece:
                 reading.characters += len(piece)
-                if reading.characters > room:
+                if reading.characters > reading.room:
                     raise OverBudget(f"tokens out: the reply was stopped after {reading.characters} characters")
                 reading.pieces.append(piece)
                 if hear is not None:
@@ -194,9 +205,23 @@ async def _read(
             if not calling and hear is not None and chunk.tool_calls:
                 calling = True
                 hear("", chunk.tool_calls[0]["name"])
+    _end(reading, ctx, hear)
+    return _merge(chunks), first
+
+
+def _think(stream: _Stream, ctx: RunContext, piece: BaseMessage) -> None:
+    """Adds a piece to a stretch of reasoning; one that holds none ends it, and it becomes one event. Nobody hears it as text."""
+    more = reasoning_of(piece)
+    stream.thoughts = (stream.thoughts + more)[:LONGEST]
+    if stream.thoughts and not more:
+        ctx.emit(Reasoning(agent=stream.agent, text=hide(stream.thoughts, ctx.turn.private)))
+        stream.thoughts = ""
+
+
+def _end(stream: _Stream, ctx: RunContext, hear: Hear | None) -> None:
+    _think(stream, ctx, _NOTHING)
     if isinstance(hear, NarrationFilter):
         hear.end()
-    return _merge(chunks), first
 
 
 async def _pause(pieces: int) -> None:
@@ -236,24 +261,6 @@ def _call(call: ToolCall, private: Mapping[str, frozenset[str]]) -> str:
     if private and call["name"] in private:
         args = {name: PLACEHOLDER if name in private[call["name"]] else value for name, value in args.items()}
     return f"{call['name']}({args})"
-
-
-def _size(messages: Sequence[BaseMessage]) -> int:
-    """Estimates how many tokens a model will read."""
-    size = 0
-    for message in messages:
-        content = message.content
-        size += len(content) if type(content) is str else _size_of(message)
-        if type(message) is AIMessage and message.tool_calls:
-            size += len(str(message.tool_calls))
-    return -(-size // CHARACTERS)
-
-
-def _size_of(message: BaseMessage) -> int:
-    """Characters of a message of blocks, a picture taken for as many as its tokens would be."""
-    blocks = [cast("dict[str, Any]", block) for block in cast("list[Any]", message.content) if isinstance(block, dict)]
-    pictures = sum(block.get("type") == "image" for block in blocks)
-    return len(_text(message)) + pictures * PICTURE * CHARACTERS
 
 
 def _usage(message: AIMessage, spec: ModelSpec, size: int, text: str) -> Usage:

@@ -1,18 +1,22 @@
-"""A user's message, made safe to pass on: control characters out, pictures beside the words, an answer to nothing."""
+"""A user's message, made safe to pass on: control characters out, pictures beside the words, an answer to nothing, sizes."""
 
 import base64
 import re
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any, cast
 
-from langchain_core.messages import HumanMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
 from kit.compose.locale import Sentences
 from kit.core.errors import PictureError
 from kit.core.picture import MOST, Picture, mark_pictures
+from kit.runtime.budget import CHARACTERS
 
 LONGEST = 16_000
 """Characters a message may have; longer ones are declined in words, never cut silently."""
+PICTURE = 1000
+"""Tokens a picture is taken for before it is sent; providers take from a few hundred to 1,500."""
 _UNWANTED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
@@ -52,3 +56,21 @@ def human_message(text: str, pictures: Sequence[Picture]) -> HumanMessage:
         return HumanMessage(text)
     images = [{"type": "image", "mime_type": p.media_type, "base64": base64.b64encode(p.data).decode()} for p in pictures]
     return HumanMessage(content=[{"type": "text", "text": mark_pictures(text, pictures)}, *images])
+
+
+def size_of(messages: Sequence[BaseMessage]) -> int:
+    """Estimates how many tokens a model will read."""
+    size = 0
+    for message in messages:
+        content = message.content
+        size += len(content) if type(content) is str else _whole_size(message)
+        if type(message) is AIMessage and message.tool_calls:
+            size += len(str(message.tool_calls))
+    return -(-size // CHARACTERS)
+
+
+def _whole_size(message: BaseMessage) -> int:
+    """Characters of a message of blocks, a picture taken for as many as its tokens would be."""
+    blocks = [cast("dict[str, Any]", block) for block in cast("list[Any]", message.content) if isinstance(block, dict)]
+    pictures = sum(block.get("type") == "image" for block in blocks)
+    return len(str(message.text)) + pictures * PICTURE * CHARACTERS

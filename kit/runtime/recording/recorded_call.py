@@ -116,7 +116,7 @@ def plain_message(message: AIMessage) -> dict[str, Any]:
     record = message_to_dict(message)
     data = record["data"]
     data["response_metadata"] = {name: data["response_metadata"][name] for name in _METADATA if name in data["response_metadata"]}
-    data["additional_kwargs"] = {k: v for k, v in data["additional_kwargs"].items() if k == "refusal"}
+    data["additional_kwargs"] = {k: v for k, v in data["additional_kwargs"].items() if k in ("refusal", "reasoning_content")}
     return record
 
 
