@@ -364,3 +364,29 @@ async def test_dispatching_takes_less_than_the_slowest_tool() -> None:
     tools = [span.seconds for reply in replies for span in reply.trace.spans if span.kind == "tool"]
     assert overhead is not None and overhead.count == 3
     assert 0.0 < overhead.p95 < max(tools)
+
+
+@pytest.mark.req("PC1-R-7")
+async def test_the_share_of_compositions_that_repeat_a_sub_agent_byte_for_byte_is_kept() -> None:
+    words = "Your receipt was taken in; the points come within two days."
+    texts = {words: True, f"Good news. {words}": True, "It was taken in, and points come within two days.": False}
+    for text, repeats in texts.items():
+        kit = small_kit([asks("shop"), Line(text)], {"shop": ScriptedModel(Line(words))})
+        await run_turn("go", Session(id="s", principal=Principal(tenant_id="t", user_id="u")), kit)
+        found = metrics(kit.store)
+        assert (found.repeats.right, found.repeats.n) == (repeats, 1), text
+        assert {row["metric"]: row["value"] for row in found.rows()}["verbatim_composition_rate"] == float(repeats)
+    for lead, sub in (([Line("Hello!")], "unused"), ([asks("shop"), Line("Yes, and more.")], "Yes")):  # nothing to quote
+        kit = small_kit(lead, {"shop": ScriptedModel(Line(sub))})
+        await run_turn("go", Session(id="s", principal=Principal(tenant_id="t", user_id="u")), kit)
+        assert metrics(kit.store).repeats.n == 0
+
+
+@pytest.mark.req("PC1-R-7")
+async def test_models_are_told_to_use_words_of_their_own_and_the_stand_in_quotes() -> None:
+    async with open_kit(Settings(store=":memory:", pace=0, model="offline")) as kit:
+        prompt = " ".join(kit.team.orchestrator.prompt.prefix.split())
+        assert "in your own words. Their results are your material, not your answer" in prompt
+        await kit.ask("How many points do I have?", kit.session("s"))
+        found = metrics(kit.store).repeats
+    assert (found.right, found.n) == (1, 1)

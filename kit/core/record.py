@@ -75,6 +75,9 @@ class Measures(Value):
     """Parts of the message that the model counted and asked nobody for (decisions 26)."""
     acknowledged: str | None = None
     """How the answer owned up to what failed: composed, recomposed, appended ...; None when nothing was owed."""
+    repeats: bool | None = None
+    """Whether the composed answer holds the words of a sub-agent byte for byte; None when nothing was composed of answers, or
+    the kit put them together itself."""
     compactions: int = 0
     spent: tuple[PurposeUsage, ...] = ()
     """What its model calls cost, by what they were for."""

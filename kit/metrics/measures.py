@@ -4,13 +4,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from kit.core.event import Event
+from kit.core.event import Completed, Event
 from kit.core.outcome import Usage
 from kit.core.record import Measures
 from kit.core.status import UNKNOWN
 from kit.core.timeout import diagnoses
 from kit.core.trace import trace_of
 
+WORDY = 40
+"""Characters from which an answer that stands in another text is a quotation, and not chance."""
 _ROUTING = frozenset({"decide", "prior_context"})
 _NOTHING: Mapping[str, Any] = Usage().model_dump()
 
@@ -46,6 +48,8 @@ class _Fold:
     left_out: int = 0
     acknowledged: str | None = None
     compactions: int = 0
+    answers: list[str] = field(default_factory=list[str])
+    """What sub-agents answered, where it has words enough to tell a quotation from chance."""
     purposes: dict[str, str] = field(default_factory=dict[str, str])
     """Span of a model call -> what it is for."""
     spending: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
@@ -64,6 +68,12 @@ def measure(events: Sequence[Event]) -> Measures:
     if fold.late:
         for span, diagnosis in diagnoses(trace_of(events)):
             fold.late[span.id]["cause"] = diagnosis.cause
+    repeats = None
+    end = events[-1].body if events else None
+    if fold.answers and "compose" in fold.spending and fold.acknowledged != "rescued" and isinstance(end, Completed):
+        repeats = False
+        for answer in fold.answers:
+            repeats = repeats or answer in end.text
     return Measures.model_validate(
         {
             "agents": fold.agents,
@@ -75,6 +85,7 @@ def measure(events: Sequence[Event]) -> Measures:
             "model_faults": fold.model_faults,
             "left_out": fold.left_out,
             "acknowledged": fold.acknowledged,
+            "repeats": repeats,
             "compactions": fold.compactions,
             "spent": [{"purpose": purpose, "usage": usage} for purpose, usage in fold.spending.items()],
         }
@@ -136,6 +147,8 @@ def _agent_ended(fold: _Fold, event: Event, body: Any) -> None:
         return
     outcome = body.outcome
     is_answer = outcome.kind == "answer"
+    if is_answer and len(outcome.text) >= WORDY:
+        fold.answers.append(outcome.text)
     fold.agents.append(
         {
             "agent": by.agent,

@@ -77,6 +77,8 @@ class Metrics(Value):
     """What took the time (tool, model, reasoning, unknown) -> its share of the invocations whose own time ran out."""
     acknowledgements: dict[str, Estimate]
     """Path -> its share of the turns that owed one."""
+    repeats: Estimate
+    """Compositions that hold the words of a sub-agent byte for byte (decisions 33)."""
     compactions: Estimate
     routing_accuracy: dict[str, Estimate]
     """Vertical -> labelled turns in which it was asked exactly when it should have been."""
@@ -143,6 +145,7 @@ def fold(turns: Sequence[TurnRecord], pairs: Sequence[tuple[TurnRecord, Label]] 
         },
         timeouts={cause: share(late[cause], late.total()) for cause in get_args(Cause)},
         acknowledgements={path: share(paths[path], paths.total()) for path in get_args(Acknowledgement)},
+        repeats=rate(turn.measures.repeats for turn in turns if turn.measures.repeats is not None),
         compactions=rate(turn.measures.compactions > 0 for turn in turns),
         routing_accuracy=_accuracy(pairs),
         prior_context_recall=share(0, 0),
@@ -226,6 +229,7 @@ def _rows(m: Metrics) -> list[Row]:
         *(("failures_total", f"axis {number}: {axis}", count) for number, (axis, count) in enumerate(m.axes.items(), 1)),
         *(_rate_row("timeout_rate", f"{cause}, of {{}} time-outs", rate) for cause, rate in m.timeouts.items()),
         *(_rate_row("acknowledgement_rate", path, rate) for path, rate in m.acknowledgements.items()),
+        _rate_row("verbatim_composition_rate", "{} compositions", m.repeats),
         _rate_row("compaction_rate", "{} turns", m.compactions),
         *(_rate_row("routing_accuracy", f"{v} ({{}} labelled)", rate) for v, rate in m.routing_accuracy.items()),
         _rate_row("prior_context_recall", "{} entities", m.prior_context_recall),
