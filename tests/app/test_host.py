@@ -117,7 +117,7 @@ def test_a_turn_is_started_as_the_scenario_says_and_tells_so(host: Host) -> None
     turn_id = host.start(MIXED, own(host), ["support=error"], cap=2, pattern="mediated", model="offline")
     view = advance(TurnView(), ended(host, turn_id))
     assert view.faults == ("support=raise",) and view.routing is not None and view.routing.cap == 2
-    assert view.left_out and view.principal == own(host).principal
+    assert view.routing.left_out.count == 1 and view.principal == own(host).principal
     for wrong in ({"pattern": "mediatd"}, {"model": "offlin"}):
         with pytest.raises(UnknownId, match=r"offline|mediated"):
             host.start(MIXED, own(host), **wrong)  # type: ignore[arg-type]
