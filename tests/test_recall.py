@@ -3,15 +3,19 @@
 from collections import defaultdict
 from dataclasses import replace
 
+import pytest
 from langchain_core.messages import BaseMessage
 
+from kit.core.card import AgentCard, Handoff
 from kit.core.context import Principal, Session
 from kit.models.scripted import Line, ScriptedModel
+from kit.runtime.team import bind
 from kit.runtime.turn import run_turn
+from kit.stores.sqlite import SqliteStore
 from studies import compaction
 from studies.history_leaks import LeakMeter, with_full_history
 from studies.recall import PATH, Recall, measure
-from tests.kits import answering, asks, small_kit, stitched
+from tests.kits import SmallKit, answering, asks, small_deck, small_kit, stitched
 
 WHO = Principal(tenant_id="acme", user_id="alice")
 
@@ -24,6 +28,7 @@ def by(rows: list[Recall], way: str) -> dict[int, list[Recall]]:
     return found
 
 
+@pytest.mark.req("SAT-26")
 async def test_everything_knows_all_and_reads_all_and_an_own_history_neither():
     rows = await measure(dialogues=3)
     everything, own, prior = (by(rows, way) for way in ("everything", "own history", "prior_context"))
@@ -46,6 +51,27 @@ async def test_a_helper_that_carries_everything_makes_recall_whole():
 
 async def test_the_same_seed_tells_the_same_dialogues():
     assert await measure(dialogues=2, seed=3) == await measure(dialogues=2, seed=3)
+
+
+@pytest.mark.req("SAT-26")
+@pytest.mark.parametrize(("history", "warnings"), [("own", 0), ("whole", 1)])
+async def test_history_that_crosses_agents_is_a_setting_with_a_warning_and_neither_pays_for_nor_opens_what_is_closed(
+    history: str, warnings: int
+) -> None:
+    shut = AgentCard(id="shut", description="Shut.", model="offline", handoff=Handoff(closed=True))
+    lead = ScriptedModel(asks("ann"), stitched, asks("bob", "shut"), stitched)
+    bob, closed, helper = answering("B"), answering("C"), ScriptedModel(lambda _: Line("ann was asked"))
+    models = {"ann": answering("said by ann"), "bob": bob, "shut": closed, "helper": helper, "orchestrator": lead}
+    deck = small_deck(["ann", "bob", "shut"], [shut], history=history)
+    assert sum("reads what was said to the others" in line for line in deck.warnings) == warnings
+    kit = SmallKit(bind(deck, models), SqliteStore(":memory:"))
+    session = Session(id="s", principal=WHO)
+    for message in ("one", "two"):
+        await run_turn(message, session, kit)
+    told = [str(message.content) for message in bob.seen[0][1:]]
+    assert told == (["about bob"] if history == "own" else ["one", "said by ann", "about bob"])
+    assert len(closed.seen[0]) == 2 and "said by ann" not in str(closed.seen)
+    assert len(helper.seen) == (history == "own"), "who reads everything needs no prior_context"
 
 
 async def test_the_leak_meter_counts_what_an_overhearing_team_is_shown():

@@ -24,7 +24,7 @@ Warnings = Iterator[tuple[str, str, tuple[str | int, ...], str]]
 def advise(parts: Parts, where: Where) -> Faults:
     """Every warning about parts that fit together, each `place: sentence`."""
     warnings = Faults()
-    for check in (_cards, _claims, _flags, _no_required_blocks, _unused, _statuses, _budgets, _prices):
+    for check in (_cards, _claims, _flags, _no_required_blocks, _unused, _statuses, _budgets, _prices, _history):
         for noun, name, path, sentence in check(parts):
             warnings.add(where(noun, name, path), sentence)
     return warnings
@@ -120,6 +120,16 @@ def _prices(parts: Parts) -> Warnings:
         if theirs is not None and ours is not None and theirs > ours:
             sentence = f"{key!r} costs more than the orchestrator's {lead.key!r}; extra calls are for a cheaper model"
             yield "settings", "deck", (setting,), sentence
+
+
+def _history(parts: Parts) -> Warnings:
+    if parts.settings.history == "whole":
+        yield (
+            "settings",
+            "deck",
+            ("history",),
+            "every sub-agent reads what was said to the others; it is there to be compared with",
+        )
 
 
 def _block_names(parts: Parts) -> set[str]:

@@ -103,6 +103,8 @@ class DeckSettings(Value):
     """Key of a cheaper model that words the answer once sub-agents came back; None takes the orchestrator's."""
     helper_ms: int = Field(default=3_000, gt=0)
     """Milliseconds one such job may take; a turn goes on without it."""
+    history: Literal["own", "whole"] = "own"
+    """What a sub-agent reads of earlier turns: its own part; or, to be compared with that, the whole conversation."""
     compact_after: int | None = Field(default=16, gt=0)
     """Turns the orchestrator remembers whole before old ones are summed up; None sums up nothing."""
     compact_tokens: int | None = Field(default=None, gt=0)

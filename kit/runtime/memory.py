@@ -93,6 +93,8 @@ class Memory(SessionMemory):
         return self._read[reader]
 
     def _lines(self, reader: str) -> Sequence[Message]:
+        if reader and self._settings.history == "whole":
+            return [line.model_copy(update={"response_id": None}) for line in self.history("")]
         if self._conversation is not None:
             return [message for message in self._conversation if message.agent == reader]
         since = None if reader else self._summary.get("through")
@@ -102,7 +104,7 @@ class Memory(SessionMemory):
 
     def suffix(self, reader: str) -> str:
         """What a reader's prompt ends with, beside the request's own lines: a summary, and what was shown when that matters."""
-        text = ""
+        text, reader = "", reader if self._settings.history == "own" else ""
         if self._summary and not reader:
             text = f"\nEarlier in this conversation: {self._summary['text']}"
         if self._conversation is None and points_back(self._message):
@@ -146,11 +148,12 @@ class Memory(SessionMemory):
         """The same calls, with prior_context for agents that were not called in the turn before (decisions 3).
 
         What the orchestrator's model wrote stands. Else the helper model writes it, once a turn; without it the call still runs.
-        A closed hand-off would leave it out: nothing is written for one.
+        A closed hand-off would leave it out, and who reads everything needs none: nothing is written for them.
         """
         last, agents = self.last_agents, ctx.turn.agents
         bare = [c for c in calls if last and c.agent not in last and not c.prior_context and c.agent in agents]
-        bare = [call for call in bare if not agents[call.agent].card.handoff.closed]
+        own = self._settings.history == "own"
+        bare = [call for call in bare if own and not agents[call.agent].card.handoff.closed]
         lines = self.history("") if bare else ()
         if not bare or not (lines or self._summary):
             return list(calls)

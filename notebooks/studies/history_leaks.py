@@ -2,18 +2,17 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from langchain_core.messages import BaseMessage
 from langchain_core.runnables import Runnable, RunnableLambda
 
 from kit.core.context import Session
-from kit.core.outcome import AgentCall
 from kit.core.record import Message, TurnRecord
-from kit.runtime.agents.llm_agent import LLMAgent, Thread
+from kit.runtime.agents.llm_agent import LLMAgent
 from kit.runtime.bound_model import BoundModel
-from kit.runtime.context import Agent, RunContext, SessionMemory
+from kit.runtime.context import Agent
 from kit.runtime.team import Team
 from kit.stores.protocol import Store
 
@@ -110,21 +109,7 @@ class LeakMeter:
         return replace(agent, model=BoundModel(agent.model.spec, runnable))
 
 
-class FullHistoryAgent(LLMAgent):
-    """A sub-agent that is shown the whole conversation; for comparison alone, no deck can bind it (decisions 2)."""
-
-    def open(self, call: AgentCall, ctx: RunContext) -> Thread:
-        """Opens the conversation with the orchestrator's history in place of the agent's own."""
-        turn = ctx.turn
-        whole = SessionMemory(lambda _: turn.memory.history(""), turn.memory.suffix)
-        return super().open(call, replace(ctx, turn=replace(turn, memory=whole)))
-
-
 def with_full_history(team: Team) -> Team:
-    """Returns the team with sub-agents that are shown every turn: the baseline that a leak matrix is held against."""
-    agents: dict[str, Agent] = {}
-    for card in team.orchestrator.sub_cards.values():
-        agent = team.agents[card.id]
-        if isinstance(agent, LLMAgent):
-            agents[card.id] = FullHistoryAgent(**{field.name: getattr(agent, field.name) for field in fields(agent)})
-    return team.with_agents(agents)
+    """Returns the team under `history: whole`: the baseline that a leak matrix is held against."""
+    settings = team.deck.settings.model_copy(update={"history": "whole"})
+    return replace(team, deck=replace(team.deck, settings=settings))
