@@ -3,10 +3,10 @@
 import pytest
 
 from kit.bench.case import Case, read_cases
+from kit.compose.locale import ENGLISH
 from kit.core.outcome import Answer
 from kit.models.scripted import Line
 from kit.patterns import PATTERNS
-from kit.runtime.answer.help import NOBODY
 from kit.runtime.turn import run_turn
 from kit.settings import HOME, Settings
 from kit.ui.shared.turn_facts import headline
@@ -14,6 +14,8 @@ from kit.ui.shared.turn_fold import advance
 from kit.ui.shared.turn_view import TurnView
 from kit.wire import open_kit
 from tests.kits import ALICE, answering, asks, small_kit, stitched
+
+NOBODY = ENGLISH.sentences.nobody
 
 CASES = list(read_cases(HOME / "data" / "cases" / "off_script.jsonl"))
 OFF: list[Case] = [case for case in CASES if case.kind == "oos"]
@@ -26,7 +28,7 @@ pytestmark = pytest.mark.req("K-10")
 async def test_none_of_forty_off_script_questions_gets_data_or_is_shown_green() -> None:
     assert len(OFF) == 40
     async with open_kit(OFFLINE) as kit:
-        preamble = kit.team.orchestrator.card.preamble
+        preamble = ENGLISH.sentences.preamble
         for case in OFF:
             reply = await kit.ask(case.turns[0].user, kit.session(case.id))
             assert reply.text.startswith(f"{NOBODY} You can ask about "), (case.turns[0].user, reply.text)
