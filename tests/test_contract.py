@@ -166,8 +166,10 @@ async def test_a_personal_field_reaches_the_agent_and_no_event_beside_the_answer
     card = MANGA.model_copy(update={"tools": ("look_up",)})
     mail = "reader@example.org"
     model = ScriptedModel(Line(calls=[("look_up", {"who": f"<{mail}>"})]), Line(ranked(f"For {mail}.")))
-    kit = small_kit([asking({"email": mail}), Line("Done.")], {"explainer": model}, {"look_up": look_up}, cards=[card])
+    call = asking({"email": mail, "query": f"mail it to {mail}"})
+    kit = small_kit([call, Line("Done.")], {"explainer": model}, {"look_up": look_up}, cards=[card])
     reply = await run_turn("one", ALICE, kit)
+    assert started(reply).query == "mail it to [personal]" and mail in str(model.seen[0][1].content)
     assert mail in str(model.seen[0][0].content) and mail in str(model.seen[1][-1].content)
     assert isinstance(reply.outcomes[0], Answer) and mail in reply.outcomes[0].text
     told = ("text", "text_replaced", "completed")  # what the user reads may name what the user gave
@@ -254,6 +256,13 @@ async def test_low_confidence_comes_back_as_a_failure_whose_text_is_a_suggestion
     assert isinstance(outcome, Failure) and outcome.reason == "low_confidence"
     assert "Maybe this." in (outcome.suggestion or "")
     assert "not sure enough" in tell(outcome) and "Maybe this." in tell(outcome) and "0.39, at least" not in tell(outcome)
+
+
+@pytest.mark.req("SO-4", "SO-8")
+async def test_an_answer_is_as_sure_as_its_least_sure_item() -> None:
+    both = {"ranked_explanations": [json.loads(ranked(confidence=c))["ranked_explanations"][0] for c in (0.9, 0.39)]}
+    outcome, _, _ = await explain(json.dumps(both))
+    assert isinstance(outcome, Failure) and (outcome.reason, outcome.suggestion) == ("low_confidence", json.dumps(both))
 
 
 @pytest.mark.req("SO-4", "SO-23")

@@ -17,7 +17,7 @@ from kit.core.outcome import ComponentPayload, Usage
 from kit.core.value import builder
 from kit.models.direct_call import stream_reply
 from kit.models.message import reasoning_of
-from kit.runtime.agents.handoff import PLACEHOLDER, hide
+from kit.runtime.agents.handoff import PLACEHOLDER, hide, texts_of
 from kit.runtime.bound_model import BoundModel
 from kit.runtime.budget import CHARACTERS, OverBudget
 from kit.runtime.context import RunContext
@@ -259,7 +259,9 @@ def _text(message: BaseMessage) -> str:
 def _call(call: ToolCall, private: Mapping[str, frozenset[str]]) -> str:
     args = call["args"]
     if private and call["name"] in private:
-        args = {name: PLACEHOLDER if name in private[call["name"]] else value for name, value in args.items()}
+        names = private[call["name"]]
+        secrets = {text for name in names if name in args for text in texts_of(args[name])}
+        args = {name: PLACEHOLDER if name in names else hide(value, secrets) for name, value in args.items()}
     return f"{call['name']}({args})"
 
 

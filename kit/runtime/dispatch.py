@@ -7,7 +7,7 @@ from kit.core.errors import describe_error
 from kit.core.event import AccessDenied, AgentEnded, AgentError, AgentStarted, CallDropped, Component, ResponseId
 from kit.core.outcome import AgentCall, Answer, Failure, FanOut, Outcome, Reason, Timing
 from kit.core.value import builder
-from kit.runtime.agents.handoff import HandoffResult, apply_handoff, hide_outcome
+from kit.runtime.agents.handoff import HandoffResult, apply_handoff, hide, hide_outcome
 from kit.runtime.budget import Ledger, OverBudget
 from kit.runtime.context import Agent, RunContext, TurnState
 from kit.runtime.speech.narration import MARK, narration
@@ -110,6 +110,8 @@ async def run_to_outcome(work: Work, call: AgentCall, ctx: RunContext, seconds: 
 def _start_event(handoff: HandoffResult, agent: Agent | None, ctx: RunContext) -> AgentStarted:
     """Returns the first event of a call; pictures cross to all whom the orchestrator calls, but into no closed hand-off."""
     call, limited, pictures = handoff.call, handoff.limited, tuple[str, ...]()
+    if private := ctx.turn.private:
+        call = call.model_copy(update={"query": hide(call.query, private), "prior_context": hide(call.prior_context, private)})
     if ctx.turn.pictures and ctx.ledger.parent is None:
         if agent is not None and agent.card.handoff.closed:
             limited = (*limited, "pictures do not cross a closed hand-off: left out")

@@ -107,11 +107,11 @@ def only_asks(text: str) -> bool:
 
 
 def _confidence(value: Any) -> tuple[float | None, str | None]:
-    """Returns how sure an answer is, as a number and as the word it used: its own `confidence`, else that of its surest item."""
+    """Returns how sure an answer is, as a number and as the word it used: its own `confidence`, else its least sure item's."""
     own: Any = cast("Mapping[str, Any]", value).get("confidence") if isinstance(value, Mapping) else None
     levels = [own] if isinstance(own, str | int | float) else list(_nested(value))
     ratings = [(_WORDS.get(c, 0.0), c) if isinstance(c, str) else (float(c), None) for c in levels]
-    return max(ratings, key=lambda pair: pair[0], default=(None, None))
+    return min(ratings, key=lambda pair: pair[0], default=(None, None))
 
 
 def _nested(value: Any) -> Iterator[float | str]:

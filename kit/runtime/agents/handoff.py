@@ -64,7 +64,7 @@ def apply_handoff(call: AgentCall, card: AgentCard | None, inherited: InheritedC
     return HandoffResult(
         call.model_copy(update={"fields": fields, "query": query, "prior_context": prior}),
         {name: PLACEHOLDER if name in secret else value for name, value in fields.items()},
-        tuple(dict.fromkeys(text for name in secret for text in _texts(fields[name]))),
+        tuple(dict.fromkeys(text for name in secret for text in texts_of(fields[name]))),
         tuple(notes),
         breach,
     )
@@ -125,6 +125,7 @@ def _query(query: str, most: int | None, notes: list[str]) -> str:
     return query[: most * CHARACTERS]
 
 
-def _texts(value: Any) -> list[str]:
+def texts_of(value: Any) -> list[str]:
+    """Returns the texts by which a value could be read in an event."""
     items = cast("list[Any]", value if isinstance(value, list) else [value])
     return [str(item) for item in items if not isinstance(item, bool) and str(item).strip()]
