@@ -15,8 +15,9 @@ from kit.core.context import Principal, Session
 from kit.core.errors import DeckError
 from kit.core.event import Event, ModelEnded, ModelStarted
 from kit.core.model import ModelSpec
-from kit.core.outcome import total
-from kit.metrics.spending import EXTRA
+from kit.core.outcome import Usage, total
+from kit.core.record import Measures, PurposeUsage, TurnRecord
+from kit.metrics.spending import EXTRA, spending
 from kit.metrics.summary import metrics
 from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.agents.llm_agent import LLMAgent
@@ -201,3 +202,13 @@ async def test_what_another_model_composed_ends_the_orchestrators_response_chain
     for _ in range(2):
         assert (await run_turn("shop", ALICE, kit)).text == "Coffee."
     assert [previous for previous, _ in lead.asked] == [None, None]
+
+
+def test_cached_tokens_are_kept_by_purpose() -> None:
+    spent = tuple(
+        PurposeUsage(purpose=purpose, usage=Usage(input_tokens=9, cached_tokens=cached))
+        for purpose, cached in (("decide", 7), ("compose", 2))
+    )
+    turn = TurnRecord(id="t", session_id="s", tenant_id="a", user_id="u", message="m", pattern="mediated", started_at=0.0)
+    rows = spending([turn.model_copy(update={"measures": Measures(spent=spent)})] * 2).rows()
+    assert {of: value for metric, of, value in rows if metric == "cached_tokens_total"} == {"decide": 14, "compose": 4}

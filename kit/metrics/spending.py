@@ -41,6 +41,7 @@ class Spending(Value):
                 ("model_calls_per_turn", purpose, outlay.usage.model_calls / self.turns),
                 ("turns_with_model_call", purpose, outlay.turns),
                 ("tokens_total", purpose, outlay.usage.input_tokens + outlay.usage.output_tokens),
+                ("cached_tokens_total", purpose, outlay.usage.cached_tokens),
                 ("cost_dollars_total", purpose, outlay.usage.cost),
                 ("cost_dollars_per_turn", purpose, _share(outlay.usage.cost, self.turns)),
             ]

@@ -91,7 +91,8 @@ class OfflineModel(BaseChatModel):
 
     def _chunks(self, messages: list[BaseMessage], kwargs: dict[str, Any]) -> list[ChatGenerationChunk]:
         """Text a word or two at a time, then the calls, then the usage."""
-        tools = [tool_of(spec) for spec in cast(Sequence[dict[str, Any]], kwargs.get("tools") or ())]
+        every = [tool_of(spec) for spec in cast(Sequence[dict[str, Any]], kwargs.get("tools") or ())]
+        tools = [tool for tool in every if not tool.name.startswith("render_")]  # it looks things up, and chooses none to show
         answer = reply(Conversation(messages), tools, _choice(kwargs.get("tool_choice")))
         ending = {"model_name": self.name, "finish_reason": "tool_calls" if answer.calls else "stop"}
         usage = token_count(_input_tokens(messages, tools), _output_tokens(answer))
