@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from kit.compose.deck import Block, Deck, DeckSettings, load_deck
 from kit.compose.registry import Registry
 from kit.core.card import AgentCard, Policy
-from kit.core.errors import DeckError, UnknownId
+from kit.core.errors import BindError, DeckError, UnknownId
 from kit.core.model import ModelSpec
+from kit.runtime.team import bind
 
 BASE: dict[str, str] = {
     "cards/demo/deck.yaml": "orchestrator: root\nrequired_blocks:\n  - safety-base\n",
@@ -590,6 +591,11 @@ def test_the_descriptions_of_its_sub_agents_count_for_an_orchestrators_prompt():
     ]
     with pytest.raises(DeckError, match=r"card 'root': prompt of about 5[0-9]{2} tokens takes 5[0-9]% of the window"):
         Deck.of(cards, required_blocks=(), models=[window])
+    wide = [card.model_copy(update={"model": "offline"}) for card in cards]
+    deck = Deck.of(wide, required_blocks=(), models=[window])
+    with pytest.raises(BindError, match=r"card 'root': prompt of about 5[0-9]{2} tokens .* choose another model"):
+        bind(deck, {"root": "tiny", "*": "offline"})
+    assert bind(deck, {"a": "tiny", "*": "offline"}).deck is deck
 
 
 @pytest.mark.req("PC1-S5.7b")

@@ -8,7 +8,7 @@ from itertools import chain
 from kit.compose.contract_check import Fault, contract_faults
 from kit.compose.page import page_faults
 from kit.compose.parts import PLATFORM, DeckSettings, Parts
-from kit.compose.prompts import prompt_size
+from kit.compose.prompts import window_fault
 from kit.compose.topology_check import topology_faults
 from kit.compose.yaml_source import Faults
 from kit.core.card import AgentCard
@@ -17,8 +17,6 @@ from kit.core.errors import nearest
 Where = Callable[[str, str, tuple[str | int, ...]], str]
 """The place of a value: (card, block, settings or environment; its id; path inside it) -> words for a report."""
 
-PROMPT_MOST = 0.50
-"""Largest share of a model's context window that a prompt may take."""
 ASK_ARGUMENTS = frozenset({"query", "intent_count", "prior_context"})
 """What every ask_<id> takes already."""
 _TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
@@ -201,10 +199,9 @@ class Check:
 
     def _prompts(self) -> None:
         for card in self.parts.cards.values():
-            spec, size = self.parts.models.get(card.model), prompt_size(card, self.parts)
-            if spec and size and size > PROMPT_MOST * spec.context_window:
-                share = f"prompt of about {size} tokens takes {size / spec.context_window:.0%} of the window of {spec.key!r}"
-                self._report("card", card.id, [(("prompt_blocks",), f"{share}; shorten it below {PROMPT_MOST:.0%}")])
+            spec = self.parts.models.get(card.model)
+            if spec and (fault := window_fault(card, self.parts, spec)):
+                self._report("card", card.id, [(("prompt_blocks",), fault)])
 
 
 def _status_faults(settings: DeckSettings) -> Iterator[Fault]:

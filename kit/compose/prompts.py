@@ -7,6 +7,10 @@ from dataclasses import dataclass
 from kit.compose.parts import Block, Parts
 from kit.core.card import AgentCard
 from kit.core.context import DynamicContext
+from kit.core.model import ModelSpec
+
+PROMPT_MOST = 0.50
+"""Largest share of a model's context window that a prompt may take."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +81,15 @@ def prompt_size(card: AgentCard, deck: Parts) -> int | None:
     if any(name not in deck.blocks for name in blocks) or any(name not in deck.cards for name in card.sub_agents):
         return None
     return tokens(plan_prompt(card, deck).prefix) + sum(tokens(sub.description) for sub in deck.active_sub_agents(card))
+
+
+def window_fault(card: AgentCard, deck: Parts, spec: ModelSpec) -> str | None:
+    """Returns why a card's prompt is too long for a model, with the fix; None where it fits."""
+    size = prompt_size(card, deck)
+    if not size or size <= PROMPT_MOST * spec.context_window:
+        return None
+    share = f"prompt of about {size} tokens takes {size / spec.context_window:.0%} of the window of {spec.key!r}"
+    return f"{share}; shorten it below {PROMPT_MOST:.0%}"
 
 
 def _routing_lines(card: AgentCard, deck: Parts) -> str:

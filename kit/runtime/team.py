@@ -14,7 +14,7 @@ from pydantic import BaseModel, SecretStr
 
 from kit.compose.deck import Deck
 from kit.compose.models import build_model, check_orchestrator
-from kit.compose.prompts import plan_prompt
+from kit.compose.prompts import plan_prompt, window_fault
 from kit.core.card import AgentCard, Tuning
 from kit.core.errors import BindError, UnknownId
 from kit.core.model import OFFLINE, ModelSpec, fallback_of
@@ -112,6 +112,8 @@ class _Binder:
         spec, model = self._model(card)
         if subs:
             check_orchestrator(spec)
+        if fault := window_fault(card, self._deck, spec):
+            raise BindError(f"card {card.id!r}: {fault}, or choose another model for it")
         sub_cards = {sub.tool_name: sub for sub in subs}
         private = private_fields(sub_cards)
         as_named, composer = spec.key == card.model, self._deck.settings.compose_model
