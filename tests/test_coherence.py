@@ -9,9 +9,9 @@ from langchain_core.tools import BaseTool, StructuredTool
 
 from kit.bench.scoring.labeller import RuleLabeller, label_store
 from kit.bench.scoring.labelling_sheet import item_of
+from kit.compose.reference import resolve
 from kit.core.card import AgentCard
 from kit.core.context import Session
-from kit.core.ordinal_reference import resolve
 from kit.core.outcome import ComponentPayload
 from kit.metrics.summary import Label, Metrics, metrics
 from kit.models.scripted import Line, ScriptedModel

@@ -12,7 +12,7 @@ from langchain_core.runnables import Runnable, RunnableConfig
 
 from kit.core.context import InheritedContext, Principal
 from kit.core.errors import StoreError
-from kit.core.event import ResponseId
+from kit.core.event import Component, Event, ResponseId
 from kit.core.model import ModelSpec
 from kit.core.record import Message, Note
 from kit.models.openai import chat_model
@@ -280,10 +280,26 @@ def test_recall_looks_past_running_turns_and_small_talk() -> None:
     store = SqliteStore(":memory:")
     store.open_session(ALICE)
     for n, (status, invoked) in enumerate([("ok", ("shop",)), ("ok", ()), ("running", ())]):
-        store.begin_turn(
-            a_turn(f"t{n}", ALICE.id, user="alice", at=float(n)).model_copy(update={"status": status, "invoked": invoked})
-        )
+        turn = a_turn(f"t{n}", ALICE.id, user="alice", at=float(n)).model_copy(update={"status": status, "invoked": invoked})
+        store.begin_turn(turn)
+        if status == "ok":
+            store.end_turn(turn, [], [Message(turn_id=turn.id, role="user", text="hello")])
     recalled = store.recall(ALICE.id)
     assert recalled is not None and (recalled.in_play, recalled.routed) == ((), ("shop",))
     assert store.recall("nobody") is None
+    store.close()
+
+
+def test_a_clock_that_was_set_back_makes_no_older_turn_the_newest() -> None:
+    store = SqliteStore(":memory:")
+    store.open_session(ALICE)
+    for name, agent, at in (("t1", "shop", 10_000.0), ("t2", "rewards", 10_000.0 - 2 * 3600)):
+        turn = a_turn(name, ALICE.id, user="alice", at=at).model_copy(update={"status": "ok", "invoked": (agent,)})
+        part = Component(agent=agent, type="offer", payload={"id": f"of-{agent}", "title": agent})
+        event = Event(turn_id=name, seq=0, at=0.0, span_id="s", body=part)
+        store.end_turn(turn, [event], [Message(turn_id=name, role="user", text=f"ask {agent}")])
+    recalled = store.recall(ALICE.id)
+    assert recalled is not None and (recalled.in_play, recalled.routed) == (("rewards",), ("rewards",))
+    assert [line.text for line in store.history(ALICE.id)] == ["ask shop", "ask rewards"]
+    assert store.shown_components(ALICE.id)[-1].agent == "rewards"
     store.close()

@@ -1,40 +1,44 @@
-"""A place in what was shown, read in a text and put in words; the offline stand-in goes by it (PC1-S5.6d)."""
+"""What a text means of the things shown, read from its words and put in words; the offline stand-in goes by it (PC1-S5.6d)."""
 
 import pytest
 
+from kit.compose.reference import Kind, leans_back, points_back, resolve
 from kit.core.event import AgentStarted, ToolStarted
-from kit.core.ordinal_reference import LAST, parse_ordinal, resolve, spell_out
 from kit.core.record import ShownComponent
 from kit.settings import Settings
 from kit.wire import open_kit
 
+KINDS = {
+    "offer": Kind(words="offer deal oferta"),
+    "receipt": Kind(words="receipt recibo"),
+    "reward": Kind(words="reward premio", price="points"),
+    "product": Kind(words="product producto", price="price_cents"),
+}
 
-def shown(kind: str, *titles: str) -> list[ShownComponent]:
+
+def shown(kind: str, *titles: str, turn: str = "t", **fields: list[object]) -> list[ShownComponent]:
     return [
-        ShownComponent(turn_id="t", agent="a", type=kind, id=f"{kind}-{n}", title=t, position=n) for n, t in enumerate(titles, 1)
+        ShownComponent(
+            turn_id=turn,
+            agent="a",
+            type=kind,
+            id=f"{kind}-{n}",
+            title=title,
+            position=n,
+            payload={name: values[n - 1] for name, values in fields.items()},
+        )
+        for n, title in enumerate(titles, 1)
     ]
 
 
 SHOWN = [*shown("offer", "Ember Hill", "Harbor Roast", "Slow Tide"), *shown("receipt", "", "")]
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("tell me about the third one you showed me", (3, "")),
-        ("is the second offer still on?", (2, "offer")),
-        ("the last one", (LAST, "")),
-        ("what about #2", (2, "")),
-        ("option 4 please", (4, "")),
-        ("the 3rd deal", (3, "deal")),
-        ("what did I buy the last time", None),
-        ("my last purchase", None),
-        ("find coffee deals", None),
-        ("first, find coffee", None),
-    ],
-)
-def test_a_place_is_told_from_a_time(text: str, expected: tuple[int, str] | None) -> None:
-    assert parse_ordinal(text) == expected
+TALK = [
+    *shown("offer", "Old Mill", "North Pier", "Blue Gate", "Kettle", turn="t1", retailers=[["Larder"], ["Harvest"], [], []]),
+    *shown("product", "Green Tea", "Black Tea", turn="t2", price_cents=[499, 399], brand=["Leafwell", "Copper Pot"]),
+    *shown("offer", "Ember Hill", "Harbor Roast", "Slow Tide", turn="t3", retailers=[["Daily Larder"], ["Fernfield"], []]),
+    *shown("reward", "Gift card", "Mug", "Tote", turn="t4", points=[3000, 900, 1500]),
+]
+"""Four turns, the newest last."""
 
 
 @pytest.mark.parametrize(
@@ -47,8 +51,13 @@ def test_a_place_is_told_from_a_time(text: str, expected: tuple[int, str] | None
         ("the last offer", "offer-3"),
         ("the last one", "receipt-2"),
         ("#1", "offer-1"),
+        ("the 3rd deal", "offer-3"),
+        ("option 2 please", "offer-2"),
         ("the ninth offer", None),
         ("how many points do I have", None),
+        ("what did I buy the last time", None),
+        ("my last purchase", None),
+        ("first, find coffee", None),
     ],
 )
 def test_what_is_meant_is_found_among_its_kind(text: str, expected: str | None) -> None:
@@ -57,19 +66,70 @@ def test_what_is_meant_is_found_among_its_kind(text: str, expected: str | None) 
     assert resolve(text, []) is None
 
 
+@pytest.mark.req("PC1-S5.6d")
+@pytest.mark.parametrize(
+    ("text", "turn", "title"),
+    [
+        ("the third offer you showed me", "t3", "Slow Tide"),
+        ("the third one", "t4", "Tote"),
+        ("tell me about offer 3", "t3", "Slow Tide"),
+        ("when does deal 2 end", "t3", "Harbor Roast"),
+        ("the fourth offer", "t1", "Kettle"),
+        ("the second product", "t2", "Black Tea"),
+        ("the last offer", "t3", "Slow Tide"),
+        ("I take the cheapest", "t4", "Mug"),
+        ("which is the cheapest product?", "t2", "Black Tea"),
+        ("the most expensive reward", "t4", "Gift card"),
+        ("the one from Larder", "t3", "Ember Hill"),
+        ("is the offer at Harvest still on", "t1", "North Pier"),
+        ("how much is the one from Leafwell?", "t2", "Green Tea"),
+        ("la tercera oferta que me mostraste", "t3", "Slow Tide"),
+        ("¿cuándo vence la 2ª oferta?", "t3", "Harbor Roast"),
+        ("oferta 3", "t3", "Slow Tide"),
+        ("el último premio", "t4", "Tote"),
+        ("el segundo producto", "t2", "Black Tea"),
+        ("quiero el premio más barato", "t4", "Mug"),
+        ("la más barata", "t4", "Mug"),
+        ("el producto más caro", "t2", "Green Tea"),
+        ("la de Fernfield", "t3", "Harbor Roast"),
+        ("the third receipt", None, None),
+        ("the one from Nowhere", None, None),
+        ("the cheapest offer", None, None),
+        ("la semana última compra", None, None),
+    ],
+)
+def test_over_all_turns_the_newest_of_the_type_asked_for_is_meant(text: str, turn: str | None, title: str | None) -> None:
+    found = resolve(text, TALK, KINDS)
+    assert ((found.turn_id, found.title) if found else (None, None)) == (turn, title)
+    assert found is None or points_back(text, KINDS)
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("when does the third one expire?", "when does Slow Tide expire?"),
-        ("when does the third expire?", "when does Slow Tide expire?"),
-        ("what are the terms of the third offer you showed me?", "what are the terms of Slow Tide?"),
-        ("the third deal that you found, is it on?", "Slow Tide, is it on?"),
-        ("tell me about #3 please", "tell me about Slow Tide please"),
-        ("find coffee", "find coffee"),
+        ("the third offer you showed me", True),
+        ("I want that one", True),
+        ("what about the 2nd?", True),
+        ("option 3 please", True),
+        ("are those still valid", True),
+        ("which of them is open now", True),
+        ("show me the cheapest", True),
+        ("¿cuál de ellas me conviene?", True),
+        ("esas ofertas", True),
+        ("find coffee deals", False),
+        ("how many points do I have", False),
+        ("dinner for 4 at 8", False),
+        ("encuentra ofertas de café", False),
+        ("what did I buy the last time", False),
     ],
 )
-def test_a_name_takes_the_place_of_the_words_that_point(text: str, expected: str) -> None:
-    assert spell_out(text, SHOWN[2]) == expected
+def test_references_are_looked_up_only_for_words_that_point(text: str, expected: bool) -> None:
+    assert points_back(text, KINDS) is expected
+
+
+def test_a_message_that_names_all_it_means_stands_alone() -> None:
+    assert leans_back("and what would it bring me in points") and leans_back("¿y cuántos puntos da eso si compro dos?")
+    assert leans_back("how about tea") and not leans_back("how many points does Harbor Roast coffee bring")
 
 
 @pytest.mark.req("PC1-S5.6d")
@@ -82,7 +142,7 @@ async def test_the_stand_in_looks_up_the_one_that_was_meant_by_its_own_agent_and
             ("other", "find coffee deals", "when does the third one expire?"),
         ):
             await kit.ask(first, kit.session(session))
-            [one] = [one for one in kit.store.last_components(session) if one.position == (2 if session == "own" else 3)]
+            [one] = [one for one in kit.store.shown_components(session) if one.position == (2 if session == "own" else 3)]
             reply = await kit.ask(second, kit.session(session))
             [tool] = [event.body for event in reply.events if isinstance(event.body, ToolStarted)]
             asked[session], said[session] = tool.args["query"], one.title or one.id
@@ -90,3 +150,19 @@ async def test_the_stand_in_looks_up_the_one_that_was_meant_by_its_own_agent_and
                 [call] = [event.body for event in reply.events if isinstance(event.body, AgentStarted)]
                 assert call.agent != one.agent and one.id in str(call.prior_context)
     assert asked == said
+
+
+@pytest.mark.req("PC1-S5.6d")
+@pytest.mark.parametrize(
+    "second",
+    ["what are the terms of the third offer you showed me?", "terms of offer 3?", "términos de la oferta 3"],
+)
+async def test_after_another_turn_the_third_offer_is_still_an_offer_and_the_answer_names_it(second: str) -> None:
+    async with open_kit(Settings(store=":memory:", pace=0.0, today="2026-11-01")) as kit:
+        session = kit.session("s")
+        await kit.ask("find coffee deals", session)
+        third = next(one for one in kit.store.shown_components("s") if (one.type, one.position) == ("offer", 3))
+        await kit.ask("what rewards can I get with my points?", session)
+        assert kit.store.shown_components("s")[-1].type == "reward"
+        reply = await kit.ask(second, session)
+    assert third.title in reply.text

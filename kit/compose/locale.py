@@ -73,6 +73,31 @@ class Checks(Value):
     """Words of owning up: a text that uses them has passed on no answer by it."""
 
 
+class References(Value):
+    """How a text points at what was shown, phrases with commas between them."""
+
+    articles: str
+    places: tuple[str, ...]
+    """The forms of "first", those of "second", ..."""
+    endings: str
+    """What makes a number a place: 3rd."""
+    last: str
+    ones: str
+    numbers: str
+    """What stands before a number."""
+    things: str
+    """Words for whatever was shown."""
+    times: str
+    """What "last" and "first" say when, not which, of."""
+    least: str
+    most: str
+    sources: str
+    pointers: str
+    """What points without saying where."""
+    pronouns: str
+    """What leans on something said before."""
+
+
 class Locale(Value):
     """One language."""
 
@@ -80,6 +105,7 @@ class Locale(Value):
     reservations: Reservations
     statuses: OwnStatuses
     checks: Checks
+    references: References
 
     def reservation(self, text: str) -> str:
         """Returns a reservation with the kit's own sentences in this language; other sentences stay as they are."""

@@ -7,6 +7,7 @@ from typing import Any, Literal, cast
 from pydantic import Field, field_validator
 
 from kit.compose.page import PageSettings
+from kit.compose.reference import Kind
 from kit.compose.registry import Registry
 from kit.compose.status import StatusPolicy
 from kit.compose.topology import Rubric, Topology
@@ -115,6 +116,8 @@ class DeckSettings(Value):
     """The surface whose topologies apply unless an environment names another."""
     topologies: dict[str, dict[str, Topology]] = {}
     """Surface -> sub-agent -> how a call of it is carried out; a sub-agent that is not listed answers itself."""
+    components: dict[str, Kind] = {}
+    """Component type -> how people speak of it, for "offer 3" and "the cheapest product" (decisions 32)."""
     statuses: dict[str, Term] = {}
     """The vocabulary of progress: what the deck's tools may send; a list of names will do where none is deprecated."""
     status_phrases: dict[str, str] = {}

@@ -49,6 +49,8 @@ class PromptPlan:
             lines += f"\nLocation: {_line(dynamic.location)}"
         if dynamic.in_play:
             lines += "\nCalled in the previous turn: " + ", ".join(f"ask_{agent}" for agent in dynamic.in_play)
+        if dynamic.unanswered:
+            lines += "\nStill without an answer: " + ", ".join(f"ask_{agent}" for agent in dynamic.unanswered)
         return Prompt(self.prefix, lines, self.cohort)
 
 

@@ -47,3 +47,5 @@ class DynamicContext(Value):
     location: str | None = None
     in_play: tuple[str, ...] = ()
     """Sub-agents called in the previous turn: lets an elliptical reply stay where it belongs (decisions 6)."""
+    unanswered: tuple[str, ...] = ()
+    """Sub-agents whose last question is still open: lets "try again" go where it belongs (decisions 27)."""

@@ -1,12 +1,16 @@
 """What the store keeps of a turn beside its events: the conversation as text, the rollup row, feedback."""
 
-from typing import Literal
+from typing import Any, Literal
+
+from pydantic import Field
 
 from kit.core.context import Session
 from kit.core.outcome import Axis, Reason, Usage
 from kit.core.timeout import Cause
 from kit.core.value import Value
 
+UNANSWERED = "(This question was not answered.)"
+"""Stands for the answer in the history of an agent that was asked and gave none (decisions 27)."""
 TurnStatus = Literal["running", "ok", "failed", "cancelled", "deadline", "interrupted"]
 
 
@@ -131,6 +135,8 @@ class ShownComponent(Value):
     title: str
     position: int
     """1, 2, 3 ... among those of its type in that turn, in the order they were shown."""
+    payload: dict[str, Any] = Field(default={}, exclude=True, repr=False)
+    """What "the cheapest" and "the one from X" are looked up in; it is told to no model and written to no sheet."""
 
 
 class SessionRecall(Value):
@@ -139,8 +145,10 @@ class SessionRecall(Value):
     session: Session
     in_play: tuple[str, ...] = ()
     """Who was called in the newest turn that has ended."""
-    routed: tuple[str, ...] = ()
-    """Who was called in the newest ended turn that called anybody: small talk in between is no switch."""
+    routed: tuple[str, ...] | None = None
+    """Who was called in the newest ended turn that called anybody or failed: small talk in between is no switch."""
+    unanswered: tuple[str, ...] = ()
+    """Whose question of that turn is still open."""
     notes: dict[str, Note] = {}
 
 

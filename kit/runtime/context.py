@@ -46,8 +46,8 @@ class SessionMemory:
 
     lines: Callable[[str], Sequence[Message]] = lambda _: ()
     ending: Callable[[str], str] = lambda _: ""
-    last_agents: frozenset[str] = frozenset()
-    """Who was called in the last turn that called anybody; whoever else is called now is a switch (decisions 3)."""
+    last_agents: frozenset[str] | None = None
+    """Who was called in the last turn that called anybody or failed; None where there was none (decisions 3)."""
 
     def history(self, reader: str) -> Sequence[Message]:
         """Narration as one reader may see it, oldest first."""
@@ -57,10 +57,9 @@ class SessionMemory:
         """What else of earlier turns a reader's prompt ends with: a summary, references to what was shown."""
         return self.ending(reader)
 
-    @property
-    def has_past(self) -> bool:
-        """Whether there are earlier turns to carry anything from."""
-        return bool(self.last_agents)
+    def waits(self, call: AgentCall, ctx: "RunContext") -> bool:
+        """Whether a call waits for something of earlier turns."""
+        return False
 
     async def carry(self, calls: Sequence[AgentCall], ctx: "RunContext") -> list[AgentCall]:
         """The same calls with what they need of earlier turns: prior_context on a switch, fields where a card has them filled."""

@@ -1,7 +1,7 @@
 """The one way work reaches an agent. Errors become values here, siblings never feel each other, the cap holds."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from kit.core.errors import describe_error
 from kit.core.event import AccessDenied, AgentEnded, AgentError, AgentStarted, CallDropped, Component, ResponseId
@@ -74,9 +74,11 @@ async def fan_out(calls: Sequence[AgentCall], ctx: RunContext, through: Carrier 
     places = {f"{turn.rounds}.{position}": call for position, call in enumerate(run, 1)}
     endings: dict[str, Outcome] = {}
     try:
-        if turn.memory.has_past:
-            places = dict(zip(places, await turn.memory.carry(run, ctx), strict=True))
-        work = [through(call, ctx, place, endings) for place, call in places.items()]
+        waiting = {place: call for place, call in places.items() if turn.memory.waits(call, ctx)}
+        work: list[Awaitable[Outcome | None]]
+        work = [through(call, ctx, place, endings) for place, call in places.items() if place not in waiting]
+        if waiting:  # the others do not wait for what these are told
+            work.append(_inform(waiting, ctx, through, endings))
         results = [await work[0]] if len(work) == 1 else await asyncio.gather(*work, return_exceptions=True)
     finally:
         outcomes = [endings.get(place) or _interruption(call, turn) for place, call in places.items()]
@@ -85,6 +87,15 @@ async def fan_out(calls: Sequence[AgentCall], ctx: RunContext, through: Carrier 
         if isinstance(result, BaseException):
             raise result
     return FanOut(outcomes=tuple(outcomes), dropped=tuple(over_cap), cap=turn.cap)
+
+
+async def _inform(places: Mapping[str, AgentCall], ctx: RunContext, through: Carrier, endings: dict[str, Outcome]) -> None:
+    """Tells agents what came before and runs their calls."""
+    calls = await ctx.turn.memory.carry(list(places.values()), ctx)
+    work = [through(call, ctx, place, endings) for place, call in zip(places, calls, strict=True)]
+    for result in await asyncio.gather(*work, return_exceptions=True):
+        if isinstance(result, BaseException):
+            raise result
 
 
 async def run_to_outcome(work: Work, call: AgentCall, ctx: RunContext, seconds: float | None) -> Outcome:

@@ -8,6 +8,7 @@ from typing import Any
 from langchain_core.messages import BaseMessage, HumanMessage
 
 from kit.core.outcome import AgentCall, Answer, Outcome
+from kit.runtime.agents.ask_tool import LONGEST_CONTEXT
 from kit.runtime.call_model import ModelReply, call_model
 from kit.runtime.context import RunContext
 from kit.runtime.dispatch import run_to_outcome
@@ -51,7 +52,7 @@ PRIOR_CONTEXT = Job(
     "submit_prior_context",
     "One to three sentences in your own words for a specialist who did not see these turns: the specific products, brands, "
     "stores, offers, receipts, dates, amounts and ids they named, and what the user wants to get done. Facts only.",
-    800,
+    LONGEST_CONTEXT,
 )
 SUMMARY = Job(
     "submit_summary",

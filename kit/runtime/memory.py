@@ -2,22 +2,23 @@
 
 import asyncio
 import json
-import re
 import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
+from itertools import takewhile
 from typing import Any, cast
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
 from kit.compose.parts import DeckSettings
 from kit.compose.prompts import tokens
+from kit.compose.reference import leans_back, points_back, resolve
 from kit.core.context import Session
 from kit.core.event import Compacted, ContextCarried, ModelEnded
 from kit.core.outcome import AgentCall, Answer
-from kit.core.record import Message, Note, SessionRecall, ShownComponent, TurnRecord
+from kit.core.record import UNANSWERED, Message, Note, SessionRecall, ShownComponent, TurnRecord
 from kit.runtime.agents.distiller import distil, fields_from, meant
 from kit.runtime.bound_model import BoundModel
 from kit.runtime.context import Agent, RunContext, SessionMemory
@@ -30,17 +31,6 @@ SHARED = 4096
 """Messages that are kept for the next turn, those of all conversations together."""
 CHAIN_LAPSE = 29 * 24 * 3600.0
 """Seconds after which a provider may have forgotten a response."""
-_ORDINAL = r"first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|last|\d{1,2}(?:st|nd|rd|th)"
-_POINTS_BACK = re.compile(
-    rf"\b(?:the|that|this|your)\s+(?:{_ORDINAL})\b|\b(?:that|this|which|the\s+other|the\s+\w+)\s+ones?\b|\b(?:those|these)\b"
-    r"|\b(?:number|option|no\.?)\s*\d{1,2}\b|#\d{1,2}\b",
-    re.I,
-)
-
-
-def points_back(text: str) -> bool:
-    """Whether a text speaks of something by its place or by pointing: "the third offer", "that one"."""
-    return _POINTS_BACK.search(text) is not None
 
 
 def messages_of(lines: Iterable[Message]) -> list[BaseMessage]:
@@ -72,13 +62,14 @@ class Memory(SessionMemory):
         past: SessionRecall | None,
         settings: DeckSettings,
         message: str,
-        last_agents: Sequence[str],
+        last_agents: Sequence[str] | None,
         conversation: Sequence[Message] | None = None,
     ):
         self._store, self._session, self._settings = store, session, settings
-        self._message, self.last_agents = message, frozenset(last_agents)
+        self._message, self.last_agents = message, None if last_agents is None else frozenset(last_agents)
         self._conversation = () if conversation is None and past is None else conversation  # a new session has nothing to look up
         self._notes: Mapping[str, Note] = past.notes if past is not None and conversation is None else {}
+        self._most = max(LINES, 2 * (settings.compact_after or 0) + 8)
         self._read: dict[str, Sequence[Message]] = {}
         self._components: Sequence[ShownComponent] | None = None
         self._tidying: asyncio.Task[None] | None = None
@@ -99,7 +90,7 @@ class Memory(SessionMemory):
             return [message for message in self._conversation if message.agent == reader]
         since = None if reader else self._summary.get("through")
         who = self._session.principal
-        lines = self._store.history(self._session.id, reader, max(LINES, 2 * (self._settings.compact_after or 0) + 8), since, who)
+        lines = self._store.history(self._session.id, reader, self._most, since, who)
         return self._chained(reader, lines) if f"chain:{reader}" in self._notes else lines
 
     def suffix(self, reader: str) -> str:
@@ -107,25 +98,61 @@ class Memory(SessionMemory):
         text, reader = "", reader if self._settings.history == "own" else ""
         if self._summary and not reader:
             text = f"\nEarlier in this conversation: {self._summary['text']}"
-        if self._conversation is None and points_back(self._message):
-            lines = [_line(item) for item in self._shown() if not reader or item.agent == reader]
-            if lines:
-                text += "\nShown to the user last, by position:\n" + "\n".join(lines)
+        if self._conversation is None and points_back(self._message, self._settings.components):
+            text += self._references(reader)
         return text
 
+    def _references(self, reader: str) -> str:
+        """What a reader's newest turn showed, and which of all that is in history the message means, where it says so.
+
+        What another agent showed is no reference of its own, unless the same turn holds one of its own in that place.
+        """
+        kinds, components = self._settings.components, self._shown()
+        one = resolve(self._message, components, kinds)
+        if reader:
+            components = [item for item in components if item.agent == reader]
+            if one is not None and one.agent != reader:
+                one = resolve(self._message, [item for item in components if item.turn_id == one.turn_id], kinds)
+        newest = [_line(item) for item in components if item.turn_id == components[-1].turn_id]
+        text = "\nShown to the user last, by position:\n" + "\n".join(newest) if newest else ""
+        if one is None:
+            return text
+        return text + f"\nThe user means {_title(one) or one.id} ({one.type} {one.id}). Say by its name which one you speak of."
+
     def _shown(self) -> Sequence[ShownComponent]:
-        """Returns what was shown last; nothing where a conversation stands in for the store."""
+        """Returns what was shown; nothing where a conversation stands in for the store."""
         if self._components is None:
-            given = self._conversation is not None
-            self._components = () if given else self._store.last_components(self._session.id, self._session.principal)
+            given, who = self._conversation is not None, self._session.principal
+            self._components = () if given else self._store.shown_components(self._session.id, who, LINES // 2)
         return self._components
 
     # what crosses to an agent
 
-    @property
-    def has_past(self) -> bool:
-        """Whether there are earlier turns to carry anything from."""
-        return self._conversation != ()
+    def waits(self, call: AgentCall, ctx: RunContext) -> bool:
+        """Whether a call waits for something of earlier turns. A closed hand-off takes no prior_context."""
+        agent = ctx.turn.agents.get(call.agent)
+        if agent is None or self._conversation == ():
+            return False
+        return agent.card.handoff.distilled or (not agent.card.handoff.closed and self._is_unaware(call))
+
+    def _is_unaware(self, call: AgentCall) -> bool:
+        """Whether a call's agent has not seen what came before, and its call does not say (decisions 3, 27).
+
+        Of a turn that others had a part of it saw its own part: that will do for a message that stands alone. One that gave no
+        answer then is told again what it was told then.
+        """
+        if self.last_agents is None or call.prior_context or self._settings.history != "own":
+            return False
+        if call.agent not in self.last_agents:
+            return True
+        if len(self.last_agents) > 1:
+            return leans_back(self._message, self._settings.components)
+        own = self.history(call.agent)
+        if not own or own[-1].text != UNANSWERED:
+            return False
+        seen = {line.turn_id for line in own}
+        before = takewhile(lambda line: line.turn_id != own[-1].turn_id, self.history(""))
+        return bool(self._summary) or any(line.turn_id not in seen for line in before)
 
     async def carry(self, calls: Sequence[AgentCall], ctx: RunContext) -> list[AgentCall]:
         """The same calls with what they need of earlier turns; nobody waits for more than one helper call."""
@@ -141,28 +168,19 @@ class Memory(SessionMemory):
         if agent is None or not agent.card.handoff.distilled:
             return call.fields
         by_rule, by_model = (fields_from(agent.card, source) for source in ("shown", "conversation"))
-        shown = meant(call.query, self._shown(), points_back(call.query)) if by_rule else []
+        shown = meant(call.query, self._shown(), points_back(call.query, self._settings.components)) if by_rule else []
         return await distil(call, agent.card, self._material(self.history("")) if by_model else [], shown, ctx)
 
     async def _with_prior_context(self, calls: Sequence[AgentCall], ctx: RunContext) -> list[AgentCall]:
-        """The same calls, with prior_context for agents that were not called in the turn before (decisions 3).
-
-        What the orchestrator's model wrote stands. Else the helper model writes it, once a turn; without it the call still runs.
-        A closed hand-off would leave it out, and who reads everything needs none: nothing is written for them.
-        """
-        last, agents = self.last_agents, ctx.turn.agents
-        bare = [c for c in calls if last and c.agent not in last and not c.prior_context and c.agent in agents]
-        own = self._settings.history == "own"
-        bare = [call for call in bare if own and not agents[call.agent].card.handoff.closed]
+        """The same calls, with prior_context for those that need it: the helper model writes it, once; else they run without."""
+        bare = [c for c in calls if not ctx.turn.agents[c.agent].card.handoff.closed and self._is_unaware(c)]
         lines = self.history("") if bare else ()
         if not bare or not (lines or self._summary):
             return list(calls)
         about = f" The request is: {bare[0].query}" if len(bare) == 1 else ""  # one part of a message is not another's business
         text = await run_job(PRIOR_CONTEXT, self._material(lines), f"A specialist takes over.{about}", ctx)
         ctx.emit(ContextCarried(agents=tuple(call.agent for call in bare), text=text))
-        if text is None:
-            return list(calls)
-        return [call.model_copy(update={"prior_context": text}) if call in bare else call for call in calls]
+        return [call.replace(prior_context=text) if call in bare else call for call in calls]
 
     # compaction
 
@@ -195,15 +213,23 @@ class Memory(SessionMemory):
                 await asyncio.wait({task})
 
     async def compact(self, ctx: RunContext) -> None:
-        """Sums up the turns before the newest ones, with what was summed up before; when that fails, nothing changes."""
+        """Sums up the turns before the newest ones, with what was summed up before; when that fails, nothing changes.
+
+        Where failures left more turns than are read at once, the oldest come first, a few at a time.
+        """
         lines = self.history("")
-        order = list(dict.fromkeys(line.turn_id for line in lines))
-        early = set(order[: -self._settings.compact_keep] if self._settings.compact_keep else order)
+        order = list(dict.fromkeys([line.turn_id for line in lines]))
+        whole = set(order[-self._settings.compact_keep :])
+        if len(lines) == self._most:
+            through, who = self._summary.get("through"), self._session.principal
+            lines = self._store.history(self._session.id, "", -LINES // 2, through, who)
+            whole.add(lines[-1].turn_id)  # it may be cut
+        old = [line for line in lines if line.turn_id not in whole]
+        early = {line.turn_id for line in old}
         if not early:
             return
-        old = [line for line in lines if line.turn_id in early]
         text = await run_job(SUMMARY, self._material(old), "Sum up the conversation so far.", ctx)
-        before = sum(tokens(line.text) for line in old) + tokens(self._summary.get("text", ""))
+        before = sum([tokens(line.text) for line in old]) + tokens(self._summary.get("text", ""))
         after = tokens(text) if text else before
         ctx.emit(Compacted(done=text is not None, turns=len(early), kept=len(order) - len(early), before=before, after=after))
         if text is not None:
@@ -259,5 +285,8 @@ class Memory(SessionMemory):
 
 
 def _line(item: ShownComponent) -> str:
-    words = " ".join(item.title.split())[:80]
-    return f"{item.position}. {item.type} {item.id}: {words}"
+    return f"{item.position}. {item.type} {item.id}: {_title(item)}"
+
+
+def _title(item: ShownComponent) -> str:
+    return " ".join(item.title.split())[:80]

@@ -6,7 +6,7 @@ from itertools import pairwise
 from kit.core.event import Event, Separator, Text
 from kit.core.outcome import Answer, CapBehavior, Failure, Outcome, RoutedOutcome, RoutingDecision, Usage
 from kit.core.picture import mark_pictures
-from kit.core.record import Message, TurnRecord, TurnStatus
+from kit.core.record import UNANSWERED, Message, TurnRecord, TurnStatus
 from kit.core.transcript import transcript
 from kit.core.value import builder
 from kit.metrics.measures import measure
@@ -62,7 +62,8 @@ def record_of(
 def dialogue(turn: TurnRecord, state: TurnState) -> list[Message]:
     """Returns the messages a turn leaves for each reader: what the user saw for the orchestrator, its own part for each agent.
 
-    What the user saw is one message, or one for each part where parts stand apart.
+    What the user saw is one message, or one for each part where parts stand apart. A question that got no answer stays in its
+    agent's part, marked as open; one that a guard dropped was never the user's (decisions 27).
     """
     cuts = [event.seq for event in state.log.events if event.body.__class__ is Separator]
     answers = _parts(turn.text, state.log, cuts) if cuts else [turn.text]
@@ -71,12 +72,13 @@ def dialogue(turn: TurnRecord, state: TurnState) -> list[Message]:
     queries = {call.call_id: call.query for call in state.calls}
     if state.pictures:
         queries = {call_id: mark_pictures(query, state.pictures) for call_id, query in queries.items()}
-    for outcome in state.outcomes:
-        if isinstance(outcome, Answer) and not outcome.is_handover:
-            messages.append(
-                _new_message(turn_id=turn.id, role="user", text=queries.get(outcome.call_id, turn.message), agent=outcome.agent)
-            )
-            messages.append(_new_message(turn_id=turn.id, role="assistant", text=outcome.text, agent=outcome.agent))
+    answers = [one for one in state.outcomes if isinstance(one, Answer) and not one.is_handover]
+    failures = [one for one in state.outcomes if isinstance(one, Failure)]
+    for one in (*answers, *failures, *state.over_cap):
+        text = one.text if isinstance(one, Answer) else UNANSWERED
+        query = queries.get(one.call_id, turn.message)
+        messages.append(_new_message(turn_id=turn.id, role="user", text=query, agent=one.agent))
+        messages.append(_new_message(turn_id=turn.id, role="assistant", text=text, agent=one.agent))
     return messages
 
 

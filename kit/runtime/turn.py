@@ -135,11 +135,12 @@ class _Runner:
         self.root = kit.team.orchestrator
         self.settings = kit.team.deck.settings
         self.session_exists = past is not None
-        last = in_play if in_play is not None else past.in_play if past is not None else ()
-        last_agents = in_play if in_play is not None else past.routed if past is not None else ()
-        self.memory = Memory(kit.store, session, past, self.settings, self.message, last_agents, history)
+        given = None if in_play is None else SessionRecall(session=session, in_play=tuple(in_play), routed=tuple(in_play) or None)
+        recalled = given or past or SessionRecall(session=session)
+        self.memory = Memory(kit.store, session, past, self.settings, self.message, recalled.routed, history)
         who, here, locale = session.principal, session.location, locale_of(session.locale)
-        dynamic = DynamicContext(date=kit.today, user_id=who.user_id, locale=session.locale, location=here, in_play=tuple(last))
+        dynamic = DynamicContext(date=kit.today, user_id=who.user_id, locale=session.locale, location=here)
+        dynamic = dynamic.replace(in_play=recalled.in_play, unanswered=recalled.unanswered)
         span = turn_log.new_span()
         self.state = TurnState(
             log=turn_log,

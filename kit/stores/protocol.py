@@ -50,7 +50,7 @@ class Store(Protocol):
     def history(
         self, session_id: str, agent: str = "", limit: int = 40, since: str | None = None, who: Principal | None = None
     ) -> list[Message]:
-        """The newest `limit` messages of one reader of one session, oldest first; only those after the turn `since`.
+        """The newest `limit` messages of one reader, below 0 the oldest, in their order; only those after the turn `since`.
 
         Of the turns of `who`; None is for an operator's tools alone.
         """
@@ -64,8 +64,8 @@ class Store(Protocol):
         """Writes a note; a later one of the same name replaces it."""
         ...
 
-    def last_components(self, session_id: str, who: Principal | None = None) -> list[ShownComponent]:
-        """References to the components of the newest ended turn that showed any, in the order they were shown; `who` as above."""
+    def shown_components(self, session_id: str, who: Principal | None = None, turns: int = 20) -> list[ShownComponent]:
+        """References to what the newest `turns` turns showed, oldest turn first, in the order shown; `who` as above."""
         ...
 
     def turn(self, turn_id: str) -> TurnRecord | None: ...

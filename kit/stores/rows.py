@@ -5,6 +5,7 @@ What SQL or JSON cannot hold is worded, so that nothing odd costs a turn its tra
 
 import json
 import logging
+from collections import Counter
 from collections.abc import Callable, Sequence
 from operator import attrgetter
 from typing import Any, TypeVar
@@ -15,7 +16,7 @@ from pydantic_core import PydanticSerializationError
 
 from kit.core.errors import describe_error
 from kit.core.event import Event
-from kit.core.record import Measures, TurnRecord
+from kit.core.record import UNANSWERED, Measures, ShownComponent, TurnRecord
 
 log = logging.getLogger("kit.store")
 T = TypeVar("T")
@@ -38,26 +39,24 @@ END_TURN = _INSERT + ", ".join(f"{name} = excluded.{name}" for name in _ALL if n
 INSERT_MESSAGE = "INSERT OR REPLACE INTO messages VALUES (?, ?, ?, ?, ?, ?)"
 INSERT_NOTE = "INSERT OR REPLACE INTO notes VALUES (?, ?, ?, ?)"
 _LAST = (
-    "SELECT invoked FROM turns WHERE session_id = s.id AND tenant_id = s.tenant_id AND user_id = s.user_id "
-    "AND status <> 'running' {} ORDER BY started_at DESC, rowid DESC LIMIT 1"
+    "SELECT {} FROM messages m JOIN turns t ON t.id = m.turn_id WHERE m.session_id = s.id AND m.agent = '' "
+    "AND t.tenant_id = s.tenant_id AND t.user_id = s.user_id {} ORDER BY m.rowid DESC LIMIT 1"
 )
+"""The newest turn by the order in which turns ended: a clock may be set back."""
+_ROUTED = "AND (t.invoked <> '[]' OR t.status IN ('failed', 'deadline', 'cancelled'))"
+_OPEN = f"""SELECT json_group_array(DISTINCT agent) FROM messages WHERE turn_id = ({_LAST.format("t.id", _ROUTED)})
+AND agent <> '' AND text = '{UNANSWERED}'"""
 HISTORY = """SELECT turn_id, role, text, agent FROM messages WHERE session_id = :session AND agent = :agent
 AND (:since IS NULL OR rowid > (SELECT coalesce(max(rowid), 0) FROM messages WHERE turn_id = :since))
 AND (:tenant IS NULL OR EXISTS (SELECT 1 FROM turns WHERE id = turn_id AND tenant_id = :tenant AND user_id = :user))
 ORDER BY rowid DESC LIMIT :limit"""
-RECALL_SESSION = f"""SELECT s.*, ({_LAST.format("")}), ({_LAST.format("AND invoked <> '[]'")}),
+OLDEST_FIRST = HISTORY.replace("DESC", "ASC")
+RECALL_SESSION = f"""SELECT s.*, ({_LAST.format("t.invoked", "")}), ({_LAST.format("t.invoked", _ROUTED)}), ({_OPEN}),
 (SELECT json_group_object(name, json_array(value, at)) FROM notes WHERE session_id = s.id) FROM sessions s WHERE s.id = ?"""
-LAST_COMPONENTS = """SELECT t.id, c.value ->> '$.body.agent', c.value ->> '$.body.type',
-coalesce(c.value ->> '$.body.payload.id', ''),
-coalesce(c.value ->> '$.body.payload.title', c.value ->> '$.body.payload.name', ''),
-coalesce(s.value ->> '$.body.tool', '')
-FROM (SELECT id, log FROM turns WHERE session_id = :session
-  AND (:tenant IS NULL OR tenant_id = :tenant AND user_id = :user) AND instr(log, '"kind":"component"')
-  AND EXISTS (SELECT 1 FROM json_each(log) WHERE value ->> '$.body.kind' = 'component')
-  ORDER BY started_at DESC, rowid DESC LIMIT 1) t
-JOIN json_each(t.log) c LEFT JOIN json_each(t.log) s
-  ON s.value ->> 'span_id' = c.value ->> 'span_id' AND s.value ->> '$.body.kind' = 'tool_started'
-WHERE c.value ->> '$.body.kind' = 'component' ORDER BY c.key"""
+SHOWN = """SELECT id, log FROM (SELECT t.id, t.log, m.rowid AS place FROM messages m JOIN turns t ON t.id = m.turn_id
+  WHERE m.session_id = :session AND m.agent = '' AND m.role = 'user'
+  AND (:tenant IS NULL OR t.tenant_id = :tenant AND t.user_id = :user) ORDER BY m.rowid DESC LIMIT :turns)
+WHERE instr(log, '"kind":"component"') ORDER BY place"""
 
 
 def row_of(turn: TurnRecord) -> list[Any]:
@@ -97,6 +96,24 @@ def record_of(row: Sequence[Any]) -> TurnRecord:
 def events_of(log: str) -> list[Event]:
     """The events of such a list."""
     return _log.validate_json(log)
+
+
+def shown_in(turn_id: str, log: str) -> list[ShownComponent]:
+    """The components of a turn in the order they were shown; where an agent chose by render_* calls, those it chose."""
+    events = orjson.loads(log)
+    spans = {e["span_id"] for e in events if e["body"]["kind"] == "tool_started" and e["body"]["tool"].startswith("render_")}
+    parts = [(event["span_id"] in spans, event["body"]) for event in events if event["body"]["kind"] == "component"]
+    choosy = {body["agent"] for chosen, body in parts if chosen}
+    places: Counter[str] = Counter()
+    components: list[ShownComponent] = []
+    for chosen, body in parts:
+        if chosen or body["agent"] not in choosy:
+            kind, payload = body["type"], body["payload"]
+            places[kind] += 1
+            title = str(payload.get("title") or payload.get("name") or "")
+            place: dict[str, Any] = {"turn_id": turn_id, "agent": body["agent"], "type": kind, "position": places[kind]}
+            components.append(ShownComponent(**place, id=str(payload.get("id") or ""), title=title, payload=payload))
+    return components
 
 
 def _measures_of(measures: Measures) -> str:

@@ -4,9 +4,9 @@ import json
 import os
 import sqlite3
 import threading
-from collections import Counter
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,14 +23,16 @@ from kit.stores.rows import (
     HISTORY,
     INSERT_MESSAGE,
     INSERT_NOTE,
-    LAST_COMPONENTS,
+    OLDEST_FIRST,
     RECALL_SESSION,
+    SHOWN,
     events_of,
     log_of,
     plain,
     readable,
     record_of,
     row_of,
+    shown_in,
 )
 from kit.stores.tables import APPLICATION, SCHEMA, lay_out
 from kit.stores.transaction import is_busy, open_session, wait_for, write_turn
@@ -169,13 +171,14 @@ class SqliteStore:
 
     def recall(self, session_id: str) -> SessionRecall | None:
         """The session, who was called last, and its notes, in one query; None when it was never opened."""
-        for key, tenant, user, locale, location, last, last_routed, notes in self._read(RECALL_SESSION, session_id):
+        for key, tenant, user, locale, location, last, routed, unanswered, notes in self._read(RECALL_SESSION, session_id):
             session = Session(id=key, principal=Principal(tenant_id=tenant, user_id=user), locale=locale, location=location)
             notes_by_name = {name: Note(value=value, at=at) for name, (value, at) in json.loads(notes).items()}
             return SessionRecall(
                 session=session,
                 in_play=tuple(json.loads(last or "[]")),
-                routed=tuple(json.loads(last_routed or "[]")),
+                routed=tuple(json.loads(routed)) if routed else None,
+                unanswered=tuple(json.loads(unanswered)),
                 notes=notes_by_name,
             )
         return None
@@ -217,12 +220,13 @@ class SqliteStore:
     def history(
         self, session_id: str, agent: str = "", limit: int = 40, since: str | None = None, who: Principal | None = None
     ) -> list[Message]:
-        """The newest `limit` messages of one reader of one session, oldest first; only those after the turn `since`.
+        """The newest `limit` messages of one reader, below 0 the oldest, in their order; only those after the turn `since`.
 
         Of the turns of `who`; None is for an operator's tools alone.
         """
-        rows = self._read(HISTORY, **_of(session_id, who), agent=agent, since=since, limit=limit)
-        return [_new_message(turn_id=turn, role=role, text=text, agent=reader) for turn, role, text, reader in reversed(rows)]
+        sql = HISTORY if limit > 0 else OLDEST_FIRST
+        rows = self._read(sql, **_of(session_id, who), agent=agent, since=since, limit=abs(limit))[:: -1 if limit > 0 else 1]
+        return [_new_message(turn_id=turn, role=role, text=text, agent=reader) for turn, role, text, reader in rows]
 
     def note(self, session_id: str, name: str) -> Note | None:
         """One note of an episode, or None."""
@@ -235,22 +239,13 @@ class SqliteStore:
         with self._commit() as db:
             db.execute(INSERT_NOTE, (session_id, name, note.value, note.at))
 
-    def last_components(self, session_id: str, who: Principal | None = None) -> list[ShownComponent]:
-        """References to the components of the newest ended turn that showed any, in the order they were shown; `who` as above.
+    def shown_components(self, session_id: str, who: Principal | None = None, turns: int = 20) -> list[ShownComponent]:
+        """References to what the newest `turns` turns showed, oldest turn first, in the order shown; `who` as above.
 
         Where an agent chose what to show by render_* calls, its other components are left out.
         """
-        rows = self._read(LAST_COMPONENTS, **_of(session_id, who))
-        choosy = {agent for _, agent, _, _, _, tool in rows if tool.startswith("render_")}
-        components: list[ShownComponent] = []
-        places: Counter[str] = Counter()
-        for turn_id, agent, kind, key, title, tool in rows:
-            if tool.startswith("render_") or agent not in choosy:
-                places[kind] += 1
-                components.append(
-                    ShownComponent(turn_id=turn_id, agent=agent, type=kind, id=key, title=title, position=places[kind])
-                )
-        return components
+        rows = self._read(SHOWN, **_of(session_id, who), turns=turns)
+        return [component for turn_id, log in rows for component in readable(partial(shown_in, turn_id), log, turn_id) or ()]
 
     def turn(self, turn_id: str) -> TurnRecord | None:
         """The rollup of one turn, or None when it was never accepted."""

@@ -123,10 +123,10 @@ def test_history_and_what_was_shown_are_those_of_the_principal() -> None:
     store.open_session(MALLORY)
     turn = a_turn("t1", ALICE.id, user="alice")
     store.end_turn(turn.replace(status="ok", invoked=("shop",)), [], [Message(turn_id="t1", role="user", text="secret")])
-    assert store.history(ALICE.id, who=MALLORY.principal) == [] and store.last_components(ALICE.id, MALLORY.principal) == []
+    assert store.history(ALICE.id, who=MALLORY.principal) == [] and store.shown_components(ALICE.id, MALLORY.principal) == []
     assert [line.text for line in store.history(ALICE.id, who=ALICE.principal)] == ["secret"]
     recalled = store.recall(ALICE.id)
-    assert recalled is not None and recalled.routed == ()
+    assert recalled is not None and recalled.routed is None and recalled.unanswered == ()
 
 
 async def test_the_id_of_another_tenants_turn_is_refused(tmp_path: Path) -> None:

@@ -49,7 +49,7 @@ class TransientStore:
     def note(self, session_id: str, name: str) -> Note | None:
         return None
 
-    def last_components(self, session_id: str, who: Principal | None = None) -> list[ShownComponent]:
+    def shown_components(self, session_id: str, who: Principal | None = None, turns: int = 20) -> list[ShownComponent]:
         return []
 
     def turn(self, turn_id: str) -> TurnRecord | None:

@@ -1,18 +1,19 @@
 """A labelling sheet: a seeded, stratified sample of stored turns, written for a person or a judge, and read back."""
 
 import random
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from kit.bench.json_lines import read_text, validate_lines
 from kit.core.errors import DataError
-from kit.core.event import AgentEnded, AgentStarted, Component, Event
+from kit.core.event import AgentEnded, AgentStarted
 from kit.core.outcome import Answer
 from kit.core.record import ShownComponent, TurnRecord
 from kit.core.value import Value
 from kit.metrics.summary import ALL, Label, turns_since
 from kit.stores.protocol import Store
+from kit.stores.rows import log_of, shown_in
 
 NOBODY = "(nobody)"
 """The stratum of turns in which no sub-agent was called."""
@@ -32,7 +33,7 @@ class Item(Value):
     before: tuple[str, ...] = ()
     """Whom the turn before called."""
     shown: tuple[ShownComponent, ...] = ()
-    """What was last shown before, by place."""
+    """What was shown before, oldest turn first."""
     called: tuple[str, ...] = ()
     prior_context: dict[str, str] = {}
     answers: dict[str, str] = {}
@@ -82,7 +83,7 @@ def item_of(store: Store, turn: TurnRecord, strata: Sequence[str] = ()) -> Item:
         message=turn.message,
         earlier=tuple(line for pair in lines for line in pair),
         before=past[0].invoked if past else (),
-        shown=next((components for other in past[:EARLIER] if (components := _components(other.id, store.events(other.id)))), ()),
+        shown=tuple(one for other in reversed(past[:EARLIER]) for one in shown_in(other.id, log_of(store.events(other.id)))),
         called=turn.invoked,
         prior_context={
             body.agent: body.prior_context for body in bodies if isinstance(body, AgentStarted) and body.prior_context
@@ -112,21 +113,3 @@ def read_sheet(path: Path) -> list[Item]:
 
 def _before(other: TurnRecord, turn: TurnRecord) -> bool:
     return other.started_at < turn.started_at and other.seconds is not None
-
-
-def _components(turn_id: str, events: Iterable[Event]) -> tuple[ShownComponent, ...]:
-    """Components of a turn by place among their kind; where an agent chose by render_* calls, those it chose."""
-    rendering = {e.span_id for e in events if e.body.kind == "tool_started" and e.body.tool.startswith("render_")}
-    parts = [(event.span_id, event.body) for event in events if isinstance(event.body, Component)]
-    choosy = {body.agent for span, body in parts if span in rendering}
-    places: Counter[str] = Counter()
-    components: list[ShownComponent] = []
-    for span, body in parts:
-        if span in rendering or body.agent not in choosy:
-            places[body.type] += 1
-            title = str(body.payload.get("title") or body.payload.get("name") or "")
-            key = str(body.payload.get("id") or "")
-            components.append(
-                ShownComponent(turn_id=turn_id, agent=body.agent, type=body.type, id=key, title=title, position=places[body.type])
-            )
-    return tuple(components)

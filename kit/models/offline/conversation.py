@@ -8,10 +8,10 @@ from typing import Any, cast
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
-from kit.core.ordinal_reference import parse_ordinal, resolve
+from kit.core.language.words import STOP, words
 from kit.core.outcome import BESIDE, NO_ANSWER, NO_TEXT, NOT_ASKED, SET_ASIDE
 from kit.core.picture import strip_marks
-from kit.core.record import ShownComponent
+from kit.models.offline import english
 from kit.models.offline.composition import Result
 from kit.models.offline.json_schema import properties_of
 from kit.models.offline.picture_text import describe_pictures
@@ -20,13 +20,12 @@ from kit.models.offline.similarity import content, spoken
 READ = 16_000
 """Characters of one message that are read."""
 _IN_PLAY = re.compile(r"^[^\w\n]*Called in the previous turn:[ \t]*(.*)$", re.M)
+_OPEN = re.compile(r"^Still without an answer: (.*)$", re.M)
 _NO_FIT = re.compile(r"When no tool fits:\s*([\w-]+)")
-_COMPONENTS_HEADER = "Shown to the user last, by position:"
-_LINE = re.compile(r"^(\d+)\. (\S+) (\S*): (.*)$", re.M)
 _REFERENCES = re.compile(rf"\n\n\({BESIDE} [^\n)]*\)")
-_REFERENT = re.compile(r"The user means (.*) \((\S+) (\S+)\)\.")
 _IDS = re.compile(r"^\w*_ids?: (.*)$", re.M)
 _ID = re.compile(r"[\w-]+")
+_REFERENT = re.compile(r"The user means (.*) \((\S+) (\S*)\)\.")
 _PICTURED = re.compile(r"\b(?:photo|picture|image) of ([\w\s,]+?) goes to (ask_\w+)")
 _HOLDS = re.compile(r"hand the rest over[^\n]*\nYour part: (.+)")
 _ALREADY = re.compile(r"Answered already by ([\w-]+):")
@@ -73,8 +72,10 @@ def _without_references(text: str) -> str:
     return _REFERENCES.sub("", text)
 
 
-def _component(kind: str, key: str, title: str, position: int = 1) -> ShownComponent:
-    return ShownComponent(turn_id="", agent="", type=kind, id=key, title=title, position=position)
+def retries(text: str) -> bool:
+    """Whether a text only asks to do the last thing once more, or to go on with it."""
+    said = frozenset(words(text))
+    return not english.RETRY.isdisjoint(said) and said <= english.RETRY | STOP | {"more", "time", "now"}
 
 
 @dataclass(frozen=True)
@@ -114,14 +115,9 @@ class Conversation:
         return self.asked_at >= 0 and not isinstance(cast(Any, self.messages[self.asked_at].content), str)
 
     @cached_property
-    def referent(self) -> ShownComponent | None:
-        """What the request means by a place: among the prompt's lines of what was shown, else what the caller says of it."""
-        _, header, lines = self.system.rpartition(_COMPONENTS_HEADER)
-        components = [_component(kind, key, title, int(n)) for n, kind, key, title in _LINE.findall(lines)] if header else []
-        if (one := resolve(self.request, components)) is not None:
-            return one
-        match = _REFERENT.search(self.system)
-        return _component(match[2], match[3], match[1]) if match and parse_ordinal(self.request) else None
+    def referent(self) -> tuple[str, str, str] | None:
+        """What the request means of the things shown, as the prompt or the caller says: its title or id, its type, its id."""
+        return matches[-1] if (matches := _REFERENT.findall(self.system)) else None
 
     @property
     def ids(self) -> list[str]:
@@ -202,6 +198,18 @@ class Conversation:
             if isinstance(message, AIMessage) and message.tool_calls:
                 return tuple(call["name"] for call in message.tool_calls)
         return None
+
+    @property
+    def unanswered(self) -> tuple[str, ...]:
+        """Tools whose question is still open."""
+        lines = _OPEN.findall(self.system)
+        return tuple(re.findall(r"[\w-]+", lines[-1])) if lines else ()
+
+    @property
+    def open_question(self) -> str | None:
+        """What to answer now, where the request only says to try again; None where it says something itself."""
+        asked = [text_of(message) for message in self.before if isinstance(message, HumanMessage)]
+        return next((text for text in reversed(asked) if not retries(text)), None) if retries(self.request) else None
 
     @property
     def role(self) -> str | None:

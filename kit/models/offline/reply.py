@@ -11,11 +11,10 @@ from langchain_core.messages import AIMessage, HumanMessage, ToolCall
 
 from kit.core.language.small_talk import small_talk
 from kit.core.language.words import content_words
-from kit.core.ordinal_reference import spell_out
 from kit.core.outcome import NO_ANSWER
 from kit.models.offline import composition, english, json_answer
 from kit.models.offline.arguments import Source, fill
-from kit.models.offline.conversation import Conversation, Tool, text_of
+from kit.models.offline.conversation import Conversation, Tool, retries, text_of
 from kit.models.offline.json_schema import fillable, properties_of, resolve
 from kit.models.offline.routing import FITS, Decision, Part, Routes, Situation, SmallTalk, Unfit, decide, points_back
 from kit.models.offline.similarity import index
@@ -127,7 +126,11 @@ def _route(talk: Conversation, tools: Sequence[Tool], *, must: bool) -> Reply:
 
 
 def _decide(talk: Conversation, situation: Situation, tools: Sequence[Tool]) -> Decision:
-    """The words decide. A picture counts where they say nothing or fit nothing: by the prompt's rule for it, else by likeness."""
+    """An open question is tried again, else the words decide. A picture counts where they say nothing or fit nothing: by the
+    prompt's rule for it, else by likeness."""
+    parts = tuple(Part(i, talk.request, 1.0) for i, tool in enumerate(tools) if tool.name in talk.unanswered)
+    if parts and retries(talk.request):
+        return Routes(parts[: talk.most], len(parts))
     decision = decide(situation, talk.most)
     if not talk.picture_text or (content_words(talk.typed_words) and isinstance(decision, Routes)):
         return decision
@@ -190,9 +193,9 @@ def _in_play(talk: Conversation, tools: Sequence[Tool], documents: tuple[tuple[s
 def _routing_args(talk: Conversation, tool: Tool, part: Part, intents: int, in_play: frozenset[int]) -> dict[str, Any]:
     args: dict[str, Any] = {"query": part.text, "intent_count": intents}
     properties = properties_of(tool.schema)
-    if "prior_context" in properties and in_play and part.tool not in in_play:
-        one = talk.referent
-        referent = f"The user means {one.title or one.id} ({one.type} {one.id})." if one is not None else None
+    one = talk.referent
+    if "prior_context" in properties and (one is not None or (in_play and part.tool not in in_play)):
+        referent = "The user means {} ({} {}).".format(*one) if one is not None else None
         if context := " ".join(filter(None, [referent, _name_entities(talk)])):
             args["prior_context"] = context
     extra = {name: spec for name, spec in properties.items() if name not in ("query", "intent_count", "prior_context")}
@@ -236,13 +239,15 @@ def _source(tool: Tool, text: str) -> Source:
 def _with_antecedent(talk: Conversation) -> str:
     """The request, with what it points at in front when it cannot stand alone: its picture, or the request before."""
     if (one := talk.referent) is not None:
-        return spell_out(talk.request, one.model_copy(update={"title": f'"{one.title or one.id}"'}))
+        return f'"{one[0]}". {talk.request}'
     if not talk.ids and not points_back(talk.request, talk.last_reply):
         return talk.request
     if talk.picture_text:
         return f"{talk.picture_text}. {talk.request}"
     if talk.ids:
         return f'"{" ".join(talk.ids)}". {talk.request}'
+    if talk.open_question:
+        return talk.open_question
     earlier = [text_of(message) for message in talk.before if isinstance(message, HumanMessage)]
     return f"{earlier[-1]}. {talk.request}" if earlier else talk.request
 

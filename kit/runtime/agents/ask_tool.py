@@ -11,6 +11,8 @@ from kit.runtime.budget import CHARACTERS
 
 ROUTE = "submit_route"
 """The tool by which a classifier answers."""
+LONGEST_CONTEXT = 800
+"""Characters of a prior_context, whoever wrote it; more are cut off."""
 _QUERY = "The user's exact words for this part, verbatim: do not rephrase, expand or add context."
 _COUNT = "How many distinct intents the user's whole message holds."
 _PRIOR = (
@@ -62,7 +64,7 @@ def read_call(call: ToolCall, card: AgentCard | None, call_id: str, message: str
         call_id=call_id,
         agent=card.id if card is not None else call["name"].removeprefix("ask_"),
         query=query.strip() if isinstance(query, str) and query.strip() else message,
-        prior_context=prior if isinstance(prior, str) and prior.strip() else None,
+        prior_context=prior[:LONGEST_CONTEXT] if isinstance(prior, str) and prior.strip() else None,
         intent_count=_whole_number(args.get("intent_count")),
         fields=fields,
     )

@@ -8,9 +8,9 @@ from typing import Any
 from langchain_core.messages import BaseMessage
 
 from kit.compose.prompts import tokens
+from kit.compose.reference import resolve
 from kit.core.card import AgentCard
 from kit.core.event import Distillation
-from kit.core.ordinal_reference import resolve
 from kit.core.outcome import AgentCall
 from kit.core.record import ShownComponent
 from kit.runtime.agents.ask_tool import field_schema
@@ -59,11 +59,12 @@ async def distil(
 
 
 def meant(text: str, shown: Sequence[ShownComponent], pointing: bool) -> list[ShownComponent]:
-    """Which of the items shown last a text means: those it names, else those whose places it gives, else all it points at."""
-    low = text.lower()
+    """Which of the items shown, oldest turn first, a text means: those it names, else those whose places it gives, else all of
+    the newest turn where it only points."""
+    low, newest = text.lower(), [item for item in shown if item.turn_id == shown[-1].turn_id]
     names = [item for item in shown if item.title and item.title.lower() in low]
     if not names and (match := _COUNTED.search(text)):
         number = _NUMBERS.get(match[2].lower()) or int(match[2])
-        return list(shown[-number:] if match[1].lower() == "last" else shown[:number])
-    places = [one for part in _PART.split(text) if (one := resolve(part, shown)) is not None]
-    return names or list(dict.fromkeys(places)) or (list(shown) if pointing else [])
+        return newest[-number:] if match[1].lower() == "last" else newest[:number]
+    places = {one.id: one for part in _PART.split(text) if (one := resolve(part, shown)) is not None}
+    return names or list(places.values()) or (newest if pointing else [])
