@@ -126,8 +126,8 @@ def tables(
             [f"{r.policy} | {r.lines} | {r.first_useful or 0:.2f} s | {max(r.silence.values()):.2f} s" for r in replays],
         ),
         _table(
-            "turn | model calls | tokens",
-            [f"{name} | {u.model_calls} | {u.input_tokens + u.output_tokens:,}" for name, u in spent.items()],
+            "turn | model calls",
+            [f"{name} | {usage.model_calls}" for name, usage in spent.items()],
         ),
     ]
 
