@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import httpx
 import pytest
@@ -24,6 +24,7 @@ from kit.core.errors import BindError
 from kit.core.event import Body, Envelope, Status
 from kit.core.outcome import Reason
 from kit.core.record import Feedback, TurnRecord
+from kit.stores.protocol import Store
 from kit.tools.asgi_transport import StreamingASGITransport
 from kit.tools.enricher import CAVEAT, UNAVAILABLE, Enrich, EnrichError, HttpEnrich
 from kit.tools.tool import ToolContext, ToolResult, within
@@ -495,7 +496,9 @@ async def test_feedback_in_words_is_stored_as_a_thumb_on_the_turn_before(
 ) -> None:
     kept = Kept(recent)
     async with client(support_app(world())) as http:
-        run = await call(toolbox(HttpEnrich(http), HttpSupport(http), kept)["llm_feedback"]({}), verdict=verdict, note="as said")
+        run = await call(
+            toolbox(HttpEnrich(http), HttpSupport(http), cast("Store", kept))["llm_feedback"]({}), verdict=verdict, note="as said"
+        )
     assert [(feedback.turn_id, feedback.score, feedback.note) for feedback in kept.given] == [(*expected, "as said")]
     assert run.result.fault is None
 

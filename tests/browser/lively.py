@@ -7,8 +7,8 @@ from pathlib import Path
 import httpx
 
 from kit.core.event import Status
+from kit.tools import fault_header
 from kit.tools.tool import tool_context
-from kit.worlds.service import clients
 
 SAID = 12
 EVERY = 0.3
@@ -25,5 +25,5 @@ async def chatter(request: httpx.Request) -> None:
         context.emit(Status(agent=context.agent, status=STATUSES[number % 2]))
 
 
-clients.asking_for_faults = chatter
+fault_header.asking_for_faults = chatter
 runpy.run_path(str(Path(__file__).parents[2] / "app.py"))
