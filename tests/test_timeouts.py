@@ -264,7 +264,7 @@ async def test_a_remedy_brings_an_answer_within_the_same_time(cause: Cause, reme
 @pytest.mark.parametrize("key", ["closed", "max_query_tokens", "fields", ""])
 async def test_less_to_read_is_a_quicker_call(key: str, tmp_path: Path) -> None:
     handoff = {"fields": {"about": {}}, **{k: v for k, v in CHANGES["give it less"]["handoff"].items() if k == key}}
-    reader = ScriptedModel(lambda messages: Line("Read.", delay=sum(len(m.text) for m in messages) / 750))
+    reader = ScriptedModel(lambda messages: Line("Read.", delay=sum(len(m.text) for m in messages) / 700))
     told = {"query": "q" * 999, "about": "a" * 999, "prior_context": "p" * 999, "intent_count": 1}
     lead = ScriptedModel(lambda m: stitched(m) if m[-1].type == "tool" else Line("One moment.", calls=[("ask_explainer", told)]))
     deck = deck_of(tmp_path, "model", {"handoff": handoff}, {"guards": {"overlap": False, "verbatim": False}})
