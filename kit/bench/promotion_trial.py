@@ -33,7 +33,7 @@ def with_card_active(deck: Deck, card_id: str) -> Deck:
 
 
 async def hold_trial(deck: Deck, card_id: str, cases: Iterable[Case], kit: Host) -> Promotion:
-    """Plays the dialogues about cards that are bound on `kit`, then the card's tool cases, and decides by `promote`.
+    """Plays the dialogues in which the card has a part on `kit`, then the card's tool cases, and decides by `promote`.
 
     Each answer to a turn that is for this card alone is judged as its `eval` says; the share that passes is held against the
     card's threshold, like the share of switches that were routed right. Raises DataError or UnknownId for a judge that is none.
@@ -42,7 +42,8 @@ async def hold_trial(deck: Deck, card_id: str, cases: Iterable[Case], kit: Host)
     subs = {card.id for card in kit.team.orchestrator.sub_cards.values()}
     turns, passed = list[RoutedTurn](), list[bool]()
     for case in cases:
-        if not all(subs >= set(ask.expected) for ask in case.turns):
+        agents = {agent for ask in case.turns for agent in ask.expected}
+        if card_id not in agents or not agents <= subs:
             continue
         for place, (observation, _) in zip(case.scored, await run_case(case, kit), strict=True):
             turns.append(RoutedTurn.of(case, place, observation.called))

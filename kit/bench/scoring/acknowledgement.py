@@ -10,7 +10,8 @@ _DENIES = re.compile(
     r"""\b(?:could|can|was|were|am|are|is|has|have|did|do)(?:\ not|n['’]t)\b[^.!?]{0,300}?
         \b(?:able|get|got|reach|find\ out|check|look|answer|load|retrieve|fetch|pull\ up|available|working|respond
             |come\ back|confirm)
-      | \b(?:can\s?not|none\ of\ us\ can|unable\ to|failed\ to|no\ answer|not\ available|unavailable|did\ not\ come\ back|went\ wrong)\b
+      | \bnone\ of\ us\ can\b
+      | \b(?:can\s?not|unable\ to|failed\ to|no\ answer|not\ available|unavailable|did\ not\ come\ back|went\ wrong)\b
       | \bleft\ (?:out|for\ (?:now|later))|\bleft\ [^.!?]{0,300}\bout\b|\bnot\ asked\b|\bdown\ (?:right\ now|at\ the\ moment)\b
       | \b(?:timed\ out|took\ too\ long)\b""",
     re.I | re.X,
