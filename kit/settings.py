@@ -1,12 +1,13 @@
 """The only reader of the environment: one frozen Settings, each field with its variable."""
 
+import datetime
 import os
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import Field, ValidationError
+from pydantic import AfterValidator, Field, ValidationError
 
 from kit.core.errors import SettingsError
 from kit.core.secret import SHORTEST
@@ -38,8 +39,8 @@ class Settings(Value):
     """OPENAI_BASE_URL: any OpenAI-compatible endpoint."""
     pace: float = 1.0
     """KIT_PACE: how slowly the embedded services and the stand-in work; 0 is at once."""
-    today: str | None = None
-    """KIT_TODAY: the date prompts carry (2026-11-01); unset, today's. A recording needs it fixed."""
+    today: Annotated[str, AfterValidator(lambda text: datetime.date.fromisoformat(text).isoformat())] | None = None
+    """KIT_TODAY: the date of prompts and embedded services (2026-11-01); unset, the deck's own, else this machine's."""
     opik_url: str | None = None
     """OPIK_URL_OVERRIDE."""
     opik_api_key: str | None = Field(default=None, repr=False)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from kit.compose.deck import Deck, load_deck
 from kit.core.context import Principal, Session
-from kit.core.errors import FaultError, StoreError
+from kit.core.errors import CodeError, FaultError, StoreError
 from kit.core.fault import Fault, parse_all
 from kit.core.fault_injection import inject_faults
 from kit.core.model import OFFLINE
@@ -32,6 +32,7 @@ from kit.sinks.recorder import Recorder, Sink
 from kit.stores.protocol import Store
 from kit.stores.sqlite import SqliteStore
 from kit.tools.deck_tools import given_tools
+from kit.tools.loading import load_reference
 from kit.tools.tool import Toolbox
 from kit.tools.tool_factory import ToolSetup
 
@@ -170,7 +171,7 @@ async def open_kit(
     deck = deck or load_deck(settings.deck, more.ids, environment=settings.environment)
     environment = settings.environment_of(deck.settings.environment)
     if cassette is not None:
-        settings, models = _as_recorded(settings, models, cassette)
+        settings, models = _as_recorded(settings, models, cassette, today_of(settings, deck))
     elif models is None:
         models = choose_models(settings)
     async with AsyncExitStack() as stack:
@@ -185,16 +186,30 @@ async def open_kit(
             await asyncio.to_thread(OfflineModel.warm)  # else the first question pays for reading the word vectors
         recorder = Recorder(await asyncio.to_thread(_sinks, settings))  # importing Opik takes seconds
         stack.callback(recorder.close)
-        today = settings.today or datetime.date.today().isoformat()
+        today = today_of(settings, deck)
         stack.push_async_callback(stages.aclose)
         yield Kit(settings, team, store, recorder, PATTERNS[pattern], today, stages, stages_on, toolbox, cassette, faults)
         if cassette is not None:
             cassette.close()
 
 
-def _as_recorded(settings: Settings, models: Models | None, cassette: Cassette) -> tuple[Settings, Models | None]:
+def today_of(settings: Settings, deck: Deck) -> str:
+    """The date that prompts carry: KIT_TODAY, else that of the deck's world, else this machine's (decisions 36).
+
+    Raises CodeError for a reference of the deck to something else, and what its function raises.
+    """
+    reference = None if settings.today else deck.settings.today
+    if reference is None:
+        return settings.today or datetime.date.today().isoformat()
+    read_day = load_reference(reference, deck.tools.folder)
+    if not callable(read_day):
+        raise CodeError(f"today {reference!r} is no function; write one that takes the data folder and the environment")
+    day = read_day(settings.data, settings.environment_of(deck.settings.environment))
+    return str(day or datetime.date.today().isoformat())
+
+
+def _as_recorded(settings: Settings, models: Models | None, cassette: Cassette, today: str) -> tuple[Settings, Models | None]:
     """What the run that was recorded was told: its date, its model; and for a replay a key that is never sent."""
-    today = settings.today or datetime.date.today().isoformat()
     told = cassette.begin(today, choose_models(settings) if models is None else None, settings.secrets)
     if models is None:
         models = settings.model or told.model

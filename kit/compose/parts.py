@@ -126,6 +126,9 @@ class DeckSettings(Value):
     """Which progress reports of sub-agents the user reads, and when."""
     visitor: Visitor = Visitor()
     """On whose behalf turns run where neither the session nor the settings name anybody."""
+    today: str | None = Field(default=None, exclude=True)
+    """The date in the deck's world, where it has one: a reference such as `package.module:today` to a function that returns it
+    as ISO text, or None, given the data folder and the environment variables listed above (decisions 36)."""
     page: PageSettings = PageSettings()
     """What the chat page says and shows over this deck."""
 

@@ -33,7 +33,9 @@ def main() -> int:
     arguments = parser.parse_args()
     settings = Settings.read()
     try:
-        app = world_app(world_at(settings.data), Library(settings.data.parent / "manga"), key=settings.variables.get(KEY))
+        app = world_app(
+            world_at(settings.data, settings.today), Library(settings.data.parent / "manga"), key=settings.variables.get(KEY)
+        )
         print(f"serving /context and /support on http://{arguments.host}:{arguments.port}", flush=True)
         serve(app, arguments.host, arguments.port)
     except KitError as error:

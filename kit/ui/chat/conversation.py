@@ -32,6 +32,7 @@ def converse(place: Places, *, fresh: bool) -> None:
     host = open_host(Settings.read())
     choices = scenario.panel(host)
     place.header.badge(host.on(choices.model).model, icon=":material/memory:", color="gray")
+    place.header.badge(host.kit.today, icon=":material/today:", color="gray", help="Today, for the models and the services")
     session = _session(host)
     if place.question:
         with report_errors(place.stop):  # what is asked may be no picture: the conversation goes on without it

@@ -1,5 +1,7 @@
 """The services of the consumer world, in this process: the context service and the support service over one World."""
 
+from collections.abc import Mapping
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -8,15 +10,22 @@ from starlette.applications import Starlette
 from kit.worlds.consumer.enrichers import catalogue
 from kit.worlds.consumer.support_faults import lines_by_header
 from kit.worlds.consumer.support_service import support_app
-from kit.worlds.consumer.world import World, load_world
+from kit.worlds.consumer.world import World, load_meta, load_world
+from kit.worlds.service.clients import URL
 from kit.worlds.service.context_service import context_app
 from kit.worlds.service.faults import by_header
 
 
-def world_at(folder: Path) -> World:
-    """The world in a folder, read once as long as its files stay the same. Raises DataError."""
+def world_at(folder: Path, today: str | None = None) -> World:
+    """The world in a folder on a day, its own when none is named; read once while its files stay the same. Raises DataError."""
     meta = folder / "meta.json"
-    return _world(folder, meta.stat().st_mtime_ns) if meta.exists() else load_world(folder)
+    world = _world(folder, meta.stat().st_mtime_ns) if meta.exists() else load_world(folder)
+    return replace(world, meta=world.meta.model_copy(update={"as_of": today})) if today not in (None, world.as_of) else world
+
+
+def today(data: Path, environment: Mapping[str, str]) -> str | None:
+    """The world's own day; None where the services are elsewhere. Raises DataError."""
+    return None if URL in environment else load_meta(data / "meta.json").as_of
 
 
 @lru_cache(maxsize=2)

@@ -9,6 +9,7 @@ from kit.tools.tool import ConfiguredTool, Toolbox
 from kit.tools.tool_factory import ToolSetup, tool_factory
 from kit.worlds.consumer.support import Conversations, Episodes, HttpSupport, Support, support_tool
 from kit.worlds.consumer.wording import WORDINGS
+from kit.worlds.consumer.world import World
 from kit.worlds.service.clients import KEY, open_client
 from kit.worlds.service.parameters import search_properties
 
@@ -226,9 +227,13 @@ async def TOOLS(setup: ToolSetup) -> AsyncGenerator[Toolbox]:
     """The tools over the embedded services, or over those that KIT_UPSTREAM_URL names."""
     from kit.worlds.consumer.services import context_service, support_service, world_at
 
-    key, pace, data = setup.environment.get(KEY), setup.settings.pace, setup.settings.data
+    key, pace, settings = setup.environment.get(KEY), setup.settings.pace, setup.settings
+
+    def world() -> World:
+        return world_at(settings.data, settings.today)
+
     async with (
-        open_client(setup, "context", lambda: context_service(world_at(data), pace, key)) as context,
-        open_client(setup, "support", lambda: support_service(world_at(data), pace)) as support,
+        open_client(setup, "context", lambda: context_service(world(), pace, key)) as context,
+        open_client(setup, "support", lambda: support_service(world(), pace)) as support,
     ):
         yield toolbox(HttpEnrich(context), HttpSupport(support), setup.store, key=key)

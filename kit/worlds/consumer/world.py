@@ -99,7 +99,7 @@ def load_world(folder: Path) -> World:
 
     Raises DataError naming the file, the line and the way to write it anew when a file is missing, broken or cut short.
     """
-    meta = _load_meta(folder / "meta.json")
+    meta = load_meta(folder / "meta.json")
     read = _Reader(folder, meta)
     return World(
         meta=meta,
@@ -123,7 +123,7 @@ def load_world(folder: Path) -> World:
 
 def load_users(folder: Path) -> Mapping[Who, rows.User]:
     """The people of data/world alone. Raises DataError as `load_world` does."""
-    users = _Reader(folder, _load_meta(folder / "meta.json"))("users", rows.User)
+    users = _Reader(folder, load_meta(folder / "meta.json"))("users", rows.User)
     return {(user.tenant_id, user.id): user for user in users}
 
 
@@ -134,7 +134,8 @@ def _text(path: Path) -> str:
         raise DataError(f"cannot read {path} ({type(error).__name__}): {_FIX}") from error
 
 
-def _load_meta(path: Path) -> rows.Meta:
+def load_meta(path: Path) -> rows.Meta:
+    """What holds for a whole world: its day, its cities, how many rows each table has. Raises DataError."""
     try:
         return rows.Meta.model_validate_json(_text(path))
     except ValidationError as error:
