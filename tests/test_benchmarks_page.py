@@ -29,6 +29,7 @@ from kit.ui.benchmarks.grid_runner import Grids, Job
 from kit.ui.benchmarks.tables import csv_of
 from kit.ui.benchmarks.verdict import headline, lines
 from kit.ui.shared import frame
+from tests.pages import unescaped
 
 ALONE = "from kit.ui.shared import address; from kit.ui.benchmarks import page; address.keep(); page.page()"
 
@@ -251,8 +252,9 @@ def page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[AppTest]:
 
 def shown(page: AppTest) -> str:
     assert not page.exception, page.exception
-    notes = (*page.markdown, *page.caption, *page.warning, *page.info, *page.success, *page.error)
-    return " ".join(str(one.value) for one in notes) + " ".join(element.proto.body for element in page.get("html"))
+    notes = (*page.markdown, *page.caption, *page.warning, *page.info, *page.success)
+    errors = " ".join(unescaped(one.value) for one in page.error)
+    return errors + " ".join(str(one.value) for one in notes) + " ".join(element.proto.body for element in page.get("html"))
 
 
 def choose(page: AppTest, label: str, value: Any) -> AppTest:
@@ -344,4 +346,4 @@ def test_nothing_chosen_and_a_grid_that_cannot_be_read_say_what_to_do(
     (tmp_path / "odd.yaml").write_text("models: [nobody]\ncases: [{file: data/cases/mixed.jsonl}]\n")
     monkeypatch.setattr(launch, "shipped_grids", lambda: {"odd": tmp_path / "odd.yaml"})
     page.run()
-    assert not page.exception and "unknown model 'nobody'" in str(page.error[0].value)
+    assert not page.exception and "unknown model 'nobody'" in unescaped(page.error[0].value)

@@ -11,11 +11,14 @@ from streamlit.testing.v1 import AppTest
 
 from kit.compose.page import read_page
 from kit.core.context import Principal, Session
+from kit.core.event import AgentStarted, CallDropped
 from kit.core.fault import CANARY, CANARY_NUMBER
 from kit.core.record import TurnRecord
 from kit.settings import HOME
 from kit.stores.sqlite import SqliteStore
 from kit.ui.shared import frame
+from tests.app.logs import begin, end, failed, stamp
+from tests.pages import marks, unescaped
 
 MIXED = "My receipt didn't scan, how many points do I have, and find coffee deals"
 SUGGESTIONS = [suggestion.label for suggestion in read_page(HOME / "cards" / "consumer").suggestions or ()]
@@ -205,6 +208,29 @@ def test_typed_markdown_does_nothing_and_money_is_not_mathematics(store: Path) -
         assert shown.replace("\\" + mark[0], "").find(mark) == -1
 
 
+EVIL = "[free](http://example.invalid) ![](http://example.invalid/x.png) `$5 <b>x"
+
+
+def test_a_fault_of_the_address_that_there_is_not_is_text(store: Path) -> None:
+    (warning,) = open_page(fault=f"{EVIL}=timeout").warning
+    assert EVIL in unescaped(warning.value) and marks(warning.value) == []
+
+
+def test_a_name_that_a_model_invented_is_text(store: Path) -> None:
+    put(store, 1, "s", status="running")
+    kept = SqliteStore(store)
+    (turn,) = kept.turns(session_id="s")
+    started, left_out = AgentStarted(agent=EVIL, call_id="a", query=EVIL), CallDropped(agent=EVIL, call_id="b", reason="over_cap")
+    bodies = [*begin(EVIL), (0.1, "s2", "s1", started), (0.2, "s2", "s1", failed(EVIL, "unknown_agent"))]
+    bodies += [(0.3, "s1", None, left_out), *end("Sorry.", EVIL)]
+    kept.end_turn(turn.model_copy(update={"status": "ok", "text": "Sorry.", "seconds": 2.0}), stamp(bodies, turn.id), [])
+    kept.close()
+    page = open_page("s")
+    drawn = [*(one.label for one in page.expander), *(str(one.value) for one in (*page.markdown, *page.caption))]
+    drawn = [text for text in drawn if "free" in text]
+    assert len(drawn) == 4 and [mark for text in drawn for mark in marks(text)] == []
+
+
 def test_a_kit_that_cannot_open_says_what_to_do(store: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("KIT_DECK", str(tmp_path / "nowhere"))
     page = open_page()
@@ -218,7 +244,7 @@ def test_a_store_that_cannot_be_written_says_what_to_do(store: Path, monkeypatch
     (tmp_path / "file").write_text("not a folder")
     monkeypatch.setenv("KIT_STORE", str(tmp_path / "file" / "kit.db"))
     (error,) = open_page().error
-    assert "file" in error.value and "Errno" not in error.value
+    assert "file" in unescaped(error.value) and "Errno" not in error.value
 
 
 def test_a_new_chat_has_an_address_of_its_own(store: Path) -> None:

@@ -21,6 +21,7 @@ from kit.ui.metrics.bars import bars_spec, latency_spec
 from kit.ui.metrics.figures import FIGURES, agents_table, lines, read
 from kit.ui.shared import frame
 from kit.wire import open_kit
+from tests.pages import unescaped
 
 ALONE = "from kit.ui.shared import address; from kit.ui.metrics import page; address.keep(); page.page()"
 MIXED = "My receipt didn't scan, how many points do I have, and find coffee deals"
@@ -98,8 +99,9 @@ def begin(store: SqliteStore, turn_id: str, tenant: str, at: float, *mismatches:
 
 def shown(page: AppTest) -> str:
     assert not page.exception
-    notes = (*page.markdown, *page.caption, *page.warning, *page.info, *page.success, *page.error)
-    return " ".join(str(one.value) for one in notes) + " ".join(element.proto.body for element in page.get("html"))
+    notes = (*page.markdown, *page.caption, *page.warning, *page.info, *page.success)
+    errors = " ".join(unescaped(one.value) for one in page.error)
+    return errors + " ".join(str(one.value) for one in notes) + " ".join(element.proto.body for element in page.get("html"))
 
 
 def values(said: str) -> dict[str, str]:

@@ -13,6 +13,7 @@ from kit.compose.page import PageSettings, read_page
 from kit.core.errors import DeckError
 from kit.settings import HOME
 from kit.ui.shared import frame
+from tests.pages import unescaped
 
 FILES = {
     "deck.yaml": {"orchestrator": "desk", "required_blocks": []},
@@ -125,11 +126,11 @@ def test_a_reference_that_leads_nowhere_is_told_in_a_sentence(folder: Path, name
     declare(folder, **{name: "kit.nowhere:NOTHING"})
     page = AppTest.from_file(str(HOME / "app.py"), default_timeout=60).run()
     (error,) = page.error
-    assert "kit.nowhere" in error.value and not page.exception
+    assert "kit.nowhere" in unescaped(error.value) and not page.exception
     declare(folder, **{name: "kit.settings:HOME"})
     page.run()
     (error,) = page.error
-    assert "kit.settings:HOME" in error.value and not page.exception
+    assert "kit.settings:HOME" in unescaped(error.value) and not page.exception
 
 
 @pytest.mark.parametrize("room", ["chat", "traces", "cards", "metrics", "benchmarks"])
@@ -140,7 +141,7 @@ def test_a_deck_that_is_not_there_is_one_sentence_and_no_traceback(
     code = f"from kit.ui.shared import address; from kit.ui.{room} import page; address.keep(); page.page()"
     page = AppTest.from_string(code, default_timeout=60).run()
     (error,) = page.error
-    assert "give the folder that holds deck.yaml" in error.value and not page.exception
+    assert "give the folder that holds deck.yaml" in unescaped(error.value) and not page.exception
 
 
 def test_a_fault_of_the_page_is_a_fault_of_the_deck(folder: Path) -> None:

@@ -12,8 +12,9 @@ from kit.core.outcome import Failure, Reason, Usage
 from kit.core.record import TurnRecord
 from kit.ui.shared.turn_fold import advance, interrupt, stored_view
 from kit.ui.shared.turn_view import TurnView
-from kit.ui.shared.wording import label
+from kit.ui.shared.wording import label, literal, prose
 from tests.app.logs import begin, decision, end, failed, mixed, stamp
+from tests.pages import marks, unescaped
 
 AGENTS = ("rewards", "shop", "offer_details")
 TEXTS = some.text("abc $\n", min_size=1, max_size=6)
@@ -168,3 +169,9 @@ def test_a_stored_turn_without_events_still_has_its_answer() -> None:
 
 def test_an_agent_is_named_in_plain_words() -> None:
     assert label("offer_details") == "Offer details"
+
+
+@given(some.text("\\\\$$![](x)`<", max_size=12))
+def test_no_text_opens_mathematics_or_fetches_a_picture(text: str) -> None:
+    assert not {"$", "!["} & set(marks(prose(text))) and marks(literal(text)) == []
+    assert unescaped(literal(text)) == text and prose(r"\$5 and \\$6") == r"\$5 and \$6"

@@ -14,6 +14,7 @@ from kit.ui.benchmarks.grid_runner import Grids, Job
 from kit.ui.shared.frame import report_errors
 from kit.ui.shared.host import Host
 from kit.ui.shared.model_choice import draw_missing, missing_variable
+from kit.ui.shared.wording import literal
 
 WAYS = ("A grid file", "My own choice")
 CASES = 24
@@ -72,7 +73,7 @@ def _draw_end(grids: Grids, job: Job, see: Callable[[str], None]) -> None:
             sentence = f"**{job.name}** was stopped: {cells} and kept. {job.message or 'It goes on from there.'}"
             st.warning(sentence.replace("$", r"\$"), icon=":material/stop_circle:")
         else:
-            st.error(job.message.replace("$", r"\$"), icon=":material/error:")
+            st.error(literal(job.message), icon=":material/error:")
         with st.container(horizontal=True):
             if job.state != "failed":
                 st.button("See its results", icon=":material/insights:", key="bench-see", on_click=show_results)

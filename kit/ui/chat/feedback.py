@@ -7,6 +7,7 @@ import streamlit as st
 from kit.core.errors import KitError
 from kit.core.record import Feedback
 from kit.stores.protocol import Store
+from kit.ui.shared.wording import literal
 
 
 def thumbs(store: Store, turn_id: str) -> Feedback | None:
@@ -50,6 +51,6 @@ def _keep(store: Store, feedback: Feedback) -> bool:
     try:
         store.give_feedback(feedback)
     except KitError as error:
-        st.toast(str(error).replace("$", r"\$"), icon=":material/error:")
+        st.toast(literal(str(error)), icon=":material/error:")
         return False
     return True

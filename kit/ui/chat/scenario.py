@@ -15,7 +15,7 @@ from kit.ui.shared.frame import visitor
 from kit.ui.shared.host import Host
 from kit.ui.shared.model_choice import draw_missing, missing_variable
 from kit.ui.shared.turn_facts import model_words
-from kit.ui.shared.wording import label
+from kit.ui.shared.wording import label, literal
 
 WIDEST = 8
 PARTS = ("fault", "cap", "pattern", "model", "tenant", "user", "detail")
@@ -76,7 +76,7 @@ def _failures(host: Host) -> None:
     read = faults(host)
     for error in read:
         if isinstance(error, KitError):
-            st.warning(str(error).replace("$", r"\$"))
+            st.warning(literal(str(error)))
     on = [fault for fault in read if isinstance(fault, Fault)]
     team, parts = host.kit.team, {*host.kit.team.agents, "orchestrator"}
     usual = [text for text in host.kit.deck.settings.page.faults if text.partition("=")[0].strip() in parts]

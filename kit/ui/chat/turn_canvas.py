@@ -116,7 +116,7 @@ class Canvas:
         agent = self._host.kit.team.agents.get(step.agent)
         took, budget = step.seconds(now), agent.time_budget if agent else None
         limit = f" of {budget:g}" if budget and step.state == "running" and took > budget / 4 else ""
-        return f"**{step.label}**{verdict} · {took:.1f}{limit} s"
+        return f"**{literal(step.label)}**{verdict} · {took:.1f}{limit} s"
 
     def _end(self, view: TurnView, *, details: bool, again: bool) -> None:
         if details and view.status != "cancelled" and components_of(view):
@@ -168,8 +168,8 @@ def _thumbnails(pictures: Sequence[Picture]) -> str:
 
 
 def _routing(view: TurnView) -> None:
-    rows = [f"| {step.label} | {step.verdict.capitalize()} | {step.seconds(0.0):.2f} s |" for step in view.steps]
-    rows += [f"| {agent} | Left out: too many parts at once | – |" for agent in view.left_out_labels]
+    rows = [f"| {literal(step.label)} | {step.verdict.capitalize()} | {step.seconds(0.0):.2f} s |" for step in view.steps]
+    rows += [f"| {literal(agent)} | Left out: too many parts at once | – |" for agent in view.left_out_labels]
     table = "\n".join(["| Sub-agent | Result | Time |", "|:--|:--|--:|", *rows])
     st.markdown(table if rows else "Answered without asking a sub-agent.")
     st.caption(prose(" · ".join(f"{fact.label}: {fact.text}" for fact in facts(view) if fact.name in _ROUTING_FACTS)))

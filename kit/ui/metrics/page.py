@@ -20,7 +20,7 @@ from kit.ui.shared.frame import draw_link, visitor, with_host
 from kit.ui.shared.host import Host
 from kit.ui.shared.table import row_html, table_html
 from kit.ui.shared.waterfall import took
-from kit.ui.shared.wording import label, many
+from kit.ui.shared.wording import label, literal, many
 
 WINDOWS = {"Last hour": 3_600.0, "Last day": 86_400.0, "Last week": 604_800.0, "All time": None}
 """Words -> seconds back from now; None: everything stored."""
@@ -89,7 +89,7 @@ def _labels() -> Sequence[Label]:
     try:
         return labels_of(file.getvalue(), file.name)
     except DataError as error:
-        st.error(f"{error}. Nothing of the file was counted.".replace("$", r"\$"), icon=":material/error:")
+        st.error(literal(f"{error}. Nothing of the file was counted."), icon=":material/error:")
         return ()
 
 

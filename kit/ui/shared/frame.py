@@ -13,12 +13,15 @@ from kit.core.context import Principal
 from kit.core.errors import KitError
 from kit.settings import Settings
 from kit.ui.shared import address
+from kit.ui.shared.wording import literal
 
 if TYPE_CHECKING:
     from kit.ui.shared.host import Host
 
 STYLE = Path(__file__).with_name("style.css")
 """For `st.html`; every page begins with it."""
+DETAIL = 20_000
+"""Characters of an error in its place: a deck tells of all its faults at once."""
 
 
 @st.cache_resource(show_spinner=False, hash_funcs={Settings: Settings.model_dump_json}, on_release=lambda host: host.close())
@@ -66,9 +69,10 @@ def report_errors(place: DeltaGenerator) -> Generator[None]:
     try:
         yield
     except KitError as error:
-        place.error(str(error).replace("$", r"\$"), icon=":material/error:")
+        place.error(literal(str(error), DETAIL), icon=":material/error:")
     except OSError as error:
-        place.error(f"{error.strerror or error}: {error.filename or 'the kit could not be opened'}", icon=":material/error:")
+        sentence = f"{error.strerror or error}: {error.filename or 'the kit could not be opened'}"
+        place.error(literal(sentence), icon=":material/error:")
 
 
 def with_host(draw: "Callable[[Host, DeltaGenerator], None]") -> Callable[[], None]:

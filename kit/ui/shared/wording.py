@@ -6,7 +6,7 @@ from typing import Literal
 
 Tone = Literal["", "busy", "good", "bad", "warn"]
 LONGEST = 1_200
-"""Characters of a person's text that are repeated on a page."""
+"""Characters of a text from outside that are repeated on a page."""
 
 
 def many(count: int, noun: str) -> str:
@@ -21,12 +21,12 @@ def label(agent: str) -> str:
 
 def prose(text: str) -> str:
     """Returns a model's text as markdown: `$` is money, not mathematics, and no picture is fetched from anywhere."""
-    return text.replace("$", r"\$").replace("![", r"!\[")
+    return re.sub(r"\\*\$", r"\\$", text).replace("![", r"!\[")
 
 
-def literal(text: str) -> str:
-    """Returns a person's text as it was typed: no markdown in it acts."""
-    start = text if len(text) <= LONGEST else text[:LONGEST] + " …"
+def literal(text: str, longest: int = LONGEST) -> str:
+    """Returns a text from outside as it was written: no markdown in it acts."""
+    start = text if len(text) <= longest else text[:longest] + " …"
     return re.sub(r"([\\`*_{}\[\]()#+\-.!~|>$:<&@/])", r"\\\1", start).replace("\n", "  \n")
 
 

@@ -194,4 +194,4 @@ def _jumps(spans: Mapping[str, Span], span: Span, late: Span | None, failed: Spa
         for title, icon, target in jumps:
             if target is not None:
                 go = partial(st.query_params.update, span=target.id)
-                st.button(f"{title}: {choice(target)}", icon=f":material/{icon}:", on_click=go)
+                st.button(f"{title}: {literal(choice(target))}", icon=f":material/{icon}:", on_click=go)

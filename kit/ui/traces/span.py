@@ -30,7 +30,7 @@ def draw_span(trace: Trace, span: Span, events: Sequence[Event]) -> None:
     """Draws everything known of a span."""
     st.html(_head(span))
     if span.error:
-        st.error(span.error.replace("$", r"\$"), icon=":material/error:")
+        st.error(literal(span.error), icon=":material/error:")
     if late := diagnose(trace, span):
         st.info(_late(late), icon=":material/timer_off:")
     _text("Input", span.input)
