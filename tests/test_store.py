@@ -6,6 +6,7 @@ import sqlite3
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -19,6 +20,7 @@ from kit.core.event import Component, Event
 from kit.core.record import Feedback, Message, Note
 from kit.core.trace import trace_of
 from kit.stores.protocol import Store
+from kit.stores.rows import BEGIN_TURN, row_of
 from kit.stores.sqlite import SCHEMA, SqliteStore
 from tests.sample_turn import ANN, a_turn, finish, some_events
 
@@ -375,6 +377,49 @@ def test_acknowledged_turns_survive_a_killed_writer(path: Path) -> None:
     assert "running" not in {turn.status for turn in store.turns(limit=100_000)}
     store.close()
     assert not list(path.parent.glob("*-owner-*"))
+
+
+TALKER = """
+import sys, time
+from kit.stores.sqlite import SqliteStore
+from tests.sample_turn import a_turn, some_events
+store, event, log = SqliteStore(sys.argv[1]), some_events()[0], []
+for n in range(10_000):
+    log.append(event.model_copy(update={"seq": n}))
+    if n == 0:
+        store.begin_turn(a_turn(), events=log)
+    if n == 20:
+        store.begin_turn(a_turn(), events=log)  # as after an alarm
+    print(n, time.time(), flush=True)
+    time.sleep(0.05)
+"""
+
+
+@pytest.mark.req("K-13")
+def test_a_killed_turn_has_its_events_but_for_those_of_the_last_second(path: Path) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-c", TALKER, str(path)], stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parent.parent
+    )
+    times = [float(line.split()[1]) for line in lines(process, 50)]
+    killed_at = time.time()
+    end(process)
+    store = SqliteStore(path)
+    turn, events = store.turn("t1"), store.events("t1")
+    store.close()
+    assert turn is not None and turn.status == "interrupted"
+    assert [event.seq for event in events] == list(range(len(events)))
+    assert len(events) >= sum(at < killed_at - 1.3 for at in times) > 10
+
+
+@pytest.mark.req("K-16")
+def test_a_session_is_read_as_quickly_whatever_else_its_user_has(store: SqliteStore) -> None:
+    """An idle tab asks for the newest turn of its session every few seconds."""
+    rows = [a_turn(f"old{n}", f"s{n // 40}", at=float(n)) for n in range(20_000)]
+    with store._commit() as db:
+        db.executemany(BEGIN_TURN, [(*row_of(turn), "nobody", None) for turn in rows])
+    began = time.process_time()
+    newest = [store.turns("s7", "acme", "ann", limit=1)[0].id for _ in range(100)]
+    assert set(newest) == {"old319"} and (time.process_time() - began) / 100 < 0.001
 
 
 def test_turns_of_a_live_process_are_not_interrupted(path: Path) -> None:

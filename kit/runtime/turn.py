@@ -213,7 +213,7 @@ class _Runner:
             cap=self.state.cap,
         )
         new = None if self.session_exists else self.session  # refused when a stranger opened it in the meantime
-        await self._keep(partial(self.kit.store.begin_turn, record, new, wait=False))
+        await self._keep(partial(self.kit.store.begin_turn, record, new, self.log.events, wait=False))
         return record
 
     def _alarm(self, event: Event) -> None:

@@ -24,9 +24,12 @@ class Store(Protocol):
         """The session, who was called last, and its notes; None when it was never opened."""
         ...
 
-    def begin_turn(self, turn: TurnRecord, session: Session | None = None, *, wait: bool = True) -> None:
+    def begin_turn(
+        self, turn: TurnRecord, session: Session | None = None, events: Sequence[Event] = (), *, wait: bool = True
+    ) -> None:
         """Commits at once: an accepted turn survives a killed process. A `session` is opened in the same commit, as above.
 
+        `events` is the turn's log, which grows: until the turn ends it is kept as it comes, at most a second late.
         Raises SessionError for the id of somebody else's turn.
         """
         ...
@@ -76,7 +79,9 @@ class Store(Protocol):
         """The newest turns that match, newest first."""
         ...
 
-    def events(self, turn_id: str) -> list[Event]: ...
+    def events(self, turn_id: str) -> list[Event]:
+        """Every event of a turn in order; of one that runs, those kept so far."""
+        ...
 
     def give_feedback(self, feedback: Feedback) -> None:
         """One thumb a turn; a later one replaces it."""

@@ -34,7 +34,9 @@ _FIXED = frozenset({"id", "session_id", "tenant_id", "user_id", "message", "patt
 _ALL = (*COLUMNS, "owner", "log")
 _INSERT = f"INSERT INTO turns ({', '.join(_ALL)}) VALUES ({', '.join('?' * len(_ALL))}) ON CONFLICT (id) DO UPDATE SET "
 _SAME = " WHERE tenant_id = excluded.tenant_id AND user_id = excluded.user_id AND session_id = excluded.session_id"
-BEGIN_TURN = _INSERT + ", ".join(f"{name} = excluded.{name}" for name in _ALL) + _SAME
+_OWN_LOG = "log = CASE WHEN turns.status = 'running' AND turns.owner = excluded.owner THEN turns.log END"
+"""What was kept of a running turn stays when its row is written again."""
+BEGIN_TURN = _INSERT + ", ".join([_OWN_LOG, *(f"{name} = excluded.{name}" for name in (*COLUMNS, "owner"))]) + _SAME
 END_TURN = _INSERT + ", ".join(f"{name} = excluded.{name}" for name in _ALL if name not in (*_FIXED, "owner")) + _SAME
 INSERT_MESSAGE = "INSERT OR REPLACE INTO messages VALUES (?, ?, ?, ?, ?, ?)"
 INSERT_NOTE = "INSERT OR REPLACE INTO notes VALUES (?, ?, ?, ?)"

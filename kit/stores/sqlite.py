@@ -1,7 +1,6 @@
 """The embedded store: one SQLite file that survives kill -9 and answers plain SQL (tables in docs/traces.md)."""
 
 import json
-import os
 import sqlite3
 import threading
 from collections.abc import Generator, Mapping, Sequence
@@ -15,6 +14,8 @@ from kit.core.errors import StoreBusy, StoreError
 from kit.core.event import Event
 from kit.core.record import Feedback, Message, Note, SessionRecall, ShownComponent, TurnRecord
 from kit.core.value import builder
+from kit.stores.advice import advice
+from kit.stores.live_logs import LiveLogs
 from kit.stores.owner import Owner
 from kit.stores.rows import (
     BEGIN_TURN,
@@ -62,6 +63,8 @@ class SqliteStore:
         self._lock, self._side_lock, self._home = threading.RLock(), threading.RLock(), threading.get_ident()
         self._side: sqlite3.Connection | None = None
         self._owner = Owner(self.path)
+        self._running: dict[str, Sequence[Event]] = {}
+        self._live_logs: LiveLogs | None = None
         try:
             self._db = sqlite3.connect(self.path, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
             try:
@@ -72,7 +75,7 @@ class SqliteStore:
                 self.close()
                 raise
         except sqlite3.Error as error:
-            raise StoreError(self._advice(error)) from error
+            raise StoreError(advice(self.path, error)) from error
 
     def _prepare(self) -> None:
         self._db.execute("PRAGMA synchronous = NORMAL")
@@ -82,6 +85,8 @@ class SqliteStore:
                 lay_out(db)
             self._owner.live()
         wait_for(self._db, "PRAGMA journal_mode = WAL", PATIENCE)
+        if self.path != ":memory:":
+            self._live_logs = LiveLogs(self._running, self._keep_log)
 
     @property
     def _connection(self) -> tuple[threading.RLock, sqlite3.Connection]:
@@ -104,23 +109,6 @@ class SqliteStore:
         if application != APPLICATION and (application or self._db.execute("SELECT 1 FROM sqlite_master").fetchone()):
             raise StoreError(f"{self.path} is a database of another program: choose another file for the store.")
         return application == APPLICATION and version == SCHEMA
-
-    def _advice(self, error: sqlite3.Error) -> str:
-        folder = Path(self.path).absolute().parent
-        problem = f"the store {self.path} cannot be used ({error}): "
-        if not os.path.isdir(folder):
-            return problem + f"create the folder {folder}, let this user enter it, or choose another file."
-        if isinstance(error, sqlite3.ProgrammingError):
-            return problem + "open it again."
-        match getattr(error, "sqlite_errorcode", 0) & 0xFF:
-            case sqlite3.SQLITE_NOTADB | sqlite3.SQLITE_CORRUPT:
-                return problem + "move it away, or choose another file."
-            case sqlite3.SQLITE_BUSY:
-                return problem + "another process did not finish writing to it in time; try again, or stop that process."
-            case sqlite3.SQLITE_FULL | sqlite3.SQLITE_IOERR:
-                return problem + f"make room on the disk that holds {folder}."
-            case _:
-                return problem + f"give this user write permission on it and on the folder {folder}, or choose another file."
 
     def mark_interrupted(self) -> int:
         """Gives turns whose process died the status `interrupted`; returns how many. Called on opening.
@@ -148,7 +136,7 @@ class SqliteStore:
                     if db.in_transaction:
                         db.execute("ROLLBACK")
         except sqlite3.Error as error:
-            raise (StoreBusy if is_busy(error) else StoreError)(self._advice(error)) from error
+            raise (StoreBusy if is_busy(error) else StoreError)(advice(self.path, error)) from error
 
     def _read(self, sql: str, *values: Any, **named: Any) -> list[Any]:
         lock, db = self._connection
@@ -156,7 +144,7 @@ class SqliteStore:
             with lock:
                 return db.execute(sql, named or values).fetchall()
         except sqlite3.Error as error:
-            raise StoreError(self._advice(error)) from error
+            raise StoreError(advice(self.path, error)) from error
 
     def open_session(self, session: Session) -> None:
         """Writes the session if it is new; leaves an existing one alone. Raises SessionError when it is another principal's."""
@@ -183,10 +171,21 @@ class SqliteStore:
             )
         return None
 
-    def begin_turn(self, turn: TurnRecord, session: Session | None = None, *, wait: bool = True) -> None:
-        """Commits at once: an accepted turn survives a killed process. A `session` is opened in the same commit."""
+    def begin_turn(
+        self, turn: TurnRecord, session: Session | None = None, events: Sequence[Event] = (), *, wait: bool = True
+    ) -> None:
+        """Commits at once: an accepted turn survives a killed process. A `session` is opened in the same commit.
+
+        `events` is the turn's log, which grows: until the turn ends it is kept once a second.
+        """
         with self._commit(wait) as db:
             write_turn(db, BEGIN_TURN, (*row_of(turn), self._owner.id, None), session)
+        if events:
+            self._running[turn.id] = events
+
+    def _keep_log(self, turn_id: str, log: str) -> None:
+        with self._commit() as db:
+            db.execute("UPDATE turns SET log = ? WHERE id = ? AND status = 'running'", (log, turn_id))
 
     def end_turn(
         self,
@@ -202,6 +201,7 @@ class SqliteStore:
 
         A second call for the same turn replaces what is new in it since it began. A `session` is opened in the same commit.
         """
+        self._running.pop(turn.id, None)
         row = [*row_of(turn), self._owner.id, log_of(events)]
         lines = [(turn.id, place, turn.session_id, m.agent, m.role, m.text) for place, m in enumerate(messages)]
         note_rows = [(turn.session_id, name, note.value, note.at) for name, note in notes.items()] if notes else []
@@ -258,13 +258,14 @@ class SqliteStore:
         """The newest turns that match, newest first."""
         filters = {"session_id": session_id, "tenant_id": tenant_id, "user_id": user_id}
         conditions = {name: value for name, value in filters.items() if value is not None}
-        where = "WHERE " + " AND ".join(f"{name} = ?" for name in conditions) if conditions else ""
-        sql = f"SELECT {', '.join(COLUMNS)} FROM turns {where} ORDER BY started_at DESC, rowid DESC LIMIT ?"
+        plus = "" if session_id is None else "+"  # a session has few turns, and its user may have all of them
+        where = " AND ".join(f"{'' if name == 'session_id' else plus}{name} = ?" for name in conditions) or "true"
+        sql = f"SELECT {', '.join(COLUMNS)} FROM turns WHERE {where} ORDER BY started_at DESC, rowid DESC LIMIT ?"
         records = (readable(record_of, row, row[0]) for row in self._read(sql, *conditions.values(), limit))
         return [record for record in records if record is not None]
 
     def events(self, turn_id: str) -> list[Event]:
-        """Every event of a turn in order; empty while it runs."""
+        """Every event of a turn in order; of one that runs, those kept so far."""
         rows = self._read("SELECT log FROM turns WHERE id = ? AND log IS NOT NULL", turn_id)
         return (readable(events_of, rows[0][0], turn_id) if rows else None) or []
 
@@ -284,6 +285,8 @@ class SqliteStore:
 
     def close(self) -> None:
         """Closes the file; a second call does nothing."""
+        if self._live_logs:
+            self._live_logs.close()
         with self._lock, self._side_lock:
             for connection in filter(None, (self._side, self._db)):
                 connection.close()

@@ -49,7 +49,8 @@ def stored_view(turn: TurnRecord, events: Iterable[Event] = ()) -> TurnView:
         model=turn.model,
         final=turn.text or None,
     )
-    return advance(view, events)
+    view = advance(view, events)
+    return interrupt(view) if view.status == "interrupted" else view
 
 
 def interrupt(view: TurnView) -> TurnView:

@@ -1,0 +1,52 @@
+"""The logs of running turns, kept as they grow: a process that is killed loses at most the last second of them."""
+
+import logging
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from weakref import WeakMethod
+
+from kit.core.errors import StoreError
+from kit.core.event import Event
+from kit.stores.rows import log_of
+
+log = logging.getLogger("kit.store")
+EVERY = 1.0
+"""Seconds between two writes. A turn that is over sooner costs none."""
+
+
+class LiveLogs:
+    """A thread that gives the log of each running turn, as JSON, to `keep` whenever it has grown.
+
+    It ends with `close()`, or with the object whose method `keep` is. `logs` has each running turn's events by its id.
+    """
+
+    def __init__(self, logs: Mapping[str, Sequence[Event]], keep: Callable[[str, str], None]):
+        self._logs, self._keep = logs, WeakMethod(keep)
+        self._texts: dict[str, tuple[int, str]] = {}
+        """How many events of a turn are in words already, and these words: none is put into words twice."""
+        self._closing = threading.Event()
+        threading.Thread(target=self._run, name="kit live logs", daemon=True).start()
+
+    def close(self) -> None:
+        """Ends the thread; a second call does nothing."""
+        self._closing.set()
+
+    def _run(self) -> None:
+        while not self._closing.wait(EVERY) and self._keep_all():
+            pass
+
+    def _keep_all(self) -> bool:
+        keep, logs = self._keep(), dict(self._logs)
+        if keep is None:
+            return False
+        self._texts = {turn_id: text for turn_id, text in self._texts.items() if turn_id in logs}
+        for turn_id, events in logs.items():
+            count, text = self._texts.get(turn_id, (0, ""))
+            if new := events[count:]:
+                text += ("," if text else "") + log_of(new)[1:-1]
+                self._texts[turn_id] = count + len(new), text
+                try:
+                    keep(turn_id, f"[{text}]")
+                except StoreError as error:  # the next event has it written again, and so has the end of the turn
+                    log.warning("turn %s: its latest events are not kept yet: %s", turn_id, error)
+        return True
