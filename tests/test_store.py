@@ -395,7 +395,7 @@ for n in range(10_000):
 """
 
 
-@pytest.mark.req("K-13")
+@pytest.mark.req("K-21")
 def test_a_killed_turn_has_its_events_but_for_those_of_the_last_second(path: Path) -> None:
     process = subprocess.Popen(
         [sys.executable, "-c", TALKER, str(path)], stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parent.parent
@@ -411,7 +411,7 @@ def test_a_killed_turn_has_its_events_but_for_those_of_the_last_second(path: Pat
     assert len(events) >= sum(at < killed_at - 1.3 for at in times) > 10
 
 
-@pytest.mark.req("K-16")
+@pytest.mark.req("K-24")
 def test_a_session_is_read_as_quickly_whatever_else_its_user_has(store: SqliteStore) -> None:
     """An idle tab asks for the newest turn of its session every few seconds."""
     rows = [a_turn(f"old{n}", f"s{n // 40}", at=float(n)) for n in range(20_000)]
