@@ -95,8 +95,8 @@ async def test_a_turn_over_the_hop_is_the_same_turn_with_the_same_events_at_the_
     plain = await run_turn("two things", ALICE.model_copy(update={"id": "e2"}), here)
     assert reply.text == plain.text == "Deals. | 4,975 points."
     assert sorted(told(reply)) == sorted(told(plain)) and reply.usage == plain.usage
-    assert [(s.kind, s.name, round(s.started, 3), round(s.ended or 0, 3)) for s in sorted(reply.trace.spans, key=_key)] == [
-        (s.kind, s.name, round(s.started, 3), round(s.ended or 0, 3)) for s in sorted(plain.trace.spans, key=_key)
+    assert [(s.kind, s.name, round(s.started, 3), round(s.ended, 3)) for s in sorted(reply.trace.spans, key=_key)] == [
+        (s.kind, s.name, round(s.started, 3), round(s.ended, 3)) for s in sorted(plain.trace.spans, key=_key)
     ]
 
 

@@ -18,7 +18,8 @@ from studies.fan_out_time import MIXED, Run, trace_one
 
 def span(id: str, parent: str | None, kind: Any, started: float, ended: float | None, **fields: Any) -> Span:
     status: Any = "running" if ended is None else "error" if fields.get("error") else "ok"
-    return Span(id=id, parent_id=parent, kind=kind, name=id, agent=id, started=started, ended=ended, status=status, **fields)
+    until = started if ended is None else ended
+    return Span(id=id, parent_id=parent, kind=kind, name=id, agent=id, started=started, ended=until, status=status, **fields)
 
 
 def bars(figure: Figure, colour: str) -> list[tuple[float, float, float, float]]:

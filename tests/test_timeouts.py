@@ -184,7 +184,8 @@ def spans(*steps: tuple[Any, str, float, float]) -> Trace:
         for n, (kind, name, at, end) in enumerate(steps)
     ]
     return Trace(
-        turn_id="t", spans=(Span(id="t", parent_id=None, kind="turn", name="turn", agent="", started=0.0), agent, *below)
+        turn_id="t",
+        spans=(Span(id="t", parent_id=None, kind="turn", name="turn", agent="", started=0.0, ended=5.0), agent, *below),
     )
 
 

@@ -139,7 +139,7 @@ async def test_cancel_ends_everything_and_completes_as_cancelled(after: float) -
     assert record is not None and record.status == "cancelled"
     left = [t for t in asyncio.all_tasks() if t is not asyncio.current_task()]
     assert left == []
-    assert all(span.ended is not None for span in reply.trace.spans)
+    assert all(span.status != "running" for span in reply.trace.spans)
 
 
 @pytest.mark.parametrize(
@@ -234,7 +234,7 @@ def test_cancelled_at_any_moment_a_turn_leaves_no_task_and_no_open_span(after: f
         turn.cancel()
         reply = await turn
         assert [t for t in asyncio.all_tasks() if t is not asyncio.current_task()] == []
-        assert all(span.ended is not None for span in reply.trace.spans)
+        assert all(span.status != "running" for span in reply.trace.spans)
         assert reply.status in ("ok", "cancelled")
 
     run_virtual(scene())

@@ -23,6 +23,8 @@ from kit.core.outcome import Answer, RoutingDecision, Usage
 from kit.core.value import Value
 
 SpanKind = Literal["turn", "agent", "model", "tool"]
+CUT_OFF = "CancelledError"
+"""How the error of a span begins that was ended by what it is part of."""
 
 
 class Span(Value):
@@ -34,9 +36,10 @@ class Span(Value):
     name: str
     agent: str
     started: float
-    ended: float | None = None
-    """None while running, or when the turn was interrupted."""
+    ended: float
+    """Of a span that nobody closed: the end of what it is part of; while that runs too, the newest event."""
     status: Literal["running", "ok", "error"] = "running"
+    """`running` for a span that nobody closed."""
     error: str | None = None
     input: str = ""
     output: str = ""
@@ -48,7 +51,7 @@ class Span(Value):
     @property
     def cut_off(self) -> bool:
         """Ended by what it is part of: a deadline above it, or a person who stopped the turn."""
-        return (self.error or "").startswith("CancelledError")
+        return (self.error or "").startswith(CUT_OFF)
 
     @property
     def timed_out(self) -> bool:
@@ -57,7 +60,7 @@ class Span(Value):
 
     @property
     def seconds(self) -> float:
-        return (self.ended if self.ended is not None else self.started) - self.started
+        return self.ended - self.started
 
 
 class Trace(Value):
@@ -139,11 +142,11 @@ def _result(error: str | None, output: str) -> dict[str, Any]:
 
 
 def trace_of(events: Iterable[Event]) -> Trace:
-    """Folds events (of one turn, in order) into its trace; unfinished spans stay `running`."""
+    """Folds events (of one turn, in order) into its trace; a span that nobody closed ends with what it is part of."""
     open_spans: dict[str, dict[str, Any]] = {}
-    turn_id, started_at, routing, usage = "", 0.0, None, Usage()
+    turn_id, started_at, at, routing, usage = "", 0.0, 0.0, None, Usage()
     for event in events:
-        turn_id = event.turn_id
+        turn_id, at = event.turn_id, event.at
         start = _span_start(event)
         if start is not None:
             open_spans[event.span_id] = {"id": event.span_id, "parent_id": event.parent_span_id, "started": event.at, **start}
@@ -159,6 +162,10 @@ def trace_of(events: Iterable[Event]) -> Trace:
                 usage = turn_usage
             case _:
                 pass
+    for fields in open_spans.values():  # parents began first: theirs are known
+        if "ended" not in fields:
+            parent = open_spans.get(fields["parent_id"] or "", {})
+            fields["ended"] = max(parent.get("ended", at), fields["started"])
     spans = tuple(Span(**fields) for fields in open_spans.values())
     return Trace(turn_id=turn_id, started_at=started_at, spans=spans, routing=routing, usage=usage)
 
@@ -169,31 +176,21 @@ class Bar(NamedTuple):
     span: Span
     depth: int
     """0 for the turn, and one more for every span it lies in."""
-    ended: float
-    """A span that nobody closed ends with what it is part of."""
     row: int
     """Among the model and tool calls of one agent: the first row in which no other call runs at that time."""
-
-    @property
-    def seconds(self) -> float:
-        return self.ended - self.span.started
 
 
 def bars(trace: Trace) -> list[Bar]:
     """Every span of a trace once, parents before children."""
-    last = max((span.ended if span.ended is not None else span.started for span in trace.spans), default=0.0)
-    ends: dict[str | None, float] = {}
     busy: dict[str | None, list[float]] = defaultdict(list)  # span -> for each row of its calls, until when it is taken
     layout: list[Bar] = []
     for depth, span in trace.rows():
-        ended = span.ended if span.ended is not None else max(ends.get(span.parent_id, last), span.started)
-        ends[span.id] = ended
         row = 0
         if span.kind in ("model", "tool"):
             until = busy[span.parent_id]
             row = next((place for place, end in enumerate(until) if end <= span.started), len(until))
-            until[row : row + 1] = [ended]
-        layout.append(Bar(span, depth, ended, row))
+            until[row : row + 1] = [span.ended]
+        layout.append(Bar(span, depth, row))
     return layout
 
 
@@ -216,16 +213,15 @@ def failures(trace: Trace) -> tuple[Span, ...]:
 def critical_path(trace: Trace) -> tuple[Span, ...]:
     """What the turn waited for: back from its end, at each moment the part that ended last; parts before their own parts.
 
-    What is not on it could have been faster without the turn being so. A part that nobody closed ends with what it is part of.
+    What is not on it could have been faster without the turn being so.
     """
     return tuple(_awaited(trace, None, math.inf))
 
 
 def _awaited(trace: Trace, parent_id: str | None, until: float) -> list[Span]:
     path: list[Span] = []
-    parts = [(min(until, math.inf if span.ended is None else span.ended), span) for span in trace.children(parent_id)]
-    for end, span in sorted(parts, key=lambda part: part[0], reverse=True):
-        if (span.ended is None or span.ended <= until) and span.started <= until:
-            path = [span, *_awaited(trace, span.id, end), *path]
+    for span in sorted(trace.children(parent_id), key=lambda span: (span.ended, span.status == "running"), reverse=True):
+        if span.ended <= until and span.started <= until:
+            path = [span, *_awaited(trace, span.id, span.ended), *path]
             until = span.started
     return path

@@ -47,6 +47,7 @@ async def call_tool(
     args = hide(call["args"], private) if private else call["args"]
     since = watched_since(new_tools.get(call["name"]), ctx.turn.dynamic.date) if new_tools else None
     span = ctx.open_span(ToolStarted(agent=agent, tool=call["name"], call_id=call_id, args=args, watched_since=since))
+    ctx.ledger.charge(Usage(tool_calls=1))  # now: one that is cut off was made as well
     tool = tools.get(call["name"])
     if UNREAD in call["args"]:
         result = ToolResult(text=UNREADABLE, fault="bad_arguments", detail="its arguments are no JSON object")
@@ -67,7 +68,6 @@ async def call_tool(
     error = f"{result.fault}: {result.detail}" if result.fault else None
     trace = (hide(result.text, private), hide(error, private)) if private else (result.text, error)
     span.emit(ToolEnded(agent=agent, tool=call["name"], call_id=call_id, result=trace[0], error=trace[1]))
-    ctx.ledger.charge(Usage(tool_calls=1))
     status = "error" if result.fault else "success"
     return ToolMessage(result.text or NO_TEXT, tool_call_id=call_id, name=call["name"], status=status), result
 

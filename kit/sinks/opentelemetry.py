@@ -139,7 +139,7 @@ def _spans(turn: TurnRecord, trace: Trace, events: Sequence[Event], *, content: 
 
     number, new_id, flags = int(trace_id(turn.id), 16), RandomIdGenerator().generate_span_id, TraceFlags(TraceFlags.SAMPLED)
     contexts = {span.id: SpanContext(number, new_id(), is_remote=False, trace_flags=flags) for span in trace.spans}
-    resource, scope, ends = Resource({"service.name": "dispatch-kit"}), InstrumentationScope("kit"), turn.seconds or 0.0
+    resource, scope = Resource({"service.name": "dispatch-kit"}), InstrumentationScope("kit")
     for span in trace.spans:
         name, attributes = _described(span, turn)
         if content:
@@ -154,7 +154,7 @@ def _spans(turn: TurnRecord, trace: Trace, events: Sequence[Event], *, content: 
             kind=SpanKind.CLIENT if span.kind == "model" else SpanKind.INTERNAL,
             status=Status(StatusCode.ERROR, span.error if content else None) if span.status == "error" else Status(),
             start_time=_nanoseconds(trace.started_at + span.started),
-            end_time=_nanoseconds(trace.started_at + (ends if span.ended is None else span.ended)),
+            end_time=_nanoseconds(trace.started_at + span.ended),
             instrumentation_scope=scope,
         )
 

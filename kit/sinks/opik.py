@@ -112,7 +112,6 @@ class OpikSink:
 
     def send(self, turn: TurnRecord, trace: Trace, tags: Sequence[str] = ()) -> str:
         """The same with tags of the caller's; returns the trace's id. Ids come from the turn, so a repeat overwrites."""
-        ends = trace.started_at + (turn.seconds or 0.0)
         trace_id = uuid7(trace.started_at, turn.id)
         root = trace.spans[0] if trace.spans else None
         ids = {span.id: uuid7(trace.started_at + span.started, f"{turn.id}/{span.id}") for span in trace.spans}
@@ -120,7 +119,7 @@ class OpikSink:
             id=trace_id,
             name=f"turn · {turn.pattern}",
             start_time=_moment(trace.started_at),
-            end_time=_moment(ends),
+            end_time=_moment(trace.started_at + (turn.seconds or 0.0)),
             input={"message": turn.message},
             output={"text": turn.text},
             metadata=_about(turn, trace),
@@ -130,11 +129,11 @@ class OpikSink:
         )
         for span in trace.spans[1:]:
             parent = None if root and span.parent_id == root.id else ids.get(span.parent_id or "")
-            self._send(span, trace, trace_id, ids[span.id], parent, ends)
+            self._send(span, trace, trace_id, ids[span.id], parent)
         self.turns += 1
         return trace_id
 
-    def _send(self, span: Span, trace: Trace, trace_id: str, span_id: str, parent: str | None, ends: float) -> None:
+    def _send(self, span: Span, trace: Trace, trace_id: str, span_id: str, parent: str | None) -> None:
         is_model, usage = span.kind == "model", span.usage
         into, out = usage.input_tokens, usage.output_tokens
         tokens = {"prompt_tokens": into, "completion_tokens": out, "total_tokens": into + out}
@@ -145,7 +144,7 @@ class OpikSink:
             name=span.name,
             type=_TYPES[span.kind],
             start_time=_moment(trace.started_at + span.started),
-            end_time=_moment(ends if span.ended is None else trace.started_at + span.ended),
+            end_time=_moment(trace.started_at + span.ended),
             input={"text": span.input},
             output={"text": span.output},
             metadata={**span.attributes, "agent": span.agent, "status": span.status},

@@ -2,7 +2,7 @@
 
 import sqlite3
 
-SCHEMA = 3
+SCHEMA = 4
 """Kept in the file as `user_version`."""
 APPLICATION = 0x6B697431
 """Kept in the file as `application_id`: tells our files from other programs' databases."""
@@ -51,7 +51,7 @@ CREATE VIEW spans AS
       WHEN 'model_started' THEN (s ->> '$.body.purpose') || ' · ' || (s ->> '$.body.model')
       ELSE s ->> '$.body.agent' END AS name,
     coalesce(s ->> '$.body.agent', '') AS agent, s ->> '$.body.model' AS model,
-    s ->> 'at' AS started, e ->> 'at' AS ended, (e ->> 'at') - (s ->> 'at') AS seconds, e ->> '$.body.ttft' AS ttft,
+    s ->> 'at' AS started, ended, ended - (s ->> 'at') AS seconds, e ->> '$.body.ttft' AS ttft,
     CASE WHEN e IS NULL THEN 'running' WHEN e ->> '$.body.outcome.kind' = 'failure' THEN 'error'
       WHEN e ->> '$.body.kind' = 'completed' THEN iif(e ->> '$.body.status' IN ('failed', 'deadline'), 'error', 'ok')
       WHEN coalesce(e ->> '$.body.error', '') <> '' THEN 'error' ELSE 'ok' END AS status,
@@ -62,11 +62,18 @@ CREATE VIEW spans AS
     coalesce(e ->> '$.body.usage.input_tokens', e ->> '$.body.outcome.usage.input_tokens', 0) AS input_tokens,
     coalesce(e ->> '$.body.usage.output_tokens', e ->> '$.body.outcome.usage.output_tokens', 0) AS output_tokens,
     coalesce(e ->> '$.body.usage.cost', e ->> '$.body.outcome.usage.cost') AS cost
-  FROM (SELECT turn_id, span_id AS id,
-      max(iif(kind IN ('turn_started', 'agent_started', 'model_started', 'tool_started'), event, NULL)) AS s,
-      max(iif(kind IN ('completed', 'agent_ended', 'model_ended', 'tool_ended'), event, NULL)) AS e
-    FROM events GROUP BY turn_id, span_id)
-  WHERE s IS NOT NULL;
+  FROM (SELECT t.id AS turn_id, span.value ->> 'id' AS id, span.value -> 's' AS s, nullif(span.value -> 'e', 'null') AS e,
+      max(span.value -> 's' ->> 'at', coalesce(span.value -> 'e' ->> 'at',
+        (WITH RECURSIVE above(id) AS (SELECT span.value -> 's' ->> 'parent_span_id' UNION
+            SELECT up.value ->> 'parent_span_id' FROM above, json_each(t.log) up WHERE up.value ->> 'span_id' = above.id)
+          SELECT min(up.value ->> 'at') FROM above, json_each(t.log) up
+          WHERE up.value ->> 'span_id' = above.id AND up.value ->> '$.body.kind' IN ('completed', 'agent_ended')),
+        t.log ->> '$[#-1].at')) AS ended
+    FROM turns t, json_each((SELECT json_group_array(json_object('id', id, 's', json(s), 'e', json(e))) FROM
+      (SELECT value ->> 'span_id' AS id,
+        max(iif(value ->> '$.body.kind' IN ('turn_started', 'agent_started', 'model_started', 'tool_started'), value, NULL)) AS s,
+        max(iif(value ->> '$.body.kind' IN ('completed', 'agent_ended', 'model_ended', 'tool_ended'), value, NULL)) AS e
+        FROM json_each(t.log) GROUP BY 1 HAVING s IS NOT NULL))) span);
 """
 """One statement each, ending in `;` and a line break."""
 

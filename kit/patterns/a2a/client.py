@@ -15,8 +15,9 @@ from a2a.utils.errors import A2AError
 
 from kit.core.card import AgentCard, Policy
 from kit.core.errors import UpstreamError
-from kit.core.event import Event, Status
-from kit.core.outcome import AgentCall, Answer, Failure, Outcome
+from kit.core.event import Body, Event, ModelEnded, ModelStarted, Status, ToolEnded, ToolStarted
+from kit.core.outcome import AgentCall, Answer, Failure, Outcome, Usage, total
+from kit.core.trace import CUT_OFF
 from kit.patterns.a2a.exchange import KEY, LONGEST, PRINCIPAL, Request, read_report, traceparent
 from kit.runtime.context import RunContext
 
@@ -71,6 +72,7 @@ class RemoteAgent:
         except A2AError as error:
             return _failed(call, self.card.id, f"{type(error).__name__}: {error}")
         finally:
+            remote_call.close()
             if not remote_call.is_final and remote_call.task_id:
                 await _stop(self.client, remote_call.task_id, context)
         return remote_call.outcome(call, self.card.id)
@@ -88,6 +90,10 @@ class _RemoteCall:
     result: Outcome | None = None
     spans: dict[str, str] = field(default_factory=dict[str, str])
     """The far side's spans under their names here."""
+    calls: dict[str, ModelStarted | ToolStarted] = field(default_factory=dict[str, ModelStarted | ToolStarted])
+    """Span here -> a call of the far side that has begun and not ended."""
+    usage: list[Usage] = field(default_factory=list[Usage])
+    """Of each call that has ended."""
 
     def hear(self, update: StreamResponse) -> None:
         """Takes one update of the stream: a task, a status, an artifact, or a whole message."""
@@ -107,6 +113,18 @@ class _RemoteCall:
                 self.text, self.is_final = self.text or _text(part.parts), True
             case _:
                 pass
+
+    def close(self) -> None:
+        """Ends the calls that the peer did not end; without its outcome, what they spent is booked as far as it was heard."""
+        for span, call in list(self.calls.items()):
+            if isinstance(call, ModelStarted):
+                usage = Usage(model_calls=1, estimated=True)
+                end = ModelEnded(agent=call.agent, model=call.model, error=CUT_OFF, usage=usage)
+            else:
+                end = ToolEnded(agent=call.agent, tool=call.tool, call_id=call.call_id, error=CUT_OFF)
+            self._log(end, span, self.ctx.span_id)
+        if self.result is None:
+            self.ctx.ledger.charge(total(self.usage))
 
     def outcome(self, call: AgentCall, agent: str) -> Outcome:
         """The peer's typed outcome; the text of a peer that sends none."""
@@ -140,7 +158,21 @@ class _RemoteCall:
         span = self.spans.get(event.span_id) or self.spans.setdefault(event.span_id, log.new_span())
         same = span == self.ctx.span_id
         parent = self.ctx.parent_span_id if same else self.spans.get(event.parent_span_id or "", self.ctx.span_id)
-        log.emit(body, span, parent)
+        self._log(body, span, parent)
+
+    def _log(self, body: Body, span: str, parent: str | None) -> None:
+        match body:
+            case ModelStarted() | ToolStarted():
+                self.calls[span] = body
+            case ModelEnded(usage=usage):
+                self.calls.pop(span, None)
+                self.usage.append(usage)
+            case ToolEnded():
+                self.calls.pop(span, None)
+                self.usage.append(Usage(tool_calls=1))
+            case _:
+                pass
+        self.ctx.turn.log.emit(body, span, parent)
 
 
 def _request(call: AgentCall, ctx: RunContext, closed: bool) -> SendMessageRequest:

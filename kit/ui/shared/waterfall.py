@@ -106,13 +106,13 @@ def _row(place: int, bar: Bar) -> dict[str, Any]:
         "kind": span.kind,
         "status": span.status,
         "started": round(span.started, 4),
-        "ended": round(bar.ended, 4),
-        "took": took(bar.seconds),
+        "ended": round(span.ended, 4),
+        "took": took(span.seconds),
         "tokens": span.usage.input_tokens + span.usage.output_tokens,
         "cost": "–" if span.usage.cost is None else f"${span.usage.cost:.4f}",
         "error": span.error or "–",
-        "beside": took(bar.seconds) + _because(span),
-        "said": f"{name}, {span.kind}, {span.status}, {took(bar.seconds)}",
+        "beside": took(span.seconds) + _because(span),
+        "said": f"{name}, {span.kind}, {span.status}, {took(span.seconds)}",
     }
 
 

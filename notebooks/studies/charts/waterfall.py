@@ -22,14 +22,14 @@ def waterfall(trace: Trace, title: str | None = None) -> Figure:
     """
     layout = bars(trace)
     agents = sorted((bar for bar in layout if bar.span.kind == "agent"), key=lambda bar: bar.span.started)
-    slowest = max(agents, key=lambda bar: bar.seconds) if len(agents) > 1 else None
+    slowest = max(agents, key=lambda bar: bar.span.seconds) if len(agents) > 1 else None
     with canvas(0.95 + 0.27 * (len(agents) + 1)) as (figure, axes):
         for place, lane in enumerate([layout[0], *agents]):
             calls = [bar for bar in layout if bar.span.parent_id == lane.span.id and bar.span.kind != "agent"]
             _lane(axes, place, lane, calls, bold=lane is slowest)
         axes.set_yticks(range(len(agents) + 1), ["orchestrator", *(bar.span.name.replace("_", " ") for bar in agents)])
         axes.set_ylim(len(agents) + 0.6, -0.6)
-        axes.set_xlim(0, max(bar.ended for bar in layout) * 1.1)
+        axes.set_xlim(0, max(bar.span.ended for bar in layout) * 1.1)
         axes.tick_params(axis="y", length=0)
         axes.spines["left"].set_visible(False)
         axes.grid(axis="x")
@@ -66,14 +66,14 @@ def _lane(axes: Axes, place: int, lane: Bar, calls: Sequence[Bar], bold: bool) -
     """A span and the calls made in it; calls that overlap share the height."""
     failed = lane.span.status == "error"
     hatch, edge, ink = ("////", RED, RED) if failed else (None, "none", INK)
-    axes.barh(place, lane.seconds, 0.72, lane.span.started, color=KINDS["agent"], hatch=hatch, edgecolor=edge, linewidth=0)
+    axes.barh(place, lane.span.seconds, 0.72, lane.span.started, color=KINDS["agent"], hatch=hatch, edgecolor=edge, linewidth=0)
     height = 0.4 / (1 + max((call.row for call in calls), default=0))
     for call in calls:
         colour = RED if call.span.error else KINDS[call.span.kind]
-        axes.barh(place - 0.2 + height * (call.row + 0.5), call.seconds, height * 0.94, call.span.started, color=colour)
-    words = f"{lane.seconds:.2f} s" + (f", {_reason(lane.span)}" if failed else "")
+        axes.barh(place - 0.2 + height * (call.row + 0.5), call.span.seconds, height * 0.94, call.span.started, color=colour)
+    words = f"{lane.span.seconds:.2f} s" + (f", {_reason(lane.span)}" if failed else "")
     style: dict[str, Any] = {"fontsize": 8, "color": ink, "fontweight": "bold" if bold else "normal"}
-    axes.annotate(words, (lane.ended, place), (4, 0), textcoords="offset points", va="center", **style)
+    axes.annotate(words, (lane.span.ended, place), (4, 0), textcoords="offset points", va="center", **style)
 
 
 def _reason(span: Span) -> str:
@@ -86,9 +86,10 @@ def _headline(agents: Sequence[Bar]) -> str:
     if not agents:
         return "Nobody was asked"
     if len(agents) == 1:
-        return f"One sub-agent, {agents[0].seconds:.2f} s"
-    return f"{len(agents)} sub-agents in {_span_of(agents):.2f} s; their times add up to {sum(a.seconds for a in agents):.2f} s"
+        return f"One sub-agent, {agents[0].span.seconds:.2f} s"
+    whole = sum(bar.span.seconds for bar in agents)
+    return f"{len(agents)} sub-agents in {_span_of(agents):.2f} s; their times add up to {whole:.2f} s"
 
 
 def _span_of(agents: Sequence[Bar]) -> float:
-    return max((bar.ended for bar in agents), default=0.0) - min((bar.span.started for bar in agents), default=0.0)
+    return max((bar.span.ended for bar in agents), default=0.0) - min((bar.span.started for bar in agents), default=0.0)
