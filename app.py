@@ -22,6 +22,7 @@ declare_colours()
 pages = {
     "chat": st.Page(drawn_by("chat"), title="Chat", icon=":material/chat:", default=True),
     "traces": st.Page(drawn_by("traces"), title="Traces", icon=":material/account_tree:", url_path="traces"),
+    "compare": st.Page(drawn_by("compare"), title="Compare", icon=":material/compare_arrows:", url_path="compare"),
     "cards": st.Page(drawn_by("cards"), title="Cards", icon=":material/style:", url_path="cards"),
     "metrics": st.Page(drawn_by("metrics"), title="Metrics", icon=":material/monitoring:", url_path="metrics"),
     "benchmarks": st.Page(drawn_by("benchmarks"), title="Benchmarks", icon=":material/science:", url_path="benchmarks"),

@@ -82,6 +82,7 @@ def test_over_a_deck_that_says_nothing_no_word_of_the_demo_is_left(folder: Path)
     page.pills[0].set_value("Tide tables").run()
     assert not page.exception and page.chat_message[0].markdown[0].value == "When is high water at the pier?"
     screens += [content(page), content(open_page("cards")), content(open_page("traces")), content(open_page("metrics"))]
+    screens += [content(open_page("compare"))]
     for screen in screens:
         assert not (found := DEMO.search(screen)), screen[max(0, found.start() - 200) : found.end() + 200]
     assert "Tide tables" in screens[0] and "Tide tables" in screens[2]
@@ -133,7 +134,7 @@ def test_a_reference_that_leads_nowhere_is_told_in_a_sentence(folder: Path, name
     assert "kit.settings:HOME" in unescaped(error.value) and not page.exception
 
 
-@pytest.mark.parametrize("room", ["chat", "traces", "cards", "metrics", "benchmarks"])
+@pytest.mark.parametrize("room", ["chat", "traces", "compare", "cards", "metrics", "benchmarks"])
 def test_a_deck_that_is_not_there_is_one_sentence_and_no_traceback(
     folder: Path, room: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -6,7 +6,7 @@ from html import escape
 from streamlit.delta_generator import DeltaGenerator
 
 from kit.ui.shared.frame import draw_link
-from kit.ui.shared.turn_facts import Fact, Tag, facts, headline
+from kit.ui.shared.turn_facts import facts_html, headline
 from kit.ui.shared.turn_view import TurnView
 from kit.ui.shared.wording import label, tag_html
 
@@ -31,8 +31,8 @@ class Panel:
 
     def draw(self, view: TurnView) -> None:
         """Brings the panel up to date; nothing is sent when nothing changed."""
-        visible = [fact for fact in facts(view) if self._full or not fact.full]
-        self._show(f"<h3>This turn {_tag(headline(view))}</h3><dl>{''.join(map(_line, visible))}</dl>")
+        tag = headline(view)
+        self._show(f"<h3>This turn {tag_html(tag.text, tag.tone)}</h3>{facts_html(view, full=self._full)}")
         if not view.running:
             for _, link in self._places:
                 open_trace(link, view.turn_id)
@@ -47,13 +47,3 @@ class Panel:
 def open_trace(place: DeltaGenerator, turn_id: str) -> None:
     """Draws a link to the turn's trace."""
     draw_link(place, "traces", "Open trace", ":material/account_tree:", turn=turn_id)
-
-
-def _line(fact: Fact) -> str:
-    text = f"<span>{escape(fact.text)}</span>" if fact.text else ""
-    html = "".join((*map(_tag, fact.tags), text, *(f"<p>{escape(line)}</p>" for line in fact.lines)))
-    return f'<div data-fact="{fact.name}" data-value="{escape(fact.value)}"><dt>{escape(fact.label)}</dt><dd>{html}</dd></div>'
-
-
-def _tag(tag: Tag) -> str:
-    return tag_html(tag.text, tag.tone, tag.why)

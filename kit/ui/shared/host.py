@@ -118,6 +118,13 @@ class Host:
         views = [live.view() for live in own.values()] + [self._restored(turn) for turn in turns if turn.id not in own]
         return sorted(views, key=lambda view: view.started_at)[-limit:]
 
+    def view(self, turn_id: str, who: Principal) -> TurnView | None:
+        """Returns a turn as it stands now, of this process or stored; None when there is none of that id, or it is another's."""
+        if (live := self._live.get(turn_id)) is not None:
+            return live.view() if live.session.principal == who else None
+        turn = self.kit.store.turn(turn_id)
+        return self._restored(turn) if turn and (turn.tenant_id, turn.user_id) == (who.tenant_id, who.user_id) else None
+
     def newest(self, session: Session) -> str:
         """Returns the id of a session's newest turn, of this process or another one; empty when it has none."""
         own, turns = self._turns(session, limit=1)

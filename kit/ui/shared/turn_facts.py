@@ -1,12 +1,13 @@
 """The facts of a turn beside its text: which sub-agents were asked, limits, data, guards, time and cost."""
 
 from collections.abc import Iterator
+from html import escape
 
 from kit.core.event import Acknowledged, Envelope, GuardActed, GuardAction
 from kit.core.fault import Fault
 from kit.core.value import Value
 from kit.ui.shared.turn_view import TONES, TurnView
-from kit.ui.shared.wording import Tone, label
+from kit.ui.shared.wording import Tone, label, tag_html
 
 _GUARDS: dict[GuardAction, str] = {
     "asked_again": "Asked the model again: a part of the message had no call",
@@ -64,6 +65,18 @@ class Fact(Value):
 def facts(view: TurnView) -> tuple[Fact, ...]:
     """Returns the facts of a turn so far, in the order in which they are read."""
     return tuple(_facts(view))
+
+
+def facts_html(view: TurnView, *, full: bool) -> str:
+    """Returns the same as a list of terms; everything in it is escaped. `full`: also what only full detail shows."""
+    return f"<dl>{''.join(_line_html(fact) for fact in facts(view) if full or not fact.full)}</dl>"
+
+
+def _line_html(fact: Fact) -> str:
+    tags = "".join(tag_html(tag.text, tag.tone, tag.why) for tag in fact.tags)
+    text = f"<span>{escape(fact.text)}</span>" if fact.text else ""
+    html = tags + text + "".join(f"<p>{escape(line)}</p>" for line in fact.lines)
+    return f'<div data-fact="{fact.name}" data-value="{escape(fact.value)}"><dt>{escape(fact.label)}</dt><dd>{html}</dd></div>'
 
 
 def fault_words(fault: str) -> str:

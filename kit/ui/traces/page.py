@@ -154,6 +154,7 @@ def _heading(turn: TurnRecord, view: TurnView, settings: Settings) -> None:
         if st.button("All traces", icon=":material/arrow_back:", type="tertiary", on_click=_back):
             st.rerun()  # the list is not a part of a live trace
         st.space("stretch")
+        draw_link(st.empty(), "compare", "Compare or ask again", ":material/compare_arrows:", turns=turn.id)
         download = partial(st.download_button, icon=":material/download:", type="tertiary", on_click="ignore")
         download("JSON", export(turn, view.events), f"trace-{turn.id}.json", "application/json")
         if settings.has_opik:

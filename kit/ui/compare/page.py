@@ -1,0 +1,127 @@
+"""The page Compare: turns beside each other on one axis, what differs between them, and which lost what."""
+
+import time
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from kit.core.context import Principal
+from kit.core.record import TurnRecord
+from kit.ui.compare.difference import compare, differences_html, losses_html
+from kit.ui.compare.timeline import axis_end
+from kit.ui.compare.turn_column import TurnColumn
+from kit.ui.shared import address
+from kit.ui.shared.frame import visitor, with_host
+from kit.ui.shared.host import Host
+from kit.ui.shared.turn_fold import advance, interrupt
+from kit.ui.shared.turn_view import TurnView
+from kit.ui.shared.wording import label, literal
+
+LOOK = Path(__file__).with_name("page.css")
+MOST = 8
+"""Turns on the page: one, and one for each pattern."""
+NEWEST = 100
+"""Turns that are offered; any other can be named in the address."""
+TICK = 0.2
+"""Seconds between two moves of the clocks of running turns."""
+
+
+@with_host
+def page(host: Host, top: DeltaGenerator) -> None:
+    """Draws the turns that the address names; those of somebody else are not there."""
+    st.html(LOOK)
+    who = visitor(host)
+    ids = list(dict.fromkeys(part for part in address.read("turns").split(",") if part))[:MOST]
+    views = [view for turn_id in ids if (view := host.view(turn_id, who)) is not None]
+    if len(views) < len(ids):
+        top.warning("Some of these turns are not there, or not yours.", icon=":material/search_off:")
+    st.markdown("## Compare")
+    if views:
+        _compare(host, who, views)
+    else:
+        st.markdown("Turns beside each other on one axis: what differs, and which lost what.")
+        _choose(host, who, {})
+
+
+def _choose(host: Host, who: Principal, labels: dict[str, str]) -> None:
+    """Draws the list of turns to compare; a choice goes into the address. `labels`: ids of those on the page -> label."""
+    newest = host.kit.store.turns(tenant_id=who.tenant_id, user_id=who.user_id, limit=NEWEST)
+    words = {turn.id: _choice(turn) for turn in newest} | labels
+    key = f"compare-{','.join(labels)}"  # a new key for each choice: the list always shows what the address says
+
+    def choose() -> None:
+        st.query_params["turns"] = ",".join(st.session_state[key])
+
+    st.multiselect(
+        "Turns to compare",
+        list(words),
+        list(labels),
+        key=key,
+        format_func=words.__getitem__,
+        on_change=choose,
+        max_selections=MOST,
+        placeholder="Choose two or more of your turns",
+    )
+
+
+def _choice(turn: TurnRecord) -> str:
+    """Returns a turn as one line of the list; the browser tells its lines apart by their text, so no two are the same."""
+    when = datetime.fromtimestamp(turn.started_at).strftime("%d %b, %H:%M:%S")
+    return f"{' '.join(turn.message.split())[:80]} · {label(turn.pattern)} · {when} · {turn.id[:6]}"
+
+
+def _compare(host: Host, who: Principal, views: list[TurnView]) -> None:
+    same = len({view.question for view in views}) == 1
+    if same:
+        st.markdown(f"### {literal(views[0].question)}")
+    summary = st.empty()
+    labels = [f"{letter} {label(view.pattern)}" for letter, view in zip("ABCDEFGH", views, strict=False)]
+    notes = ["" if same else literal(view.question) for view in views]
+    columns = _columns(views, labels, notes)
+    _choose(host, who, {view.turn_id: name for view, name in zip(views, labels, strict=True)})
+    _draw(summary, columns, views)
+    while running := [place for place, view in enumerate(views) if view.running]:
+        for place in running:
+            views[place] = _advance(host, views[place], TICK / len(running))
+        _draw(summary, columns, views)
+
+
+def _columns(views: Sequence[TurnView], labels: Sequence[str], notes: Sequence[str]) -> list[TurnColumn]:
+    """Makes a column for each turn; from three on a row of small multiples, their answers in tabs."""
+    bodies: Sequence[DeltaGenerator | None] = [None] * len(views)
+    if len(views) < 3:
+        places = st.columns(len(views), gap="medium")
+    else:
+        places, bodies = [st.container(gap=None, key="compare-rows")] * len(views), st.tabs(list(labels))
+    columns: list[TurnColumn] = []
+    for place, view, name, note, body in zip(places, views, labels, notes, bodies, strict=True):
+        with place:
+            columns.append(TurnColumn(view, name, note=note, body=body, axis=body is None or not columns))
+    return columns
+
+
+def _advance(host: Host, view: TurnView, timeout: float) -> TurnView:
+    batch = host.follow(view.turn_id, len(view.events), timeout)
+    view = advance(view, batch.events)
+    return interrupt(view) if batch.done and view.running else view
+
+
+def _draw(summary: DeltaGenerator, columns: Sequence[TurnColumn], views: Sequence[TurnView]) -> None:
+    """Brings all columns up to date, on an axis as long as the longest turn; and above them what differs between those that
+    have ended."""
+    clocks = [_elapsed(view) for view in views]
+    end = axis_end(max(clocks))
+    for column, view, now in zip(columns, views, clocks, strict=True):
+        column.draw(view, end, now)
+    turns = {column.label: view for column, view in zip(columns, views, strict=True)}
+    comparison = compare(turns)
+    summary.html(losses_html(comparison.losses) + differences_html(turns, comparison))
+
+
+def _elapsed(view: TurnView) -> float:
+    if view.running:
+        return max(0.0, time.time() - view.started_at)
+    return view.seconds if view.seconds is not None else max((event.at for event in view.events), default=0.0)

@@ -1,0 +1,48 @@
+"""The spans of a turn as bars of HTML: timelines of several turns share one axis, and one that runs grows without a flicker."""
+
+from html import escape
+
+from kit.core.trace import Bar, bars
+from kit.ui.shared.turn_view import TurnView
+from kit.ui.shared.waterfall import span_name, took
+
+STEPS = (1, 1.5, 2, 3, 4, 5, 6, 8, 10)
+"""Where an axis may end, times a power of ten: it grows a step at a time while a turn runs."""
+
+
+def axis_end(seconds: float) -> float:
+    """Returns the end of an axis, in seconds, that has room for so many."""
+    power = 0.1
+    while power * STEPS[-1] < seconds:
+        power *= 10
+    return next(power * step for step in STEPS if power * step >= seconds)
+
+
+def timeline_html(view: TurnView, end: float, label: str, *, now: float, full: bool = True, axis: bool = True) -> str:
+    """Returns a list of bars on an axis of `end` seconds; `full` has every span, else the turn's own calls and every agent.
+
+    `now`: seconds since the turn began, until which what has not ended is drawn. `axis`: with its ticks above.
+    """
+    layout = [bar for bar in bars(view.trace) if full or bar.depth == 1 or bar.span.kind == "agent"]
+    items = "".join(_item(bar, end, now if view.running and bar.span.ended is None else bar.ended) for bar in layout)
+    head = _axis(end) if axis else ""
+    return f'<section class="timeline">{head}<ol aria-label="Timeline of {escape(label)}">{items}</ol></section>'
+
+
+def _axis(end: float) -> str:
+    ticks = "".join(f'<i style="left:{25 * step}%">{end * step / 4:g}</i>' for step in range(5))
+    return f'<div class="axis" aria-hidden="true"><b>seconds</b><span>{ticks}</span></div>'
+
+
+def _item(bar: Bar, end: float, ended: float) -> str:
+    span = bar.span
+    left, right = (100 * min(seconds / end, 1.0) for seconds in (span.started, ended))
+    state = {"error": "failed", "running": "not finished"}.get(span.status, "")
+    words = took(ended - span.started) + (f" · {state}" if state else "")
+    place = f"left:{right:.2f}%" if right < 70 else f"right:{100 - left:.2f}%" if left > 30 else f"left:{left:.2f}%"
+    inside = "" if right < 70 or left > 30 else " inside"
+    return (
+        f'<li class="{span.kind} {span.status}"><span style="--depth:{bar.depth}">{escape(span_name(span))}</span>'
+        f'<span><i style="left:{left:.2f}%;width:{right - left:.2f}%"></i>'
+        f'<small class="{inside.strip()}" style="{place}">{words}</small></span></li>'
+    )

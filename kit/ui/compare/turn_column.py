@@ -1,0 +1,55 @@
+"""One turn among others that it is compared with: a place that is brought up to date, the same for stored and live turns."""
+
+from html import escape
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from kit.ui.compare.timeline import timeline_html
+from kit.ui.shared.frame import draw_link
+from kit.ui.shared.turn_facts import facts_html, headline
+from kit.ui.shared.turn_view import TurnView
+from kit.ui.shared.wording import many, prose, tag_html
+
+
+class TurnColumn:
+    """Head, timeline, answer and facts of a turn, where it is made; in a row, answer and facts have a `body` elsewhere and the
+    timeline shows sub-agents without their calls."""
+
+    def __init__(self, view: TurnView, label: str, *, note: str = "", body: DeltaGenerator | None = None, axis: bool = True):
+        """`label` names the turn on the page; `note` says where it comes from, in markdown; `axis`: with its ticks."""
+        self.label, self._full, self._axis = label, body is None, axis
+        self._head, self._timeline = st.empty(), st.empty()
+        with body or st.container():
+            if note:
+                st.caption(note)
+            self._answer, self._facts = st.empty(), st.empty()
+            draw_link(st.empty(), "traces", "Open trace", ":material/account_tree:", turn=view.turn_id)
+        self._html = {"head": "", "timeline": "", "answer": "", "facts": ""}
+
+    def draw(self, view: TurnView, end: float, now: float) -> None:
+        """Brings it up to date. `end`: seconds of the axis that it shares with others; `now`: seconds since the turn began."""
+        if self._update("head", self._head_html(view, now)):
+            self._head.html(self._html["head"])
+        timeline = timeline_html(view, end, self.label, now=now, full=self._full, axis=self._axis)
+        if self._update("timeline", timeline):
+            self._timeline.html(self._html["timeline"])
+        if self._update("answer", "\n\n".join(text for text in (view.lead, view.answer) if text) or view.regret):
+            self._answer.markdown(prose(self._html["answer"]))
+        if self._update("facts", f'<section class="turn" aria-label="Facts">{facts_html(view, full=True)}</section>'):
+            self._facts.html(self._html["facts"])
+
+    def _update(self, part: str, text: str) -> bool:
+        was, self._html[part] = self._html[part], text
+        return text != was
+
+    def _head_html(self, view: TurnView, now: float) -> str:
+        tag = headline(view)
+        seconds = view.seconds if view.seconds is not None else now
+        figures = [f"{seconds:.2f} s" if not view.running else f"{seconds:.1f} s"]
+        if view.tokens is not None:
+            figures += [many(view.tokens, "token"), view.cost_words]
+        return (
+            f'<div class="head"><h3>{escape(self.label)}</h3>{tag_html(tag.text, tag.tone)}'
+            f"<span>{escape(' · '.join(figures))}</span></div>"
+        )

@@ -1,0 +1,112 @@
+"""The compare page, run by Streamlit's own test driver over a store with real turns."""
+
+import asyncio
+import re
+from collections.abc import Iterator
+from html import unescape
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from kit.settings import Settings
+from kit.ui.shared import frame
+from kit.wire import open_kit
+
+ALONE = "from kit.ui.shared import address; from kit.ui.compare import page; address.keep(); page.page()"
+"""The page as app.py runs it, without its neighbours: the driver knows pages only as files."""
+MIXED = "My receipt didn't scan, how many points do I have, and find coffee deals"
+Ids = dict[str, str]
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Ids]:
+    """A store with a question that was asked whole, with a failing part and by a gateway, and a turn of somebody else."""
+    path = tmp_path_factory.mktemp("compare") / "kit.db"
+
+    async def turns() -> Ids:
+        async with open_kit(Settings(store=str(path), pace=0, model="offline"), faults=True) as kit:
+            replies = {
+                "whole": await kit.ask(MIXED, kit.session("whole")),
+                "failing": await kit.ask(MIXED, kit.session("failing"), faults=["rewards=raise"]),
+                "capped": await kit.ask(MIXED, kit.session("capped"), cap=2),
+                "gateway": await kit.ask(MIXED, kit.session("gateway"), pattern="classifier_gateway"),
+                "theirs": await kit.ask("How many points do I have?", kit.session("theirs", user="u-002")),
+            }
+        return {name: reply.turn_id for name, reply in replies.items()}
+
+    return path, asyncio.run(turns())
+
+
+@pytest.fixture
+def ids(store: tuple[Path, Ids]) -> Ids:
+    return store[1]
+
+
+@pytest.fixture
+def page(store: tuple[Path, Ids], monkeypatch: pytest.MonkeyPatch) -> Iterator[AppTest]:
+    for name, value in {"PACE": "0", "MODEL": "offline", "STORE": str(store[0])}.items():
+        monkeypatch.setenv(f"KIT_{name}", value)
+    for name in ("KIT_DECK", "KIT_TENANT", "KIT_USER"):
+        monkeypatch.delenv(name, raising=False)
+    yield AppTest.from_string(ALONE, default_timeout=60)
+    frame.open_host.clear()
+
+
+def open_turns(page: AppTest, *turn_ids: str) -> AppTest:
+    page.query_params["turns"] = ",".join(turn_ids)
+    page.run()
+    assert not page.exception and not page.error
+    return page
+
+
+def html(page: AppTest) -> list[str]:
+    return [element.proto.body for element in page.get("html") if "<style" not in element.proto.body]
+
+
+def text(page: AppTest) -> str:
+    """What can be read on it, without marks of HTML."""
+    parts = [*(str(one.value) for one in (*page.markdown, *page.caption, *page.warning)), *html(page)]
+    return unescape(re.sub(r"<[^>]+>", "", " ".join(parts)))
+
+
+def timelines(page: AppTest) -> list[str]:
+    return [one for one in html(page) if '<section class="timeline">' in one]
+
+
+@pytest.mark.req("K-8")
+def test_two_turns_stand_side_by_side_on_one_axis_with_what_differs(page: AppTest, ids: Ids) -> None:
+    words = text(open_turns(page, ids["whole"], ids["failing"]))
+    assert "B Mediated lost Rewards “how many points do I have” (had a problem on its side); A Mediated lost nothing." in words
+    first, second = timelines(page)
+    axis = re.compile(r'<div class="axis".*?</div>')
+    assert axis.findall(first) == axis.findall(second) != []
+    assert "Timeline of A Mediated" in first and "get_user_points" in first and "failed" in second
+    table = next(one for one in html(page) if 'class="differences"' in one)
+    assert "Made to fail" in table and "<td>3 of 3</td>" in table and "<td>2 of 3</td>" in table
+    assert "pattern mediated, model offline stand-in, limit 4" in table.split("</caption>")[0]
+    assert sum("4,975 points" in one.value for one in page.markdown) == 1 and "in the answer's own words" in words
+
+
+@pytest.mark.req("K-8")
+def test_what_a_pattern_lost_in_silence_is_told_from_its_routing(page: AppTest, ids: Ids) -> None:
+    words = text(open_turns(page, ids["whole"], ids["capped"], ids["gateway"]))
+    assert "C Classifier gateway lost Rewards “how many points do I have” and Shop “find coffee deals”" in words
+    assert "(nobody was asked, and does not say so)" in words
+    assert "B Mediated lost Shop “find coffee deals” (nobody was asked);" in words, "it owns up to the part over the cap"
+    assert len(timelines(page)) == 3 and "get_user_points" not in timelines(page)[0], "small multiples show no calls"
+    assert [tab.label for tab in page.tabs] == ["A Mediated", "B Mediated", "C Classifier gateway"]
+
+
+def test_somebody_elses_turn_is_not_there(page: AppTest, ids: Ids) -> None:
+    words = text(open_turns(page, ids["theirs"], ids["whole"]))
+    assert "not there, or not yours" in words and len(timelines(page)) == 1 and "u-002" not in words
+    assert ids["theirs"] not in page.multiselect[0].options
+
+
+def test_turns_are_chosen_from_a_list_and_the_choice_is_in_the_address(page: AppTest, ids: Ids) -> None:
+    page.run()
+    assert not timelines(page) and len(page.multiselect[0].options) == 4
+    page.multiselect[0].set_value([ids["whole"], ids["gateway"]]).run()
+    assert page.query_params["turns"] in (f"{ids['whole']},{ids['gateway']}", [f"{ids['whole']},{ids['gateway']}"])
+    assert len(timelines(page)) == 2
