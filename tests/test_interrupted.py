@@ -66,7 +66,7 @@ def test_every_agent_of_an_interrupted_turn_has_its_outcome(
             assert isinstance(outcome, Failure) and outcome.reason == reason
         assert outcome.usage.model_calls == 1
     known = [f"found-{i}" for i, outcome in enumerate(reply.outcomes) if isinstance(outcome, Answer)]
-    assert end == "cancelled" or all(text in reply.text for text in known)
+    assert all(text in reply.text for text in known)
     routing = reply.routing
     assert routing.invoked == tuple(outcome.agent for outcome in reply.outcomes)
     assert [line.reason for line in routing.outcomes] == [getattr(outcome, "reason", None) for outcome in reply.outcomes]

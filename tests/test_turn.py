@@ -7,8 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kit.core.card import AgentCard
-from kit.core.event import Event, Text, TextReplaced
+from kit.core.event import Completed, Event, Text, TextReplaced
 from kit.core.outcome import AgentCall, Answer, Outcome
+from kit.core.record import UNANSWERED
 from kit.core.transcript import transcript
 from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.clock import run_virtual
@@ -140,6 +141,37 @@ async def test_cancel_ends_everything_and_completes_as_cancelled(after: float) -
     left = [t for t in asyncio.all_tasks() if t is not asyncio.current_task()]
     assert left == []
     assert all(span.status != "running" for span in reply.trace.spans)
+
+
+STOPPED = "You stopped me here, so this is only part of the answer."
+
+
+@pytest.mark.req("K-23")
+@pytest.mark.parametrize(
+    ("after", "text"),
+    [
+        (1.5, ""),
+        (2.5, f"A\n\n{STOPPED}"),
+        (4.5, f"A\n\nB\n\n{STOPPED}"),
+        (6.5, f"It is A\n\n{STOPPED}"),
+        (12.0, "It is A and B."),
+    ],
+    ids=["nothing yet", "one of two", "all but the answer", "in the middle of the answer", "too late"],
+)
+async def test_stop_keeps_the_finished_answers_as_a_part(after: float, text: str) -> None:
+    composing = Line("It is A and B.", pieces=("It is A", " and B."), delay=2, pace=2)
+    lead = ScriptedModel(Line("Let me look.", calls=asks("a", "b").calls, delay=1), composing)
+    kit = small_kit(lead, {"a": answering("A", 1.0), "b": answering("B", 3.0)})
+    turn = run_turn("two things", ALICE, kit)
+    await asyncio.sleep(after)
+    turn.cancel()
+    reply = await turn
+    record = kit.store.turn(turn.id)
+    assert record is not None and record.status == reply.status == ("cancelled" if after < 12 else "ok")
+    assert reply.text == record.text == transcript(reply.events).answer == text
+    last = reply.events[-1].body
+    assert isinstance(last, Completed) and last.text == text
+    assert [m.text for m in kit.store.history(ALICE.id, "a") if m.role == "assistant"] == (["A"] if after > 2 else [UNANSWERED])
 
 
 @pytest.mark.parametrize(

@@ -33,6 +33,7 @@ class Sentences(Value):
     no_question: str
     too_long: str
     preamble: str
+    stopped: str
 
 
 class Reservations(Value):

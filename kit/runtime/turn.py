@@ -22,6 +22,7 @@ from kit.core.transcript import transcript
 from kit.metrics.alert import log_mismatch
 from kit.runtime.answer.acknowledge import rescued
 from kit.runtime.answer.help import help_with
+from kit.runtime.answer.owed import stopped
 from kit.runtime.budget import root_ledger
 from kit.runtime.context import RunContext, TurnState
 from kit.runtime.dispatch import run_to_outcome
@@ -174,7 +175,7 @@ class _Runner:
                 async with self.kit.team.admission or nullcontext():
                     status, text, error = await self._answer()
             except asyncio.CancelledError:
-                status, text = "cancelled", transcript(self.log.events).answer
+                status, text = "cancelled", stopped(self.ctx, transcript(self.log.events).answer)
             if status in ("failed", "deadline") and not self.state.calls:
                 self.ctx.replace_lead("")  # a preamble whose model failed before it asked anybody
             preamble = self._say(text)
@@ -270,7 +271,6 @@ class _Runner:
         return page.lead if invoked else ""
 
     async def _finish(self, record: TurnRecord, status: Status, text: str, error: str | None, preamble: str) -> Reply:
-        secrets = self.log.secrets
         routing = routing_of(self.state)
         usage = self.ctx.ledger.settle()
         self.ctx.emit(Routing(decision=routing))
@@ -280,7 +280,7 @@ class _Runner:
         events = [*self.log.events, last]
         row = record_of(record, events, routing, usage, status, text)
         lines = dialogue(row, self.state)
-        if secrets:
+        if secrets := self.log.secrets:
             row, lines = without_secrets(row, secrets), [without_secrets(line, secrets) for line in lines]
         notes = self.memory.remember(row, self.ctx, self.kit.team.agents)
         new = None if self.unsaved is None or self.session_exists else self.session

@@ -102,6 +102,15 @@ def rescue(ctx: RunContext) -> str:
     return "\n\n".join(filter(None, [*parts, reservations(cautious, locale), apology(owing, locale)])) or locale.sentences.nothing
 
 
+def stopped(ctx: RunContext, text: str) -> str:
+    """Returns what a turn has to say that its user stopped: what was composed, else the answers in hand; marked as a part."""
+    answers = [outcome for outcome in ctx.turn.outcomes if isinstance(outcome, Answer)]
+    locale, parts = ctx.turn.locale, [text] if text else list(dict.fromkeys(scrub(prose(answer.text), ctx) for answer in answers))
+    said = "\n\n".join(filter(None, parts))
+    cautious = [answer for answer in answers if answer.reservation and not text and not reserves(said, answer)]
+    return "\n\n".join(filter(None, [said, reservations(cautious, locale), locale.sentences.stopped])) if said else ""
+
+
 def reserves(text: str, answer: Answer) -> bool:
     """True when a text holds an answer's reservation word for word."""
     return (answer.reservation or "").rstrip(".").lower() in text.lower()

@@ -119,7 +119,7 @@ class Canvas:
         return f"**{literal(step.label)}**{verdict} · {took:.1f}{limit} s"
 
     def _end(self, view: TurnView, *, details: bool, again: bool) -> None:
-        if details and view.status != "cancelled" and components_of(view):
+        if details and components_of(view):
             with self._components.container():
                 draw_components(view, self._host.renderers)
         with self._foot.container():
