@@ -250,6 +250,7 @@ _BECAUSE: dict[Reason, str] = {
     "refusal": "it declined to answer",
     "unanswerable": "it has nothing on that",
     "low_confidence": "it was not sure enough of its answer",
+    "principal_mismatch": "its data could not be confirmed as yours",
     "cancelled": "it was stopped",
     "not_allowed": "it may not be used here",
     "unknown_agent": "there is no such assistant",

@@ -98,7 +98,7 @@ def test_filters_narrow_the_list_and_say_when_nothing_is_left(page: AppTest) -> 
 def test_a_trace_opens_with_its_routing_decision_as_it_was_stored(page: AppTest, asked: Path) -> None:
     capped = stored(asked)[0]
     said = shown(open_turn(page, capped))
-    assert "3 intents seen" in said and "2 calls made" in said and "over the limit of 2 at once" in said
+    assert "3 intents seen" in said and "2 calls asked for" in said and "3 asked for, 2 run, 1 left out" in said
     routing = stored_view(capped, SqliteStore(asked).events(capped.id)).routing
     assert routing is not None and len(routing.invoked) == 2 and routing.left_out.count == 1
     assert escape(routing.left_out.names[0]) in said and "nobody was asked" in said

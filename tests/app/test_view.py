@@ -1,11 +1,13 @@
 """The fold from events to what a person sees."""
 
 import itertools
+import re
 from typing import get_args
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as some
+from markdown_it import MarkdownIt
 
 from kit.core.event import AgentStarted, CallDropped, Event, StatusLine, Text, TextReplaced
 from kit.core.outcome import Failure, Reason, Usage
@@ -13,7 +15,7 @@ from kit.core.record import TurnRecord
 from kit.ui.shared.turn_fold import advance, interrupt, stored_view
 from kit.ui.shared.turn_view import TurnView
 from kit.ui.shared.wording import label, literal, prose
-from tests.app.logs import begin, decision, end, failed, mixed, stamp
+from tests.app.logs import answered, begin, decision, end, failed, mixed, stamp
 from tests.pages import marks, unescaped
 
 AGENTS = ("rewards", "shop", "offer_details")
@@ -97,7 +99,7 @@ def test_every_failure_is_worded_without_its_raw_reason(reason: Reason) -> None:
         TurnView(), mixed(Failure(call_id="b", agent="shop", axis="invocation", reason=reason, detail="HTTP 503 raw-42"))
     )
     step = view.steps[1]
-    assert step.state == "failed" and step.note and view.partial and view.headline == "Partly answered"
+    assert step.state == "failed" and step.note and view.partial and view.headline == "1 of 2 answered"
     shown = " ".join((step.label, step.verdict, view.headline, *view.shortfalls))
     assert "raw-42" not in shown and "_" not in shown and reason not in shown
     assert view.shortfalls == (f"Shop: {step.note}",)
@@ -107,9 +109,10 @@ def test_a_call_over_the_cap_is_told_and_one_stopped_by_a_guard_is_not() -> None
     over = (0.1, "s1", None, CallDropped(agent="offer_details", call_id="a", reason="over_cap"))
     guard = (0.1, "s1", None, CallDropped(agent="play", call_id="b", reason="guard", guard="overlap"))
     routing = (0.2, "s1", None, decision("rewards", cap=1, behavior="over", dropped=("offer_details",)))
-    view = advance(TurnView(), stamp([*begin(), over, guard, routing]))
-    assert view.left_out_labels == ("Offer details",)
-    assert view.cap_words == "over the limit of 1 at once"
+    ran = [(0.1, "s2", "s1", AgentStarted(agent="rewards", call_id="r", query="q")), (0.2, "s2", "s1", answered("rewards"))]
+    view = advance(TurnView(), stamp([*begin(), *ran, over, guard, *end("Here.", "rewards"), routing]))
+    assert view.left_out_labels == view.skipped == ("Offer details",) and view.headline == "1 of 2 answered"
+    assert view.cap_words == "2 asked for, 1 run, 1 left out: at most 1 at once"
 
 
 def test_an_unknown_price_is_a_dash() -> None:
@@ -171,7 +174,14 @@ def test_an_agent_is_named_in_plain_words() -> None:
     assert label("offer_details") == "Offer details"
 
 
-@given(some.text("\\\\$$![](x)`<", max_size=12))
-def test_no_text_opens_mathematics_or_fetches_a_picture(text: str) -> None:
-    assert not {"$", "!["} & set(marks(prose(text))) and marks(literal(text)) == []
-    assert unescaped(literal(text)) == text and prose(r"\$5 and \\$6") == r"\$5 and \$6"
+PIECES = ("\\", "$", "![", "](", "`", "<", "# ", "> ", "- ", "\n", "===", "a", "http://a.b", "www.a.b", "a@b.c", ":red[")
+
+
+@pytest.mark.req("K-14")
+@given(some.lists(some.sampled_from(PIECES), max_size=8).map("".join))
+def test_no_text_opens_mathematics_fetches_a_picture_links_or_heads(text: str) -> None:
+    assert not {"$", "![", "<", "http://", "www."} & set(marks(prose(text))) and marks(literal(text)) == []
+    assert unescaped(literal(text)).replace("  \n", "\n") == text and prose(r"\$5 and \\$6") == r"\$5 and \$6"
+    for shown in (prose(text), literal(text)):
+        html = MarkdownIt().render(shown)
+        assert not re.search(r"<(?:a|img|h\d)\b", html), html

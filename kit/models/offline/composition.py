@@ -52,6 +52,11 @@ class Result:
     def label(self) -> str:
         return spoken(self.tool.removeprefix("ask_"))
 
+    @property
+    def of_agent(self) -> bool:
+        """Whether it has a name fit for a person: an agent's, not a lookup's."""
+        return self.tool.startswith("ask_")
+
 
 def sentences(text: str) -> list[str]:
     """The sentences and lines of a text, verbatim."""
@@ -64,7 +69,8 @@ def compose(request: str, results: Sequence[Result]) -> str:
     failures: list[str] = []
     earlier: set[str] = set()
     results = [result for result in results if not (result.failed and _UNSPOKEN.search(result.text))]
-    several = sum(not own_up(result) for result in results) > 1
+    named = all(result.of_agent for result in results if result.tool)
+    several = named and sum(not own_up(result) for result in results) > 1
     for result in results:
         failure = own_up(result)
         if failure:
@@ -103,7 +109,8 @@ def own_up(result: Result) -> str:
     if missing := _NO_ANSWER.match(result.text):
         because = f": {missing['why']}" if missing["why"] else " right now"
         return f"I wasn't able to get an answer about {missing['part']}{because}."
-    return f"I wasn't able to get an answer about {result.label} right now." if result.failed else ""
+    about = f" about {result.label}" if result.of_agent else ""
+    return f"I wasn't able to get an answer{about} right now." if result.failed else ""
 
 
 def answer(request: str, results: Sequence[Result]) -> str:

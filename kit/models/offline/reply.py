@@ -60,6 +60,8 @@ def reply(talk: Conversation, tools: Sequence[Tool], choice: str | None) -> Repl
 def _job(talk: Conversation, tool: Tool) -> dict[str, Any]:
     texts = [text_of(message) for message in talk.before] + [result.text for result in talk.results]
     properties = properties_of(tool.schema)
+    if list(properties) == ["query"] and talk.before:
+        return {"query": text_of(talk.before[-1])}  # whose words are whose it cannot tell: nobody misses any
     if list(properties) == ["prior_context"] and (context := _name_entities(talk, len(talk.before))):
         return {"prior_context": context}
     return fill(tool.schema, Source(talk.request, "\n".join([talk.system, *texts])[-20_000:], True, tool.schema))

@@ -73,21 +73,26 @@ class Canvas:
             self._chips = st.empty()
             self._lead = st.empty()
             self._steps = st.container(gap=None)
+            self._skipped = st.empty()
             self._answer = st.empty()
             self._components = st.empty()
             self._foot = st.empty()
         self._boxes: list[_StepBox] = []
-        self._current = {"chips": "", "lead": "", "answer": ""}
+        self._current = {"chips": "", "lead": "", "skipped": "", "answer": ""}
 
     def draw(self, view: TurnView, *, steps: bool = True, again: bool = False) -> None:
         """Brings the place up to date; `steps` is off for turns long past, `again` offers to ask once more."""
         now = view.seconds if view.seconds is not None else _tick(max(0.0, time.time() - view.started_at))
         if self._update("chips", "".join(f"<li>{escape(fault_words(fault))}</li>" for fault in view.faults)):
             self._chips.html(f'<ul class="faults" aria-label="Made to fail on purpose">{self._current["chips"]}</ul>')
-        if self._update("lead", view.lead):
-            self._lead.markdown(prose(view.lead))
+        preamble = bool(view.parts or view.running)  # which may repeat anybody's words
+        if self._update("lead", literal(view.lead, len(view.lead)) if preamble else prose(view.lead)):
+            self._lead.markdown(self._current["lead"])
         if steps:
             self._draw_steps(view, now)
+        skipped = "".join(f"<li><b>{escape(part)}</b>: left out</li>" for part in view.skipped)
+        if steps and self._update("skipped", skipped):
+            self._skipped.html(f'<ul class="skipped" aria-label="Left out">{skipped}</ul>')
         answer = view.answer or view.regret
         if self._update("answer", answer):
             self._answer.markdown(prose(answer))
@@ -169,7 +174,7 @@ def _thumbnails(pictures: Sequence[Picture]) -> str:
 
 def _routing(view: TurnView) -> None:
     rows = [f"| {literal(step.label)} | {step.verdict.capitalize()} | {step.seconds(0.0):.2f} s |" for step in view.steps]
-    rows += [f"| {literal(agent)} | Left out: too many parts at once | – |" for agent in view.left_out_labels]
+    rows += [f"| {literal(part)} | Left out | – |" for part in view.skipped]
     table = "\n".join(["| Sub-agent | Result | Time |", "|:--|:--|--:|", *rows])
     st.markdown(table if rows else "Answered without asking a sub-agent.")
     st.caption(prose(" · ".join(f"{fact.label}: {fact.text}" for fact in facts(view) if fact.name in _ROUTING_FACTS)))

@@ -91,7 +91,8 @@ def headline(view: TurnView) -> Tag:
     """Returns a tag that says how the turn stands or ended."""
     if view.running:
         return Tag(text="Working", tone="busy")
-    answered, failed = view.status == "ok" and not view.partial, view.status in ("failed", "deadline")
+    answered = view.status == "ok" and not view.partial
+    failed = view.status in ("failed", "deadline") or (view.partial and not view.answered)
     return Tag(text=view.headline, tone="good" if answered else "bad" if failed else "warn")
 
 
@@ -102,11 +103,14 @@ def headline_badge(view: TurnView) -> str:
 
 
 def _facts(view: TurnView) -> Iterator[Fact]:
-    agents = tuple(Tag(text=step.label, tone=TONES[step.state], why=step.verdict) for step in view.steps)
+    agents = tuple(Tag(text=step.label, tone=TONES[step.state], why=step.verdict) for step in view.parts)
     left_out = tuple(Tag(text=name, why="left out: over the limit") for name in view.left_out_labels)
     left_out += tuple(Tag(text=name, why="counted by the model, and nobody was asked") for name in view.unasked)
+    left_out += tuple(
+        Tag(text=name, tone="warn", why="the message has more parts than calls were made") for name in view.lost.names
+    )
     if agents or left_out:
-        ids = ",".join(dict.fromkeys(step.agent for step in view.steps))
+        ids = ",".join(dict.fromkeys(step.agent for step in view.parts))
         yield Fact(name="agents", label="Asked", tags=agents + left_out, lines=view.shortfalls, value=ids)
     elif not view.running:
         yield Fact(name="agents", label="Asked", text="nobody: answered directly")
@@ -147,7 +151,7 @@ def _guard_facts(view: TurnView) -> Iterator[Fact]:
         yield Fact(name="guards", label="Guards", text="none had to act", full=True)
     if acknowledgements := view.bodies(Acknowledged):
         yield Fact(name="acknowledged", label="Owned up", text=_ACKNOWLEDGEMENTS[acknowledgements[-1].path])
-    elif not view.running:
+    elif not view.running and not view.lost.count:
         yield Fact(name="acknowledged", label="Owned up", text="nothing was owed", full=True)
 
 

@@ -5,27 +5,9 @@ from itertools import chain
 
 from kit.core.context import Principal
 from kit.core.event import AgentEnded, AgentStarted, CallDropped, Completed, Event, Routing, StatusLine, TurnStarted, TurnUsage
-from kit.core.outcome import Answer, Outcome, Reason
+from kit.core.outcome import Answer, Outcome
 from kit.core.record import TurnRecord
-from kit.ui.shared.turn_view import Step, StepState, TurnView
-
-_REASONS: dict[Reason, str] = {
-    "timeout": "took too long",
-    "exception": "had a problem on its side",
-    "unknown_agent": "does not exist here",
-    "not_allowed": "may not be used here",
-    "budget": "ran out of the room it was given",
-    "bad_arguments": "asked in a way that nobody could read",
-    "refusal": "declined to answer",
-    "unanswerable": "has nothing on that",
-    "unavailable": "could not reach its data",
-    "principal_mismatch": "blocked, because the data could not be confirmed as yours",
-    "insufficient": "found nothing to say",
-    "contract_violation": "got data it could not use",
-    "low_confidence": "was not sure enough",
-    "cancelled": "stopped",
-}
-_PARTLY = "answered without one of its sources"
+from kit.ui.shared.turn_view import PARTLY, REASONS, Step, StepState, TurnView
 
 
 def advance(view: TurnView, events: Iterable[Event]) -> TurnView:
@@ -109,10 +91,10 @@ def _with_line(steps: tuple[Step, ...], event: Event, agent: str, text: str) -> 
 
 def _end_step(step: Step, outcome: Outcome, at: float) -> Step:
     if isinstance(outcome, Answer):
-        note = _PARTLY if outcome.reservation else ""
+        note = PARTLY if outcome.reservation else ""
         return step.model_copy(update={"state": "partial" if outcome.is_partial else "ok", "end": at, "note": note})
     state: StepState = "stopped" if outcome.reason == "cancelled" else "failed"
-    return step.model_copy(update={"state": state, "end": at, "note": _REASONS[outcome.reason]})
+    return step.model_copy(update={"state": state, "end": at, "note": REASONS[outcome.reason]})
 
 
 def _stop_step(step: Step, at: float) -> Step:

@@ -5,8 +5,10 @@ from typing import Literal, TypeVar
 from pydantic import BaseModel
 
 from kit.core.context import Principal
-from kit.core.event import Event, Text
-from kit.core.outcome import RoutingDecision, Usage
+from kit.core.event import Event, Text, ToolStarted
+from kit.core.language.clauses import clauses
+from kit.core.language.words import content_words
+from kit.core.outcome import NOTHING_LEFT, LeftOut, Reason, RoutedOutcome, RoutingDecision, Usage
 from kit.core.record import TurnStatus
 from kit.core.trace import Trace, trace_of
 from kit.core.transcript import Transcript, transcript
@@ -32,9 +34,34 @@ _REGRET: dict[TurnStatus, str] = {
 }
 
 
-def ending(status: TurnStatus, *, partial: bool) -> str:
-    """Returns how a turn stands or ended; `partial`: not every part of it was answered."""
-    return "Partly answered" if status == "ok" and partial else _HEADLINE[status]
+REASONS: dict[Reason, str] = {
+    "timeout": "took too long",
+    "exception": "had a problem on its side",
+    "unknown_agent": "does not exist here",
+    "not_allowed": "may not be used here",
+    "budget": "ran out of the room it was given",
+    "bad_arguments": "asked in a way that nobody could read",
+    "refusal": "declined to answer",
+    "unanswerable": "has nothing on that",
+    "unavailable": "could not reach its data",
+    "principal_mismatch": "its data could not be confirmed as yours",
+    "insufficient": "found nothing to say",
+    "contract_violation": "got data it could not use",
+    "low_confidence": "was not sure enough",
+    "cancelled": "stopped",
+}
+PARTLY = "answered without one of its sources"
+UNCOUNTED = ("classifier_gateway", "monolith", "swarm")
+"""Patterns in which nobody counts the parts of a message."""
+
+
+def ending(status: TurnStatus, *, partial: bool, answered: int = 0, parts: int = 0) -> str:
+    """Returns how a turn stands or ended; `partial`: not every part was answered whole; `answered` of its `parts` were."""
+    if status != "ok" or not partial:
+        return _HEADLINE[status]
+    if not answered and parts:
+        return "Could not answer"
+    return f"{answered} of {parts} answered" if answered < parts else "Partly answered"
 
 
 class Step(Value):
@@ -65,6 +92,13 @@ class Step(Value):
     def seconds(self, now: float) -> float:
         """Returns how long the step has run, or ran; `now` in seconds since the turn began."""
         return max(0.0, (now if self.end is None else self.end) - self.start)
+
+    @classmethod
+    def of(cls, outcome: RoutedOutcome) -> "Step":
+        """Returns a step that only its outcome is known of: a part that one agent did for another."""
+        state: StepState = "failed" if outcome.reason else "partial" if outcome.result == "partial" else "ok"
+        note = REASONS[outcome.reason] if outcome.reason else PARTLY if state == "partial" else ""
+        return cls(span_id=outcome.call_id, agent=outcome.agent, query="", start=0.0, end=0.0, state=state, note=note)
 
 
 class TurnView(Value):
@@ -127,9 +161,26 @@ class TurnView(Value):
         return self.status == "running"
 
     @property
+    def parts(self) -> tuple[Step, ...]:
+        """The parts that were taken on, each at its latest try: a step each, or what one agent did in another's place."""
+        steps = self.steps or tuple(Step.of(outcome) for outcome in (self.routing.outcomes if self.routing else ()))
+        latest = {(step.agent, step.query.casefold().strip()): step for step in steps}
+        return tuple(latest.values())
+
+    @property
     def partial(self) -> bool:
         """Answered, but not in every part."""
-        return bool(self.left_out or self.unasked) or any(step.state in ("partial", "failed") for step in self.steps)
+        return bool(self.skipped) or any(step.state in ("partial", "failed") for step in self.parts)
+
+    @property
+    def answered(self) -> int:
+        """How many parts were answered, be it in part."""
+        return sum(part.state in ("ok", "partial") for part in self.parts)
+
+    @property
+    def left_out_count(self) -> int:
+        """How many parts nobody was asked for, as far as they were counted."""
+        return len(self.left_out) + (self.routing.left_out.count if self.routing else 0)
 
     @property
     def unasked(self) -> tuple[str, ...]:
@@ -137,12 +188,33 @@ class TurnView(Value):
         return self.routing.left_out.names if self.routing else ()
 
     @property
+    def lost(self) -> LeftOut:
+        """Parts of the message beyond the calls that were made for them, where nobody counts parts; named if no word of the
+        answer is about them."""
+        if self.pattern not in UNCOUNTED or self.status != "ok" or self.routing is None or not self.routing.invoked:
+            return NOTHING_LEFT
+        pieces = [piece for piece in clauses(self.question, opening=True) if piece.content]
+        calls = len(self.steps) or len({(body.tool, str(body.args)) for body in self.bodies(ToolStarted)})
+        count = len(pieces) - calls - self.left_out_count
+        answer_words = content_words(f"{self.lead} {self.answer}")
+        silent = tuple(piece.text for piece in pieces if not piece.content & answer_words)
+        return LeftOut(count=count, parts=silent[:count]) if count > 0 else NOTHING_LEFT
+
+    @property
+    def skipped(self) -> tuple[str, ...]:
+        """Parts that were not taken on, in words: over the limit, or asked of nobody."""
+        return (*self.left_out_labels, *self.unasked, *self.lost.names)
+
+    @property
     def left_out_labels(self) -> tuple[str, ...]:
         return tuple(label(agent) for agent in self.left_out)
 
     @property
     def headline(self) -> str:
-        return ending(self.status, partial=self.partial)
+        parts = len(self.parts) + self.left_out_count + self.lost.count
+        if self.lost.count and self.answered + self.lost.count == parts:
+            return f"{self.answered} of {parts} asked for"  # what came of the others nobody counted
+        return ending(self.status, partial=self.partial, answered=self.answered, parts=parts)
 
     @property
     def regret(self) -> str:
@@ -152,25 +224,29 @@ class TurnView(Value):
     @property
     def shortfalls(self) -> tuple[str, ...]:
         """What went wrong, one plain clause for each part."""
-        failed = tuple(f"{step.label}: {step.note}" for step in self.steps if step.note and step.state != "stopped")
-        left_out = (*self.left_out_labels, *self.unasked)
-        return failed + tuple(f"{name}: left out, too many parts in one message" for name in left_out)
+        failed = tuple(f"{step.label}: {step.note}" for step in self.parts if step.note and step.state != "stopped")
+        return failed + tuple(
+            f"{name}: left out, too many parts in one message" for name in (*self.left_out_labels, *self.unasked)
+        )
 
     @property
     def call_words(self) -> str:
-        """How many calls the model made: in its first response, then later."""
+        """How many calls the model asked for: in its first response, then later."""
         routing = self.routing
         if routing is None:
             return ""
         later = f", {routing.later_calls} more later" if routing.later_calls else ""
-        return f"{many(routing.intent_count, 'call')} made{later}"
+        return f"{many(routing.intent_count, 'call')} asked for{later}"
 
     @property
     def cap_words(self) -> str:
         """Whether the turn kept within its limit on sub-agents; empty when nothing was routed."""
         if self.routing is None or not (self.routing.intent_count or self.routing.rounds):
             return ""
-        return f"{self.routing.cap_behavior} the limit of {self.routing.cap} at once"
+        limit, run, left_out = self.routing.cap, len(self.parts), self.left_out_count
+        if self.routing.cap_behavior != "over" or not left_out:
+            return f"{self.routing.cap_behavior} the limit of {limit} at once"
+        return f"{run + left_out} asked for, {run} run, {left_out} left out: at most {limit} at once"
 
     @property
     def tokens(self) -> int | None:

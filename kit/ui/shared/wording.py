@@ -19,15 +19,31 @@ def label(agent: str) -> str:
     return agent.replace("_", " ").replace("-", " ").strip().capitalize()
 
 
+_HEADING = re.compile(r"^ {0,3}#{1,6}[ \t]+([^\s#].*?)[ \t#]*$", re.MULTILINE)
+_NESTED_HEADING = re.compile(r"^([ \t>*+\-\d.)]*)#", re.MULTILINE)
+_UNDERLINE = re.compile(r"^([ \t>]*)(?:=+|-+)[ \t]*$", re.MULTILINE)
+"""Makes a heading of the line above it."""
+
+
 def prose(text: str) -> str:
-    """Returns a model's text as markdown: `$` is money, not mathematics, and no picture is fetched from anywhere."""
-    return re.sub(r"\\*\$", r"\\$", text).replace("![", r"!\[")
+    """Returns a model's text as markdown with emphasis, lists, tables and code alone: it may repeat anybody's words.
+
+    `$` is money, a heading a bold line; links, pictures and addresses are text.
+    """
+    plain = re.sub(r"\\*([$\[<])", r"\\\1", text)
+    plain = _UNDERLINE.sub(r"\1", plain)
+    return inert(_NESTED_HEADING.sub(r"\1\\#", _HEADING.sub(r"**\1**", plain)))
+
+
+def inert(text: str) -> str:
+    """Returns the text with a mark of no width in each address, so that no page makes a link of it."""
+    return re.sub(r"(?<=\w)(?=://|@\w)|www(?=\.)", "\\g<0>\u2060", text, flags=re.IGNORECASE)
 
 
 def literal(text: str, longest: int = LONGEST) -> str:
     """Returns a text from outside as it was written: no markdown in it acts."""
-    start = text if len(text) <= longest else text[:longest] + " …"
-    return re.sub(r"([\\`*_{}\[\]()#+\-.!~|>$:<&@/])", r"\\\1", start).replace("\n", "  \n")
+    start = inert(text if len(text) <= longest else text[:longest] + " …")
+    return re.sub(r"([\\`*_{}\[\]()#+\-.!~|>$:<&@/=])", r"\\\1", start).replace("\n", "  \n")
 
 
 def tag_html(text: str, tone: str = "", why: str = "") -> str:

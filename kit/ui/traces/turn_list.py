@@ -9,7 +9,16 @@ from kit.core.value import Value
 from kit.ui.shared.turn_view import ending
 from kit.ui.shared.wording import label
 
-STATES = ("Answered", "Partly answered", "No full answer", "Ran out of time", "Stopped", "Interrupted", "Working")
+STATES = (
+    "Answered",
+    "Partly answered",
+    "Could not answer",
+    "No full answer",
+    "Ran out of time",
+    "Stopped",
+    "Interrupted",
+    "Working",
+)
 AXES = {"invocation": "a sub-agent failed", "data": "data failed", "partial": "some of several failed", "cap": "over the limit"}
 """Words for each failure axis; over the cap is no axis, but can be searched for beside them."""
 
@@ -41,7 +50,8 @@ def state(turn: TurnRecord) -> str:
     """Returns how a turn ended, in the words of the chat."""
     left_out = turn.measures.left_out > 0 or turn.cap_behavior == "over"
     partial = bool(turn.failed) or left_out or any(one.partial for one in turn.measures.agents)
-    return ending(turn.status, partial=partial)
+    nothing = bool(turn.invoked) and set(turn.invoked) <= set(turn.failed)
+    return ending(turn.status, partial=partial, parts=int(nothing))
 
 
 def axes(turn: TurnRecord) -> set[str]:

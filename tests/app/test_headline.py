@@ -1,0 +1,55 @@
+"""The headline of a turn counts what was answered, whatever the pattern; steps and answer word a failure alike."""
+
+import pytest
+
+from kit.patterns import PATTERNS
+from kit.settings import Settings
+from kit.ui.shared.turn_facts import facts, headline
+from kit.ui.shared.turn_fold import advance
+from kit.ui.shared.turn_view import TurnView
+from kit.wire import open_kit
+from kit.worlds.consumer.tools import TOOL_IDS
+
+EMBEDDED = Settings(store=":memory:", pace=0.0, model="offline")
+MIXED = "My receipt didn't scan, how many points do I have, and find coffee deals"
+ALL = ("rewards=raise", "shop=raise", "support=raise")
+
+
+async def turn(pattern: str, faults: tuple[str, ...] = (), cap: int | None = None) -> TurnView:
+    async with open_kit(EMBEDDED, faults=True) as kit:
+        reply = await kit.ask(MIXED, kit.session("s"), pattern=pattern, faults=faults, cap=cap)
+    return advance(TurnView(), reply.events)
+
+
+@pytest.mark.req("K-15")
+@pytest.mark.parametrize("pattern", PATTERNS)
+async def test_every_pattern_says_how_much_was_answered(pattern: str) -> None:
+    whole, foreign = await turn(pattern), await turn(pattern, ("rewards=foreign_principal",))
+    if pattern in ("classifier_gateway", "monolith"):  # whose model took two parts of three on
+        assert (headline(whole).text, headline(whole).tone) == ("2 of 3 asked for", "warn") and len(whole.skipped) == 1
+        assert "nothing was owed" not in {fact.text for fact in facts(whole)}
+    else:
+        assert (headline(whole).text, headline(whole).tone, whole.skipped) == ("Answered", "good", ())
+        assert (headline(foreign).text, headline(foreign).tone) == ("2 of 3 answered", "warn")
+    assert not [tool for tool in TOOL_IDS if tool.replace("_", " ").capitalize() in whole.answer]
+
+
+@pytest.mark.req("K-15")
+@pytest.mark.parametrize("pattern", ["mediated", "direct", "supervisor", "swarm", "a2a"])
+async def test_a_turn_in_which_every_part_failed_could_not_be_answered(pattern: str) -> None:
+    view = await turn(pattern, ALL)
+    assert (headline(view).text, headline(view).tone) == ("Could not answer", "bad")
+
+
+@pytest.mark.req("K-15")
+@pytest.mark.parametrize("pattern", ["mediated", "direct", "supervisor", "swarm", "a2a"])
+async def test_parts_over_the_cap_are_counted_and_named(pattern: str) -> None:
+    view = await turn(pattern, cap=2)
+    assert view.cap_words == "3 asked for, 2 run, 1 left out: at most 2 at once" and headline(view).text == "2 of 3 answered"
+    assert len(view.skipped) == 1 and len(view.steps) == 2
+
+
+async def test_a_step_and_the_answer_word_somebody_elses_data_alike() -> None:
+    view = await turn("mediated", ("rewards=foreign_principal",))
+    (note,) = [step.note for step in view.steps if step.agent == "rewards"]
+    assert note == "its data could not be confirmed as yours" and f"about rewards: {note}" in view.answer
