@@ -17,12 +17,14 @@ from kit.core.fault import Fault, parse_all
 from kit.core.fault_injection import inject_faults
 from kit.core.model import OFFLINE
 from kit.core.picture import Picture
+from kit.core.record import SessionRecall, TurnRecord
 from kit.models.offline import OfflineModel
 from kit.patterns import PATTERNS
 from kit.patterns.agents_as_tools import MEDIATED
 from kit.patterns.stages import Stages
 from kit.runtime.agents.api_agent import Service, with_services
 from kit.runtime.agents.faulty import faulty_team
+from kit.runtime.memory import most_lines
 from kit.runtime.pattern import Pattern
 from kit.runtime.recording.cassette import Cassette
 from kit.runtime.team import ModelAccess, Models, Team, bind
@@ -30,6 +32,7 @@ from kit.runtime.turn import Turn, run_turn
 from kit.settings import Settings
 from kit.sinks.recorder import Recorder, Sink
 from kit.stores.protocol import Store
+from kit.stores.recall import recall_before
 from kit.stores.sqlite import SqliteStore
 from kit.tools.deck_tools import given_tools
 from kit.tools.loading import load_reference
@@ -96,9 +99,10 @@ class Kit:
         faults: Sequence[str | Fault] = (),
         images: Sequence[Picture] = (),
         surface: str | None = None,
+        past: SessionRecall | None = None,
     ) -> Turn:
         """Starts a turn; `pattern` by name, the kit's own when none is named; `surface` as the deck's topologies name it.
-        `images` come with the message.
+        `images` come with the message; a `past` stands in for what the store remembers of the session (`recall_before`).
 
         `faults` make this one turn go wrong, such as `["rewards=timeout"]`. Raises FaultError or UnknownId, which
         name the nearest agents and kinds, FaultError when the kit was opened without faults, PictureError for too many images,
@@ -108,11 +112,19 @@ class Kit:
         team = self.stages.team(chosen, surface, session.flags)
         host = self if team is self.stages.team(MEDIATED) else replace(self, team=team)
         if not faults:
-            return run_turn(message, session, host, chosen, cap=cap, images=images)
+            return run_turn(message, session, host, chosen, cap=cap, images=images, past=past)
         if not self.faults:
             raise FaultError("this kit was opened without faults: open it with open_kit(faults=True)")
         with inject_faults(parse_all(faults, self.team.agents, self.team.root)):
-            return run_turn(message, session, host, chosen, cap=cap, images=images)
+            return run_turn(message, session, host, chosen, cap=cap, images=images, past=past)
+
+    def recall_before(self, turn: TurnRecord) -> SessionRecall:
+        """Returns what a turn's session held before it, and the session to ask that turn again in.
+
+        Nothing of the first conversation changes: `past = kit.recall_before(turn)`, then
+        `kit.ask(turn.message, past.session, "direct", past=past)`. The trace of the new turn names the first (`repeated_turn`).
+        """
+        return recall_before(self.store, turn, self.team.agents, most_lines(self.deck.settings))
 
     def run_scheduled(self, message: str, target: Principal, *, job: str, location: str | None = None) -> Turn:
         """Starts a turn that nobody typed, on behalf of a scheduled job's target user.

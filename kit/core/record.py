@@ -150,6 +150,10 @@ class SessionRecall(Value):
     unanswered: tuple[str, ...] = ()
     """Whose question of that turn is still open."""
     notes: dict[str, Note] = {}
+    lines: tuple[Message, ...] | None = None
+    """The narration of every reader, of a session that takes up another one's past; None where the store is read for it."""
+    components: tuple[ShownComponent, ...] | None = None
+    """What was shown, in the order shown; likewise."""
 
 
 class Feedback(Value):

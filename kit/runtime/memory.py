@@ -33,6 +33,11 @@ CHAIN_LAPSE = 29 * 24 * 3600.0
 """Seconds after which a provider may have forgotten a response."""
 
 
+def most_lines(settings: DeckSettings) -> int:
+    """Returns how many messages of one reader a turn reads."""
+    return max(LINES, 2 * (settings.compact_after or 0) + 8)
+
+
 def messages_of(lines: Iterable[Message]) -> list[BaseMessage]:
     """Lines of narration as a model reads them; the end of a provider's response chain is named on its line.
 
@@ -67,11 +72,12 @@ class Memory(SessionMemory):
     ):
         self._store, self._session, self._settings = store, session, settings
         self._message, self.last_agents = message, None if last_agents is None else frozenset(last_agents)
-        self._conversation = () if conversation is None and past is None else conversation  # a new session has nothing to look up
+        lines = () if past is None else past.lines  # a new session has nothing to look up
+        self._conversation = lines if conversation is None else conversation
         self._notes: Mapping[str, Note] = past.notes if past is not None and conversation is None else {}
-        self._most = max(LINES, 2 * (settings.compact_after or 0) + 8)
+        self._most = most_lines(settings)
         self._read: dict[str, Sequence[Message]] = {}
-        self._components: Sequence[ShownComponent] | None = None
+        self._components: Sequence[ShownComponent] | None = None if past is None else past.components
         self._tidying: asyncio.Task[None] | None = None
         self._new: dict[str, Note] = {}
         note = self._notes.get("summary")
@@ -98,7 +104,7 @@ class Memory(SessionMemory):
         text, reader = "", reader if self._settings.history == "own" else ""
         if self._summary and not reader:
             text = f"\nEarlier in this conversation: {self._summary['text']}"
-        if self._conversation is None and points_back(self._message, self._settings.components):
+        if (self._conversation is None or self._components) and points_back(self._message, self._settings.components):
             text += self._references(reader)
         return text
 

@@ -93,13 +93,14 @@ def run_turn(
     cap: int | None = None,
     history: Sequence[Message] | None = None,
     in_play: Sequence[str] | None = None,
+    past: SessionRecall | None = None,
     turn_id: str | None = None,
     images: Sequence[Picture] = (),
 ) -> Turn:
     """Starts a turn on the running loop and returns its handle at once.
 
-    `pattern` defaults to the kit's; `cap` to the deck's. `history` and `in_play` stand in for what the store
-    remembers of the session, for callers that bring a conversation of their own. `images` come with the message.
+    `pattern` defaults to the kit's; `cap` to the deck's. `history` and `in_play`, or a `past` with its lines, stand in for what
+    the store remembers of the session, for callers that bring a conversation of their own. `images` come with the message.
     Raises SessionError when the session is another principal's: nobody reads a stranger's history;
     PictureError when there are too many images.
     """
@@ -107,7 +108,7 @@ def run_turn(
     names = f"{session.id}{session.principal.tenant_id}{session.principal.user_id}"
     if clean(names) != names.strip():
         raise SessionError("ids of sessions, tenants and users hold neither control characters nor halves of a pair")
-    past = kit.store.recall(session.id)
+    past = past or kit.store.recall(session.id)
     if past is not None and past.session.principal != session.principal:
         raise SessionError(f"session {session.id!r} belongs to someone else; start a new one under another id")
     clock, statuses = asyncio.get_running_loop().time, kit.team.deck.settings.vocabulary
@@ -133,9 +134,8 @@ class _Runner:
         self.unsaved: str | None = None
         self.message = mark_pictures(clean(message), pictures)
         self.session, self.kit, self.pattern, self.log = session, kit, pattern, turn_log
-        self.root = kit.team.orchestrator
-        self.settings = kit.team.deck.settings
-        self.session_exists = past is not None
+        self.root, self.settings = kit.team.orchestrator, kit.team.deck.settings
+        self.session_exists = past is not None and past.lines is None
         given = None if in_play is None else SessionRecall(session=session, in_play=tuple(in_play), routed=tuple(in_play) or None)
         recalled = given or past or SessionRecall(session=session)
         self.memory = Memory(kit.store, session, past, self.settings, self.message, recalled.routed, history)

@@ -13,7 +13,7 @@ from kit.core.context import Principal, Session
 from kit.core.event import INTERNAL
 from kit.core.fault import Fault
 from kit.core.picture import Picture, mark_pictures
-from kit.core.record import TurnRecord
+from kit.core.record import SessionRecall, TurnRecord
 from kit.models.offline import OfflineModel
 from kit.runtime.turn import Turn
 from kit.settings import Settings
@@ -86,9 +86,10 @@ class Host:
         cap: int | None = None,
         model: str | None = None,
         images: Sequence[Picture] = (),
+        past: SessionRecall | None = None,
     ) -> str:
         """Starts a turn and returns its id at once; the arguments, and what it raises, are those of `Kit.ask`."""
-        ask = partial(self.on(model).ask, message, session, pattern, cap, faults, images)
+        ask = partial(self.on(model).ask, message, session, pattern, cap, faults, images, past=past)
         starting = self._start(ask, session, mark_pictures(message, images), images)
         return asyncio.run_coroutine_threadsafe(starting, self._loop).result(timeout=30)
 

@@ -1,0 +1,50 @@
+"""What a session held before one of its turns, for whoever asks that turn again."""
+
+import json
+import uuid
+from collections.abc import Iterable
+
+from kit.core.context import Principal, Session
+from kit.core.record import UNANSWERED, SessionRecall, TurnRecord
+from kit.stores.protocol import Store
+
+EVERY = 1_000_000
+"""Rows that are read of one session: all of them."""
+_AGAIN = "again:"
+
+
+def repeated_turn(session_id: str) -> str:
+    """Returns the id of the turn that is asked again in a session; empty for a conversation of its own."""
+    return session_id.removeprefix(_AGAIN).partition(":")[0] if session_id.startswith(_AGAIN) else ""
+
+
+def recall_before(store: Store, turn: TurnRecord, agents: Iterable[str], most: int) -> SessionRecall:
+    """Returns what a turn's session held before it, as the past of a new session in which the turn is asked again.
+
+    Each of the `agents`, and the orchestrator, is told the newest `most` lines of its narration. Earlier turns are those that
+    began earlier. Response chains of a provider are left out: they have gone on since.
+    """
+    own, who = turn.session_id, Principal(tenant_id=turn.tenant_id, user_id=turn.user_id)
+    turns = store.turns(own, who.tenant_id, who.user_id, limit=EVERY)
+    earlier = {one.id: one for one in turns if one.started_at < turn.started_at}
+    told = {reader: [m for m in store.history(own, reader, EVERY, who=who) if m.turn_id in earlier] for reader in ("", *agents)}
+    order = list(dict.fromkeys(line.turn_id for line in told[""]))
+    summary = store.note(own, "summary")
+    notes = {"summary": summary} if summary is not None and summary.at < turn.started_at else {}
+    for note in notes.values():
+        through = order.index(json.loads(note.value)["through"])
+        told[""] = [line for line in told[""] if order.index(line.turn_id) > through]
+    ended = [earlier[turn_id] for turn_id in reversed(order)]
+    routed = next((one for one in ended if one.invoked or one.status in ("failed", "deadline", "cancelled")), None)
+    lines = tuple(line for reader in told.values() for line in reader[-most:])
+    unanswered = (line.agent for line in lines if routed and line.turn_id == routed.id and line.text == UNANSWERED)
+    shown = store.shown_components(own, who, turns=len(turns))
+    return SessionRecall(
+        session=(store.session(own) or Session(id=own, principal=who)).replace(id=f"{_AGAIN}{turn.id}:{uuid.uuid4().hex}"),
+        in_play=ended[0].invoked if ended else (),
+        routed=routed and routed.invoked,
+        unanswered=tuple(dict.fromkeys(filter(None, unanswered))),
+        notes=notes,
+        lines=lines,
+        components=tuple(item for item in shown if item.turn_id in order[-most // 2 :]),
+    )
