@@ -18,6 +18,7 @@ from kit.core.fault_injection import inject_faults
 from kit.core.model import OFFLINE
 from kit.core.picture import Picture
 from kit.core.record import SessionRecall, TurnRecord
+from kit.models.access import ModelAccess
 from kit.models.offline import OfflineModel
 from kit.patterns import PATTERNS
 from kit.patterns.agents_as_tools import MEDIATED
@@ -27,7 +28,7 @@ from kit.runtime.agents.faulty import faulty_team
 from kit.runtime.memory import most_lines
 from kit.runtime.pattern import Pattern
 from kit.runtime.recording.cassette import Cassette
-from kit.runtime.team import ModelAccess, Models, Team, bind
+from kit.runtime.team import Models, Team, bind
 from kit.runtime.turn import Turn, run_turn
 from kit.settings import Settings
 from kit.sinks.recorder import Recorder, Sink
@@ -135,12 +136,12 @@ class Kit:
         return self.ask(message, Session(id=f"job:{job}:{uuid.uuid4().hex}", principal=target, location=location))
 
 
-def choose_models(settings: Settings) -> str | None:
-    """Which models to bind: what KIT_MODEL says; else each card's own when a key is set; else the offline stand-in."""
-    if settings.model:
+def choose_models(settings: Settings, deck: Deck) -> str | None:
+    """Which models to bind: what KIT_MODEL says; else each card's own, with a key or where the orchestrator's needs none of the
+    settings; else the offline stand-in."""
+    lead = deck.models.get(deck.cards[deck.settings.orchestrator].model)
+    if settings.model or settings.openai_api_key or (lead is not None and lead.is_self_contained):
         return settings.model
-    if settings.openai_api_key:
-        return None
     return "local" if settings.openai_base_url else "offline"
 
 
@@ -150,7 +151,8 @@ def stages_of(
     """The teams of a deck on these models. Raises BindError where one cannot do the work. Nothing is called."""
 
     def bound(deck: Deck) -> Team:
-        access = ModelAccess(settings.openai_api_key, settings.openai_base_url, settings.pace, settings.secrets)
+        key, home = settings.openai_api_key, settings.openai_base_url
+        access = ModelAccess(key, home, settings.pace, settings.secrets, settings.variables)
         team = bind(deck, models, tools, access)
         team = faulty_team(team) if faults else team
         return with_services(team, services) if team.orchestrator.sub_cards else team  # a monolith asks nobody
@@ -183,9 +185,9 @@ async def open_kit(
     deck = deck or load_deck(settings.deck, more.ids, environment=settings.environment)
     environment = settings.environment_of(deck.settings.environment)
     if cassette is not None:
-        settings, models = _as_recorded(settings, models, cassette, today_of(settings, deck))
+        settings, models = _as_recorded(settings, models, cassette, deck)
     elif models is None:
-        models = choose_models(settings)
+        models = choose_models(settings, deck)
     async with AsyncExitStack() as stack:
         store = open_store(settings.store)
         stack.callback(store.close)
@@ -220,13 +222,17 @@ def today_of(settings: Settings, deck: Deck) -> str:
     return str(day or datetime.date.today().isoformat())
 
 
-def _as_recorded(settings: Settings, models: Models | None, cassette: Cassette, today: str) -> tuple[Settings, Models | None]:
-    """What the run that was recorded was told: its date, its model; and for a replay a key that is never sent."""
-    told = cassette.begin(today, choose_models(settings) if models is None else None, settings.secrets)
+def _as_recorded(settings: Settings, models: Models | None, cassette: Cassette, deck: Deck) -> tuple[Settings, Models | None]:
+    """What the run that was recorded was told: its date, its model; and for a replay keys that are never sent."""
+    told = cassette.begin(today_of(settings, deck), choose_models(settings, deck) if models is None else None, settings.secrets)
     if models is None:
         models = settings.model or told.model
-    key = settings.openai_api_key or ("replayed" if cassette.mode == "replay" else None)
-    return settings.with_(today=settings.today or told.today, openai_api_key=key), models
+    today = settings.today or told.today
+    if cassette.mode != "replay":
+        return settings.with_(today=today), models
+    names = (spec.api_key_env for spec in deck.models.values() if spec.api_key_env)
+    variables = {**dict.fromkeys(names, "replayed"), **settings.variables}
+    return settings.with_(today=today, openai_api_key=settings.openai_api_key or "replayed", variables=variables), models
 
 
 def open_store(path: str) -> Store:

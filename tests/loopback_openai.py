@@ -77,6 +77,7 @@ class Loopback:
     requests: list[JSON] = field(default_factory=list[JSON])
     paths: list[str] = field(default_factory=list[str])
     bearers: list[str] = field(default_factory=list[str])
+    headers: list[dict[str, str]] = field(default_factory=list[dict[str, str]])
     key: str | None = None
     strict: bool = False
     hung_up: threading.Event = field(default_factory=threading.Event)
@@ -171,6 +172,7 @@ class _Handler(BaseHTTPRequestHandler):
         request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         bearer = self.headers.get("Authorization", "").removeprefix("Bearer ")
         state = cast("_Server", self.server).state
+        state.headers.append({name.lower(): value for name, value in self.headers.items()})
         try:
             match state.next_reply(self.path, bearer, request):
                 case Say() as say:

@@ -7,6 +7,7 @@ import pytest
 from kit.compose.models import build_model, check_orchestrator, load_models
 from kit.core.errors import BindError, DeckError, UnknownId
 from kit.core.model import ModelSpec
+from kit.models.access import ModelAccess
 
 
 def models(folder: Path, text: str) -> Path:
@@ -33,7 +34,7 @@ def test_every_fault_of_the_file_is_reported_with_its_line(tmp_path: Path):
     with pytest.raises(DeckError) as caught:
         load_models(models(tmp_path, text))
     assert [fault.replace(f"{tmp_path}/", "") for fault in caught.value.faults] == [
-        "models.yaml:2: 'provider': input should be 'offline', 'openai' or 'simulated', got 'openapi'",
+        "models.yaml:2: 'provider': input should be 'offline', 'openai', 'langchain', 'python' or 'simulated', got 'openapi'",
         "models.yaml:5: unknown field 'contxt_window': did you mean 'context_window'?",
         "models.yaml:7: expected a mapping of fields, found a single value; write `field: value` lines",
     ]
@@ -55,7 +56,7 @@ def test_the_offline_stand_in_is_built_without_a_key():
 
 def test_an_openai_compatible_model_is_built_for_its_endpoint():
     spec = ModelSpec(key="local", provider="openai", routing="json_schema")
-    assert build_model(spec, base_url="http://127.0.0.1:9/v1")._llm_type
+    assert build_model(spec, ModelAccess(base_url="http://127.0.0.1:9/v1"))._llm_type
 
 
 @pytest.mark.req("PC1-NFR-6")

@@ -17,11 +17,12 @@ from kit.core.errors import DataError
 from kit.core.event import TurnStarted
 from kit.core.outcome import AgentCall, Answer, Outcome
 from kit.core.record import Message
+from kit.models.access import ModelAccess
 from kit.patterns.agents_as_tools import MEDIATED
 from kit.runtime.context import RunContext
 from kit.runtime.host import Host
 from kit.runtime.pattern import Pattern
-from kit.runtime.team import ModelAccess, Models, Team, bind
+from kit.runtime.team import Models, Team, bind
 from kit.runtime.turn import run_turn
 from kit.sinks.recorder import Recorder
 from kit.stores.protocol import Store

@@ -45,6 +45,11 @@ def _check(arguments: Namespace) -> int:
     deck = load_deck(folder, (), environment=settings.environment)
     for warning in deck.warnings:
         print(f"warning: {warning}")
+    for spec in deck.models.values():
+        if spec.factory:
+            print(f"model {spec.key} calls {spec.factory}")
+        if spec.api_key_env:
+            print(f"model {spec.key} sends {spec.api_key_env} to {spec.base_url or 'its provider'}")
     for card in deck.active():
         limit, parts = deck.policy(card).time_budget_ms, f"{len(card.tools)} tools, {len(card.sub_agents)} sub-agents"
         print(f"{card.id:18} {card.model:20} {parts}, {limit} ms")

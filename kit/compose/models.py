@@ -8,6 +8,8 @@ from kit.compose.yaml_source import Faults, Source, build, parse_file
 from kit.core.card import Tuning
 from kit.core.errors import BindError, DeckError, nearest
 from kit.core.model import OFFLINE, ModelSpec
+from kit.models.access import NO_ACCESS, ModelAccess
+from kit.tools.loading import load_reference
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -41,22 +43,17 @@ def read_models(source: Source, faults: Faults) -> dict[str, ModelSpec]:
 
 
 def build_model(
-    spec: ModelSpec,
-    *,
-    api_key: str | None = None,
-    base_url: str | None = None,
-    pace: float = 1.0,
-    tuning: Tuning | None = None,
+    spec: ModelSpec, access: ModelAccess = NO_ACCESS, tuning: Tuning | None = None, folder: Path = Path()
 ) -> "BaseChatModel":
-    """The chat model a spec describes. Nothing is sent and nothing is loaded before its first call.
+    """The chat model a spec describes; `tuning` is a card's, `folder` the deck's. Nothing is sent before its first call.
 
-    `pace`: how slowly the offline stand-in speaks, as a factor; 0 is at once. Other models keep their own pace.
+    Raises SettingsError where a key, an endpoint or a package is missing, CodeError where a factory cannot be used.
     """
     match spec.provider:
         case "offline":
             from kit.models.offline import OfflineModel
 
-            return OfflineModel().paced(pace)
+            return OfflineModel().paced(access.pace)
         case "simulated":
             from kit.models.simulated import SimulatedModel
 
@@ -65,7 +62,17 @@ def build_model(
         case "openai":
             from kit.models.openai import chat_model
 
-            return chat_model(spec, api_key=api_key, base_url=base_url, tuning=tuning)
+            endpoint, key = access.own_endpoint(spec)
+            key, home = (access.api_key, access.base_url) if key is None else (key, endpoint)
+            return chat_model(spec, api_key=key, base_url=home, tuning=tuning)
+        case "langchain":
+            from kit.models.langchain import model_by_name
+
+            return model_by_name(spec, access, tuning or Tuning())
+        case "python":
+            from kit.models.langchain import model_by_code
+
+            return model_by_code(spec, load_reference(spec.factory, folder))
 
 
 def check_orchestrator(spec: ModelSpec) -> None:

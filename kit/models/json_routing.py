@@ -64,7 +64,8 @@ class JsonRouting(BaseChatModel):
     ) -> tuple[list[BaseMessage], dict[str, Any], tuple[str, ...]]:
         plain, options, names = plain_request(messages, **kwargs)
         if names and self.schema_in == "body":
-            options["extra_body"] = {"response_format": options.pop("response_format")}
+            extra: Any = getattr(self.inner, "extra_body", None) or {}  # what a call gives takes the place of the model's own
+            options["extra_body"] = {**extra, "response_format": options.pop("response_format")}
         return plain, options, names
 
     async def _stream_by_schema(

@@ -11,11 +11,9 @@ from langchain_core.language_models import BaseChatModel
 from kit.core.card import Tuning
 from kit.core.errors import SettingsError
 from kit.core.model import ModelSpec
+from kit.models.access import NO_KEY, OPENAI, same_url
 from kit.models.json_routing import JsonRouting, NativeOrJson
 
-OPENAI = "https://api.openai.com/v1"
-NO_KEY = "no-key"
-"""Sent where no key is known: local servers ask for none, but the client insists on one."""
 TIMEOUT = 120.0
 """Seconds without a byte before a request is given up; a turn's own deadline is shorter."""
 RETRIES = 1
@@ -37,8 +35,8 @@ def chat_model(
 
     home = base_url or OPENAI
     endpoint = spec.base_url or home
-    key = api_key if _same(endpoint, home) else NO_KEY
-    if not key and _same(endpoint, OPENAI):
+    key = api_key if same_url(endpoint, home) else NO_KEY
+    if not key and same_url(endpoint, OPENAI):
         raise SettingsError(
             f"model {spec.key!r} needs a key or an endpoint: set OPENAI_API_KEY, or set OPENAI_BASE_URL to a compatible server"
         )
@@ -57,15 +55,13 @@ def chat_model(
         "verbosity": tuning.text_verbosity,
         "max_tokens": tuning.max_output_tokens,
         "http_async_client": LoopClient(transport=httpx.AsyncBaseTransport()),
+        "disable_streaming": not spec.stream,
     }
-    model = ChatOpenAI(**settings)
+    model = ChatOpenAI(**settings, **spec.params.options())
+    outer: Any = {"inner": model, "name": spec.key, "disable_streaming": not spec.stream}
     if spec.routing == "json_schema":
-        return JsonRouting(inner=model, name=spec.key, schema_in="body" if spec.api == "chat" else "options")
-    return NativeOrJson(inner=model, name=spec.key) if spec.api == "chat" else model
-
-
-def _same(one: str, other: str) -> bool:
-    return one.rstrip("/") == other.rstrip("/")
+        return JsonRouting(**outer, schema_in="body" if spec.api == "chat" else "options")
+    return NativeOrJson(**outer) if spec.api == "chat" else model
 
 
 class LoopClient(httpx.AsyncClient):

@@ -270,8 +270,10 @@ def _usage(message: AIMessage, spec: ModelSpec, size: int, text: str) -> Usage:
     if counts is None or not all(0 <= counts[name] < SOME for name in ("input_tokens", "output_tokens")):
         wrote = len(text) + (len(str(message.tool_calls)) if message.tool_calls else 0)
         return _bill(spec, size, -(-wrote // CHARACTERS), estimated=True)
+    read, wrote = counts["input_tokens"], counts["output_tokens"]
     cached = counts.get("input_token_details", {}).get("cache_read", 0) or 0
-    return _bill(spec, counts["input_tokens"], counts["output_tokens"], min(max(cached, 0), counts["input_tokens"]))
+    reasoning = counts.get("output_token_details", {}).get("reasoning", 0) or 0
+    return _bill(spec, read, wrote, min(max(cached, 0), read), min(max(reasoning, 0), wrote))
 
 
 def _unfinished(error: BaseException, size: int, stream: _Stream, spec: ModelSpec) -> Usage:
@@ -281,12 +283,12 @@ def _unfinished(error: BaseException, size: int, stream: _Stream, spec: ModelSpe
     return _bill(spec, size, -(-stream.characters // CHARACTERS), estimated=True)
 
 
-def _bill(spec: ModelSpec, read: int, wrote: int, cached: int = 0, *, estimated: bool = False) -> Usage:
+def _bill(spec: ModelSpec, read: int, wrote: int, cached: int = 0, reasoning: int = 0, *, estimated: bool = False) -> Usage:
     return _new_usage(
         input_tokens=read,
         output_tokens=wrote,
         cached_tokens=cached,
         model_calls=1,
-        cost=spec.price(read, wrote),
+        cost=spec.price(read, wrote, cached, reasoning),
         estimated=estimated,
     )

@@ -16,9 +16,10 @@ from kit.compose.deck import Deck
 from kit.compose.models import build_model, check_orchestrator
 from kit.compose.prompts import plan_prompt, window_fault
 from kit.core.card import AgentCard, Tuning
-from kit.core.errors import BindError, UnknownId
+from kit.core.errors import BindError, UnknownId, nearest
 from kit.core.model import OFFLINE, ModelSpec, fallback_of
 from kit.core.secret import SHORTEST
+from kit.models.access import ModelAccess
 from kit.models.response_chain import Chained
 from kit.runtime.agents.ask_tool import ROUTE, ask_tool, in_sequence, route_tool
 from kit.runtime.agents.contract import contract_of
@@ -31,8 +32,10 @@ from kit.runtime.context import Agent
 from kit.runtime.job import JOBS
 from kit.tools.tool import Toolbox
 
-Models = str | BaseChatModel | Mapping[str, str | BaseChatModel]
-"""A key of models.yaml, a LangChain chat model, or a mapping agent id -> either ("*" stands for the rest, `<id>:fallback` and
+Model = str | BaseChatModel | tuple[BaseChatModel, ModelSpec]
+"""A key of models.yaml, or a LangChain chat model, alone or with what is known of it, such as its price."""
+Models = Model | Mapping[str, Model]
+"""One for all, or a mapping agent id -> model ("*" stands for the rest, `helper` for the small jobs, `<id>:fallback` and
 `<id>:composer` for an agent's second models)."""
 
 _Schemas = Sequence[dict[str, Any]]
@@ -73,18 +76,6 @@ class Team:
             await close()
 
 
-@dataclass(frozen=True)
-class ModelAccess:
-    """What building a model needs beside its spec; comes from the settings."""
-
-    api_key: str | None = field(default=None, repr=False)
-    base_url: str | None = None
-    pace: float = 1.0
-    """How slowly the offline stand-in speaks; 0 is at once."""
-    secrets: frozenset[str] = field(default=frozenset(), repr=False)
-    """What else of the settings no event may hold."""
-
-
 def bind(deck: Deck, models: Models | None = None, tools: Toolbox | None = None, access: ModelAccess | None = None) -> Team:
     """Resolves every model, tool, block and sub-agent of a deck.
 
@@ -104,6 +95,7 @@ class _Binder:
         self._deck, self._models, self._tools, self._access = deck, models, tools, access
         self._cache: dict[tuple[str, Tuning], BaseChatModel] = {}
         self.secrets = access.secrets
+        _check_names(models, deck)
 
     def agent(self, card: AgentCard) -> LLMAgent:
         subs = self._deck.active_sub_agents(card)
@@ -170,19 +162,17 @@ class _Binder:
             check_orchestrator(spec)
         return _with_tools(spec, model, schemas, private)
 
-    def _build(self, card: AgentCard, key: str | BaseChatModel) -> tuple[ModelSpec, BaseChatModel]:
-        if isinstance(key, BaseChatModel):
-            self.secrets |= _keys_of(key)
-            return _spec_of(key), key
+    def _build(self, card: AgentCard, key: Model) -> tuple[ModelSpec, BaseChatModel]:
+        if not isinstance(key, str):
+            model, spec = key if isinstance(key, tuple) else (key, _spec_of(key))
+            self.secrets |= _keys_of(model)
+            return spec, model
         specs = {OFFLINE.key: OFFLINE, **self._deck.models}
         if key not in specs:
             raise UnknownId(f"model of card {card.id!r}", key, specs)
         cache_key = (key, card.tuning)
         if cache_key not in self._cache:
-            access = self._access
-            self._cache[cache_key] = build_model(
-                specs[key], api_key=access.api_key, base_url=access.base_url, pace=access.pace, tuning=card.tuning
-            )
+            self._cache[cache_key] = build_model(specs[key], self._access, card.tuning, self._deck.tools.folder)
             self.secrets |= _keys_of(self._cache[cache_key])
         return specs[key], self._cache[cache_key]
 
@@ -204,7 +194,17 @@ def _spec_of(model: BaseChatModel) -> ModelSpec:
     if isinstance(own, ModelSpec):
         return own
     key = model.name or getattr(model, "model_name", None) or model._llm_type  # type: ignore[reportPrivateUsage]
-    return ModelSpec(key=str(key), provider="offline", note="a chat model passed in")
+    code = f"{type(model).__module__}:{type(model).__name__}"
+    return ModelSpec(key=str(key), provider="python", factory=code, note="a chat model passed in")
+
+
+def _check_names(models: Models | None, deck: Deck) -> None:
+    if not isinstance(models, Mapping):
+        return
+    names = {"*", "helper", *deck.cards, *(f"{card}:{role}" for card in deck.cards for role in ("fallback", "composer"))}
+    for name in models:
+        if name not in names:
+            raise BindError(f"models name {name!r}, and the deck has no such card: {nearest(name, names)}")
 
 
 def _schema(tool: BaseTool) -> dict[str, Any]:

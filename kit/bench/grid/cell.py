@@ -6,12 +6,16 @@ from dataclasses import dataclass
 from itertools import product
 
 from kit.bench.grid.grid_file import GridSpec, digest
+from kit.core.model import ModelSpec
 
 FORMAT = 1
 """Raised when the same cell would now be written otherwise."""
 
 NO_OUTCOME = {"page", "tools", "environment", "statuses", "visitor"}
 """Settings of a deck that decide no outcome: what the app shows, who asks there, and where code lies."""
+
+LATER = ("model", "factory", "api_key_env", "params", "stream", "price_cached", "price_reasoning")
+"""Fields of a model that are newer than kept cells: at their defaults they are left out, so that those are still known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +46,7 @@ def cells(spec: GridSpec) -> Iterator[Cell]:
     """
     grid = spec.grid
     base = digest(FORMAT, grid.seed, grid.sub_agents, grid.scorers)
-    models = {key: digest(model) for key, model in spec.models.items()}
+    models = {key: digest(model.model_dump(mode="json", exclude=_silent(model))) for key, model in spec.models.items()}
     decks = {
         names: digest(
             deck.settings.model_dump(mode="json", exclude=NO_OUTCOME),
@@ -61,3 +65,8 @@ def cells(spec: GridSpec) -> Iterator[Cell]:
             for repeat in range(grid.repeats):
                 key = hashlib.sha256(f"{way}|{case}|{repeat}".encode()).hexdigest()[:24]
                 yield Cell(key, model, prompt, setting, pattern, fault, place, repeat)
+
+
+def _silent(model: ModelSpec) -> set[str]:
+    """The fields of a model that decide no outcome here."""
+    return {"limits", *(name for name in LATER if getattr(model, name) == ModelSpec.model_fields[name].default)}

@@ -58,7 +58,7 @@ def forecast(spec: GridSpec, pace_of_turns: Pace) -> Forecast:
     turns = often * sum(len(case.turns) for case in spec.cases)
     ways = [(model, pattern) for model in spec.models.values() for pattern in grid.patterns]
     dollars = [turns * _price(model, pace_of_turns, pattern) for model, pattern in ways if model.price_in is not None]
-    prices_known = all(model.price_in is not None or model.provider != "openai" for model, _ in ways)
+    prices_known = all(model.price_in is not None or model.provider in ("offline", "simulated") for model, _ in ways)
     return Forecast(
         cells=often * len(spec.cases) * len(ways),
         turns=turns * len(ways),

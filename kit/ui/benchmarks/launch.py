@@ -138,7 +138,7 @@ def _own(host: Host) -> str | None:
         whole = count_cases(cases)
         take = st.number_input("How many of them", 1, whole, min(CASES, whole), key=f"bench-take-{cases}", width=160)
     dollars = None
-    if any(specs[key].provider == "openai" for key in models):
+    if any(specs[key].provider not in ("offline", "simulated") for key in models):
         dollars = st.number_input("Dollars, at most", 0.0, 1000.0, 1.0, 0.5, key="bench-dollars", width=160)
     if not models or not patterns:
         return None

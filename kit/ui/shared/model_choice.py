@@ -12,6 +12,8 @@ def missing_variable(spec: ModelSpec, settings: Settings) -> str:
     """Returns the variable that has to be set before a model can be used; empty when it can be."""
     if spec.provider in ("offline", "simulated"):
         return ""
+    if spec.is_self_contained:
+        return spec.api_key_env if spec.api_key_env and not settings.variables.get(spec.api_key_env) else ""
     if spec.key == "local":
         return "" if settings.openai_base_url else "OPENAI_BASE_URL"
     return "" if settings.has_model else "OPENAI_API_KEY"

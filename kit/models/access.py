@@ -1,0 +1,59 @@
+"""What building a model needs beside its spec, and which key goes to which endpoint: the environment says so, never a deck."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from kit.core.errors import SettingsError
+from kit.core.model import ModelSpec
+
+OPENAI = "https://api.openai.com/v1"
+NO_KEY = "no-key"
+"""Sent where no key is known: local servers ask for none, but clients insist on one."""
+_HOMES = {"OPENAI": OPENAI, "ANTHROPIC": "https://api.anthropic.com", "OPIK": "https://www.comet.com/opik/api"}
+"""Where a well-known key belongs while no `..._BASE_URL` names another place."""
+
+
+@dataclass(frozen=True)
+class ModelAccess:
+    """What building a model needs beside its spec; comes from the settings."""
+
+    api_key: str | None = field(default=None, repr=False)
+    """Belongs to `base_url`, or to OpenAI where that is None, and is sent nowhere else."""
+    base_url: str | None = None
+    pace: float = 1.0
+    """How slowly the offline stand-in speaks; 0 is at once."""
+    secrets: frozenset[str] = field(default=frozenset(), repr=False)
+    """What else of the settings no event may hold."""
+    variables: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    """The environment: keys that specs name in `api_key_env`."""
+
+    def own_endpoint(self, spec: ModelSpec) -> tuple[str | None, str | None]:
+        """Where requests go under the key that a spec names in `api_key_env`, and the key: X_API_KEY belongs to X_BASE_URL.
+
+        None for both where the spec names none. Raises SettingsError for a variable that is not set, and for a key that
+        belongs elsewhere.
+        """
+        name = spec.api_key_env
+        if name is None:
+            return None, None
+        owner = name.removesuffix("_API_KEY")
+        of_settings = {"OPENAI_BASE_URL": self.base_url, "OPENAI_API_KEY": self.api_key}
+        given = {**self.variables, **{variable: value for variable, value in of_settings.items() if value}}
+        home = given.get(f"{owner}_BASE_URL") or _HOMES.get(owner)
+        if home and spec.base_url and not same_url(home, spec.base_url):
+            raise SettingsError(
+                f"model {spec.key!r}: {name} belongs to {home} and is not sent to {spec.base_url}; put the key of that endpoint "
+                f"into another variable and name that in `api_key_env`, or set {owner}_BASE_URL"
+            )
+        if not given.get(name):
+            raise SettingsError(f"model {spec.key!r} needs a key: set {name}")
+        return spec.base_url or home, given[name]
+
+
+NO_ACCESS = ModelAccess()
+"""Neither a key nor an endpoint."""
+
+
+def same_url(one: str, other: str) -> bool:
+    """Whether two URLs are the same but for a slash at the end."""
+    return one.rstrip("/") == other.rstrip("/")
