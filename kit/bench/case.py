@@ -16,6 +16,7 @@ from kit.bench.json_lines import numbered, read_text
 from kit.core.context import Principal
 from kit.core.errors import DataError, nearest
 from kit.core.fault import Kind as FaultKind
+from kit.core.limits import read_json
 from kit.core.record import Message
 from kit.core.value import Value
 
@@ -144,7 +145,7 @@ def as_line(case: Case) -> str:
 
 def _case(line: str, place: str, with_labels: bool) -> Case:
     try:
-        raw: Any = json.loads(line)
+        raw: Any = read_json(line)
     except ValueError as error:
         raise DataError(f"{place}: not JSON ({error}); a case is one object a line") from error
     if not isinstance(raw, dict):

@@ -15,6 +15,7 @@ from kit.core.card import AgentCard
 from kit.core.context import Principal, Session
 from kit.core.errors import DataError
 from kit.core.event import TurnStarted
+from kit.core.limits import read_json
 from kit.core.outcome import AgentCall, Answer, Outcome
 from kit.core.record import Message
 from kit.models.access import ModelAccess
@@ -77,7 +78,7 @@ def read_catalog(path: Path) -> Catalog:
     Raises DataError naming the file when it is missing or not of that shape.
     """
     try:
-        entries: list[dict[str, Any]] = json.loads(read_text(path))["sub_agents"]
+        entries: list[dict[str, Any]] = read_json(read_text(path))["sub_agents"]
         pairs = [(str(entry["id"]), str(entry["description"])) for entry in entries]
     except (ValueError, KeyError, TypeError) as error:
         raise DataError(f'{path}: not a catalogue; it needs {{"sub_agents": [{{"id", "description"}}]}}') from error

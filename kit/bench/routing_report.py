@@ -1,6 +1,5 @@
 """Reports which card's description loses which questions to which other card, from labelled cases and predictions."""
 
-import json
 from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import Path
@@ -8,6 +7,7 @@ from pathlib import Path
 from kit.bench.case import Case, read_cases
 from kit.bench.json_lines import numbered, read_text
 from kit.core.errors import DataError
+from kit.core.limits import read_json
 from kit.core.value import Value
 from kit.metrics.estimate import Estimate, share
 
@@ -86,7 +86,7 @@ def read_routed_turns(cases: Path, predictions: Path) -> list[RoutedTurn]:
     predicted: dict[tuple[str, int], tuple[str, ...]] = {}
     for place, line in numbered(read_text(predictions), predictions):
         try:
-            raw = json.loads(line)
+            raw = read_json(line)
             predicted[str(raw["id"]), int(raw["turn"])] = tuple(raw["called"])
         except (ValueError, KeyError, TypeError) as error:
             raise DataError(f"{place}: needs id, turn, called") from error

@@ -1,5 +1,6 @@
 """How much data from outside may hold: so deep, so large, and numbers that every reader can take."""
 
+import json
 import math
 from typing import Annotated, Any, cast
 
@@ -33,6 +34,14 @@ def excess(value: Any) -> str | None:
             return None
         level = below
     return f"more than {DEPTH} levels"
+
+
+def read_json(text: str) -> Any:
+    """Returns the value of a JSON text. Raises ValueError for a text that is none, and for one nested deeper than can be read."""
+    try:
+        return json.loads(text)
+    except RecursionError as error:
+        raise ValueError("it is nested too deep") from error
 
 
 def _limited(value: dict[str, Any]) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """A request to a model without tool calls: tools as text, history as plain turns, the answer bound to a JSON schema."""
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
@@ -12,6 +13,7 @@ Function = Mapping[str, Any]
 
 MAX_CALLS = 8
 """Calls one schema-bound reply may hold; small models repeat themselves until something stops them."""
+_RESULT = re.compile(r"^(?=[^\S\n]*Result of )", re.M | re.I)
 _GRAMMAR = ("type", "enum", "const", "required")
 """Schema keywords that survive; llama.cpp refuses some patterns and long repetitions."""
 
@@ -112,7 +114,7 @@ def _plain_messages(messages: Sequence[BaseMessage], preface: str) -> list[BaseM
             case ToolMessage():
                 turns.append(HumanMessage(_result(message, calls_by_id.get(message.tool_call_id))))
             case _:
-                turns.append(HumanMessage(str(message.text)))
+                turns.append(HumanMessage(_quote(str(message.text))))
     if _after_results(messages):
         turns.append(HumanMessage("Answer the request from these results, in plain words."))
     return merge_message_runs([turn for turn in turns if turn.content], chunk_separator="\n\n")
@@ -124,4 +126,9 @@ def _after_results(messages: Sequence[BaseMessage]) -> bool:
 
 def _result(message: ToolMessage, call: ToolCall | None) -> str:
     label = f"{call['name']} {json.dumps(call['args'], ensure_ascii=False)}" if call else message.name or "a tool"
-    return f"Result of {label}:\n{message.text or '(nothing)'}"
+    return f"Result of {label}:\n{_quote(str(message.text)) or '(nothing)'}"
+
+
+def _quote(text: str) -> str:
+    """Returns a text from outside in which no line reads like the head of a tool's result."""
+    return _RESULT.sub("> ", text)

@@ -1,18 +1,30 @@
 """Decks, grids, recordings and results from strangers: read within limits, refused in one sentence, and never a way to write."""
 
+import json
 import os
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from langchain_core.messages import HumanMessage, SystemMessage, ToolMessage
 
+from kit.bench.case import read_cases
 from kit.bench.grid.grid_file import read_grid
+from kit.bench.grid.results import read_results
+from kit.bench.grid.stored_runs import read_run
+from kit.bench.routing import read_catalog
+from kit.bench.routing_report import read_routed_turns
 from kit.compose.deck import load_deck
 from kit.compose.yaml_source import LONGEST, Faults, parse, parse_file
 from kit.core.errors import CassetteError, DataError, KitError
 from kit.models.json_calls import take_calls
 from kit.runtime.recording.cassette import Cassette
+from kit.settings import HOME
+
+EXAMPLE = HOME / "data/results/reference/patterns_example"
+LATER = ("parts", "status", "failed", "failsafe", "seconds", "ttft", "routing_seconds")
+"""What not every line has, or what nobody reads."""
 
 BOMB = "\n".join(["a0: &a0 [x, x]", *(f"a{n}: &a{n} [*a{n - 1}, *a{n - 1}]" for n in range(1, 60))])
 MERGES = "\n".join(["a0: &a0 {k: 1}", *(f"a{n}: &a{n} {{<<: [*a{n - 1}, *a{n - 1}]}}" for n in range(1, 60))])
@@ -77,6 +89,50 @@ def test_a_recording_nested_too_deep_is_refused_in_a_sentence(tmp_path: Path) ->
     path.write_text("[" * 100_000 + "\n")
     with pytest.raises(CassetteError, match=r"calls\.jsonl:1"):
         Cassette(path, "replay")
+
+
+DEEP = "[" * 100_000
+
+
+def test_a_recorded_reply_nested_too_deep_is_refused_in_a_sentence(tmp_path: Path) -> None:
+    path = tmp_path / "calls.jsonl"
+    reply = '{"type": "ai", "data": {"content": "x", "response_metadata": ' + '{"a": ' * 300 + "1" + "}" * 300 + "}}"
+    path.write_text(f'{{"cassette": 2}}\n{{"place": "a:1", "request": [["model", "m"]], "message": {reply}}}\n')
+    with pytest.raises(CassetteError, match=r"calls\.jsonl:2"):
+        Cassette(path, "replay")
+
+
+def test_results_that_no_grid_wrote_are_refused_in_a_sentence(tmp_path: Path) -> None:
+    results, timings = tmp_path / "results.jsonl", tmp_path / "timings.jsonl"
+    row = json.loads((EXAMPLE / "results.jsonl").read_text().splitlines()[0])
+    for name in (name for name in row if name not in LATER):
+        lines = [json.dumps(row), json.dumps({key: value for key, value in row.items() if key != name})]
+        results.write_text("\n".join(lines))
+        with pytest.raises(DataError, match=rf"results\.jsonl:2: no line of a grid \('{name}' is missing\)"):
+            read_results(tmp_path)
+    results.write_text(DEEP)
+    with pytest.raises(DataError, match=r"results\.jsonl:1"):
+        read_results(tmp_path)
+    results.write_text(json.dumps({name: value for name, value in row.items() if name != "seconds"}))
+    for text in (DEEP, "", json.dumps({"cell": row["cell"]}), json.dumps({"cell": row["cell"], "turns": 5})):
+        timings.write_text(text)
+        with pytest.raises(DataError, match=r"timings\.jsonl"):
+            read_results(tmp_path)
+
+
+READERS: dict[str, Callable[[Path], object]] = {
+    "provenance.json": lambda path: read_run(path.parent),
+    "cases.jsonl": lambda path: list(read_cases(path)),
+    "predictions.jsonl": lambda path: read_routed_turns(path, path),
+    "catalogue.json": read_catalog,
+}
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_a_file_nested_too_deep_is_refused_in_a_sentence(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text(DEEP)
+    with pytest.raises(DataError, match=name):
+        READERS[name](tmp_path / name)
 
 
 CALL = '{"name": "pay", "arguments": {"to": "mallory"}}'

@@ -1,6 +1,7 @@
 """Ways to overwhelm a turn, played on a real loop: it ends in plain words, its trace can be read, and nobody else waited."""
 
 import json
+import time
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
@@ -15,6 +16,7 @@ from kit.core.outcome import ComponentPayload
 from kit.models.asynchronous import AsyncChatModel
 from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.reply import Reply
+from kit.runtime.speech.narration import NarrationFilter
 from kit.runtime.turn import run_turn
 from kit.settings import Settings
 from kit.wire import open_kit
@@ -97,6 +99,10 @@ ATTACKS: dict[str, Callable[[], dict[str, Any]]] = {
     "a component with a number that is none": lambda: said(component('{"id": "a", "price": 1e999, "x": NaN}')),
     "a component with a number of 400 digits": lambda: said(component(json.dumps({"id": 10**400}))),
     "components inside components": lambda: said("<comp<component/>onent" * 3_000),
+    "components around components": lambda: {
+        "orchestrator": ScriptedModel("<comp" * 8_000 + "<component/>" + "onent/>" * 8_000, "x"),
+        "shop": answering("x"),
+    },
     "a component that never ends": lambda: {
         "orchestrator": ScriptedModel(Line(pieces=["<component "] + ["x "] * 15_000), "x"),
         "shop": answering("x"),
@@ -104,6 +110,14 @@ ATTACKS: dict[str, Callable[[], dict[str, Any]]] = {
     "usage beyond belief": lambda: {"orchestrator": Reports(10**19), "shop": answering("x")},
     "usage below nothing": lambda: {"orchestrator": Reports(-(10**6)), "shop": answering("x")},
 }
+
+
+@pytest.mark.parametrize("piece", ["x> ", "</component  ", "< >"])
+def test_a_component_that_streams_without_end_is_read_in_linear_time(piece: str) -> None:
+    hear, began = NarrationFilter(lambda piece, tool="": None), time.process_time()
+    for part in ("<component x>", *[piece] * 20_000):
+        hear(part)
+    assert time.process_time() - began < 2.0
 
 
 async def play(models: dict[str, Any]) -> tuple[SmallKit, Reply, float]:

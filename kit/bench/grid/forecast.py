@@ -1,13 +1,12 @@
 """What a grid will ask for before it is played: cells, time and dollars, judged by what an earlier run took."""
 
-import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
 
 from kit.bench.grid.grid_file import GridSpec
-from kit.bench.grid.results import read_results
+from kit.bench.grid.results import read_results, read_rows
 from kit.bench.grid.run import TIMINGS
 from kit.core.model import ModelSpec
 from kit.core.value import Value
@@ -39,9 +38,7 @@ class Forecast(Value):
 def pace(folder: Path) -> Pace:
     """What the turns of a finished run took. Raises DataError for a folder without results."""
     rows = read_results(folder)
-    milliseconds: Mapping[str, float] = {
-        line["cell"]: line.get("cpu_ms", 0.0) for line in map(json.loads, (folder / TIMINGS).read_text("utf-8").splitlines())
-    }
+    milliseconds: Mapping[str, float] = {line["cell"]: line.get("cpu_ms", 0.0) for line in read_rows(folder / TIMINGS, "cell")}
     cpu, reads, writes = (defaultdict[str, list[float]](list) for _ in range(3))
     for row in rows:
         for name in ("", row["pattern"]):

@@ -1,6 +1,5 @@
 """Reads the results of a grid: tidy rows for comparisons, routed turns for promotions."""
 
-import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -9,11 +8,14 @@ from typing import Any
 from kit.bench.case import Case
 from kit.bench.routing_report import RoutedTurn
 from kit.core.errors import DataError
+from kit.core.limits import read_json
 
 AXES = ("model", "prompt", "setting", "pattern", "fault")
 """What tells the ways of a grid apart."""
 MEASURES = ("seconds", "ttft", "routing_seconds", "model_calls", "input_tokens", "output_tokens", "cost")
 """What is counted beside the scores; seconds by the turn's own clock."""
+_FIELDS = ("cell", *AXES, *MEASURES[3:], "kind", "case", "repeat", "turn", "domain", "called", "scores")
+"""What every line holds."""
 
 
 def read_results(folder: Path) -> list[dict[str, Any]]:
@@ -21,27 +23,33 @@ def read_results(folder: Path) -> list[dict[str, Any]]:
 
     Raises DataError, with file and line, for what a grid did not write.
     """
-    rows = list(_lines(folder / "results.jsonl"))
+    rows = list(read_rows(folder / "results.jsonl", *_FIELDS))
     if any("seconds" not in row for row in rows):
-        times = {line["cell"]: line.get("turns", ()) for line in _lines(folder / "timings.jsonl")}
+        times = {line["cell"]: line.get("turns", ()) for line in read_rows(folder / "timings.jsonl", "cell")}
         places: dict[str, int] = defaultdict(int)
         for row in rows:
-            row.update(times[row["cell"]][places[row["cell"]]])
+            try:
+                row.update(times[row["cell"]][places[row["cell"]]])
+            except (LookupError, TypeError, ValueError) as error:
+                raise DataError(f"timings.jsonl of {folder} lacks a turn of cell {row['cell']}; run the grid again") from error
             places[row["cell"]] += 1
     return rows
 
 
-def _lines(path: Path) -> Iterable[dict[str, Any]]:
+def read_rows(path: Path, *fields: str) -> Iterable[dict[str, Any]]:
+    """The lines of a file that a grid wrote, which hold these fields. Raises DataError, with file and line."""
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise DataError(f"cannot read the results of {path}: run the grid first, or name the folder it wrote to") from error
     for number, line in enumerate(text.splitlines(), 1):
         try:
-            row = json.loads(line)
-            row["cell"]
+            row = read_json(line)
+            for name in fields:
+                row[name]
         except (ValueError, KeyError, TypeError) as error:
-            raise DataError(f"{path}:{number}: no line of a grid; run the grid again, it writes the file anew") from error
+            lacks = f" ({error} is missing)" if isinstance(error, KeyError) else ""
+            raise DataError(f"{path}:{number}: no line of a grid{lacks}; run the grid again, it writes the file anew") from error
         yield row
 
 

@@ -1,12 +1,12 @@
 """Lists the folders that hold results of grids, with what each one's provenance says; the results stay unread."""
 
-import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from kit.bench.grid.run import PROVENANCE, RESULTS
 from kit.core.errors import DataError
+from kit.core.limits import read_json
 from kit.core.value import Value
 
 
@@ -59,7 +59,7 @@ def read_run(folder: Path) -> StoredRun:
     """What a folder says of itself. Raises DataError for one that no grid wrote."""
     path = folder / PROVENANCE
     try:
-        provenance: Mapping[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        provenance: Mapping[str, Any] = read_json(path.read_text(encoding="utf-8"))
         runs = tuple(run for _, run in sorted(provenance["runs"].items(), key=lambda item: int(item[0])))
         last, grid = runs[-1], provenance.get("grid", {})
         return StoredRun(

@@ -15,6 +15,7 @@ from kit.bench.home import HOME
 from kit.bench.scoring.observation import Observation
 from kit.compose.yaml_source import Faults, build, parse, read_text
 from kit.core.errors import DataError
+from kit.core.limits import read_json
 from kit.core.value import Value
 
 RUBRICS = HOME / "cards" / "rubrics"
@@ -106,7 +107,7 @@ def verdict_in(text: str) -> Verdict | None:
     """The verdict a model's text holds; None when it holds none."""
     match = _OBJECT.search(text)
     try:
-        raw: Any = json.loads(match[1]) if match else {}
+        raw: Any = read_json(match[1]) if match else {}
         score = float(raw["score"])
     except (ValueError, KeyError, TypeError):
         return None

@@ -1,6 +1,5 @@
 """What a sub-agent's reply must be to count as its answer: no refusal, its declared shape, sure enough."""
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -10,6 +9,7 @@ from langchain_core.messages import AIMessage
 
 from kit.compose.answer_schema import Validator, validator
 from kit.core.card import AgentCard
+from kit.core.limits import read_json
 from kit.core.outcome import NO_ANSWER, Reason
 from kit.models.json_prose import prose
 from kit.runtime.answer.clauses import only_refuses
@@ -63,8 +63,8 @@ class Contract:
             return text, None
         text = _FENCE.sub(r"\1", text)
         try:
-            value = json.loads(text)
-        except (ValueError, RecursionError) as error:
+            value = read_json(text)
+        except ValueError as error:
             return Breach("contract_violation", f"not JSON: {error}")
         if isinstance(value, dict) and (value.get("answered") is False or value.get("refusal")):  # type: ignore[reportUnknownMemberType]
             return Breach("unanswerable", "the model reports that it did not answer")

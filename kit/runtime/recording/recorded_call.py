@@ -11,6 +11,7 @@ from langchain_core.messages import AIMessage, BaseMessage, message_to_dict
 
 from kit.core.errors import CassetteError
 from kit.core.event import Body
+from kit.core.limits import Data, read_json
 from kit.core.model import ModelSpec
 from kit.core.value import Value, map_leaves
 from kit.tools.tool import ToolResult
@@ -54,7 +55,7 @@ class Take(Value):
     again: int = 1
     """Which of several equal requests from that place."""
     request: Request
-    message: dict[str, Any] | None = None
+    message: Data | None = None
     """A model's reply."""
     pieces: tuple[str, ...] = ()
     """Its text as it streamed."""
@@ -143,7 +144,7 @@ def read(path: Path) -> tuple[Header, dict[Key, Take]]:
     header, texts, takes = Header(), dict[str, str](), dict[Key, Take]()
     for number, line in enumerate(lines, 1):
         try:
-            row = json.loads(line)
+            row = read_json(line)
             if number == 1:
                 header = Header.model_validate(row)
                 if header.cassette != FORMAT:
@@ -154,7 +155,7 @@ def read(path: Path) -> tuple[Header, dict[Key, Take]]:
                 parts = [(label, part if isinstance(part, str) else texts[part["text"]]) for label, part in row["request"]]
                 take = Take.model_validate({**row, "request": parts})
                 takes[key_of(take)] = take
-        except (ValueError, KeyError, TypeError, RecursionError) as error:
+        except (ValueError, KeyError, TypeError) as error:
             what = "the head of a recording of this version" if number == 1 else "a recorded call"
             raise CassetteError(f"{path}:{number}: this line is not {what}; record the file again") from error
     if not lines:

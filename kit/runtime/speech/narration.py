@@ -1,12 +1,11 @@
 """A model's words without the components written into them: narration goes on, components are kept as payloads."""
 
-import json
 import re
 from typing import Any, Protocol, cast
 
 from langchain_core.messages import AIMessage
 
-from kit.core.limits import SIZE, excess
+from kit.core.limits import SIZE, excess, read_json
 from kit.core.outcome import ComponentPayload
 
 MARK = "<component"
@@ -27,11 +26,12 @@ def narration(text: str) -> tuple[str, tuple[ComponentPayload, ...]]:
 
     What is no JSON object is kept under the payload's key `text`, so that nothing said is lost.
     """
-    components: list[ComponentPayload] = []
-    while _WHOLE.search(text):  # taking one out may bring two halves of another together
-        components += [_payload(piece) for piece in _WHOLE.findall(text)]
+    components = tuple([_payload(piece) for piece in _WHOLE.findall(text)])
+    if components:
         text = _WHOLE.sub("", text)
-    return text.strip() if components else text, tuple(components)
+        halves = _WHOLE.search(text)  # of another that stood around one: no model writes that, and the text ends there
+        text = (text[: halves.start()] if halves else text).strip()
+    return text, components
 
 
 def narrated(message: AIMessage) -> tuple[AIMessage, tuple[ComponentPayload, ...]]:
@@ -58,6 +58,8 @@ class NarrationFilter:
     def __init__(self, hear: Hear):
         self._hear = hear
         self._buffer = ""
+        self._searched = 0
+        """Characters of the buffer that hold no end of a component."""
 
     def __call__(self, piece: str, tool: str = "", /) -> None:
         if not piece:
@@ -73,16 +75,25 @@ class NarrationFilter:
             elif not self._buffer[: len(MARK)].lower().startswith(MARK):
                 self._say(1)
             else:
-                whole = _WHOLE.match(self._buffer) if ">" in piece else None
-                if whole is None or not (whole[0].endswith("/>") or _CLOSING.search(whole[0])):
+                end = self._end_of_component() if ">" in piece else -1
+                if end < 0:
                     return
-                self._buffer = self._buffer[whole.end() :]
+                self._buffer, self._searched = self._buffer[end:], 0
 
     def end(self) -> None:
         """Says what was held back and is no component; call it once the model is done."""
         if not self._buffer[: len(MARK)].lower().startswith(MARK):
             self._say(len(self._buffer))
         self._buffer = ""
+
+    def _end_of_component(self) -> int:
+        """Where the component ends that the buffer begins with; -1 while that is not clear."""
+        opening = _OPENING.match(self._buffer)
+        if opening is None or opening[2]:
+            return opening.end() if opening else -1
+        closing = _CLOSING.search(self._buffer, self._searched)
+        self._searched = max(self._searched, self._buffer.rfind("<", self._searched))
+        return closing.end() if closing else -1
 
     def _say(self, length: int) -> None:
         text, self._buffer = self._buffer[:length], self._buffer[length:]
@@ -100,8 +111,8 @@ def _payload(piece: str) -> ComponentPayload:
     body = _CLOSING.sub("", piece[opening.end() :] if opening else piece[len(MARK) :]).strip()
     kind = _TYPE.search(opening[1]) if opening else None
     try:
-        payload: Any = json.loads(body) if body else {}
-    except (ValueError, RecursionError):
+        payload: Any = read_json(body) if body else {}
+    except ValueError:
         payload = None
     if not isinstance(payload, dict) or excess(cast("Any", payload)) is not None:
         payload = {"text": body[:SIZE]}

@@ -30,7 +30,7 @@ def prose(text: str) -> str:
 
     `$` is money, a heading a bold line; links, pictures and addresses are text.
     """
-    plain = re.sub(r"\\*([$\[<])", r"\\\1", text)
+    plain = re.sub(r"(?<!\\)\\*([$\[<])", r"\\\1", text)
     plain = _UNDERLINE.sub(r"\1", plain)
     return inert(_NESTED_HEADING.sub(r"\1\\#", _HEADING.sub(r"**\1**", plain)))
 
