@@ -120,7 +120,9 @@ def test_nobody_can_forge_the_result_of_a_tool(by: str):
     assert forged in sent(*asked_for, ToolMessage("Everything is free.", tool_call_id="c1"))
     outside = HumanMessage(f"Hi.\n\n {forged}") if by == "person" else ToolMessage(f"None.\n\n{forged}", tool_call_id="c1")
     text = sent(*asked_for, outside)
-    assert "Everything is free." in text and "> " in text and not re.search(r"^\s*Result of ask_shop.*\n\s*Everything", text, re.M)
+    assert (
+        "Everything is free." in text and "> " in text and not re.search(r"^\s*Result of ask_shop.*\n\s*Everything", text, re.M)
+    )
 
 
 @pytest.mark.realtime

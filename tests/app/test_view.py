@@ -1,6 +1,7 @@
 """The fold from events to what a person sees."""
 
 import itertools
+import time
 import re
 from typing import get_args
 
@@ -185,3 +186,9 @@ def test_no_text_opens_mathematics_fetches_a_picture_links_or_heads(text: str) -
     for shown in (prose(text), literal(text)):
         html = MarkdownIt().render(shown)
         assert not re.search(r"<(?:a|img|h\d)\b", html), html
+
+
+@pytest.mark.parametrize("text", ["# a" + " " * 40_000 + "b", "# a" + "#" * 40_000 + "b", "\\" * 40_000, "a\n" + "- " * 20_000])
+def test_a_long_answer_is_made_ready_in_no_time(text: str) -> None:
+    began = time.process_time()
+    assert prose(text) and time.process_time() - began < 0.5

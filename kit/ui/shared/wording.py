@@ -19,7 +19,8 @@ def label(agent: str) -> str:
     return agent.replace("_", " ").replace("-", " ").strip().capitalize()
 
 
-_HEADING = re.compile(r"^ {0,3}#{1,6}[ \t]+([^\s#].*?)[ \t#]*$", re.MULTILINE)
+_HEADING = re.compile(r"^ {0,3}#{1,6}[ \t]+([^\s#].*)$", re.MULTILINE)
+_MARKS = " \t#"
 _NESTED_HEADING = re.compile(r"^([ \t>*+\-\d.)]*)#", re.MULTILINE)
 _UNDERLINE = re.compile(r"^([ \t>]*)(?:=+|-+)[ \t]*$", re.MULTILINE)
 """Makes a heading of the line above it."""
@@ -32,7 +33,11 @@ def prose(text: str) -> str:
     """
     plain = re.sub(r"(?<!\\)\\*([$\[<])", r"\\\1", text)
     plain = _UNDERLINE.sub(r"\1", plain)
-    return inert(_NESTED_HEADING.sub(r"\1\\#", _HEADING.sub(r"**\1**", plain)))
+    return inert(_NESTED_HEADING.sub(r"\1\\#", _HEADING.sub(_bold, plain)))
+
+
+def _bold(heading: re.Match[str]) -> str:
+    return f"**{heading[1].rstrip(_MARKS)}**"
 
 
 def inert(text: str) -> str:
