@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from langchain_core.messages import BaseMessage, HumanMessage
 
+from kit.compose.locale import locale_of
 from kit.compose.parts import Guards
 from kit.core.card import AgentCard, Handoff, Policy
 from kit.core.errors import CassetteError, PictureError
@@ -30,6 +31,9 @@ from kit.runtime.turn import Reply, run_turn
 from kit.settings import Settings
 from kit.sinks.recorder import Recorder
 from kit.stores.sqlite import SqliteStore
+from kit.ui.shared.turn_facts import facts
+from kit.ui.shared.turn_fold import advance
+from kit.ui.shared.turn_view import TurnView
 from kit.wire import open_kit
 from studies.scenario_pictures import SHOWS, draw_picture
 from tests.kits import ALICE, SmallKit, answering, asks, small_kit, stitched
@@ -79,7 +83,8 @@ async def test_the_bytes_arrive_at_an_endpoint_that_speaks_openais_api(api: Any)
         kit, _ = _over(server, api)
         reply = await run_turn("it did not scan", ALICE, kit, images=[RECEIPT])
     url = "data:image/png;base64," + base64.b64encode(RECEIPT.data).decode()
-    assert reply.status == "ok" and [sent(request) for request in server.requests] == [[url], [url], [url]]
+    assert (reply.status, reply.text) == ("ok", "The picture was too dark.")
+    assert [sent(request) for request in server.requests] == [[url], [url], [url]]
     assert reply.usage.model_calls == 3
 
 
@@ -208,7 +213,7 @@ async def test_of_a_picture_without_words_the_models_own_queries_stand() -> None
     kit, models = support_kit(lead, stitched, guards=Guards(), default_sub_agent="shop", support_agent="support")
     reply = await run_turn("", ALICE, kit, images=[RECEIPT])
     assert [(body.agent, body.query) for body in started(reply)] == [("support", "a torn till receipt"), ("shop", "green tea")]
-    assert [event for event in reply.events if isinstance(event.body, GuardActed)] == []
+    assert [event.body.guard for event in reply.events if isinstance(event.body, GuardActed)] == []
     assert models["shop"].seen[0][-1].text == "[picture: receipt.png] green tea"
 
 
@@ -239,7 +244,18 @@ async def test_in_the_consumer_deck_a_receipt_goes_to_support_and_a_product_to_s
     assert [reply.routing.invoked for reply in replies[:4]] == [("support",), ("shop",), ("support",), ("shop",)]
     assert all(reply.status == "ok" for reply in replies)
     assert "tea" in replies[3].text.lower()
-    assert "can't look at pictures" in replies[4].text
+
+
+@pytest.mark.req("K-16")
+@pytest.mark.parametrize("text", ["hello", "", "how many points do I have?"])
+async def test_a_picture_that_no_model_can_see_is_said_to_be_unseen_once(text: str) -> None:
+    async with open_kit(Settings(store=":memory:", pace=0.0, locale="es-MX")) as kit:
+        reply = await kit.ask(text, kit.session("s"), images=[BLIND])
+        bare = await kit.ask("hello", kit.session("t"))
+    view = advance(TurnView(), reply.events)
+    unseen = locale_of("es").sentences.unseen
+    assert f"{view.lead} {view.answer}".count(unseen) == 1 == reply.text.count(unseen) and unseen not in bare.text
+    assert "no model here can look at the pictures" in str(facts(view))
 
 
 def test_the_stand_in_reads_what_a_png_says_of_itself_and_survives_what_it_does_not() -> None:

@@ -32,6 +32,7 @@ class Sentences(Value):
     askable: str
     no_question: str
     too_long: str
+    unseen: str
     preamble: str
     stopped: str
 

@@ -93,6 +93,8 @@ class ModelSpec(Value):
     """How the model calls tools: by its own tool calls, or by an answer bound to a JSON schema."""
     concurrent_tool_calls: bool = True
     """Whether one reply may hold several tool calls; an orchestrator needs it."""
+    pictures: bool = True
+    """Whether the model behind the endpoint can look at pictures."""
     fallback: str | None = None
     """Key of the model that takes over where this one fails and the card names none."""
     law: Law | None = None
@@ -116,6 +118,11 @@ class ModelSpec(Value):
     def is_self_contained(self) -> bool:
         """Whether it is a real model whose entry says where it is: OPENAI_API_KEY and OPENAI_BASE_URL have no part in it."""
         return self.provider in ("langchain", "python") or bool(self.base_url or self.api_key_env)
+
+    @property
+    def sees_pictures(self) -> bool:
+        """Whether it looks at the pictures of a message; the stand-in and simulated models have no eyes."""
+        return self.pictures and self.provider not in ("offline", "simulated")
 
     def price(self, read: int, wrote: int, cached: int = 0, reasoning: int = 0) -> float | None:
         """Dollars for so many tokens in and out, or None where a price is not known.

@@ -22,7 +22,7 @@ from kit.core.transcript import transcript
 from kit.metrics.alert import log_mismatch
 from kit.runtime.answer.acknowledge import rescued
 from kit.runtime.answer.help import help_with
-from kit.runtime.answer.owed import stopped
+from kit.runtime.answer.owed import mention_pictures, stopped
 from kit.runtime.budget import root_ledger
 from kit.runtime.context import RunContext, TurnState
 from kit.runtime.dispatch import run_to_outcome
@@ -174,6 +174,7 @@ class _Runner:
                     raise asyncio.CancelledError
                 async with self.kit.team.admission or nullcontext():
                     status, text, error = await self._answer()
+                text = mention_pictures(text, self.ctx, self.kit.team.deck.models)
             except asyncio.CancelledError:
                 status, text = "cancelled", stopped(self.ctx, transcript(self.log.events).answer)
             if status in ("failed", "deadline") and not self.state.calls:
@@ -257,9 +258,8 @@ class _Runner:
         outcome = await run_to_outcome(self.pattern.run, call, self.ctx, self.settings.turn_budget_ms / 1000)
         if isinstance(outcome, Answer):
             return "ok", narration(outcome.text)[0] if MARK in outcome.text else outcome.text, None
-        text = rescued(self.ctx)
         late = outcome.reason == "timeout" and self.state.out_of_time
-        return "deadline" if late else "failed", text, f"{outcome.reason}: {outcome.detail}"
+        return "deadline" if late else "failed", rescued(self.ctx), f"{outcome.reason}: {outcome.detail}"
 
     def _say(self, text: str) -> str:
         """Makes the page's answer the final text, whatever was streamed before it was known; returns the preamble."""

@@ -1,8 +1,8 @@
 """The fold from events to what a person sees."""
 
 import itertools
-import time
 import re
+import time
 from typing import get_args
 
 import pytest

@@ -148,7 +148,7 @@ def _decide(talk: Conversation, situation: Situation, tools: Sequence[Tool]) -> 
 
 def _puzzled(talk: Conversation) -> str:
     if talk.has_picture:
-        return "I can't look at pictures. What does it show, and what would you like to know?"
+        return "What does the picture show, and what would you like to know?"
     return "I received no text. What can I help you with?"
 
 

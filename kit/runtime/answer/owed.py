@@ -1,10 +1,13 @@
 """What an answer owes, and the fixed words for it: for parts that failed, parts that were left out, reservations."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from kit.compose.locale import Locale
+from kit.core.event import GuardActed, ModelStarted, Text
+from kit.core.model import ModelSpec
 from kit.core.outcome import NOTHING_LEFT, Answer, Failure, LeftOut
+from kit.core.transcript import transcript
 from kit.models.json_prose import prose
 from kit.runtime.answer.help import is_unanswerable, nobody_can
 from kit.runtime.answer.raw_text import scrub
@@ -122,3 +125,17 @@ def _enumerate(names: Sequence[str], word: str) -> str:
 
 def _sentence(text: str) -> str:
     return text[:1].lower() + text[1:] if text.endswith(".") else f"{text[:1].lower()}{text[1:]}."
+
+
+def mention_pictures(text: str, ctx: RunContext, models: Mapping[str, ModelSpec]) -> str:
+    """Returns an answer that says so where none of the models that were called could look at the message's pictures."""
+    turn = ctx.turn
+    called = {event.body.model for event in turn.log.events if isinstance(event.body, ModelStarted)}
+    if not turn.pictures or any(key not in models or models[key].sees_pictures for key in called):
+        return text
+    ctx.emit(GuardActed(guard="pictures", action="mended", agent=ctx.path, reason="no model that was called can see"))
+    page, sentence = transcript(turn.log.events), turn.locale.sentences.unseen
+    stands = page.answer or ("" if turn.calls else page.lead)
+    if stands.strip() == text.strip():
+        ctx.emit(Text(channel="answer" if page.answer else "lead", text=f"\n\n{sentence}"))
+    return f"{text}\n\n{sentence}"

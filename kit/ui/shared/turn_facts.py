@@ -26,6 +26,7 @@ _BY: dict[tuple[str, GuardAction], str] = {
     ("echo", "rerouted"): "Sent the short reply to {agent}, whose question it answers",
     ("fastpath", "rerouted"): "Did not let it pass as small talk: {agent} was asked",
     ("acknowledge", "asked_again"): "Had the answer written again: it did not own up to everything",
+    ("pictures", "mended"): "Said that no model here can look at the pictures",
     ("preamble", "mended"): "Took back an opening line that nobody could know yet",
 }
 """Words for an action of one guard, where the words of the action alone do not say enough."""
