@@ -64,6 +64,6 @@ def test_a_process_that_is_killed_in_the_turn_leaves_the_alert_in_log_store_and_
     store = SqliteStore(path)
     [turn] = store.turns()
     assert (turn.id, turn.status) == (turn_id, "interrupted")
-    assert [alert.turn_ids for alert in alerts(store.turns())] == [(turn_id,)]
+    assert [alert.turn_ids for alert in alerts(store.tally().mismatches)] == [(turn_id,)]
     assert metrics(store).principal_mismatch_total == 1
     store.close()

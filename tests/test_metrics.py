@@ -19,6 +19,7 @@ from kit.core.event import AgentError, Envelope, Status
 from kit.core.outcome import AgentCall, Answer, Outcome
 from kit.core.record import AgentMeasure, Measures, TurnRecord
 from kit.core.status import UNKNOWN
+from kit.core.tally import tally_of
 from kit.metrics.alert import MISMATCH, alerts
 from kit.metrics.latency import percentile
 from kit.metrics.summary import Label, Metrics, fold, metrics
@@ -221,7 +222,7 @@ def test_since_and_tenant_choose_turns_and_a_running_one_is_not_counted() -> Non
 def test_compaction_and_acknowledgement_are_rates_over_the_turns_they_concern() -> None:
     paths = ["composed", "composed", "rescued", None]
     turns = [row(measures=Measures(acknowledged=path, compactions=path is None)) for path in paths]
-    found = fold(turns)
+    found = fold(tally_of(turns))
     assert (found.compactions.right, found.compactions.n) == (1, 4)
     shares = {"composed": 2 / 3, "recomposed": 0.0, "appended": 0.0, "rescued": 1 / 3}
     assert {path: rate.value for path, rate in found.acknowledgements.items()} == shares
@@ -236,7 +237,7 @@ def test_labels_give_accuracy_resolution_and_scores_for_each_vertical() -> None:
         Label(turn_id="2", agents=("shop",), scores={"shop": {"quality": 1.0}}),
         Label(turn_id="3", agents=("rewards",), resolved=False),
     ]
-    found = fold(turns, list(zip(turns, labels, strict=True)))
+    found = fold(tally_of(turns), list(zip(turns, labels, strict=True)))
     assert {v: (r.right, r.n) for v, r in found.routing_accuracy.items()} == {"play": (0, 1), "rewards": (0, 1), "shop": (2, 2)}
     assert (found.reference_resolution.right, found.reference_resolution.n) == (1, 2)
     assert found.scores == {"shop": {"quality": 0.75, "safety": 1.0}}
@@ -264,8 +265,11 @@ def mismatched(turn_id: str, started_at: float, *at: float) -> TurnRecord:
 
 @pytest.mark.req("PC2-NFR-4")
 def test_one_mismatch_is_an_alert_and_none_is_none() -> None:
-    assert alerts([row("clean", measures=Measures(agents=(AgentMeasure(agent="a", seconds=1, ok=True),)))]) == ()
-    [alert] = alerts([row("clean"), mismatched("bad", 1000.0, 2.5)])
+    assert (
+        alerts(tally_of([row("clean", measures=Measures(agents=(AgentMeasure(agent="a", seconds=1, ok=True),)))]).mismatches)
+        == ()
+    )
+    [alert] = alerts(tally_of([row("clean"), mismatched("bad", 1000.0, 2.5)]).mismatches)
     assert (alert.metric, alert.count, alert.since, alert.turn_ids) == (MISMATCH, 1, 1002.5, ("bad",))
     assert MISMATCH == 'ps6.envelope.principal_mismatch_total{consumer="consumer-agent"}'
 
@@ -273,10 +277,13 @@ def test_one_mismatch_is_an_alert_and_none_is_none() -> None:
 @pytest.mark.req("PC2-NFR-4")
 def test_the_window_is_five_minutes_to_the_instant() -> None:
     first = mismatched("a", 1000.0, 0.0)
-    assert [a.count for a in alerts([first, mismatched("b", 1299.999, 0.0)])] == [2]
-    assert [a.count for a in alerts([first, mismatched("b", 1300.0, 0.0)])] == [1, 1]
-    assert len(alerts([first], now=1000.0)) == 1 and len(alerts([first], now=1299.999)) == 1
-    assert alerts([first], now=1300.0) == () and alerts([first], now=999.9) == ()
+    assert [a.count for a in alerts(tally_of([first, mismatched("b", 1299.999, 0.0)]).mismatches)] == [2]
+    assert [a.count for a in alerts(tally_of([first, mismatched("b", 1300.0, 0.0)]).mismatches)] == [1, 1]
+    assert (
+        len(alerts(tally_of([first]).mismatches, now=1000.0)) == 1
+        and len(alerts(tally_of([first]).mismatches, now=1299.999)) == 1
+    )
+    assert alerts(tally_of([first]).mismatches, now=1300.0) == () and alerts(tally_of([first]).mismatches, now=999.9) == ()
 
 
 @pytest.mark.req("PC2-FR-12", "PC2-AC-6", "PC2-S9.5-4", "PC2-S9.1-5", "PC2-NFR-4")
@@ -295,7 +302,7 @@ async def test_a_foreign_envelope_is_suppressed_counted_alerted_and_owned_up_to(
         assert len((tool.metadata or {})["asked"]) == 1  # and it was not asked for again
     assert "planted" not in repr(model.seen) + repr(reply) and "u-999" not in repr(model.seen) + repr(reply)
     assert metrics(kit.store).principal_mismatch_total == 1
-    assert [alert.turn_ids for alert in alerts(kit.store.turns())] == [(reply.turn_id,)]
+    assert [alert.turn_ids for alert in alerts(kit.store.tally().mismatches)] == [(reply.turn_id,)]
     [said] = [record.getMessage() for record in caplog.records if record.name == "kit.alert"]
     assert MISMATCH in said and reply.turn_id in said and "u-" not in said
     assert "wasn't able to get an answer about shop" in reply.text

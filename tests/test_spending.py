@@ -17,6 +17,7 @@ from kit.core.event import Event, ModelEnded, ModelStarted
 from kit.core.model import ModelSpec
 from kit.core.outcome import Usage, total
 from kit.core.record import Measures, PurposeUsage, TurnRecord
+from kit.core.tally import tally_of
 from kit.metrics.spending import EXTRA, spending
 from kit.metrics.summary import metrics
 from kit.models.scripted import Line, ScriptedModel
@@ -209,6 +210,7 @@ def test_cached_tokens_are_kept_by_purpose() -> None:
         PurposeUsage(purpose=purpose, usage=Usage(input_tokens=9, cached_tokens=cached))
         for purpose, cached in (("decide", 7), ("compose", 2))
     )
-    turn = TurnRecord(id="t", session_id="s", tenant_id="a", user_id="u", message="m", pattern="mediated", started_at=0.0)
-    rows = spending([turn.model_copy(update={"measures": Measures(spent=spent)})] * 2).rows()
+    fields = {"id": "t", "session_id": "s", "tenant_id": "a", "user_id": "u", "message": "m", "pattern": "mediated"}
+    turn = TurnRecord.model_validate(fields | {"started_at": 0.0, "seconds": 1.0})
+    rows = spending(tally_of([turn.model_copy(update={"measures": Measures(spent=spent)})] * 2)).rows()
     assert {of: value for metric, of, value in rows if metric == "cached_tokens_total"} == {"decide": 14, "compose": 4}

@@ -21,7 +21,8 @@ from kit.core.record import Feedback, Message, Note
 from kit.core.trace import trace_of
 from kit.stores.protocol import Store
 from kit.stores.rows import BEGIN_TURN, row_of
-from kit.stores.sqlite import SCHEMA, SqliteStore
+from kit.stores.sqlite import SqliteStore
+from kit.stores.tables import SCHEMA
 from tests.sample_turn import ANN, a_turn, finish, some_events
 
 

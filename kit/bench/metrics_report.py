@@ -7,7 +7,7 @@ from pathlib import Path
 from kit.bench.json_lines import read_text, validate_lines
 from kit.core.errors import DataError
 from kit.metrics.alert import alerts
-from kit.metrics.summary import Label, metrics, turns_since
+from kit.metrics.summary import Label, metrics
 from kit.stores.protocol import Store
 
 
@@ -29,7 +29,7 @@ def print_metrics(
 ) -> int:
     """Prints every metric, then every alert; returns 1 when there is one."""
     summary = metrics(store, since, tenant, labels)
-    fired = alerts(turns_since(store, since, tenant))
+    fired = alerts(store.tally(tenant, since).mismatches)
     for row in summary.rows():
         value = row["value"]
         cell = "-" if value is None else f"{value:.4g}" if isinstance(value, float) else str(value)

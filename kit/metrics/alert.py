@@ -4,6 +4,7 @@ import logging
 from collections.abc import Iterable
 
 from kit.core.record import TurnRecord
+from kit.core.tally import Mismatch
 from kit.core.value import Value
 
 MISMATCH = 'ps6.envelope.principal_mismatch_total{consumer="consumer-agent"}'
@@ -24,9 +25,9 @@ class Alert(Value):
     """Turns they happened in, each once."""
 
 
-def alerts(turns: Iterable[TurnRecord], now: float | None = None) -> tuple[Alert, ...]:
+def alerts(mismatches: Iterable[Mismatch], now: float | None = None) -> tuple[Alert, ...]:
     """Every window with a mismatch, oldest first; with `now`, only what fires then: mismatches in (now - WINDOW, now]."""
-    hits = sorted((turn.started_at + at, turn.id) for turn in turns for at in turn.measures.mismatches)
+    hits = sorted((mismatch.at, mismatch.turn_id) for mismatch in mismatches)
     if now is not None:
         hits = [hit for hit in hits if now - WINDOW < hit[0] <= now]
     windows: list[list[tuple[float, str]]] = []

@@ -1,14 +1,19 @@
 """How long turns took: routing, the first text, the whole turn, as percentiles by pattern and by whether anybody was asked."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, get_args
 
-from kit.core.record import TurnRecord
+from kit.core.tally import ASKED, NOBODY, Tally
 from kit.core.value import Value
 
 Path = Literal["every turn", "nobody asked", "sub-agents asked"]
 Measure = Literal["routing", "first_text", "turn"]
+_WAYS: Mapping[Path, tuple[str, ...]] = {
+    "every turn": (NOBODY, ASKED),
+    "nobody asked": (NOBODY,),
+    "sub-agents asked": (ASKED,),
+}
 
 
 class Spread(Value):
@@ -38,29 +43,19 @@ class Latency(Value):
         return [(f"{name}_seconds_{p}", of, s and getattr(s, p)) for name, s in spreads for p in ("p50", "p95", "p99")]
 
 
-def latencies(turns: Sequence[TurnRecord]) -> tuple[Latency, ...]:
+def latencies(tally: Tally) -> tuple[Latency, ...]:
     """Returns the latencies of ended turns, by pattern and path; a path that no turn took is left out."""
-    groups = [
-        (pattern, path, [t for t in turns if t.pattern == pattern and (path == "every turn" or path == path_of(t))])
-        for pattern in sorted({turn.pattern for turn in turns})
-        for path in get_args(Path)
-    ]
+    patterns = sorted({key[1] for key in tally.counts if key[0] == "path"})
     return tuple(
-        Latency(
-            pattern=pattern,
-            path=path,
-            routing=spread(turn.measures.routing for turn in group),
-            first_text=spread(turn.ttft for turn in group),
-            turn=spread(turn.seconds for turn in group),
-        )
-        for pattern, path, group in groups
-        if group
+        Latency(pattern=pattern, path=path, **{name: spread(_samples(tally, name, pattern, path)) for name in get_args(Measure)})
+        for pattern in patterns
+        for path in get_args(Path)
+        if any(tally.counts["path", pattern, way] for way in _WAYS[path])
     )
 
 
-def path_of(turn: TurnRecord) -> Path:
-    """Whether a turn asked any sub-agent."""
-    return "sub-agents asked" if turn.measures.agents else "nobody asked"
+def _samples(tally: Tally, name: str, pattern: str, path: Path) -> list[float]:
+    return [value for way in _WAYS[path] for value in tally.samples.get((name, pattern, way), ())]
 
 
 def percentile(values: Sequence[float], share: float) -> float:
@@ -69,9 +64,10 @@ def percentile(values: Sequence[float], share: float) -> float:
     return ascending[max(0, math.ceil(share * len(ascending) - 1e-9) - 1)]
 
 
-def spread(values: Iterable[float | None]) -> Spread | None:
-    """Percentiles of the values that are there; None when none is."""
-    there = [value for value in values if value is not None]
-    if not there:
+def spread(values: Iterable[float]) -> Spread | None:
+    """Percentiles of values; None when there is none."""
+    ascending = sorted(values)
+    if not ascending:
         return None
-    return Spread(count=len(there), p50=percentile(there, 0.5), p95=percentile(there, 0.95), p99=percentile(there, 0.99))
+    p50, p95, p99 = (percentile(ascending, share) for share in (0.5, 0.95, 0.99))
+    return Spread(count=len(ascending), p50=p50, p95=p95, p99=p99)

@@ -1,10 +1,9 @@
 """What model calls were for and what they cost, over stored turns: deciding, working, and the extra calls."""
 
-from collections.abc import Sequence
 from typing import Any
 
 from kit.core.outcome import Usage, total
-from kit.core.record import TurnRecord
+from kit.core.tally import TOKENS, Tally
 from kit.core.value import Value
 
 EXTRA = ("compose", "prior_context", "summary")
@@ -53,17 +52,17 @@ class Spending(Value):
         ]
 
 
-def spending(turns: Sequence[TurnRecord]) -> Spending:
-    """Sums what the rows of ended turns say; turns stored before this was kept count as turns and add no call."""
-    parts: dict[str, list[Usage]] = {}
-    for turn in turns:
-        for item in turn.measures.spent:
-            parts.setdefault(item.purpose, []).append(item.usage)
-    return Spending(
-        turns=len(turns),
-        users=len({(turn.tenant_id, turn.user_id) for turn in turns}),
-        by_purpose={purpose: Outlay(turns=len(usages), usage=total(usages)) for purpose, usages in sorted(parts.items())},
-    )
+def spending(tally: Tally) -> Spending:
+    """Sums what model calls were for; turns stored before this was kept count as turns and add no call."""
+    by_purpose = {
+        purpose: Outlay(turns=turns, usage=_usage(tally, purpose)) for purpose, turns in sorted(tally.of("purpose").items())
+    }
+    return Spending(turns=tally.counts["turns",], users=len(tally.users), by_purpose=by_purpose)
+
+
+def _usage(tally: Tally, purpose: str) -> Usage:
+    amounts = {name: tally.counts[name, purpose] for name in TOKENS}
+    return Usage(**amounts, cost=tally.dollars.get(("cost", purpose)), estimated=tally.counts["estimated", purpose] > 0)
 
 
 def _share(cost: float | None, of: int) -> float | None:

@@ -5,7 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, get_args
 
 from kit.core.event import Acknowledgement
-from kit.core.record import AgentMeasure, TurnRecord
+from kit.core.record import TurnRecord
+from kit.core.tally import Tally
 from kit.core.timeout import Cause
 from kit.core.value import Value
 from kit.metrics.alert import MISMATCH
@@ -30,6 +31,9 @@ class Label(Value):
     """Whether a reference to something of another vertical was understood; None where there was none."""
     scores: dict[str, dict[str, float]] = {}
     """Vertical -> quality (response quality, safety, format ...) -> 0 to 1."""
+
+
+Pair = tuple[TurnRecord, Label]
 
 
 class AgentMetrics(Value):
@@ -93,18 +97,17 @@ class Metrics(Value):
         return [{"metric": metric, "of": of, "value": value} for metric, of, value in _rows(self)]
 
 
-def metrics(store: Store, since: float | None = None, tenant: str | None = None, labels: Iterable[Label] = ()) -> Metrics:
+def metrics(
+    store: Store, since: float | None = None, tenant: str | None = None, labels: Iterable[Label] = (), tally: Tally | None = None
+) -> Metrics:
     """Metrics over the ended turns of a store, of one tenant or all, begun at `since` (seconds since the epoch) or later.
 
-    Rows are all it reads; only for turns whose label names carried entities are the events read, for the prior_context.
+    Only turns that have a label are read one by one, and of those whose label names carried entities the events. `tally` is what
+    the store adds up to, where the caller has it.
     """
-    begun = turns_since(store, since, tenant)
-    turns = [turn for turn in begun if turn.seconds is not None]
-    by_id = {turn.id: turn for turn in turns}
-    pairs = [(by_id[label.turn_id], label) for label in labels if label.turn_id in by_id]
-    recall = rate(carried for _, label in pairs if label.carried for carried in _recall(store, label))
-    mismatches = sum(len(turn.measures.mismatches) for turn in begun)  # a turn that never ended has had its mismatch all the same
-    return fold(turns, pairs).model_copy(update={"prior_context_recall": recall, "principal_mismatch_total": mismatches})
+    labels = list(labels)
+    recall = rate(carried for label in labels if label.carried for carried in _recall(store, label))
+    return fold(tally or store.tally(tenant, since), _labelled(store, since, tenant, labels), recall)
 
 
 def turns_since(store: Store, since: float | None = None, tenant: str | None = None) -> list[TurnRecord]:
@@ -112,46 +115,56 @@ def turns_since(store: Store, since: float | None = None, tenant: str | None = N
     return [turn for turn in store.turns(tenant_id=tenant, limit=ALL) if turn.started_at >= (since or 0.0)]
 
 
-def fold(turns: Sequence[TurnRecord], pairs: Sequence[tuple[TurnRecord, Label]] = ()) -> Metrics:
-    """The pure part: rows and labels in, metrics out."""
-    calls = [measure for turn in turns for measure in turn.measures.agents]
-    fans = [turn.measures.agents for turn in turns if len(turn.measures.agents) > 1]
-    whole = [[call.ok and not call.partial for call in fan] for fan in fans]
-    partial = rate(any(fan) and not all(fan) for fan in whole)
-    paths = Counter(turn.measures.acknowledged for turn in turns if turn.measures.acknowledged)
-    late = Counter(call.cause for call in calls if call.cause)
-    axes = Counter(call.axis for call in calls)
+def _labelled(store: Store, since: float | None, tenant: str | None, labels: Iterable[Label]) -> list[Pair]:
+    pairs = ((store.turn(label.turn_id), label) for label in labels)
+    return [
+        (turn, label)
+        for turn, label in pairs
+        if turn is not None
+        and turn.seconds is not None
+        and turn.started_at >= (since or 0.0)
+        and tenant in (None, turn.tenant_id)
+    ]
+
+
+def fold(tally: Tally, pairs: Sequence[Pair] = (), recall: Estimate | None = None) -> Metrics:
+    """The pure part: what turns add up to, and labelled ones, in; metrics out."""
+    counts, ran = tally.counts, tally.of("fan_out")
+    calls = sum(int(size) * count for size, count in ran.items())
+    partial = share(counts["fan_outs_partial",], counts["fan_outs",])
+    axes, late, paths, repeats = (tally.of(name) for name in ("axis", "cause", "acknowledged", "repeats"))
+    statuses = tally.of("statuses")
     return Metrics(
-        turns=len(turns),
-        intents=_intents(turns),
-        fan_outs=dict(sorted(Counter(len(turn.measures.agents) for turn in turns).items())),
-        cap_exceeded=sum(turn.cap_behavior == "over" for turn in turns),
-        agents=tuple(_agent(name, [c for c in calls if c.agent == name]) for name in sorted({c.agent for c in calls})),
-        latencies=latencies(turns),
-        overhead=spread(t.measures.overhead for t in turns),
-        orchestrator=spread(t.measures.routing for t in turns),
-        principal_mismatch_total=sum(len(turn.measures.mismatches) for turn in turns),
-        version_mismatch_total=sum(turn.measures.version_mismatches for turn in turns),
-        envelopes=sum(turn.measures.envelopes for turn in turns),
-        statuses_per_invocation=sum(c.statuses for c in calls) / len(calls) if calls else None,
-        unknown_statuses=sum(call.unknown_statuses for call in calls),
-        model_faults=sum(turn.measures.model_faults for turn in turns),
+        turns=counts["turns",],
+        intents={name: counts["intents", name] for name in ("0", "1", "2", "3+")},
+        fan_outs=dict(sorted((int(size), count) for size, count in ran.items() if count)),
+        cap_exceeded=counts["over_cap",],
+        agents=tuple(_agent(tally, key[1]) for key in sorted(tally.samples) if key[0] == "agent"),
+        latencies=latencies(tally),
+        overhead=spread(tally.samples.get(("overhead",), ())),
+        orchestrator=spread(value for key, values in tally.samples.items() if key[0] == "routing" for value in values),
+        principal_mismatch_total=len(tally.mismatches),
+        version_mismatch_total=counts["version_mismatches",],
+        envelopes=counts["envelopes",],
+        statuses_per_invocation=sum(statuses.values()) / calls if calls else None,
+        unknown_statuses=sum(tally.of("unknown_statuses").values()),
+        model_faults=counts["model_faults",],
         partial_failures=partial,
-        fan_out_success=rate(complete for fan in whole for complete in fan),
+        fan_out_success=share(counts["fan_out_whole",], counts["fan_out_calls",]),
         axes={
-            "invocation": axes["invocation"],
-            "data": axes["data"] + sum(call.data_faults for call in calls),
+            "invocation": axes.get("invocation", 0),
+            "data": axes.get("data", 0) + sum(tally.of("data_faults").values()),
             "partial": partial.right or 0,
         },
-        timeouts={cause: share(late[cause], late.total()) for cause in get_args(Cause)},
-        acknowledgements={path: share(paths[path], paths.total()) for path in get_args(Acknowledgement)},
-        repeats=rate(turn.measures.repeats for turn in turns if turn.measures.repeats is not None),
-        compactions=rate(turn.measures.compactions > 0 for turn in turns),
+        timeouts={cause: share(late.get(cause, 0), sum(late.values())) for cause in get_args(Cause)},
+        acknowledgements={path: share(paths.get(path, 0), sum(paths.values())) for path in get_args(Acknowledgement)},
+        repeats=share(repeats.get("True", 0), sum(repeats.values())),
+        compactions=share(counts["compacted",], counts["turns",]),
         routing_accuracy=_accuracy(pairs),
-        prior_context_recall=share(0, 0),
+        prior_context_recall=recall or share(0, 0),
         reference_resolution=rate(label.resolved for _, label in pairs if label.resolved is not None),
         scores=_scores([label for _, label in pairs]),
-        spending=spending(turns),
+        spending=spending(tally),
     )
 
 
@@ -161,27 +174,22 @@ def rate(outcomes: Iterable[bool]) -> Estimate:
     return share(hits[True], hits.total())
 
 
-def _intents(turns: Sequence[TurnRecord]) -> dict[str, int]:
-    counts = Counter("3+" if turn.intent_count > 2 else str(turn.intent_count) for turn in turns)
-    return {name: counts[name] for name in ("0", "1", "2", "3+")}
-
-
-def _agent(name: str, calls: Sequence[AgentMeasure]) -> AgentMetrics:
-    latency = spread(call.seconds for call in calls)
+def _agent(tally: Tally, agent: str) -> AgentMetrics:
+    latency, counts = spread(tally.samples["agent", agent]), tally.counts
     assert latency is not None, "an agent is listed for its calls"
     return AgentMetrics(
-        agent=name,
+        agent=agent,
         latency=latency,
-        failures=sum(not call.ok for call in calls),
-        data_faults=sum(call.data_faults for call in calls),
-        statuses_per_invocation=sum(call.statuses for call in calls) / len(calls),
-        unknown_statuses=sum(call.unknown_statuses for call in calls),
-        first_status=spread(call.first_status for call in calls),
-        longest_silence=max(call.longest_silence for call in calls),
+        failures=counts["failures", agent],
+        data_faults=counts["data_faults", agent],
+        statuses_per_invocation=counts["statuses", agent] / latency.count,
+        unknown_statuses=counts["unknown_statuses", agent],
+        first_status=spread(tally.samples.get(("first_status", agent), ())),
+        longest_silence=tally.silences[agent],
     )
 
 
-def _accuracy(pairs: Sequence[tuple[TurnRecord, Label]]) -> dict[str, Estimate]:
+def _accuracy(pairs: Sequence[Pair]) -> dict[str, Estimate]:
     """Over the turns in which a vertical should have been asked, or was."""
     labelled = [({*label.agents}, {*turn.invoked}) for turn, label in pairs if label.agents is not None]
     of = Counter(vertical for right, asked in labelled for vertical in right | asked)

@@ -15,13 +15,13 @@ EVERY = 1.0
 
 
 class LiveLogs:
-    """A thread that gives the log of each running turn, as JSON, to `keep` whenever it has grown.
+    """A thread that gives the log of each running turn, as JSON, to `keep` whenever it has grown, and then calls `also`.
 
-    It ends with `close()`, or with the object whose method `keep` is. `logs` has each running turn's events by its id.
+    It ends with `close()`, or with the object whose methods these are. `logs` has each running turn's events by its id.
     """
 
-    def __init__(self, logs: Mapping[str, Sequence[Event]], keep: Callable[[str, str], None]):
-        self._logs, self._keep = logs, WeakMethod(keep)
+    def __init__(self, logs: Mapping[str, Sequence[Event]], keep: Callable[[str, str], None], also: Callable[[], None]):
+        self._logs, self._keep, self._also = logs, WeakMethod(keep), WeakMethod(also)
         self._texts: dict[str, tuple[int, str]] = {}
         """How many events of a turn are in words already, and these words: none is put into words twice."""
         self._closing = threading.Event()
@@ -33,7 +33,12 @@ class LiveLogs:
 
     def _run(self) -> None:
         while not self._closing.wait(EVERY) and self._keep_all():
-            pass
+            also = self._also()
+            try:
+                if also is not None:
+                    also()
+            except StoreError as error:  # it is tried again in a second
+                log.warning("%s", error)
 
     def _keep_all(self) -> bool:
         keep, logs = self._keep(), dict(self._logs)

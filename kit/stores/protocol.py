@@ -6,6 +6,7 @@ from typing import Protocol
 from kit.core.context import Principal, Session
 from kit.core.event import Event
 from kit.core.record import Feedback, Message, Note, SessionRecall, ShownComponent, TurnRecord
+from kit.core.tally import Tally
 
 
 class Store(Protocol):
@@ -77,6 +78,10 @@ class Store(Protocol):
         self, session_id: str | None = None, tenant_id: str | None = None, user_id: str | None = None, limit: int = 50
     ) -> list[TurnRecord]:
         """The newest turns that match, newest first."""
+        ...
+
+    def tally(self, tenant_id: str | None = None, since: float | None = None) -> Tally:
+        """What the turns of one tenant or all add up to, begun at `since` (seconds since the epoch) or later."""
         ...
 
     def events(self, turn_id: str) -> list[Event]:

@@ -134,6 +134,6 @@ def readable(read: Callable[[Any], T], row: Any, turn_id: str) -> T | None:
     """What a row holds; None, and a line in the log, for one that somebody else wrote: no list breaks of it."""
     try:
         return read(row)
-    except (ValueError, RecursionError) as error:
+    except (ValueError, TypeError, AttributeError, LookupError, RecursionError) as error:
         log.error("turn %s in the store cannot be read: %s", turn_id, describe_error(error))
         return None

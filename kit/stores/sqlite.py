@@ -1,22 +1,18 @@
 """The embedded store: one SQLite file that survives kill -9 and answers plain SQL (tables in docs/traces.md)."""
 
 import json
-import sqlite3
-import threading
-from collections.abc import Generator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from kit.core.context import Principal, Session
-from kit.core.errors import StoreBusy, StoreError
+from kit.core.errors import StoreError
 from kit.core.event import Event
 from kit.core.record import Feedback, Message, Note, SessionRecall, ShownComponent, TurnRecord
+from kit.core.tally import Tally
 from kit.core.value import builder
-from kit.stores.advice import advice
-from kit.stores.live_logs import LiveLogs
-from kit.stores.owner import Owner
+from kit.stores.database import Database
+from kit.stores.rollup import tally
 from kit.stores.rows import (
     BEGIN_TURN,
     COLUMNS,
@@ -35,116 +31,18 @@ from kit.stores.rows import (
     row_of,
     shown_in,
 )
-from kit.stores.tables import APPLICATION, SCHEMA, lay_out
-from kit.stores.transaction import is_busy, open_session, wait_for, write_turn
+from kit.stores.transaction import open_session, write_turn
 
 _new_message = builder(Message)
-OLDEST = (3, 38, 0)
-"""The first SQLite with the `->>` operator."""
-AHEAD = 4000
-"""Pages the write-ahead log may grow to, 16 MB, before it is worked into the file: a turn writes the same pages as the last."""
-PATIENCE = 5.0
-"""Seconds to wait for another process that writes."""
-
 _Row = Sequence[Any]
 
 
-class SqliteStore:
+class SqliteStore(Database):
     """The Store protocol over one SQLite file, or `:memory:`; safe to call from several threads and processes.
 
     A turn is one row, its events the JSON in one column of it: writing costs the same statements whatever their number.
     Raises StoreError, with a sentence that says what to do, when the file cannot be opened, read or written.
     """
-
-    def __init__(self, path: Path | str):
-        self.path = str(path)
-        if sqlite3.sqlite_version_info < OLDEST:
-            raise StoreError(f"SQLite {sqlite3.sqlite_version} is too old for the store: use a Python built with 3.38 or newer")
-        self._lock, self._side_lock, self._home = threading.RLock(), threading.RLock(), threading.get_ident()
-        self._side: sqlite3.Connection | None = None
-        self._owner = Owner(self.path)
-        self._running: dict[str, Sequence[Event]] = {}
-        self._live_logs: LiveLogs | None = None
-        try:
-            self._db = sqlite3.connect(self.path, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
-            try:
-                self._prepare()
-                self.mark_interrupted()
-                self._db.execute("PRAGMA busy_timeout = 0")  # from here on `_wait_for` waits, for those who will
-            except BaseException:
-                self.close()
-                raise
-        except sqlite3.Error as error:
-            raise StoreError(advice(self.path, error)) from error
-
-    def _prepare(self) -> None:
-        self._db.execute("PRAGMA synchronous = NORMAL")
-        self._db.execute(f"PRAGMA wal_autocheckpoint = {AHEAD}")
-        with self._commit() as db:
-            if not self._is_current():  # raises before anything is written: another program's file stays as it is
-                lay_out(db)
-            self._owner.live()
-        wait_for(self._db, "PRAGMA journal_mode = WAL", PATIENCE)
-        if self.path != ":memory:":
-            self._live_logs = LiveLogs(self._running, self._keep_log)
-
-    @property
-    def _connection(self) -> tuple[threading.RLock, sqlite3.Connection]:
-        """The thread that opened the store, a loop's, has one for itself: it never waits until a page has read its list."""
-        if threading.get_ident() == self._home or self.path == ":memory:":
-            return self._lock, self._db
-        with self._side_lock:
-            if self._side is None:
-                self._side = sqlite3.connect(self.path, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
-            return self._side_lock, self._side
-
-    def _is_current(self) -> bool:
-        (version,) = self._db.execute("PRAGMA user_version").fetchone()
-        (application,) = self._db.execute("PRAGMA application_id").fetchone()
-        if application == APPLICATION and version > SCHEMA:
-            raise StoreError(
-                f"{self.path} was written by a newer version of the kit (schema {version}, this one knows {SCHEMA}): "
-                "update the kit, or choose another file."
-            )
-        if application != APPLICATION and (application or self._db.execute("SELECT 1 FROM sqlite_master").fetchone()):
-            raise StoreError(f"{self.path} is a database of another program: choose another file for the store.")
-        return application == APPLICATION and version == SCHEMA
-
-    def mark_interrupted(self) -> int:
-        """Gives turns whose process died the status `interrupted`; returns how many. Called on opening.
-
-        A turn that a live process runs, this one or another, is left alone.
-        """
-        if self.path == ":memory:":
-            return 0
-        with self._commit() as db:
-            running = {row[0] for row in db.execute("SELECT DISTINCT owner FROM turns WHERE status = 'running'")}
-            dead = [owner for owner in running | self._owner.others() if self._owner.dead(owner)]
-            sql = "UPDATE turns SET status = 'interrupted' WHERE status = 'running' AND owner = ?"
-            return sum(db.execute(sql, (owner,)).rowcount for owner in dead)
-
-    @contextmanager
-    def _commit(self, wait: bool = True) -> Generator[sqlite3.Connection]:
-        lock, db = self._connection
-        try:
-            with lock:
-                wait_for(db, "BEGIN IMMEDIATE", PATIENCE if wait else 0.0)
-                try:
-                    yield db
-                    db.execute("COMMIT")
-                finally:
-                    if db.in_transaction:
-                        db.execute("ROLLBACK")
-        except sqlite3.Error as error:
-            raise (StoreBusy if is_busy(error) else StoreError)(advice(self.path, error)) from error
-
-    def _read(self, sql: str, *values: Any, **named: Any) -> list[Any]:
-        lock, db = self._connection
-        try:
-            with lock:
-                return db.execute(sql, named or values).fetchall()
-        except sqlite3.Error as error:
-            raise StoreError(advice(self.path, error)) from error
 
     def open_session(self, session: Session) -> None:
         """Writes the session if it is new; leaves an existing one alone. Raises SessionError when it is another principal's."""
@@ -182,10 +80,6 @@ class SqliteStore:
             write_turn(db, BEGIN_TURN, (*row_of(turn), self._owner.id, None), session)
         if events:
             self._running[turn.id] = events
-
-    def _keep_log(self, turn_id: str, log: str) -> None:
-        with self._commit() as db:
-            db.execute("UPDATE turns SET log = ? WHERE id = ? AND status = 'running'", (log, turn_id))
 
     def end_turn(
         self,
@@ -264,6 +158,11 @@ class SqliteStore:
         records = (readable(record_of, row, row[0]) for row in self._read(sql, *conditions.values(), limit))
         return [record for record in records if record is not None]
 
+    def tally(self, tenant_id: str | None = None, since: float | None = None) -> Tally:
+        """What the turns of one tenant or all add up to, begun at `since` (seconds since the epoch) or later."""
+        self.sum_up()
+        return self._read_apart(partial(tally, tenant_id=tenant_id, since=since))
+
     def events(self, turn_id: str) -> list[Event]:
         """Every event of a turn in order; of one that runs, those kept so far."""
         rows = self._read("SELECT log FROM turns WHERE id = ? AND log IS NOT NULL", turn_id)
@@ -282,15 +181,6 @@ class SqliteStore:
         for score, note in self._read("SELECT score, note FROM feedback WHERE turn_id = ?", turn_id):
             return Feedback(turn_id=turn_id, score=score, note=note)
         return None
-
-    def close(self) -> None:
-        """Closes the file; a second call does nothing."""
-        if self._live_logs:
-            self._live_logs.close()
-        with self._lock, self._side_lock:
-            for connection in filter(None, (self._side, self._db)):
-                connection.close()
-            self._owner.end()
 
 
 def _of(session_id: str, who: Principal | None) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 import sqlite3
 
-SCHEMA = 4
+SCHEMA = 5
 """Kept in the file as `user_version`."""
 APPLICATION = 0x6B697431
 """Kept in the file as `application_id`: tells our files from other programs' databases."""
@@ -17,6 +17,7 @@ CREATE TABLE turns (
   tool_calls INTEGER NOT NULL, cost REAL, measures TEXT NOT NULL DEFAULT '{}', owner TEXT NOT NULL,
   log TEXT);
 CREATE INDEX turns_by_time ON turns (started_at);
+CREATE INDEX turns_by_tenant ON turns (tenant_id, started_at);
 CREATE INDEX turns_by_session ON turns (session_id, started_at);
 CREATE INDEX turns_by_user ON turns (tenant_id, user_id, started_at);
 CREATE INDEX turns_running ON turns (owner) WHERE status = 'running';
@@ -27,6 +28,11 @@ CREATE INDEX messages_by_reader ON messages (session_id, agent);
 CREATE TABLE notes (
   session_id TEXT NOT NULL, name TEXT NOT NULL, value TEXT NOT NULL, at REAL NOT NULL, PRIMARY KEY (session_id, name));
 CREATE TABLE feedback (turn_id TEXT PRIMARY KEY REFERENCES turns (id), score INTEGER NOT NULL, note TEXT NOT NULL);
+CREATE TABLE rollups (
+  through INTEGER NOT NULL, tenant_id TEXT NOT NULL, first REAL NOT NULL, tally TEXT NOT NULL, PRIMARY KEY (through, tenant_id));
+CREATE TRIGGER turn_changed AFTER UPDATE ON turns WHEN OLD.status <> 'running'
+  BEGIN DELETE FROM rollups WHERE through >= OLD.rowid; END;
+CREATE TRIGGER turn_deleted AFTER DELETE ON turns BEGIN DELETE FROM rollups WHERE through >= OLD.rowid; END;
 CREATE VIEW events AS
   SELECT t.id AS turn_id, e.value ->> 'seq' AS seq, e.value ->> 'at' AS at, e.value ->> '$.body.kind' AS kind,
     e.value ->> 'span_id' AS span_id, e.value ->> 'parent_span_id' AS parent_span_id, e.value AS event

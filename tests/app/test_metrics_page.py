@@ -13,6 +13,7 @@ from streamlit.testing.v1 import AppTest
 from kit.bench.latency_baseline import latency_baselines
 from kit.core.context import Principal, Session
 from kit.core.record import Measures, TurnRecord
+from kit.core.tally import Tally
 from kit.metrics.alert import MISMATCH
 from kit.metrics.summary import Metrics, fold, metrics
 from kit.settings import HOME, Settings
@@ -210,7 +211,7 @@ def test_values_read_as_a_person_reads_them() -> None:
 
 
 def test_metrics_of_nothing_can_be_drawn() -> None:
-    empty: Metrics = fold([])
+    empty: Metrics = fold(Tally())
     assert len(lines(empty)) == len(FIGURES) and agents_table(empty)[1] == []
 
 

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from kit.core.context import Principal, Session
 from kit.core.event import Event
 from kit.core.record import Feedback, Message, Note, SessionRecall, ShownComponent, TurnRecord
+from kit.core.tally import Tally, tally_of
 
 
 class TransientStore:
@@ -61,6 +62,9 @@ class TransientStore:
         self, session_id: str | None = None, tenant_id: str | None = None, user_id: str | None = None, limit: int = 50
     ) -> list[TurnRecord]:
         return []
+
+    def tally(self, tenant_id: str | None = None, since: float | None = None) -> Tally:
+        return tally_of(self._records.values())
 
     def events(self, turn_id: str) -> list[Event]:
         return []

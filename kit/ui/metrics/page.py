@@ -10,10 +10,10 @@ from streamlit.delta_generator import DeltaGenerator
 
 from kit.core.context import Principal
 from kit.core.errors import DataError
-from kit.core.record import TurnRecord
+from kit.core.tally import Mismatch
 from kit.metrics.alert import alerts
 from kit.metrics.latency import Spread
-from kit.metrics.summary import Label, Metrics, metrics, turns_since
+from kit.metrics.summary import Label, Metrics, metrics
 from kit.ui.metrics.bars import bars_spec, latency_spec
 from kit.ui.metrics.figures import FIGURES, GROUPS, Figure, Group, Line, Unit, agents_table, lines
 from kit.ui.shared.frame import draw_link, visitor, with_host
@@ -35,13 +35,13 @@ def page(host: Host, _: DeltaGenerator) -> None:
     window = st.segmented_control("Time window", list(WINDOWS), default="All time", key="m-window", required=True)
     back = WINDOWS[window]
     now = time.time()
-    since = now - back if back is not None else 0.0
-    turns = turns_since(store, since, who.tenant_id)
-    if not any(turn.seconds is not None for turn in turns):
+    since = now - back if back is not None else None
+    tally = store.tally(who.tenant_id, since)
+    if not tally.counts["turns",]:
         _nothing(who, ever=back is None)
         return
-    _alert(turns, now, who)
-    summary = metrics(store, since, who.tenant_id, _labels())
+    _alert(tally.mismatches, now, who)
+    summary = metrics(store, since, who.tenant_id, _labels(), tally)
     st.caption(f"{many(summary.turns, 'ended turn')} of {who.tenant_id}, all of its people. Percentiles are by nearest rank.")
     _groups(summary)
 
@@ -54,8 +54,8 @@ def _nothing(who: Principal, *, ever: bool) -> None:
     draw_link(st.empty(), "chat", "Go to the chat", ":material/chat:")
 
 
-def _alert(turns: Sequence[TurnRecord], now: float, who: Principal) -> None:
-    firing, every = alerts(turns, now=now), alerts(turns)
+def _alert(mismatches: Sequence[Mismatch], now: float, who: Principal) -> None:
+    firing, every = alerts(mismatches, now=now), alerts(mismatches)
     if not every:
         st.success("No alert. No reply for another principal came in.", icon=":material/verified_user:")
         return
@@ -67,7 +67,7 @@ def _alert(turns: Sequence[TurnRecord], now: float, who: Principal) -> None:
     else:
         st.warning(f"**No alert now.** Before: {sentence}", icon=":material/gpp_maybe:")
     with st.expander(many(len(every), "alert"), icon=":material/list:"):
-        own = {turn.id for turn in turns if turn.user_id == who.user_id}
+        own = {mismatch.turn_id for mismatch in mismatches if mismatch.user_id == who.user_id}
         for alert in reversed(every):
             when = datetime.fromtimestamp(alert.since).strftime("%d %b %Y, %H:%M:%S")
             st.markdown(f"From {when} on, within five minutes: {_replies(alert.count)} in {many(len(alert.turn_ids), 'turn')}")

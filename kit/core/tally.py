@@ -1,0 +1,164 @@
+"""What stored turns add up to: counts and samples that metrics are made from. Tallies of different turns merge into one."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import orjson
+
+from kit.core.record import TurnRecord
+
+Key = tuple[str, ...]
+"""The name of a figure, and of what it is: an agent, a purpose, a pattern and whether anybody was asked."""
+ASKED, NOBODY = "asked", "nobody"
+TOKENS = ("input_tokens", "output_tokens", "cached_tokens", "model_calls")
+"""Of a usage, what is counted for each purpose."""
+_COUNTED = ("data_faults", "partial", "statuses", "unknown_statuses")
+
+
+class TurnRow(NamedTuple):
+    """What a tally takes of a stored turn."""
+
+    id: str
+    tenant_id: str
+    user_id: str
+    pattern: str
+    started_at: float
+    seconds: float | None
+    """None for a turn that has not ended: of such a one only the mismatches count."""
+    ttft: float | None
+    intent_count: int
+    cap_behavior: str
+    measures: Mapping[str, Any]
+    """The fields of `Measures`; one that is missing has its default."""
+
+
+class Mismatch(NamedTuple):
+    """A reply for another principal."""
+
+    at: float
+    """Seconds since the epoch."""
+    turn_id: str
+    user_id: str
+
+
+@dataclass(slots=True)
+class Tally:
+    """Counts and samples over turns. Samples are in seconds."""
+
+    counts: Counter[Key] = field(default_factory=Counter[Key])
+    dollars: defaultdict[Key, float] = field(default_factory=lambda: defaultdict[Key, float](float))
+    samples: defaultdict[Key, list[float]] = field(default_factory=lambda: defaultdict[Key, list[float]](list))
+    silences: defaultdict[str, float] = field(default_factory=lambda: defaultdict[str, float](float))
+    """Agent -> its longest stretch without a status."""
+    users: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
+    """Tenant and user of whoever had a turn."""
+    mismatches: list[Mismatch] = field(default_factory=list[Mismatch])
+
+    def add(self, turn: TurnRow) -> None:
+        """Adds a turn."""
+        measures = turn.measures
+        self.mismatches += [Mismatch(turn.started_at + at, turn.id, turn.user_id) for at in measures.get("mismatches", ())]
+        if turn.seconds is None:
+            return
+        counts, agents = self.counts, measures.get("agents", ())
+        self.users.add((turn.tenant_id, turn.user_id))
+        counts["turns",] += 1
+        counts["intents", "3+" if turn.intent_count > 2 else str(turn.intent_count)] += 1
+        counts["fan_out", str(len(agents))] += 1
+        counts["over_cap",] += turn.cap_behavior == "over"
+        path = turn.pattern, ASKED if agents else NOBODY
+        counts["path", *path] += 1
+        for name, value in (("turn", turn.seconds), ("first_text", turn.ttft), ("routing", measures.get("routing"))):
+            if value is not None:
+                self.samples[name, *path].append(value)
+        if (overhead := measures.get("overhead")) is not None:
+            self.samples["overhead",].append(overhead)
+        for name in ("envelopes", "version_mismatches", "model_faults"):
+            counts[name,] += measures.get(name, 0)
+        counts["compacted",] += measures.get("compactions", 0) > 0
+        if path_of_regret := measures.get("acknowledged"):
+            counts["acknowledged", path_of_regret] += 1
+        if (repeats := measures.get("repeats")) is not None:
+            counts["repeats", str(bool(repeats))] += 1
+        self._add_agents(agents)
+        self._add_spending(measures.get("spent", ()))
+
+    def _add_agents(self, agents: Iterable[Mapping[str, Any]]) -> None:
+        counts, whole = self.counts, list[bool]()
+        for one in agents:
+            agent, get = one["agent"], one.get
+            self.samples["agent", agent].append(one["seconds"])
+            if (first := get("first_status")) is not None:
+                self.samples["first_status", agent].append(first)
+            self.silences[agent] = max(self.silences[agent], get("longest_silence", 0.0))
+            for name in _COUNTED:
+                counts[name, agent] += get(name, 0)
+            if not one["ok"]:
+                counts["failures", agent] += 1
+                counts["axis", str(get("axis"))] += 1
+                if cause := get("cause"):
+                    counts["cause", cause] += 1
+            whole.append(one["ok"] and not get("partial"))
+        if len(whole) > 1:
+            counts["fan_out_whole",] += sum(whole)
+            counts["fan_out_calls",] += len(whole)
+            counts["fan_outs",] += 1
+            counts["fan_outs_partial",] += any(whole) and not all(whole)
+
+    def _add_spending(self, spent: Iterable[Mapping[str, Any]]) -> None:
+        for item in spent:
+            purpose, usage = item["purpose"], item["usage"]
+            self.counts["purpose", purpose] += 1
+            for name in (*TOKENS, "estimated"):
+                self.counts[name, purpose] += usage.get(name, 0)
+            if (cost := usage.get("cost")) is not None:
+                self.dollars["cost", purpose] += cost
+
+    def merge(self, other: "Tally") -> None:
+        """Adds all turns of another tally."""
+        self.counts.update(other.counts)
+        self.users |= other.users
+        self.mismatches += other.mismatches
+        for key, dollars in other.dollars.items():
+            self.dollars[key] += dollars
+        for key, values in other.samples.items():
+            self.samples[key] += values
+        for agent, seconds in other.silences.items():
+            self.silences[agent] = max(self.silences[agent], seconds)
+
+    def of(self, name: str) -> dict[str, int]:
+        """The counts of one name, by what they are of."""
+        return {key[1]: count for key, count in self.counts.items() if key[0] == name and len(key) > 1}
+
+    def dump(self) -> str:
+        """Returns the tally as JSON, its samples in microseconds."""
+        samples = {"\t".join(key): [round(value, 6) for value in values] for key, values in self.samples.items()}
+        sums = {"\t".join(key): value for key, value in self.dollars.items()}
+        counts = {"\t".join(key): count for key, count in self.counts.items() if count}
+        return orjson.dumps(
+            [counts, sums, samples, self.silences, sorted(self.users), list(map(tuple, self.mismatches))]
+        ).decode()
+
+    @classmethod
+    def load(cls, text: str) -> "Tally":
+        """Reads what `dump` wrote."""
+        counts, dollars, samples, silences, users, mismatches = orjson.loads(text)
+        tally = cls()
+        tally.counts.update({tuple(key.split("\t")): count for key, count in counts.items()})
+        tally.dollars.update({tuple(key.split("\t")): value for key, value in dollars.items()})
+        tally.samples.update({tuple(key.split("\t")): values for key, values in samples.items()})
+        tally.silences.update(silences)
+        tally.users.update((tenant, user) for tenant, user in users)
+        tally.mismatches += [Mismatch(*mismatch) for mismatch in mismatches]
+        return tally
+
+
+def tally_of(turns: Iterable[TurnRecord]) -> Tally:
+    """Adds up turns that are in memory."""
+    tally = Tally()
+    for turn in turns:
+        *plain, _ = TurnRow._fields
+        tally.add(TurnRow._make((*(getattr(turn, name) for name in plain), turn.measures.model_dump())))
+    return tally

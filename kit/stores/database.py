@@ -1,0 +1,159 @@
+"""The store's file: its connections, its transactions, and whose running turns are whose."""
+
+import sqlite3
+import threading
+from collections.abc import Callable, Generator, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+from kit.core.errors import StoreBusy, StoreError
+from kit.core.event import Event
+from kit.stores.advice import advice
+from kit.stores.live_logs import LiveLogs
+from kit.stores.owner import Owner
+from kit.stores.rollup import READY, sum_up
+from kit.stores.tables import APPLICATION, SCHEMA, lay_out
+from kit.stores.transaction import is_busy, wait_for
+
+T = TypeVar("T")
+OLDEST = (3, 38, 0)
+"""The first SQLite with the `->>` operator."""
+AHEAD = 4000
+"""Pages the write-ahead log may grow to, 16 MB, before it is worked into the file: a turn writes the same pages as the last."""
+PATIENCE = 5.0
+"""Seconds to wait for another process that writes."""
+
+
+class Database:
+    """One SQLite file, or `:memory:`; safe to use from several threads and processes."""
+
+    def __init__(self, path: Path | str):
+        self.path = str(path)
+        if sqlite3.sqlite_version_info < OLDEST:
+            raise StoreError(f"SQLite {sqlite3.sqlite_version} is too old for the store: use a Python built with 3.38 or newer")
+        self._lock, self._side_lock, self._home = threading.RLock(), threading.RLock(), threading.get_ident()
+        self._side: sqlite3.Connection | None = None
+        self._owner = Owner(self.path)
+        self._running: dict[str, Sequence[Event]] = {}
+        self._live_logs: LiveLogs | None = None
+        try:
+            self._db = sqlite3.connect(self.path, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
+            try:
+                self._prepare()
+                self.mark_interrupted()
+                self._db.execute("PRAGMA busy_timeout = 0")  # from here on `_wait_for` waits, for those who will
+            except BaseException:
+                self.close()
+                raise
+        except sqlite3.Error as error:
+            raise StoreError(advice(self.path, error)) from error
+
+    def _prepare(self) -> None:
+        self._db.execute("PRAGMA synchronous = NORMAL")
+        _bound_log(self._db)
+        with self._commit() as db:
+            if not self._is_current():  # raises before anything is written: another program's file stays as it is
+                lay_out(db)
+            self._owner.live()
+        wait_for(self._db, "PRAGMA journal_mode = WAL", PATIENCE)
+        if self.path != ":memory:":
+            self._live_logs = LiveLogs(self._running, self._keep_log, self.sum_up)
+
+    @property
+    def _connection(self) -> tuple[threading.RLock, sqlite3.Connection]:
+        """The thread that opened the store, a loop's, has one for itself: it never waits until a page has read its list."""
+        if threading.get_ident() == self._home or self.path == ":memory:":
+            return self._lock, self._db
+        with self._side_lock:
+            if self._side is None:
+                self._side = sqlite3.connect(self.path, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
+                _bound_log(self._side)
+            return self._side_lock, self._side
+
+    def _is_current(self) -> bool:
+        (version,) = self._db.execute("PRAGMA user_version").fetchone()
+        (application,) = self._db.execute("PRAGMA application_id").fetchone()
+        if application == APPLICATION and version > SCHEMA:
+            raise StoreError(
+                f"{self.path} was written by a newer version of the kit (schema {version}, this one knows {SCHEMA}): "
+                "update the kit, or choose another file."
+            )
+        if application != APPLICATION and (application or self._db.execute("SELECT 1 FROM sqlite_master").fetchone()):
+            raise StoreError(f"{self.path} is a database of another program: choose another file for the store.")
+        return application == APPLICATION and version == SCHEMA
+
+    def mark_interrupted(self) -> int:
+        """Gives turns whose process died the status `interrupted`; returns how many. Called on opening.
+
+        A turn that a live process runs, this one or another, is left alone.
+        """
+        if self.path == ":memory:":
+            return 0
+        with self._commit() as db:
+            running = {row[0] for row in db.execute("SELECT DISTINCT owner FROM turns WHERE status = 'running'")}
+            dead = [owner for owner in running | self._owner.others() if self._owner.dead(owner)]
+            sql = "UPDATE turns SET status = 'interrupted' WHERE status = 'running' AND owner = ?"
+            return sum(db.execute(sql, (owner,)).rowcount for owner in dead)
+
+    @contextmanager
+    def _commit(self, wait: bool = True) -> Generator[sqlite3.Connection]:
+        lock, db = self._connection
+        try:
+            with lock:
+                wait_for(db, "BEGIN IMMEDIATE", PATIENCE if wait else 0.0)
+                try:
+                    yield db
+                    db.execute("COMMIT")
+                finally:
+                    if db.in_transaction:
+                        db.execute("ROLLBACK")
+        except sqlite3.Error as error:
+            raise (StoreBusy if is_busy(error) else StoreError)(advice(self.path, error)) from error
+
+    def _read(self, sql: str, *values: Any, **named: Any) -> list[Any]:
+        lock, db = self._connection
+        try:
+            with lock:
+                return db.execute(sql, named or values).fetchall()
+        except sqlite3.Error as error:
+            raise StoreError(advice(self.path, error)) from error
+
+    def _read_apart(self, read: Callable[[sqlite3.Connection], T]) -> T:
+        """Reads much from one state of the file, on a connection of its own: nobody waits for it, and it cannot write."""
+        if self.path == ":memory:":
+            with self._lock:
+                return read(self._db)
+        uri = f"{Path(self.path).absolute().as_uri()}?mode=ro"
+        try:
+            with closing(sqlite3.connect(uri, uri=True, timeout=PATIENCE, isolation_level=None)) as db:
+                db.execute("BEGIN")
+                return read(db)
+        except sqlite3.Error as error:
+            raise StoreError(advice(self.path, error)) from error
+
+    def sum_up(self) -> None:
+        """Adds up the turns that have ended, a thousand at a time, for metrics of all time."""
+        while self._read(READY)[0][0]:
+            with self._commit() as db:
+                if not sum_up(db):
+                    return
+
+    def _keep_log(self, turn_id: str, log: str) -> None:
+        with self._commit() as db:
+            db.execute("UPDATE turns SET log = ? WHERE id = ? AND status = 'running'", (log, turn_id))
+
+    def close(self) -> None:
+        """Closes the file; a second call does nothing."""
+        if self._live_logs:
+            self._live_logs.close()
+        with self._lock, self._side_lock:
+            for connection in filter(None, (self._side, self._db)):
+                connection.close()
+            self._owner.end()
+
+
+def _bound_log(db: sqlite3.Connection) -> None:
+    """A reader that stays open makes the write-ahead log grow; once it is gone, the log shrinks to its bound again."""
+    db.execute(f"PRAGMA wal_autocheckpoint = {AHEAD}")
+    db.execute(f"PRAGMA journal_size_limit = {AHEAD * 4096}")
