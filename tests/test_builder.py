@@ -1,19 +1,30 @@
 """What is built without validation is what validation would have made, and a forgotten field is refused at once."""
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
 
 import pytest
+from langchain_core.tools import StructuredTool
 from pydantic import BaseModel
 
+from kit.core.card import AgentCard
+from kit.core.event import Event
 from kit.core.model import ModelSpec
-from kit.core.outcome import AgentCall
-from kit.core.record import Message
+from kit.core.outcome import AgentCall, Outcome
+from kit.core.record import Message, TurnRecord
+from kit.core.trace import Trace
+from kit.core.transcript import transcript
 from kit.core.value import builder
-from kit.models.scripted import ScriptedModel
+from kit.models.scripted import Line, ScriptedModel
+from kit.patterns.agents_as_tools import run_mediated
+from kit.runtime.context import RunContext
+from kit.runtime.dispatch import fan_out
+from kit.runtime.pattern import Pattern
 from kit.runtime.turn import run_turn
+from kit.sinks.recorder import Recorder
 from tests.kits import ALICE, answering, asks, failing, small_kit, stitched
 from tests.test_repository import sources
 
@@ -65,19 +76,48 @@ def values(value: Any) -> Iterator[BaseModel]:
             pass
 
 
+@dataclass
+class Watcher:
+    """A sink, and a pattern that plays the default one: notes the values that a turn makes beside its events."""
+
+    name: str = "watcher"
+    values: list[Any] = field(default_factory=list[Any])
+
+    def turn_ended(self, turn: TurnRecord, trace: Trace, events: Sequence[Event]) -> None:
+        self.values.append(turn)
+
+    async def run(self, call: AgentCall, ctx: RunContext) -> Outcome:
+        outcome = await run_mediated(call, ctx)
+        self.values += [call, ctx.inherited, ctx.turn.dynamic, outcome, await fan_out((), ctx)]
+        return outcome
+
+    def close(self) -> None: ...
+
+
 async def test_whatever_a_turn_builds_is_what_validation_would_have_made() -> None:
-    sub_agents = {"a": answering("A is known."), "b": failing(OSError("x")), "c": answering("never asked")}
-    kit = small_kit(ScriptedModel(asks("a", "b", "c"), stitched, "And once more."), sub_agents, cap=2)
+    tool = StructuredTool.from_function(coroutine=looked_up, name="look")
+    looking = ScriptedModel(Line(calls=[("look", {})]), "A is known.")
+    sub_agents = {"a": looking, "b": failing(OSError("x")), "c": answering("never asked")}
+    card = AgentCard(id="a", description="Looks.", model="offline", tools=("look",))
+    lead = ScriptedModel(asks("a", "b", "c", text=""), stitched, "And once more.")
+    kit, watcher = small_kit(lead, sub_agents, {"look": tool}, [card], cap=2), Watcher()
+    kit.recorder = Recorder((watcher,))
     kinds = set[type[BaseModel]]()
     for message in ("three things", "one more thing"):
-        reply = await run_turn(message, ALICE, kit)
-        built = [value for part in (reply.events, reply.outcomes, reply.routing, reply.usage) for value in values(part)]
+        reply = await run_turn(message, ALICE, kit, Pattern("mediated", watcher.run))
+        parts = (reply.events, reply.outcomes, reply.routing, reply.usage, transcript(reply.events), watcher.values)
+        built = [value for part in parts for value in values(part)]
         built += [*kit.store.history(ALICE.id), *kit.store.history(ALICE.id, "a")]
         for value in built:
             fresh = type(value).model_validate(vars(value), strict=True)
             assert value == fresh and hash_of(value) == hash_of(fresh) and value.model_dump() == fresh.model_dump(), value
         kinds |= {type(value) for value in built}
     assert {kind for _, kind in EVERY} <= kinds, "no builder goes unchecked"
+
+
+async def looked_up() -> str:
+    """Looks."""
+    return "seen"
 
 
 def hash_of(value: BaseModel) -> int | None:

@@ -14,7 +14,7 @@ from langchain_core.runnables import RunnableConfig, RunnableLambda
 from langchain_core.tools import BaseTool, InjectedToolCallId, StructuredTool, ToolException
 from pydantic import BaseModel, Field
 
-from kit.tools.direct_call import answer_of
+from kit.tools.direct_call import result_of
 from kit.tools.tool import ToolResult
 
 JSON_SCHEMA = {"type": "object", "properties": {"limit": {"type": "integer"}}, "required": ["limit"]}
@@ -78,8 +78,9 @@ def raising(error: Exception) -> Callable[..., Any]:
     return call
 
 
-async def through_wrapper(tool: BaseTool, call: ToolCall) -> Any:
-    return await tool.ainvoke({**call, "type": "tool_call"})
+async def through_wrapper(tool: BaseTool, call: ToolCall) -> ToolResult:
+    message = await tool.ainvoke({**call, "type": "tool_call"})
+    return message.artifact if isinstance(message.artifact, ToolResult) else ToolResult(text=message.text)
 
 
 async def task_of(**arguments: Any) -> str:
@@ -88,7 +89,7 @@ async def task_of(**arguments: Any) -> str:
 
 async def runs_directly(tool: BaseTool, **args: Any) -> bool:
     """Whether the coroutine runs in the caller's task: the wrapper makes one of its own."""
-    return (await answer_of(tool, called(**args))).text == str(id(asyncio.current_task()))
+    return (await result_of(tool, called(**args))).text == str(id(asyncio.current_task()))
 
 
 TOOLS: dict[str, tuple[StructuredTool, dict[str, Any]]] = {
@@ -132,14 +133,14 @@ async def outcome(run: Callable[[BaseTool, ToolCall], Any], name: str) -> Any:
 
 @pytest.mark.parametrize("name", TOOLS)
 async def test_a_direct_call_ends_as_the_wrapped_one(name: str) -> None:
-    assert await outcome(answer_of, name) == await outcome(through_wrapper, name)
+    assert await outcome(result_of, name) == await outcome(through_wrapper, name)
 
 
 async def test_a_result_of_the_kit_comes_as_it_is() -> None:
     result = ToolResult(text="three", detail="of five")
     tool = of_json(returning(("three", result)), response_format=both)
-    assert await answer_of(tool, called()) is result
-    assert (await through_wrapper(tool, called())).artifact is result
+    assert await result_of(tool, called()) is result
+    assert await through_wrapper(tool, called()) is result
 
 
 async def test_the_arguments_of_the_call_stay_as_they_are() -> None:
@@ -148,7 +149,7 @@ async def test_the_arguments_of_the_call_stay_as_they_are() -> None:
         return "done"
 
     call = called(limit=1)
-    await answer_of(of_json(greedy), call)
+    await result_of(of_json(greedy), call)
     assert call["args"] == {"limit": 1}
 
 
@@ -206,13 +207,13 @@ def blocking(limit: int) -> str:
     ids=lambda value: value if isinstance(value, str) else "",
 )
 async def test_the_wrapper_runs_what_is_its_own_work(tool: BaseTool, text: str) -> None:
-    answer, expected = await answer_of(tool, called(limit=1)), await through_wrapper(tool, called(limit=1))
+    answer, expected = await result_of(tool, called(limit=1)), await through_wrapper(tool, called(limit=1))
     assert answer.text == expected.text == text
 
 
 async def test_an_argument_named_like_the_wrappers_own_goes_the_way_it_always_went() -> None:
     tool = of_json()
-    assert await answer_of(tool, called(config=1, limit=2)) == await through_wrapper(tool, called(config=1, limit=2))
+    assert await result_of(tool, called(config=1, limit=2)) == await through_wrapper(tool, called(config=1, limit=2))
 
 
 SIGNATURES = {

@@ -1,5 +1,6 @@
 """Cost is architecture: Python calls of a traced turn against a hand-written loop, which no busy machine can change."""
 
+import gc
 from pathlib import Path
 
 import pytest
@@ -28,3 +29,19 @@ async def test_both_loops_compose_the_same_results(n: int, streaming: bool) -> N
     expected = " | ".join(f"R:{chr(97 + i)}:hello" for i in range(n))
     assert await HandLoop(n, streaming).turn("hello") == expected
     assert await KitLoop(n, streaming).turn("hello") == expected
+
+
+@pytest.mark.realtime
+@pytest.mark.parametrize("streaming", [False, True])
+async def test_a_turn_leaves_nothing_to_the_garbage_collector(streaming: bool) -> None:
+    """What refers to itself in a circle lives until the collector visits every object of the process, in one long pause."""
+    runner = KitLoop(2, streaming)
+    await runner.turn("warm")
+    gc.collect()
+    gc.disable()
+    try:
+        for number in range(20):
+            await runner.turn(f"turn {number}")
+        assert gc.collect() < 20
+    finally:
+        gc.enable()

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import cast
 
 from kit.core.event import Event, Text, TextReplaced
-from kit.core.value import Value
+from kit.core.value import Value, builder
 
 
 class Transcript(Value):
@@ -15,6 +15,9 @@ class Transcript(Value):
     synthetic_lead: bool = False
     answer_seq: int | None = None
     """Seq of the first answer text that still stands."""
+
+
+_transcript = builder(Transcript)
 
 
 def transcript(events: Iterable[Event]) -> Transcript:
@@ -31,7 +34,7 @@ def transcript(events: Iterable[Event]) -> Transcript:
             new = cast(TextReplaced, body)
             parts[new.channel] = [part for part in parts[new.channel] if part[0] < new.from_seq] + [(event.seq, new.text)]
     answer = parts["answer"]
-    return Transcript(
+    return _transcript(
         lead="".join(text for _, text in parts["lead"]),
         answer="".join(text for _, text in answer),
         synthetic_lead=synthetic,

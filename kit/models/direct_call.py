@@ -12,7 +12,7 @@ The wrapper comes back for a call, and at the next one goes again, as soon as th
 """
 
 import os
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Sequence
 from operator import attrgetter
 from typing import Any, cast
 
@@ -55,7 +55,19 @@ def stream_reply(
     chat, merged = _unbind(model, options)
     if chat is None or config or _needs_wrapper(chat, messages, merged):
         return cast("AsyncGenerator[Any]", model.astream(messages, config, **options))
-    return _stream(chat, list(messages), merged)
+    return _stream(chat, list(messages), merged.pop("stop", None), merged)
+
+
+def open_reply(
+    model: Runnable[Any, Any], messages: Sequence[BaseMessage], **options: Any
+) -> Awaitable[Any] | AsyncGenerator[Any]:
+    """A whole reply to await, where a model called directly does not stream, else what `stream_reply` returns: a generator of one
+    message costs as much as the rest of the call."""
+    chat, merged = _unbind(model, options)
+    if chat is None or _needs_wrapper(chat, messages, merged):
+        return cast("AsyncGenerator[Any]", model.astream(messages, **options))
+    stop = merged.pop("stop", None)
+    return (_stream if _streams(chat, merged) else _generate)(chat, list(messages), stop, merged)
 
 
 def has_listeners(callbacks: Callbacks, verbose: bool) -> bool:
@@ -96,10 +108,9 @@ def _needs_wrapper(model: BaseChatModel, messages: Sequence[BaseMessage], option
     return has_listeners(model.callbacks, model.verbose)
 
 
-async def _stream(model: Any, messages: list[BaseMessage], options: dict[str, Any]) -> AsyncGenerator[Any]:
+async def _stream(model: Any, messages: list[BaseMessage], stop: Any, options: dict[str, Any]) -> AsyncGenerator[Any]:
     """Does what `BaseChatModel.astream` does between its callbacks."""
-    stop = options.pop("stop", None)
-    if not model._should_stream(async_api=True, **{**options, "stream": True}):
+    if not _streams(model, options):
         yield await _generate(model, messages, stop, options)
         return
     message: Any = None
@@ -118,6 +129,10 @@ async def _stream(model: Any, messages: list[BaseMessage], options: dict[str, An
         if hasattr(source, "aclose"):
             await source.aclose()
         raise
+
+
+def _streams(model: Any, options: dict[str, Any]) -> bool:
+    return model._should_stream(async_api=True, **{**options, "stream": True})
 
 
 async def _generate(model: Any, messages: list[BaseMessage], stop: Any, options: dict[str, Any]) -> BaseMessage:

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from langchain_core.messages import HumanMessage, SystemMessage
 
 from kit.core.outcome import AgentCall, Answer, Failure, Outcome, tell_left_out
+from kit.core.value import builder
 from kit.runtime.agents.llm_agent import Decision, LLMAgent, Thread
 from kit.runtime.answer.acknowledge import acknowledge, rescued
 from kit.runtime.answer.help import is_unanswerable
@@ -14,6 +15,7 @@ from kit.runtime.dispatch import fan_out
 from kit.runtime.guards.checks import decide, tidy
 from kit.runtime.pattern import Pattern
 
+_answer = builder(Answer)
 MAX_ROUNDS = 4
 """Rounds of calls an orchestrator gets in one turn; the cap counts over all of them."""
 
@@ -78,7 +80,7 @@ async def check_composition(text: str, lead: LLMAgent, thread: Thread, call: Age
 def outcome_of(text: str, call: AgentCall) -> Outcome:
     """Returns a turn's text as its outcome; an empty text is a failure."""
     if text:
-        return Answer(call_id=call.call_id, agent=call.agent, text=text)
+        return _answer(call_id=call.call_id, agent=call.agent, text=text)
     return Failure(call_id=call.call_id, agent=call.agent, axis="invocation", reason="insufficient", detail="no text composed")
 
 

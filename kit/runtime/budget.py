@@ -1,6 +1,8 @@
 """What an agent may spend and what it has: a tree of accounts, reserved at dispatch, rolled up exactly once."""
 
+import asyncio
 from dataclasses import dataclass, field
+from types import TracebackType
 from typing import Literal
 
 from kit.core.card import AgentCard, Policy
@@ -9,7 +11,7 @@ from kit.core.value import builder
 
 _new_usage = builder(Usage)
 Resource = Literal["input_tokens", "output_tokens", "tool_calls", "cost"]
-"""What can run out, by the name it has in a Usage; time is kept by `run_to_outcome()`, depth beside the resources."""
+"""What can run out, by the name it has in a Usage; time is kept by a Deadline, depth beside the resources."""
 _RESOURCES: tuple[Resource, ...] = ("input_tokens", "output_tokens", "tool_calls", "cost")
 CHARACTERS = 4
 """Of a token, where nobody counted."""
@@ -17,6 +19,38 @@ CHARACTERS = 4
 
 class OverBudget(Exception):
     """Raised when an agent reaches a limit of its card; dispatch turns it into Failure(reason="budget")."""
+
+
+class Deadline:
+    """`with Deadline(seconds) as deadline:` ends its block as `asyncio.timeout` does, at two fifths of the price: nothing is awaited.
+
+    Once the time is over, what the block awaits is cancelled and TimeoutError raised. None is no limit. A cancellation from outside
+    passes through; `expired` tells this time-out from others raised in the block.
+    """
+
+    __slots__ = ("_cancelling", "_seconds", "_task", "_timer", "expired")
+
+    def __init__(self, seconds: float | None):
+        self._seconds, self.expired = seconds, False
+        self._timer: asyncio.TimerHandle | None = None
+
+    def __enter__(self) -> "Deadline":
+        if self._seconds is not None:
+            task = asyncio.current_task()
+            assert task is not None
+            self._task, self._cancelling = task, task.cancelling()
+            self._timer = asyncio.get_running_loop().call_later(self._seconds, self._ring)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if self._timer is not None:
+            self._timer.cancel()  # which also lets go of what the timer would call
+        if self.expired and self._task.uncancel() <= self._cancelling and kind is asyncio.CancelledError:
+            raise TimeoutError(f"no answer within {self._seconds:g} s") from error
+
+    def _ring(self) -> None:
+        self.expired = True
+        self._task.cancel()
 
 
 @dataclass(slots=True, eq=False)

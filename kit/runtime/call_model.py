@@ -1,7 +1,7 @@
 """The one place a model is called: streams, counts, records, and leaves a span."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,7 +15,7 @@ from kit.core.event import Component, ModelEnded, ModelStarted, Purpose, Reasoni
 from kit.core.model import ModelSpec
 from kit.core.outcome import ComponentPayload, Usage
 from kit.core.value import builder
-from kit.models.direct_call import stream_reply
+from kit.models.direct_call import open_reply
 from kit.models.message import reasoning_of
 from kit.runtime.agents.handoff import PLACEHOLDER, hide, texts_of
 from kit.runtime.bound_model import BoundModel
@@ -54,6 +54,12 @@ class _Stream:
     thoughts: str = ""
     """Reasoning since the last text."""
     place: str | None = None
+    hear: Hear | None = None
+    calling: bool = False
+    """Whether the name of a call was passed on."""
+    first: float | None = None
+    """When its first chunk came."""
+    chunks: list[Any] = field(default_factory=list[Any])
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,36 +183,42 @@ async def _read(
 
     A reply that outgrows the agent's budget, or what any reply may have, is stopped where it is.
     """
-    chunks: list[Any] = []
-    first: float | None = None
-    calling = False
     place: Any = {} if reading.place is None else {"place": reading.place}
-    stream = stream_reply(model.runnable, messages, **place)
-    async with aclosing(stream):
-        async for chunk in stream:
-            if first is None:
-                first = ctx.turn.log.now()
-                reading.begun = True
-            chunks.append(chunk)
-            if not len(chunks) % PAUSE:
-                await _pause(len(chunks))
-            if reading.thoughts or chunk.additional_kwargs or type(chunk.content) is not str:
-                _think(reading, ctx, chunk)
-            piece = chunk.content if type(chunk.content) is str else _text(chunk)
-            if piece:
-                reading.characters += len(piece)
-                if reading.characters > reading.room:
-                    raise OverBudget(f"tokens out: the reply was stopped after {reading.characters} characters")
-                reading.pieces.append(piece)
-                if hear is not None:
-                    if "<" in piece:
-                        hear = narration_filter(hear)
-                    hear(piece)
-            if not calling and hear is not None and chunk.tool_calls:
-                calling = True
-                hear("", chunk.tool_calls[0]["name"])
-    _end(reading, ctx, hear)
-    return _merge(chunks), first
+    reply = open_reply(model.runnable, messages, **place)
+    reading.hear = hear
+    if not isinstance(reply, AsyncIterator):
+        _take(await reply, reading, ctx)
+    else:
+        async with aclosing(reply):
+            async for chunk in reply:
+                _take(chunk, reading, ctx)
+                if not len(reading.chunks) % PAUSE:
+                    await _pause(len(reading.chunks))
+    _end(reading, ctx, reading.hear)
+    return _merge(reading.chunks), reading.first
+
+
+def _take(chunk: Any, reading: _Stream, ctx: RunContext) -> None:
+    """Passes on a piece of a reply: its thoughts to the trace, its text and the name of its first call to who listens."""
+    if reading.first is None:
+        reading.first = ctx.turn.log.now()
+        reading.begun = True
+    reading.chunks.append(chunk)
+    if reading.thoughts or chunk.additional_kwargs or type(chunk.content) is not str:
+        _think(reading, ctx, chunk)
+    piece = chunk.content if type(chunk.content) is str else _text(chunk)
+    if piece:
+        reading.characters += len(piece)
+        if reading.characters > reading.room:
+            raise OverBudget(f"tokens out: the reply was stopped after {reading.characters} characters")
+        reading.pieces.append(piece)
+        if reading.hear is not None:
+            if "<" in piece:
+                reading.hear = narration_filter(reading.hear)
+            reading.hear(piece)
+    if not reading.calling and reading.hear is not None and chunk.tool_calls:
+        reading.calling = True
+        reading.hear("", chunk.tool_calls[0]["name"])
 
 
 def _think(stream: _Stream, ctx: RunContext, piece: BaseMessage) -> None:

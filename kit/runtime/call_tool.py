@@ -13,12 +13,13 @@ from pydantic import ValidationError
 from kit.core.errors import describe_error
 from kit.core.event import AccessDenied, Body, Component, ToolEnded, ToolStarted
 from kit.core.outcome import NO_TEXT, ComponentPayload, Reason, Usage
+from kit.core.value import builder
 from kit.runtime.agents.handoff import hide
 from kit.runtime.agents.tool_grants import watched_since
 from kit.runtime.context import RunContext
 from kit.runtime.recording.replay import replay_tool
 from kit.runtime.tool_call_ids import UNREAD
-from kit.tools.direct_call import answer_of
+from kit.tools.direct_call import result_of
 from kit.tools.tool import ToolContext, ToolResult, within
 
 UNAVAILABLE = "This data is unavailable right now."
@@ -26,6 +27,8 @@ NO_SUCH_TOOL = "You have no such tool. Call one that you were given, or answer w
 UNREADABLE = (
     "This call was not made: its arguments could not be read. Make it again as its description says, and do not speak of this."
 )
+_ONE_CALL = Usage(tool_calls=1)
+_tool_ended = builder(ToolEnded)
 _NONE: Mapping[str, datetime.date] = MappingProxyType({})
 
 
@@ -47,7 +50,7 @@ async def call_tool(
     args = hide(call["args"], private) if private else call["args"]
     since = watched_since(new_tools.get(call["name"]), ctx.turn.dynamic.date) if new_tools else None
     span = ctx.open_span(ToolStarted(agent=agent, tool=call["name"], call_id=call_id, args=args, watched_since=since))
-    ctx.ledger.charge(Usage(tool_calls=1))  # now: one that is cut off was made as well
+    ctx.ledger.charge(_ONE_CALL)  # now: one that is cut off was made as well
     tool = tools.get(call["name"])
     if UNREAD in call["args"]:
         result = ToolResult(text=UNREADABLE, fault="bad_arguments", detail="its arguments are no JSON object")
@@ -67,7 +70,7 @@ async def call_tool(
         span.emit(Component(agent=agent, type=component.type, payload=component.payload))
     error = f"{result.fault}: {result.detail}" if result.fault else None
     trace = (hide(result.text, private), hide(error, private)) if private else (result.text, error)
-    span.emit(ToolEnded(agent=agent, tool=call["name"], call_id=call_id, result=trace[0], error=trace[1]))
+    span.emit(_tool_ended(agent=agent, tool=call["name"], call_id=call_id, result=trace[0], error=trace[1]))
     status = "error" if result.fault else "success"
     return ToolMessage(result.text or NO_TEXT, tool_call_id=call_id, name=call["name"], status=status), result
 
@@ -127,16 +130,13 @@ async def _run(
     )
     try:
         with within(context):
-            answer = await answer_of(tool, call)
+            return await result_of(tool, call)
     except Exception as error:  # the second and last place that turns an exception into a value (decisions 9)
         fault: Reason = "timeout" if isinstance(error, TimeoutError) else "exception"
         own_schema = getattr(tool.args_schema, "__name__", None)
         if isinstance(error, ValidationError) and error.title == own_schema:
             return ToolResult(text=UNREADABLE, fault="bad_arguments", detail=describe_error(error))
         return ToolResult(text=UNAVAILABLE, fault=fault, detail=describe_error(error))
-    if isinstance(answer, ToolResult):
-        return answer
-    return answer.artifact if isinstance(answer.artifact, ToolResult) else ToolResult(text=str(answer.text))
 
 
 def _components(agent: str, ctx: RunContext) -> list[ComponentPayload]:

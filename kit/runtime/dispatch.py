@@ -8,12 +8,12 @@ from kit.core.event import AccessDenied, AgentEnded, AgentError, AgentStarted, C
 from kit.core.outcome import AgentCall, Answer, Failure, FanOut, Outcome, Reason, Timing
 from kit.core.value import builder
 from kit.runtime.agents.handoff import HandoffResult, apply_handoff, hide, hide_outcome
-from kit.runtime.budget import Ledger, OverBudget
+from kit.runtime.budget import Deadline, Ledger, OverBudget
 from kit.runtime.context import Agent, RunContext, TurnState
 from kit.runtime.speech.narration import MARK, narration
 
 _agent_started, _agent_ended = builder(AgentStarted), builder(AgentEnded)
-_new_timing = builder(Timing)
+_new_timing, _fan_out = builder(Timing), builder(FanOut)
 Work = Callable[[AgentCall, RunContext], Awaitable[Outcome]]
 """A pattern or an agent's run: a call in, an outcome out."""
 Carrier = Callable[[AgentCall, RunContext, str, dict[str, Outcome]], Awaitable[Outcome]]
@@ -86,7 +86,7 @@ async def fan_out(calls: Sequence[AgentCall], ctx: RunContext, through: Carrier 
     for result in results:
         if isinstance(result, BaseException):
             raise result
-    return FanOut(outcomes=tuple(outcomes), dropped=tuple(over_cap), cap=turn.cap)
+    return _fan_out(outcomes=tuple(outcomes), dropped=tuple(over_cap), cap=turn.cap)
 
 
 async def _inform(places: Mapping[str, AgentCall], ctx: RunContext, through: Carrier, endings: dict[str, Outcome]) -> None:
@@ -100,12 +100,12 @@ async def _inform(places: Mapping[str, AgentCall], ctx: RunContext, through: Car
 
 async def run_to_outcome(work: Work, call: AgentCall, ctx: RunContext, seconds: float | None) -> Outcome:
     """Runs work under a deadline and turns every way it can end into an outcome."""
-    deadline = asyncio.timeout(seconds)
+    deadline = Deadline(seconds)
     try:
-        async with deadline:
+        with deadline:
             return await work(call, ctx)
     except TimeoutError as error:
-        detail = f"no answer within {seconds:g} s" if deadline.expired() and seconds is not None else describe_error(error)
+        detail = f"no answer within {seconds:g} s" if deadline.expired and seconds is not None else describe_error(error)
         return _failure(call, "timeout", detail)
     except asyncio.CancelledError as error:
         task = asyncio.current_task()

@@ -1,6 +1,5 @@
 """Calls an agent's model, and after one failure of that the fallback its card names (decisions 10)."""
 
-import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 
@@ -9,7 +8,7 @@ from langchain_core.messages import BaseMessage
 from kit.core.errors import KitError
 from kit.core.event import Purpose
 from kit.runtime.bound_model import BoundModel, Voice
-from kit.runtime.budget import OverBudget
+from kit.runtime.budget import Deadline, OverBudget
 from kit.runtime.call_model import ModelReply, call_model
 from kit.runtime.context import RunContext
 from kit.runtime.speech.narration import Hear
@@ -61,11 +60,5 @@ async def _call_either(
 
 
 async def _in_time(reply: Awaitable[ModelReply], seconds: float | None) -> ModelReply:
-    deadline = asyncio.timeout(seconds)
-    try:
-        async with deadline:
-            return await reply
-    except TimeoutError as error:
-        if deadline.expired():
-            raise TimeoutError(f"no answer within {seconds:g} s") from error
-        raise
+    with Deadline(seconds):
+        return await reply

@@ -19,6 +19,7 @@ from kit.core.picture import Picture, mark_pictures
 from kit.core.record import Measures, Message, SessionRecall, TurnRecord
 from kit.core.secret import without_secrets
 from kit.core.transcript import transcript
+from kit.core.value import builder
 from kit.metrics.alert import log_mismatch
 from kit.runtime.answer.acknowledge import rescued
 from kit.runtime.answer.help import help_with
@@ -37,6 +38,10 @@ from kit.runtime.speech.narration import MARK, narration
 from kit.runtime.speech.progress import Progress
 
 log = logging.getLogger("kit.turn")
+_inherited, _dynamic = builder(InheritedContext), builder(DynamicContext)
+_turn_started, _turn_record, _completed = builder(TurnStarted), builder(TurnRecord), builder(Completed)
+_routing, _turn_usage, _call = builder(Routing), builder(TurnUsage), builder(AgentCall)
+_THINKING = Thinking()
 PATIENCE = 5.0
 """Seconds a turn waits for a store that others write to."""
 LATE = 1.0
@@ -136,12 +141,19 @@ class _Runner:
         self.session, self.kit, self.pattern, self.log = session, kit, pattern, turn_log
         self.root, self.settings = kit.team.orchestrator, kit.team.deck.settings
         self.session_exists = past is not None and past.lines is None
-        given = None if in_play is None else SessionRecall(session=session, in_play=tuple(in_play), routed=tuple(in_play) or None)
-        recalled = given or past or SessionRecall(session=session)
-        self.memory = Memory(kit.store, session, past, self.settings, self.message, recalled.routed, history)
+        last, routed, unanswered = (past.in_play, past.routed, past.unanswered) if past is not None else ((), None, ())
+        if in_play is not None:
+            last, routed, unanswered = tuple(in_play), tuple(in_play) or None, ()
+        self.memory = Memory(kit.store, session, past, self.settings, self.message, routed, history)
         who, here, locale = session.principal, session.location, locale_of(session.locale)
-        dynamic = DynamicContext(date=kit.today, user_id=who.user_id, locale=session.locale, location=here)
-        dynamic = dynamic.replace(in_play=recalled.in_play, unanswered=recalled.unanswered)
+        dynamic = _dynamic(
+            date=kit.today,
+            user_id=who.user_id,
+            locale=session.locale,
+            location=here,
+            in_play=last,
+            unanswered=unanswered,
+        )
         span = turn_log.new_span()
         self.state = TurnState(
             log=turn_log,
@@ -155,10 +167,9 @@ class _Runner:
             locale=locale,
             jobs=kit.team.jobs,
             cassette=kit.cassette,
-            alarm=self._alarm,
             pictures=pictures,
         )
-        inherited = InheritedContext(principal=who, episode_id=session.id, locale=session.locale, location=here)
+        inherited = _inherited(principal=who, episode_id=session.id, locale=session.locale, location=here)
         callees = frozenset(card.id for card in self.root.sub_cards.values())
         ledger = root_ledger(self.root.card)
         self.ctx = RunContext(self.state, inherited, span, callees=callees, path=self.root.card.id, ledger=ledger)
@@ -187,9 +198,9 @@ class _Runner:
 
     async def _begin(self) -> TurnRecord:
         started_at = time.time()
-        self.ctx.emit(Thinking())
+        self.ctx.emit(_THINKING)
         self.ctx.emit(
-            TurnStarted(
+            _turn_started(
                 message=self.message,
                 session_id=self.session.id,
                 principal=self.session.principal,
@@ -203,7 +214,7 @@ class _Runner:
                 pictures=tuple(picture.ref for picture in self.state.pictures),
             )
         )
-        record = self._record = TurnRecord(
+        record = _turn_record(
             id=self.log.turn_id,
             session_id=self.session.id,
             tenant_id=self.session.principal.tenant_id,
@@ -214,18 +225,10 @@ class _Runner:
             started_at=started_at,
             cap=self.state.cap,
         )
+        self.state.alarm = _alarm(record, self.kit)
         new = None if self.session_exists else self.session  # refused when a stranger opened it in the meantime
         await self._keep(partial(self.kit.store.begin_turn, record, new, self.log.events, wait=False))
         return record
-
-    def _alarm(self, event: Event) -> None:
-        """Tells log, store and sinks of a reply for another principal: a process that dies in this turn leaves it behind."""
-        mismatches = (*self._record.measures.mismatches, event.at)
-        record = self._record = self._record.replace(measures=Measures(mismatches=mismatches))
-        log_mismatch(record)
-        with suppress(StoreError):  # a busy store gets it with the end of the turn
-            self.kit.store.begin_turn(record, wait=False)
-        self.kit.recorder.principal_mismatch(record)
 
     async def _keep(self, write: Callable[[], None], *refusals: type[Exception]) -> None:
         """Writes to the store. One that is busy delays this turn alone; one that fails does not cost the user the answer."""
@@ -254,7 +257,7 @@ class _Runner:
         if fixed is not None:
             return "ok", fixed, None
         self.memory.tidy(self.ctx)
-        call = AgentCall(call_id="root", agent=self.root.card.id, query=self.message)
+        call = _call(call_id="root", agent=self.root.card.id, query=self.message, fields={})
         outcome = await run_to_outcome(self.pattern.run, call, self.ctx, self.settings.turn_budget_ms / 1000)
         if isinstance(outcome, Answer):
             return "ok", narration(outcome.text)[0] if MARK in outcome.text else outcome.text, None
@@ -273,9 +276,9 @@ class _Runner:
     async def _finish(self, record: TurnRecord, status: Status, text: str, error: str | None, preamble: str) -> Reply:
         routing = routing_of(self.state)
         usage = self.ctx.ledger.settle()
-        self.ctx.emit(Routing(decision=routing))
-        self.ctx.emit(TurnUsage(usage=usage))
-        end = Completed(status=status, text=text, error=error or self.unsaved)
+        self.ctx.emit(_routing(decision=routing))
+        self.ctx.emit(_turn_usage(usage=usage))
+        end = _completed(status=status, text=text, error=error or self.unsaved)
         last = self.log.seal(end, self.ctx.span_id)
         events = [*self.log.events, last]
         row = record_of(record, events, routing, usage, status, text)
@@ -298,3 +301,18 @@ class _Runner:
             events=tuple(self.log.events),
             saved=self.unsaved is None,
         )
+
+
+def _alarm(record: TurnRecord, kit: Host) -> Callable[[Event], None]:
+    """Returns what tells log, store and sinks of a reply for another principal: a process that dies in this turn leaves it
+    behind. It holds nothing of the running turn, which would then live until the garbage collector came."""
+
+    def ring(event: Event) -> None:
+        nonlocal record
+        record = record.replace(measures=Measures(mismatches=(*record.measures.mismatches, event.at)))
+        log_mismatch(record)
+        with suppress(StoreError):  # a busy store gets it with the end of the turn
+            kit.store.begin_turn(record, wait=False)
+        kit.recorder.principal_mismatch(record)
+
+    return ring

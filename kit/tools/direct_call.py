@@ -30,18 +30,18 @@ _OF_WRAPPER = frozenset({"config", "run_manager", "callbacks"})
 """Arguments in whose place the wrapper puts its own values."""
 
 
-async def answer_of(tool: BaseTool, call: ToolCall) -> Any:
-    """Runs a tool and returns its message, or at once the ToolResult that would be the message's artifact.
+async def result_of(tool: BaseTool, call: ToolCall) -> ToolResult:
+    """Runs a tool and returns the artifact of its message where that is a ToolResult, else the message's text as one.
 
     Raises whatever the tool raises and does not handle, pydantic's ValidationError for arguments that its schema refuses, and
     ValueError where a tool of content and artifact returns something else.
     """
     if not _is_plain(tool) or call["id"] is None or has_listeners(tool.callbacks, tool.verbose):
-        return await tool.ainvoke({**call, "type": "tool_call"})
+        return _read(await tool.ainvoke({**call, "type": "tool_call"}))
     plain: Any = tool
     _, arguments = plain._to_args_and_kwargs(call["args"].copy(), call["id"])
     if not _OF_WRAPPER.isdisjoint(arguments):
-        return await tool.ainvoke({**call, "type": "tool_call"})
+        return _read(await tool.ainvoke({**call, "type": "tool_call"}))
     response: Any = await plain.coroutine(**arguments)
     content, artifact = response, None
     if tool.response_format == "content_and_artifact":
@@ -51,9 +51,13 @@ async def answer_of(tool: BaseTool, call: ToolCall) -> Any:
                 f"expected. Instead, generated response is of type: {cast('Any', response).__class__}."
             )
         content, artifact = cast("tuple[Any, Any]", response)
-        if isinstance(artifact, ToolResult) and isinstance(content, str):
-            return artifact
-    return _langchain._format_output(content, artifact, call["id"], tool.name, "success")
+    if isinstance(content, str):  # its message would hold nothing else
+        return artifact if isinstance(artifact, ToolResult) else ToolResult(text=content)
+    return _read(_langchain._format_output(content, artifact, call["id"], tool.name, "success"))
+
+
+def _read(answer: Any) -> ToolResult:
+    return answer.artifact if isinstance(answer.artifact, ToolResult) else ToolResult(text=str(answer.text))
 
 
 def _is_plain(tool: BaseTool) -> bool:

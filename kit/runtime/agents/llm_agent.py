@@ -13,6 +13,7 @@ from kit.compose.prompts import PromptPlan
 from kit.core.card import AgentCard, Policy
 from kit.core.event import Purpose, Text
 from kit.core.outcome import SET_ASIDE, AgentCall, Failure, FanOut, Outcome, tell, tell_dropped
+from kit.core.value import builder
 from kit.runtime.agents.agent_outcome import outcome_of_reply
 from kit.runtime.agents.ask_tool import read_call
 from kit.runtime.agents.contract import Contract
@@ -28,6 +29,7 @@ from kit.runtime.speech.stream import Speech
 from kit.runtime.tool_call_ids import UNREAD, with_calls
 from kit.tools.tool import ToolResult
 
+_text = builder(Text)
 NEXT = "It takes over after you: give your own answer first."
 """What a model is told of a hand-over that waits for its tools."""
 BORNE = 2
@@ -163,7 +165,7 @@ class LLMAgent:
                 speech.say("".join(waiting))
             elif live and not speech.begun:
                 speech.begun = True
-                ctx.emit(Text(channel="lead", text=self.card.preamble or ctx.turn.locale.sentences.preamble, synthetic=True))
+                ctx.emit(_text(channel="lead", text=speech.instead, synthetic=True))
 
         try:
             reply = await call_with_fallback(self._lead(ctx), thread, ctx, agent=self.card.id, purpose="decide", hear=hear)

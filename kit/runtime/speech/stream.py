@@ -29,7 +29,7 @@ class Speech:
     def __init__(self, ctx: RunContext, channel: Literal["lead", "answer"], instead: str = ""):
         self._ctx = ctx
         self._channel: Literal["lead", "answer"] = channel
-        self._instead = instead
+        self.instead = instead
         self._pieces: list[str] = []
         self._timer: asyncio.TimerHandle | None = None
         self._first: int | None = None
@@ -76,7 +76,7 @@ class Speech:
 
     def _mute(self) -> None:
         self._muted = True
-        if self._instead and self._first is None:
-            self._ctx.emit(Text(channel=self._channel, text=self._instead, synthetic=True))
-        elif self._instead and self._first is not None:
-            self._ctx.emit(TextReplaced(channel=self._channel, from_seq=self._first, text=self._instead))
+        if self.instead and self._first is None:
+            self._ctx.emit(Text(channel=self._channel, text=self.instead, synthetic=True))
+        elif self.instead and self._first is not None:
+            self._ctx.emit(TextReplaced(channel=self._channel, from_seq=self._first, text=self.instead))
