@@ -22,10 +22,10 @@ class OverBudget(Exception):
 
 
 class Deadline:
-    """`with Deadline(seconds) as deadline:` ends its block as `asyncio.timeout` does, at two fifths of the price: nothing is awaited.
+    """`with Deadline(seconds) as deadline:` ends its block as `asyncio.timeout` does, at two fifths of the price.
 
-    Once the time is over, what the block awaits is cancelled and TimeoutError raised. None is no limit. A cancellation from outside
-    passes through; `expired` tells this time-out from others raised in the block.
+    Once the time is over, what the block awaits is cancelled and TimeoutError raised. None is no limit. A cancellation from
+    outside passes through; `expired` tells this time-out from others raised in the block.
     """
 
     __slots__ = ("_cancelling", "_seconds", "_task", "_timer", "expired")

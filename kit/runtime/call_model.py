@@ -46,6 +46,7 @@ class _Stream:
     agent: str
     room: float
     """Characters it may have."""
+    hear: Hear | None
     characters: int = 0
     """Characters so far."""
     begun: bool = False
@@ -54,7 +55,6 @@ class _Stream:
     thoughts: str = ""
     """Reasoning since the last text."""
     place: str | None = None
-    hear: Hear | None = None
     calling: bool = False
     """Whether the name of a call was passed on."""
     first: float | None = None
@@ -97,7 +97,7 @@ async def call_model(
     through, after its span has been closed.
     """
     size = size_of(messages)
-    stream = _Stream(agent, _room(ctx.ledger.before_model(size, model.spec.price_in)))
+    stream = _Stream(agent, _room(ctx.ledger.before_model(size, model.spec.price_in)), hear)
     private = ctx.turn.private
     lines = tuple([f"{message.type}: {_text(message)}" for message in messages[-news:]])
     lines = hide(lines, private) if private else lines
@@ -107,7 +107,7 @@ async def call_model(
         stream.place = span.turn.place(span.path)
     try:
         source = _read if span.turn.cassette is None else _taped
-        message, first = await source(model, messages, span, hear, stream)
+        message = await source(model, messages, span, stream)
     except BaseException as error:
         usage = _unfinished(error, size, stream, model.spec)
         ctx.ledger.charge(usage)
@@ -122,7 +122,7 @@ async def call_model(
         text = _text(message)
         for part in parts:
             span.emit(Component(agent=agent, type=part.type, payload=part.payload))
-    reply = ModelReply(message, text, usage, None if first is None else first - began, parts)
+    reply = ModelReply(message, text, usage, None if stream.first is None else stream.first - began, parts)
     _close(span, agent, model, reply)
     ctx.ledger.after_model()
     return reply
@@ -150,9 +150,7 @@ def _room(tokens: float | None) -> float:
     return LONGEST if tokens is None else min(LONGEST, tokens * CHARACTERS)
 
 
-async def _taped(
-    model: BoundModel, messages: Sequence[BaseMessage], ctx: RunContext, hear: Hear | None, stream: _Stream
-) -> tuple[AIMessage, float | None]:
+async def _taped(model: BoundModel, messages: Sequence[BaseMessage], ctx: RunContext, stream: _Stream) -> AIMessage:
     """Answers from the recording, or reads the reply and records it."""
     cassette, log = ctx.turn.cassette, ctx.turn.log
     assert cassette is not None
@@ -161,31 +159,30 @@ async def _taped(
     take, began = cassette.find(place, request), log.now()
     if take is not None:
         stream.begun, stream.characters = take.begun, take.said
-        message = await replay(take, hear, cassette.pace)
+        message = await replay(take, stream.hear, cassette.pace)
         _think(stream, ctx, message)
-        _end(stream, ctx, None)
-        return message, None if take.first is None else began + take.first * cassette.pace
+        _end(stream, ctx)
+        stream.first = None if take.first is None else began + take.first * cassette.pace
+        return message
     try:
-        message, first = await _read(model, messages, ctx, hear, stream)
+        message = await _read(model, messages, ctx, stream)
     except BaseException as error:
         arrived: Any = {"begun": stream.begun, "said": stream.characters, "seconds": log.now() - began}
         cassette.keep_fault(place, request, error, pieces=stream.pieces, **arrived)
         raise
-    timing: Any = {"pieces": stream.pieces, "first": None if first is None else first - began, "seconds": log.now() - began}
+    first = None if stream.first is None else stream.first - began
+    timing: Any = {"pieces": stream.pieces, "first": first, "seconds": log.now() - began}
     cassette.keep(place, request, message=plain_message(message), **timing)
-    return message, first
+    return message
 
 
-async def _read(
-    model: BoundModel, messages: Sequence[BaseMessage], ctx: RunContext, hear: Hear | None, reading: _Stream
-) -> tuple[AIMessage, float | None]:
+async def _read(model: BoundModel, messages: Sequence[BaseMessage], ctx: RunContext, reading: _Stream) -> AIMessage:
     """Collects chunks and merges them once: merging chunk by chunk costs two to four times as much.
 
     A reply that outgrows the agent's budget, or what any reply may have, is stopped where it is.
     """
     place: Any = {} if reading.place is None else {"place": reading.place}
     reply = open_reply(model.runnable, messages, **place)
-    reading.hear = hear
     if not isinstance(reply, AsyncIterator):
         _take(await reply, reading, ctx)
     else:
@@ -193,9 +190,11 @@ async def _read(
             async for chunk in reply:
                 _take(chunk, reading, ctx)
                 if not len(reading.chunks) % PAUSE:
-                    await _pause(len(reading.chunks))
-    _end(reading, ctx, reading.hear)
-    return _merge(reading.chunks), reading.first
+                    await asyncio.sleep(0)  # a model that never waits must not keep the loop to itself
+                    if len(reading.chunks) > MOST_PIECES:
+                        raise OverBudget(f"tokens out: the reply was stopped after {len(reading.chunks)} pieces")
+    _end(reading, ctx)
+    return _merge(reading.chunks)
 
 
 def _take(chunk: Any, reading: _Stream, ctx: RunContext) -> None:
@@ -230,17 +229,10 @@ def _think(stream: _Stream, ctx: RunContext, piece: BaseMessage) -> None:
         stream.thoughts = ""
 
 
-def _end(stream: _Stream, ctx: RunContext, hear: Hear | None) -> None:
+def _end(stream: _Stream, ctx: RunContext) -> None:
     _think(stream, ctx, _NOTHING)
-    if isinstance(hear, NarrationFilter):
-        hear.end()
-
-
-async def _pause(pieces: int) -> None:
-    """Lets the loop go on: a model that never waits must not keep it to itself."""
-    await asyncio.sleep(0)
-    if pieces > MOST_PIECES:
-        raise OverBudget(f"tokens out: the reply was stopped after {pieces} pieces")
+    if isinstance(stream.hear, NarrationFilter):
+        stream.hear.end()
 
 
 def _merge(chunks: list[Any]) -> AIMessage:

@@ -5,7 +5,7 @@ import logging
 import time
 import uuid
 from collections.abc import AsyncIterator, Callable, Generator, Sequence
-from contextlib import nullcontext, suppress
+from contextlib import nullcontext
 from functools import partial
 from typing import Any
 
@@ -16,18 +16,17 @@ from kit.core.event import Completed, Event, Routing, Text, TextReplaced, Thinki
 from kit.core.fault_injection import planned_faults
 from kit.core.outcome import AgentCall, Answer
 from kit.core.picture import Picture, mark_pictures
-from kit.core.record import Measures, Message, SessionRecall, TurnRecord
+from kit.core.record import Message, SessionRecall, TurnRecord
 from kit.core.secret import without_secrets
 from kit.core.transcript import transcript
 from kit.core.value import builder
-from kit.metrics.alert import log_mismatch
 from kit.runtime.answer.acknowledge import rescued
 from kit.runtime.answer.help import help_with
 from kit.runtime.answer.owed import mention_pictures, stopped
 from kit.runtime.budget import root_ledger
 from kit.runtime.context import RunContext, TurnState
 from kit.runtime.dispatch import run_to_outcome
-from kit.runtime.host import Host
+from kit.runtime.host import Host, alarm
 from kit.runtime.log import TurnLog
 from kit.runtime.memory import Memory
 from kit.runtime.message import check_count, clean, decline
@@ -141,18 +140,13 @@ class _Runner:
         self.session, self.kit, self.pattern, self.log = session, kit, pattern, turn_log
         self.root, self.settings = kit.team.orchestrator, kit.team.deck.settings
         self.session_exists = past is not None and past.lines is None
-        last, routed, unanswered = (past.in_play, past.routed, past.unanswered) if past is not None else ((), None, ())
+        last, routed, due = (past.in_play, past.routed, past.unanswered) if past is not None else ((), None, ())
         if in_play is not None:
-            last, routed, unanswered = tuple(in_play), tuple(in_play) or None, ()
+            last, routed, due = tuple(in_play), tuple(in_play) or None, ()
         self.memory = Memory(kit.store, session, past, self.settings, self.message, routed, history)
         who, here, locale = session.principal, session.location, locale_of(session.locale)
         dynamic = _dynamic(
-            date=kit.today,
-            user_id=who.user_id,
-            locale=session.locale,
-            location=here,
-            in_play=last,
-            unanswered=unanswered,
+            date=kit.today, user_id=who.user_id, locale=session.locale, location=here, in_play=last, unanswered=due
         )
         span = turn_log.new_span()
         self.state = TurnState(
@@ -225,7 +219,7 @@ class _Runner:
             started_at=started_at,
             cap=self.state.cap,
         )
-        self.state.alarm = _alarm(record, self.kit)
+        self.state.alarm = alarm(record, self.kit)
         new = None if self.session_exists else self.session  # refused when a stranger opened it in the meantime
         await self._keep(partial(self.kit.store.begin_turn, record, new, self.log.events, wait=False))
         return record
@@ -301,18 +295,3 @@ class _Runner:
             events=tuple(self.log.events),
             saved=self.unsaved is None,
         )
-
-
-def _alarm(record: TurnRecord, kit: Host) -> Callable[[Event], None]:
-    """Returns what tells log, store and sinks of a reply for another principal: a process that dies in this turn leaves it
-    behind. It holds nothing of the running turn, which would then live until the garbage collector came."""
-
-    def ring(event: Event) -> None:
-        nonlocal record
-        record = record.replace(measures=Measures(mismatches=(*record.measures.mismatches, event.at)))
-        log_mismatch(record)
-        with suppress(StoreError):  # a busy store gets it with the end of the turn
-            kit.store.begin_turn(record, wait=False)
-        kit.recorder.principal_mismatch(record)
-
-    return ring
