@@ -47,12 +47,22 @@ def test_the_more_ways_are_compared_the_more_items_one_of_them_needs() -> None:
     two = [*simulated("a", 0.84, 3, 60), *simulated("b", 0.88, 4, 60)]
     (alone,) = compare(two, {"pattern": "a"})
     among, *_ = compare([*two, *simulated("c", 0.86, 5, 60), *simulated("d", 0.8, 6, 60)], {"pattern": "a"})
-    assert among.way == alone.way and among.difference == alone.difference
+    assert among.way == alone.way and among.difference.value == alone.difference.value
+    assert among.difference.low < alone.difference.low and among.difference.high > alone.difference.high
     gains = [0.0] * 60
     for row in two:
         gains[int(row["case"][1:])] += row["value"] if row["pattern"] == "b" else -row["value"]
     few, many = (items_for_mean(alone.difference.value, pstdev(gains), level=level) or 0 for level in (0.95, 1 - 0.05 / 3))
     assert (alone.more, among.more) == (few - 60, many - 60) and few < many
+
+
+@pytest.mark.req("K-17")
+def test_an_interval_leaves_zero_out_only_beside_a_verdict() -> None:
+    """Ten ways with gaps of every size: what is not told apart after the correction does not look so by its interval."""
+    rows = [row for way in range(10) for row in simulated(f"p{way:02}", 0.5 + 0.05 * way, 10 + way, 100)]
+    verdicts = compare(rows, {"pattern": "p00"})
+    assert {one.verdict for one in verdicts} == {"better", "not distinguishable"}
+    assert [one.difference.excludes(0.0) for one in verdicts] == [one.verdict == "better" for one in verdicts]
 
 
 def test_where_less_is_better_less_is_called_better() -> None:

@@ -13,7 +13,7 @@ import numpy as np
 
 from kit.bench.scoring.scorers import COSTS
 from kit.bench.statistics.clusters import clustered
-from kit.bench.statistics.difference import Difference, Scores, by_item, holm, mcnemar_of, paired_difference
+from kit.bench.statistics.difference import Difference, Scores, by_item, holm, holm_levels, mcnemar_of, paired_difference
 from kit.bench.statistics.means import SEED, bootstrap_mean
 from kit.bench.statistics.power import more_items
 from kit.core.errors import DataError, nearest
@@ -52,6 +52,7 @@ class Comparison(Value):
     before: Estimate
     after: Estimate
     difference: Difference
+    """With an interval as wide as the correction for all comparisons asks."""
     p: float
     """McNemar's mid-p by item; of scores between 0 and 1 that of a sign-flip test."""
     adjusted: float
@@ -139,8 +140,9 @@ def compare(
         if _cases(ways[base][scorer]) & _cases(ways[way][scorer])
     ]
     comparisons = [_compare_pair(*job, seed, len(jobs)) for job in jobs]
-    adjusted = holm({str(place): comparison.p for place, comparison in enumerate(comparisons)}).values()
-    return [_settle(comparison, p) for comparison, p in zip(comparisons, adjusted, strict=True)]
+    chances = {str(place): comparison.p for place, comparison in enumerate(comparisons)}
+    corrections = zip(comparisons, holm(chances).values(), holm_levels(chances).values(), strict=True)
+    return [_settle(comparison, p, level) for comparison, p, level in corrections]
 
 
 def standings(rows: Iterable[Row], thresholds: Mapping[str, float]) -> list[Standing]:
@@ -194,9 +196,10 @@ def _compare_pair(scorer: str, first: Side, second: Side, seed: int, count: int)
     )
 
 
-def _settle(comparison: Comparison, adjusted: float) -> Comparison:
-    update: dict[str, Any] = {"adjusted": adjusted}
-    if adjusted < 1 - LEVEL and comparison.difference.excludes(0.0):
+def _settle(comparison: Comparison, adjusted: float, level: float) -> Comparison:
+    difference = comparison.difference.at(level)
+    update: dict[str, Any] = {"adjusted": adjusted, "difference": difference}
+    if adjusted < 1 - LEVEL and difference.excludes(0.0):
         ahead = (comparison.difference.value > 0) != (comparison.scorer in LOWER)
         update |= {"verdict": "better" if ahead else "worse", "more": 0}
     return comparison.model_copy(update=update)

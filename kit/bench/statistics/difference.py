@@ -7,10 +7,11 @@ from statistics import fmean as mean
 
 import numpy as np
 
+from kit.bench.statistics.distributions import student_reach
 from kit.bench.statistics.means import RESAMPLES, SEED, percentiles, redraw
 from kit.core.errors import DataError
 from kit.core.value import Value
-from kit.metrics.estimate import Estimate, wilson
+from kit.metrics.estimate import LEVEL, Estimate, wilson
 
 SCARCE = 50
 """Items from which on the paired bootstrap holds what it promises, by simulation: docs/statistics.md."""
@@ -20,6 +21,13 @@ Scores = Mapping[str, Sequence[float]]
 
 class Difference(Estimate):
     """How much more one way scores than another; positive where the second is ahead."""
+
+    def at(self, level: float) -> "Difference":
+        """The same at another confidence: both ends are moved by as much as Student's reach grows."""
+        freedom = max(1, self.n - 1)
+        reach = student_reach(freedom, level) / student_reach(freedom)
+        low, high = (self.value + reach * (end - self.value) for end in (self.low, self.high))
+        return self.model_copy(update={"low": low, "high": high})
 
     def __str__(self) -> str:
         return f"difference {self:+.3f}, {self.basis}"
@@ -98,3 +106,11 @@ def holm(chances: Mapping[str, float]) -> dict[str, float]:
     products = (min(1.0, (len(names) - place) * chances[name]) for place, name in enumerate(names))
     adjusted = dict(zip(names, accumulate(products, max), strict=True))
     return {name: adjusted[name] for name in chances}
+
+
+def holm_levels(chances: Mapping[str, float]) -> dict[str, float]:
+    """The confidence that Holm's correction asks of each interval, so that it stands beside its adjusted p-value."""
+    claims = sum(chance < 1 - LEVEL for chance in holm(chances).values())
+    names = sorted(chances, key=lambda name: (chances[name], name))
+    levels = {name: 1 - (1 - LEVEL) / (len(names) - min(place, claims)) for place, name in enumerate(names)}
+    return {name: levels[name] for name in chances}

@@ -6,11 +6,11 @@ from typing import Any
 from kit.metrics.estimate import LEVEL, normal_reach
 
 
-def student_reach(freedom: int) -> float:
+def student_reach(freedom: int, level: float = LEVEL) -> float:
     """How many standard errors a two-sided interval of Student's law with so many degrees of freedom reaches to either side."""
     from scipy import special
 
-    return float(special.stdtrit(freedom, (1 + LEVEL) / 2))
+    return float(special.stdtrit(freedom, (1 + level) / 2))
 
 
 def binomial_share(count: int, total: int, share: float) -> float:

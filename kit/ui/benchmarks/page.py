@@ -127,8 +127,8 @@ def _method(comparisons: int) -> str:
     if not comparisons:
         return ""
     return (
-        f" Differences are paired by case; a verdict is called after Holm's correction for all {comparisons} comparisons of this "
-        "choice. More cases: for a power of 80 %, if the difference stays as seen."
+        " Differences are paired by case; verdicts and the intervals of differences are corrected by Holm's method for all "
+        f"{comparisons} comparisons of this choice. More cases: for a power of 80 %, if the difference stays as seen."
     )
 
 
