@@ -27,6 +27,9 @@ def recall_before(store: Store, turn: TurnRecord, agents: Iterable[str], most: i
     own, who = turn.session_id, Principal(tenant_id=turn.tenant_id, user_id=turn.user_id)
     turns = store.turns(own, who.tenant_id, who.user_id, limit=EVERY)
     earlier = {one.id: one for one in turns if one.started_at < turn.started_at}
+    first = store.turn(repeated_turn(own))
+    if first is not None and not earlier and (first.tenant_id, first.user_id) == (turn.tenant_id, turn.user_id):
+        return recall_before(store, first, agents, most)  # what is asked again a second time knows what the first one knew
     told = {reader: [m for m in store.history(own, reader, EVERY, who=who) if m.turn_id in earlier] for reader in ("", *agents)}
     order = list(dict.fromkeys(line.turn_id for line in told[""]))
     summary = store.note(own, "summary")

@@ -5,11 +5,15 @@ import re
 from collections.abc import Iterator
 from html import unescape
 from pathlib import Path
+from typing import Any
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from kit.patterns import PATTERNS
 from kit.settings import Settings
+from kit.stores.recall import repeated_turn
+from kit.stores.sqlite import SqliteStore
 from kit.ui.shared import frame
 from kit.wire import open_kit
 
@@ -70,6 +74,16 @@ def text(page: AppTest) -> str:
     return unescape(re.sub(r"<[^>]+>", "", " ".join(parts)))
 
 
+def button(page: AppTest, label: str) -> Any:
+    return next(one for one in page.button if one.label == label)
+
+
+def named(page: AppTest) -> list[str]:
+    """The turns of the address."""
+    value = page.query_params["turns"]
+    return (value if isinstance(value, str) else value[0]).split(",")
+
+
 def timelines(page: AppTest) -> list[str]:
     return [one for one in html(page) if '<section class="timeline">' in one]
 
@@ -101,7 +115,7 @@ def test_what_a_pattern_lost_in_silence_is_told_from_its_routing(page: AppTest, 
 def test_somebody_elses_turn_is_not_there(page: AppTest, ids: Ids) -> None:
     words = text(open_turns(page, ids["theirs"], ids["whole"]))
     assert "not there, or not yours" in words and len(timelines(page)) == 1 and "u-002" not in words
-    assert ids["theirs"] not in page.multiselect[0].options
+    assert len(page.multiselect[-1].options) == 4
 
 
 def test_turns_are_chosen_from_a_list_and_the_choice_is_in_the_address(page: AppTest, ids: Ids) -> None:
@@ -110,3 +124,55 @@ def test_turns_are_chosen_from_a_list_and_the_choice_is_in_the_address(page: App
     page.multiselect[0].set_value([ids["whole"], ids["gateway"]]).run()
     assert page.query_params["turns"] in (f"{ids['whole']},{ids['gateway']}", [f"{ids['whole']},{ids['gateway']}"])
     assert len(timelines(page)) == 2
+
+
+@pytest.mark.req("K-8")
+def test_a_turn_is_asked_again_on_another_pattern_beside_the_first(page: AppTest, ids: Ids, store: tuple[Path, Ids]) -> None:
+    open_turns(page, ids["failing"])
+    pattern, model, cap = page.selectbox
+    assert (pattern.value, model.value, cap.value) == ("mediated", "offline", "4") and page.multiselect[0].value == [
+        "Rewards fails in the middle of its work"
+    ]
+    pattern.set_value("direct")
+    page.multiselect[0].set_value([])
+    button(page, "Ask again").click().run()
+    first, second = named(page)
+    assert first == ids["failing"] and len(timelines(page)) == 2
+    words = text(page)
+    assert "A Mediated asked again" in words and "A Mediated lost Rewards" in words and "B Direct lost nothing" in words
+    kept = SqliteStore(store[0])
+    turn = kept.turn(second)
+    assert turn is not None and turn.pattern == "direct" and repeated_turn(turn.session_id) == first
+    assert [one.id for one in kept.turns(session_id="failing")] == [first], "its conversation is as it was"
+    kept.close()
+    traces = AppTest.from_string(ALONE.replace("compare", "traces"), default_timeout=60)
+    assert "(asked again)" in traces.run().dataframe[0].value["Question"][0]
+    traces.query_params["turn"] = second
+    assert "Asked again" in text(traces.run())
+
+
+@pytest.mark.req("K-8")
+def test_one_question_runs_on_all_patterns_at_once(page: AppTest, store: tuple[Path, Ids]) -> None:
+    page.run()
+    page.text_input[0].set_value(MIXED)
+    button(page, "Ask on all 7 patterns").click().run()
+    assert len(named(page)) == 7 == len(timelines(page)) and not page.exception
+    words = text(page)
+    assert "C Classifier gateway lost Rewards “how many points do I have”" in words and "G A2a lost nothing" in words
+    kept = SqliteStore(store[0])
+    turns = [kept.turn(turn_id) for turn_id in named(page)]
+    kept.close()
+    assert [turn.pattern for turn in turns if turn] == list(PATTERNS) and len({turn.session_id for turn in turns if turn}) == 7
+
+
+def test_a_question_with_pictures_that_are_gone_is_not_asked_without_them(page: AppTest, store: tuple[Path, Ids]) -> None:
+    kept = SqliteStore(store[0])
+    whole = kept.turn(store[1]["whole"])
+    assert whole is not None
+    kept.begin_turn(
+        whole.replace(id="pictured", session_id="pictured", message="[picture: a.png] what is this?", status="failed")
+    )
+    kept.close()
+    open_turns(page, "pictured")
+    button(page, "Ask again").click().run()
+    assert "no longer in memory" in page.error[0].value and len(named(page)) == 1

@@ -12,6 +12,7 @@ from kit.ui.shared.turn_facts import fault_words, model_words
 from kit.ui.shared.turn_view import TurnView
 from kit.ui.shared.wording import label
 
+UNKNOWN = "–"
 UNASKED = "nobody was asked"
 
 
@@ -38,7 +39,7 @@ class Comparison(Value):
     def answered(self, name: str) -> str:
         """Returns how many parts a turn answered, and of how many."""
         if name not in self.losses:
-            return "–"
+            return UNKNOWN
         lost = self.losses[name]
         parts = len({*map(label, self.agents), *(part.name for part in lost)})
         return f"{parts - len(lost)} of {parts}"
@@ -49,7 +50,7 @@ def differences_html(turns: Mapping[str, TurnView], comparison: Comparison) -> s
     rows = {name: {"Answered": comparison.answered(name), **_figures(view)} for name, view in turns.items()}
     first = next(iter(rows.values()))
     differing = [head for head in first if len({figures[head] for figures in rows.values()}) > 1]
-    same = [f"{head.lower()} {text}" for head, text in first.items() if head not in differing]
+    same = [f"{head.lower()} {text}" for head, text in first.items() if head not in differing and text != UNKNOWN]
     caption = f"The same in all: {escape(', '.join(same))}." if same else ""
     lines = [row_html(name, *(escape(figures[head]) for head in differing)) for name, figures in rows.items()]
     return table_html("What differs", lines, ("Turn", *differing), kind="differences", caption=caption)
@@ -61,13 +62,13 @@ def _figures(view: TurnView) -> dict[str, str]:
     return {
         "Pattern": view.pattern.replace("_", " "),
         "Model": model_words(view.model),
-        "Limit": str(started.cap) if started else "–",
+        "Limit": str(started.cap) if started else UNKNOWN,
         "Made to fail": ", ".join(map(fault_words, view.faults)) or "nothing",
-        "Seconds": f"{view.seconds:.2f}" if view.seconds is not None else "–",
-        "First words": f"{view.ttft:.2f} s" if view.ttft is not None else "–",
-        "Tokens": f"{view.tokens:,}" if view.tokens is not None else "–",
+        "Seconds": f"{view.seconds:.2f}" if view.seconds is not None else UNKNOWN,
+        "First words": f"{view.ttft:.2f} s" if view.ttft is not None else UNKNOWN,
+        "Tokens": f"{view.tokens:,}" if view.tokens is not None else UNKNOWN,
         "Cost": view.cost_words,
-        "Owned up": owned_up[-1].path if owned_up else "–" if view.running else "nothing owed",
+        "Owned up": owned_up[-1].path if owned_up else UNKNOWN if view.running else "nothing owed",
     }
 
 
@@ -104,7 +105,7 @@ def _parts_of_message(views: Sequence[TurnView], decisions: Sequence[RoutingDeci
 
 
 def _lost_part(view: TurnView, agent: str, words: str, owed: set[str]) -> LostPart:
-    step = next((step for step in view.steps if step.agent == agent), None)
+    step = next((step for step in view.parts if step.agent == agent), None)
     reason = step.verdict if step else "over the limit" if agent in view.left_out else UNASKED
     return LostPart(name=label(agent), words=words, reason=reason, silent=owed.isdisjoint({agent, f"“{words}”"}))
 
@@ -115,12 +116,13 @@ def _words(agent: str, views: Sequence[TurnView]) -> str:
     return min((query for query, question in queries if query != question and query in question), key=len, default="")
 
 
-def losses_html(losses: Mapping[str, tuple[LostPart, ...]]) -> str:
-    """Returns one paragraph that says which turn lost what, why, and whether its answer owns up to it."""
+def losses_html(losses: Mapping[str, tuple[LostPart, ...]], *, running: bool) -> str:
+    """Returns one paragraph that says which turn lost what, why, and whether its answer owns up to it; `running`: so far."""
     clauses = [f"<b>{escape(name)}</b> lost {_list(_reasons(parts))}" for name, parts in losses.items() if parts]
     if complete := [f"<b>{escape(name)}</b>" for name, parts in losses.items() if not parts]:
         clauses.append(f"{_list(complete)} lost nothing")
-    return f'<p class="losses">{"; ".join(clauses)}.</p>' if clauses else ""
+    text = "; ".join(clauses) or "no turn has ended"
+    return f'<p class="losses" aria-live="polite">{"So far: " if running else ""}{text}.</p>'
 
 
 def _reasons(parts: Sequence[LostPart]) -> Iterator[str]:

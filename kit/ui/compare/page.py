@@ -1,7 +1,7 @@
 """The page Compare: turns beside each other on one axis, what differs between them, and which lost what."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 
@@ -10,6 +10,8 @@ from streamlit.delta_generator import DeltaGenerator
 
 from kit.core.context import Principal
 from kit.core.record import TurnRecord
+from kit.stores.recall import repeated_turn
+from kit.ui.compare.ask_again import draw_again, draw_question
 from kit.ui.compare.difference import compare, differences_html, losses_html
 from kit.ui.compare.timeline import axis_end
 from kit.ui.compare.turn_column import TurnColumn
@@ -28,6 +30,9 @@ NEWEST = 100
 TICK = 0.2
 """Seconds between two moves of the clocks of running turns."""
 
+FIRST = 2.0
+"""Seconds to wait for the first event of a turn that was just started."""
+
 
 @with_host
 def page(host: Host, top: DeltaGenerator) -> None:
@@ -35,15 +40,24 @@ def page(host: Host, top: DeltaGenerator) -> None:
     st.html(LOOK)
     who = visitor(host)
     ids = list(dict.fromkeys(part for part in address.read("turns").split(",") if part))[:MOST]
-    views = [view for turn_id in ids if (view := host.view(turn_id, who)) is not None]
+    views = [_begun(host, view) for turn_id in ids if (view := host.view(turn_id, who)) is not None]
     if len(views) < len(ids):
         top.warning("Some of these turns are not there, or not yours.", icon=":material/search_off:")
-    st.markdown("## Compare")
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown("## Compare")
+        stop = st.empty()
     if views:
-        _compare(host, who, views)
+        _compare(host, who, views, stop)
     else:
         st.markdown("Turns beside each other on one axis: what differs, and which lost what.")
+        if ids := draw_question(host, who):
+            _open(ids)
         _choose(host, who, {})
+
+
+def _open(turn_ids: Sequence[str]) -> None:
+    st.query_params["turns"] = ",".join(turn_ids)
+    st.rerun()
 
 
 def _choose(host: Host, who: Principal, labels: dict[str, str]) -> None:
@@ -73,20 +87,40 @@ def _choice(turn: TurnRecord) -> str:
     return f"{' '.join(turn.message.split())[:80]} · {label(turn.pattern)} · {when} · {turn.id[:6]}"
 
 
-def _compare(host: Host, who: Principal, views: list[TurnView]) -> None:
+def _compare(host: Host, who: Principal, views: list[TurnView], stop: DeltaGenerator) -> None:
     same = len({view.question for view in views}) == 1
     if same:
         st.markdown(f"### {literal(views[0].question)}")
     summary = st.empty()
     labels = [f"{letter} {label(view.pattern)}" for letter, view in zip("ABCDEFGH", views, strict=False)]
-    notes = ["" if same else literal(view.question) for view in views]
+    names = {view.turn_id: name for view, name in zip(views, labels, strict=True)}
+    notes = [_note(view, names, same=same) for view in views]
     columns = _columns(views, labels, notes)
-    _choose(host, who, {view.turn_id: name for view, name in zip(views, labels, strict=True)})
     _draw(summary, columns, views)
+    if (turn := host.kit.store.turn(views[0].turn_id)) is not None:
+        ids = draw_again(host, turn, labels[0], views[0].faults)
+        if ids:
+            _open([*names, *ids] if len(names) + len(ids) <= MOST else [turn.id, *ids])
+    _choose(host, who, names)
+    if any(view.running for view in views):
+        stop.button("Stop", icon=":material/stop_circle:", on_click=_stop, args=(host, list(names)), shortcut="Esc")
     while running := [place for place, view in enumerate(views) if view.running]:
         for place in running:
             views[place] = _advance(host, views[place], TICK / len(running))
         _draw(summary, columns, views)
+    stop.empty()
+
+
+def _note(view: TurnView, names: Mapping[str, str], *, same: bool) -> str:
+    """Returns where a turn comes from: the one that is asked again in it, and its question where these differ."""
+    first = repeated_turn(view.session_id)
+    again = f"{names.get(first, 'An earlier turn')} asked again" if first else ""
+    return " · ".join(filter(None, [again, "" if same else view.question]))
+
+
+def _stop(host: Host, turn_ids: Sequence[str]) -> None:
+    for turn_id in turn_ids:
+        host.cancel(turn_id)
 
 
 def _columns(views: Sequence[TurnView], labels: Sequence[str], notes: Sequence[str]) -> list[TurnColumn]:
@@ -101,6 +135,11 @@ def _columns(views: Sequence[TurnView], labels: Sequence[str], notes: Sequence[s
         with place:
             columns.append(TurnColumn(view, name, note=note, body=body, axis=body is None or not columns))
     return columns
+
+
+def _begun(host: Host, view: TurnView) -> TurnView:
+    """Returns a turn once it is known on which pattern it runs: that is its name on the page."""
+    return view if view.pattern or not view.running else _advance(host, view, FIRST)
 
 
 def _advance(host: Host, view: TurnView, timeout: float) -> TurnView:
@@ -118,7 +157,9 @@ def _draw(summary: DeltaGenerator, columns: Sequence[TurnColumn], views: Sequenc
         column.draw(view, end, now)
     turns = {column.label: view for column, view in zip(columns, views, strict=True)}
     comparison = compare(turns)
-    summary.html(losses_html(comparison.losses) + differences_html(turns, comparison))
+    summary.html(
+        losses_html(comparison.losses, running=any(view.running for view in views)) + differences_html(turns, comparison)
+    )
 
 
 def _elapsed(view: TurnView) -> float:

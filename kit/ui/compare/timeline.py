@@ -2,7 +2,7 @@
 
 from html import escape
 
-from kit.core.trace import Bar, bars
+from kit.core.trace import Span
 from kit.ui.shared.turn_view import TurnView
 from kit.ui.shared.waterfall import span_name, took
 
@@ -23,10 +23,14 @@ def timeline_html(view: TurnView, end: float, label: str, *, now: float, full: b
 
     `now`: seconds since the turn began, until which what has not ended is drawn. `axis`: with its ticks above.
     """
-    layout = [bar for bar in bars(view.trace) if full or bar.depth == 1 or bar.span.kind == "agent"]
-    items = "".join(_item(bar, end, now if view.running and bar.span.ended is None else bar.ended) for bar in layout)
+    items: list[str] = []
+    for depth, span in view.trace.rows():
+        if full or depth == 1 or span.kind == "agent":
+            live = view.running and span.status == "running"
+            state = {"error": " · failed", "running": " · not finished"}.get(span.status, "")
+            items.append(_item(depth, span, end, now if live else span.ended, "" if live else state))
     head = _axis(end) if axis else ""
-    return f'<section class="timeline">{head}<ol aria-label="Timeline of {escape(label)}">{items}</ol></section>'
+    return f'<section class="timeline">{head}<ol aria-label="Timeline of {escape(label)}">{"".join(items)}</ol></section>'
 
 
 def _axis(end: float) -> str:
@@ -34,15 +38,13 @@ def _axis(end: float) -> str:
     return f'<div class="axis" aria-hidden="true"><b>seconds</b><span>{ticks}</span></div>'
 
 
-def _item(bar: Bar, end: float, ended: float) -> str:
-    span = bar.span
+def _item(depth: int, span: Span, end: float, ended: float, state: str) -> str:
     left, right = (100 * min(seconds / end, 1.0) for seconds in (span.started, ended))
-    state = {"error": "failed", "running": "not finished"}.get(span.status, "")
-    words = took(ended - span.started) + (f" · {state}" if state else "")
-    place = f"left:{right:.2f}%" if right < 70 else f"right:{100 - left:.2f}%" if left > 30 else f"left:{left:.2f}%"
-    inside = "" if right < 70 or left > 30 else " inside"
+    place = f' style="left:{right:.2f}%"' if right < 70 else f' style="right:{100 - left:.2f}%"'
+    if right >= 70 and left <= 30:
+        place = f' class="inside" style="left:{left:.2f}%"'
     return (
-        f'<li class="{span.kind} {span.status}"><span style="--depth:{bar.depth}">{escape(span_name(span))}</span>'
+        f'<li class="{span.kind} {span.status}"><span style="--depth:{depth}">{escape(span_name(span))}</span>'
         f'<span><i style="left:{left:.2f}%;width:{right - left:.2f}%"></i>'
-        f'<small class="{inside.strip()}" style="{place}">{words}</small></span></li>'
+        f"<small{place}>{took(ended - span.started)}{state}</small></span></li>"
     )

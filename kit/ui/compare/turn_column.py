@@ -17,12 +17,10 @@ class TurnColumn:
     timeline shows sub-agents without their calls."""
 
     def __init__(self, view: TurnView, label: str, *, note: str = "", body: DeltaGenerator | None = None, axis: bool = True):
-        """`label` names the turn on the page; `note` says where it comes from, in markdown; `axis`: with its ticks."""
-        self.label, self._full, self._axis = label, body is None, axis
+        """`label` names the turn on the page; `note` says where it comes from; `axis`: with its ticks."""
+        self.label, self._note, self._full, self._axis = label, note, body is None, axis
         self._head, self._timeline = st.empty(), st.empty()
         with body or st.container():
-            if note:
-                st.caption(note)
             self._answer, self._facts = st.empty(), st.empty()
             draw_link(st.empty(), "traces", "Open trace", ":material/account_tree:", turn=view.turn_id)
         self._html = {"head": "", "timeline": "", "answer": "", "facts": ""}
@@ -49,7 +47,8 @@ class TurnColumn:
         figures = [f"{seconds:.2f} s" if not view.running else f"{seconds:.1f} s"]
         if view.tokens is not None:
             figures += [many(view.tokens, "token"), view.cost_words]
+        note = f"<em>{escape(self._note)}</em>" if self._note else ""
         return (
             f'<div class="head"><h3>{escape(self.label)}</h3>{tag_html(tag.text, tag.tone)}'
-            f"<span>{escape(' · '.join(figures))}</span></div>"
+            f"<span>{escape(' · '.join(figures))}</span>{note}</div>"
         )

@@ -24,7 +24,11 @@ DETAIL = 20_000
 """Characters of an error in its place: a deck tells of all its faults at once."""
 
 
-@st.cache_resource(show_spinner=False, hash_funcs={Settings: Settings.model_dump_json}, on_release=lambda host: host.close())
+def _key(settings: Settings) -> str:
+    return settings.model_dump_json(exclude={"variables"})  # libraries set some while the app runs: they open no second kit
+
+
+@st.cache_resource(show_spinner=False, hash_funcs={Settings: _key}, on_release=lambda host: host.close())
 def open_host(settings: Settings) -> "Host":
     """Returns the process' one host for these settings."""
     from kit.ui.shared.host import Host  # brings the whole kit: the first screen does not wait for it

@@ -36,7 +36,7 @@ class LiveTurn:
     def view(self) -> TurnView:
         """Returns the turn as far as it has come."""
         over = self.done.is_set()
-        view = TurnView(turn_id=self.turn.id, question=self.message, started_at=self.asked_at)
+        view = TurnView(turn_id=self.turn.id, session_id=self.session.id, question=self.message, started_at=self.asked_at)
         view = advance(view, tuple(self.events))
         return interrupt(view) if over and view.running else view
 

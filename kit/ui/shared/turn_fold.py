@@ -22,6 +22,7 @@ def stored_view(turn: TurnRecord, events: Iterable[Event] = ()) -> TurnView:
     """Returns the view of a stored turn. One that never completed keeps the status its record has."""
     view = TurnView(
         turn_id=turn.id,
+        session_id=turn.session_id,
         question=turn.message,
         status=turn.status,
         started_at=turn.started_at,

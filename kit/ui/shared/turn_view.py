@@ -105,6 +105,7 @@ class TurnView(Value):
     """One turn as a person sees it. Raw reasons and ids stay in `events`, for the trace."""
 
     turn_id: str = ""
+    session_id: str = ""
     question: str = ""
     status: TurnStatus = "running"
     started_at: float = 0.0

@@ -12,6 +12,7 @@ from kit.core.context import Principal
 from kit.core.record import TurnRecord
 from kit.core.trace import Span, Trace, critical_path, failures, slowest
 from kit.settings import Settings
+from kit.stores.recall import repeated_turn
 from kit.ui.shared import address
 from kit.ui.shared.frame import draw_link, visitor, with_host
 from kit.ui.shared.host import Host
@@ -75,6 +76,7 @@ def _list(host: Host, who: Principal) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         newest = f"your newest {NEWEST}" if len(turns) == NEWEST else str(len(turns))
         st.caption(f"{len(matches)} of {newest} turn{'' if newest == '1' else 's'}. Choose one to open its trace.")
+        draw_link(st.empty(), "compare", "Compare turns", ":material/compare_arrows:")
         if last > 1:
             st.space("stretch")
             st.pagination(last, key="traces-page")
@@ -154,7 +156,8 @@ def _heading(turn: TurnRecord, view: TurnView, settings: Settings) -> None:
         if st.button("All traces", icon=":material/arrow_back:", type="tertiary", on_click=_back):
             st.rerun()  # the list is not a part of a live trace
         st.space("stretch")
-        draw_link(st.empty(), "compare", "Compare or ask again", ":material/compare_arrows:", turns=turn.id)
+        ids = ",".join(filter(None, [repeated_turn(turn.session_id), turn.id]))
+        draw_link(st.empty(), "compare", "Compare or ask again", ":material/compare_arrows:", turns=ids)
         download = partial(st.download_button, icon=":material/download:", type="tertiary", on_click="ignore")
         download("JSON", export(turn, view.events), f"trace-{turn.id}.json", "application/json")
         if settings.has_opik:
@@ -167,7 +170,8 @@ def _heading(turn: TurnRecord, view: TurnView, settings: Settings) -> None:
     first = f" · first words after {view.ttft:.2f} s" if view.ttft is not None else ""
     tokens = f" · {view.tokens:,} tokens" if view.tokens is not None else ""
     st.markdown(f"### {literal(turn.message)}")
-    st.markdown(f"{headline_badge(view)} :gray[{when}{lasted}{first}{tokens}]")
+    again = " :blue-badge[Asked again]" if repeated_turn(turn.session_id) else ""
+    st.markdown(f"{headline_badge(view)}{again} :gray[{when}{lasted}{first}{tokens}]")
 
 
 def _timeline(turn: TurnRecord, trace: Trace, view: TurnView) -> None:

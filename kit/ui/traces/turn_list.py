@@ -6,6 +6,7 @@ from typing import Any
 
 from kit.core.record import TurnRecord
 from kit.core.value import Value
+from kit.stores.recall import repeated_turn
 from kit.ui.shared.turn_view import ending
 from kit.ui.shared.wording import label
 
@@ -76,7 +77,7 @@ def table(turns: Iterable[TurnRecord]) -> list[dict[str, Any]]:
     """Returns a row for each turn, for a table; times in seconds, cost in US dollars."""
     return [
         {
-            "Question": " ".join(turn.message.split()),
+            "Question": " ".join(turn.message.split()) + (" (asked again)" if repeated_turn(turn.session_id) else ""),
             "How it ended": state(turn),
             "Sub-agents": [label(agent) + (" ✗" if agent in turn.failed else "") for agent in turn.invoked],
             "Seconds": turn.seconds,

@@ -1,0 +1,84 @@
+"""Asks a question again, on another pattern, model, limit or with other failures; or one question on all patterns at once."""
+
+import uuid
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+
+import streamlit as st
+
+from kit.core.context import Principal
+from kit.core.errors import PictureError
+from kit.core.fault import Fault, kinds_of
+from kit.core.picture import strip_marks
+from kit.core.record import TurnRecord
+from kit.patterns import PATTERNS
+from kit.ui.shared.host import Host
+from kit.ui.shared.model_choice import missing_variable
+from kit.ui.shared.turn_facts import fault_words, model_words
+from kit.ui.shared.wording import label
+
+WIDEST = 8
+ALL = f"On all {len(PATTERNS)} patterns"
+Start = Callable[[str], str]
+"""Starts a turn on a pattern and returns its id."""
+
+
+def draw_question(host: Host, who: Principal) -> list[str]:
+    """Draws a question for all patterns; returns the ids of the turns that were just started, none when nothing was asked."""
+    with st.form("compare-question"):
+        text = st.text_input("One question on all patterns", placeholder=host.kit.deck.settings.page.placeholder)
+        if not st.form_submit_button(f"Ask {ALL[0].lower()}{ALL[1:]}", icon=":material/stacked_bar_chart:") or not text.strip():
+            return []
+    sessions = {pattern: host.session(uuid.uuid4().hex, who) for pattern in PATTERNS}
+    return [host.start(text, session, pattern=pattern) for pattern, session in sessions.items() if session is not None]
+
+
+def draw_again(host: Host, turn: TurnRecord, name: str, faults: Sequence[str]) -> list[str]:
+    """Draws what may be changed of a turn, called `name` on the page and made to fail by `faults`, before it is asked again.
+
+    Returns the ids of the turns that were just started, none when nothing was asked. Raises PictureError for a turn whose
+    pictures are gone.
+    """
+    with st.form("compare-again"):
+        st.markdown(f"**Ask {name} again**")
+        st.caption("With all that its conversation held before it. The new turn is its own; the conversation stays as it is.")
+        with st.container(horizontal=True, vertical_alignment="bottom"):
+            pattern = _select("Pattern", list(PATTERNS), turn.pattern, label)
+            model = _select("Model", _models(host), turn.model, model_words)
+            cap = _select("At once, at most", [str(cap) for cap in range(1, WIDEST + 1)], str(turn.cap))
+            every = {fault_words(fault): fault for fault in (*_faults(host), *faults)}
+            failing = st.multiselect(
+                "Made to fail", list(every), [fault_words(fault) for fault in faults], placeholder="Nothing", width=320
+            )
+        with st.container(horizontal=True):
+            once = st.form_submit_button("Ask again", icon=":material/replay:", type="primary")
+            everywhere = st.form_submit_button(ALL, icon=":material/stacked_bar_chart:")
+    if not (once or everywhere):
+        return []
+    own = host.kit.team.orchestrator.model.spec.key
+    start = partial(_start, host, turn, [every[words] for words in failing], int(cap), None if model == own else model)
+    return [start(each) for each in (PATTERNS if everywhere else [pattern])]
+
+
+def _start(host: Host, turn: TurnRecord, faults: Sequence[str], cap: int, model: str | None, pattern: str) -> str:
+    message, pictures, past = strip_marks(turn.message), host.pictures.of(turn.id), host.kit.recall_before(turn)
+    if message != turn.message and not pictures:
+        raise PictureError("the pictures of this question are no longer in memory: ask it in the chat, with its pictures")
+    return host.start(message, past.session, faults, pattern=pattern, cap=cap, model=model, images=pictures, past=past)
+
+
+def _select(title: str, options: list[str], own: str, words: Callable[[str], str] = str) -> str:
+    index = options.index(own) if own in options else 0
+    return st.selectbox(title, options, index=index, format_func=words, width=190)
+
+
+def _models(host: Host) -> list[str]:
+    """Returns the keys of the models that can be used here, the kit's own first."""
+    own = host.kit.team.orchestrator.model.spec.key
+    others = (key for key, spec in host.kit.deck.models.items() if not missing_variable(spec, host.kit.settings))
+    return list(dict.fromkeys([own, *others]))
+
+
+def _faults(host: Host) -> Iterable[str]:
+    team = host.kit.team
+    return (str(Fault(where=agent, kind=kind)) for agent in team.agents for kind in kinds_of(agent, team.root))
