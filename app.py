@@ -7,7 +7,7 @@ from importlib import import_module
 import streamlit as st
 
 from kit.ui.shared import address
-from kit.ui.shared.frame import declare_colours, freeze_modules
+from kit.ui.shared.frame import draw_style, freeze_modules
 
 
 def drawn_by(page: str) -> Callable[[], None]:
@@ -18,7 +18,7 @@ def drawn_by(page: str) -> Callable[[], None]:
 st.set_page_config(page_title="dispatch-kit", page_icon="🧭", layout="wide")
 freeze_modules(len(sys.modules))
 address.keep()
-declare_colours()
+draw_style()
 pages = {
     "chat": st.Page(drawn_by("chat"), title="Chat", icon=":material/chat:", default=True),
     "traces": st.Page(drawn_by("traces"), title="Traces", icon=":material/account_tree:", url_path="traces"),
@@ -28,4 +28,6 @@ pages = {
     "benchmarks": st.Page(drawn_by("benchmarks"), title="Benchmarks", icon=":material/science:", url_path="benchmarks"),
 }
 st.session_state["pages"] = pages
-st.navigation(list(pages.values()), position="top").run()
+page = st.navigation(list(pages.values()), position="top")
+with st.container(key="page", height=1, border=False, autoscroll=False):  # as low as that until the style is there
+    page.run()

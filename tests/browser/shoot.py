@@ -66,7 +66,7 @@ def waterfall(visitor: Visitor) -> None:
     visitor.page.get_by_role("tab", name="Trace").click()
     visitor.page.locator("path[aria-roledescription=bar]").first.wait_for()
     visitor.page.wait_for_timeout(600)
-    visitor.page.evaluate("document.querySelector('[data-testid=stAppScrollToBottomContainer]').scrollTo(0, 1e6)")
+    visitor.page.evaluate("document.querySelector('[data-testid=stMain]').scrollTo(0, 1e6)")
     visitor.page.wait_for_timeout(400)
 
 

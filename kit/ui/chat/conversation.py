@@ -1,5 +1,6 @@
 """A conversation on the page: where a turn begins, the turns so far, and the running one as it happens."""
 
+from collections.abc import Sequence
 from functools import partial
 
 import streamlit as st
@@ -9,7 +10,7 @@ from kit.core.context import Session
 from kit.settings import Settings
 from kit.ui.chat import scenario
 from kit.ui.chat.chat_input import Question
-from kit.ui.chat.layout import Places
+from kit.ui.chat.layout import Places, next_slot
 from kit.ui.chat.scenario import Scenario
 from kit.ui.chat.turn_canvas import Canvas
 from kit.ui.chat.turn_panel import Panel
@@ -27,16 +28,17 @@ LOOK = 4.0
 """Seconds between two looks of an idle tab for a question asked in another one."""
 
 
-def converse(place: Places, *, fresh: bool) -> None:
-    """Starts the turn that was asked for, and draws the session of the address; `fresh` when it has no turn yet."""
+def converse(place: Places, question: Question | None, *, fresh: bool) -> None:
+    """Starts a turn for the question, and draws the session of the address; `fresh` when it has no turn yet."""
     host = open_host(Settings.read())
     choices = scenario.panel(host)
     place.header.badge(host.on(choices.model).model, icon=":material/memory:", color="gray")
     place.header.badge(host.kit.today, icon=":material/today:", color="gray", help="Today, for the models and the services")
     session = _session(host)
-    if place.question:
-        with report_errors(place.stop):  # what is asked may be no picture: the conversation goes on without it
-            _start(host, session, place.question.with_pictures(), choices)
+    drawn = next_slot() if question else None
+    if question:
+        with report_errors(place.stop):
+            _start(host, session, question, choices)
     window, newest = st.session_state.get("window", WINDOW), host.newest(session)
     views = host.views(session, limit=window)
     if views:
@@ -51,14 +53,18 @@ def converse(place: Places, *, fresh: bool) -> None:
         panel.draw(views[-1])
     else:
         panel.explain(agent for agent in host.kit.team.agents if agent != host.kit.team.root)
-    canvases: list[Canvas] = []
-    with place.turns:
-        for age, view in zip(range(len(views), 0, -1), views, strict=True):
-            canvases.append(Canvas(view, host, full=choices.detail == "full"))
-            canvases[-1].draw(view, steps=age <= DEEP, again=age == 1)
-        for canvas, view in zip(canvases, views, strict=True):
-            if view.running:
-                _follow(host, canvas, panel, view, place.stop)
+    slots = _slots(views)
+    if drawn in slots.values() and slots[views[-1].turn_id] != drawn:
+        st.rerun()  # another tab has asked as well: the question stands in that turn's place
+    canvases = {
+        view.turn_id: Canvas(view, host, place.slot(number), drawn=number == drawn, full=choices.detail == "full")
+        for view, number in zip(views, slots.values(), strict=True)
+    }
+    for age, view in zip(range(len(views), 0, -1), views, strict=True):
+        canvases[view.turn_id].draw(view, steps=age <= DEEP, again=age == 1)
+    for view in views:
+        if view.running:
+            _follow(host, canvases[view.turn_id], panel, view, place.stop)
     _look(host, session, newest)
 
 
@@ -85,6 +91,14 @@ def _session(host: Host) -> Session:
         address.new_session()
         return _session(host)
     return session
+
+
+def _slots(views: Sequence[TurnView]) -> dict[str, int]:
+    """Returns the number of each turn's place: one that was shown keeps its own, also when older ones go."""
+    shown: dict[str, int] = st.session_state.get("slots", {})
+    first = shown.get(views[0].turn_id, 0) if views else 0
+    st.session_state["slots"] = {view.turn_id: first + number for number, view in enumerate(views)}
+    return st.session_state["slots"]
 
 
 def _widen() -> None:

@@ -1,14 +1,20 @@
 """The layout of the chat page, drawn before the kit is imported; and its first screen."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from kit.compose.page import PageSettings, Suggestion
+from kit.core.picture import mark_pictures
 from kit.ui.chat.chat_input import Question, ask, read_question
+from kit.ui.chat.user_message import draw_user_message
+from kit.ui.shared.frame import report_errors
+
+HERE = Path(__file__).parent
 
 
 @dataclass(frozen=True)
@@ -22,8 +28,9 @@ class Places:
     desk: DeltaGenerator
     stop: DeltaGenerator
     page: PageSettings
-    question: Question | None
-    """What was just asked."""
+    asked: Question | None
+    """What was just asked, as it came."""
+    slots: list[DeltaGenerator] = field(default_factory=list[DeltaGenerator])
 
     @classmethod
     def lay_out(cls, page: PageSettings) -> "Places":
@@ -33,13 +40,32 @@ class Places:
             header = st.container(horizontal=True, vertical_alignment="center", key="header")
             header.markdown("**dispatch-kit**", width="content")
             top = st.empty()
-            turns = st.container()
+            turns = st.container(key="turns", gap=None)
+            _script('<div class="echo" aria-hidden="true"></div>', "echo.js")
         phone = header.container(key="panel-phone", width="content").popover("This turn", icon=":material/info:", type="tertiary")
         desk = side.container(key="panel-desk")
         with st.bottom:
-            stop = st.empty()
-        # Not inside st.bottom: only an input that finds its own way down makes the page follow new text.
-        return cls(header, phone, top, turns, desk, stop, page, read_question(page.placeholder))
+            newest, stop = st.empty(), st.empty()
+            asked = read_question(page.placeholder)
+        st.session_state["asked"] = st.session_state.get("asked", 0) + bool(asked)
+        with newest.container():  # another number makes the script begin anew
+            _script(f'<button class="newest" data-asked="{st.session_state["asked"]}" hidden>Newest</button>', "newest.js")
+        return cls(header, phone, top, turns, desk, stop, page, asked)
+
+    def slot(self, number: int) -> DeltaGenerator:
+        """Returns a turn's place: what the last run of the page drew in it stays until it is drawn over."""
+        while len(self.slots) <= number:
+            self.slots.append(self.turns.container())
+        return self.slots[number]
+
+    def draw_question(self) -> Question | None:
+        """Draws what was just asked where its turn will be, and returns it; None when nothing was that can be asked."""
+        with report_errors(self.stop):  # what comes with it may be no picture: the conversation goes on without it
+            if question := self.asked and self.asked.with_pictures():
+                with self.slot(next_slot()):
+                    draw_user_message(mark_pictures(question.text, question.pictures), question.pictures)
+                return question
+        return None
 
     def first_screen(self) -> None:
         """Draws what can be asked, for a conversation that has not begun."""
@@ -52,6 +78,16 @@ class Places:
                 st.pills("Try one", list(suggestions), key="suggestion", on_change=pick, label_visibility="collapsed")
             if self.page.suggestions_note:
                 st.caption(self.page.suggestions_note)
+
+
+def _script(html: str, name: str) -> None:
+    """Draws HTML with a script that acts on it; it acts again when another page or other HTML was drawn in between."""
+    st.html(f"{html}<script>{(HERE / name).read_text()}</script>", unsafe_allow_javascript=True)
+
+
+def next_slot() -> int:
+    """Returns the number of the place after those of the turns that are shown."""
+    return max(st.session_state.get("slots", {}).values(), default=-1) + 1
 
 
 def _ask_suggestion(suggestions: Mapping[str, Suggestion]) -> None:

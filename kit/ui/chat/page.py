@@ -7,20 +7,20 @@ from kit.core.errors import SettingsError
 from kit.settings import Settings
 from kit.ui.chat.layout import Places
 from kit.ui.shared import address
-from kit.ui.shared.frame import STYLE, report_errors
+from kit.ui.shared.frame import report_errors
 
 
 def page() -> None:
     """Draws the page; turns go on in the host whatever becomes of this run."""
-    st.html(STYLE)
     place = Places.lay_out(_page_settings())
     with report_errors(place.top):
+        question = place.draw_question()
         fresh = st.session_state.get("fresh") == address.read("session")
-        if fresh and not place.question:
+        if fresh and not question:
             place.first_screen()
         from kit.ui.chat.conversation import converse  # brings the whole kit: the first screen does not wait for it
 
-        converse(place, fresh=fresh)
+        converse(place, question, fresh=fresh)
 
 
 def _page_settings() -> PageSettings:

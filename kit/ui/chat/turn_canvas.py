@@ -1,8 +1,6 @@
 """Draws one turn in one place of a page, and on later draws only what changed: the same for live and stored turns."""
 
-import base64
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from html import escape
@@ -10,11 +8,12 @@ from html import escape
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from kit.core.picture import Picture, strip_marks
+from kit.core.picture import strip_marks
 from kit.ui.chat.chat_input import Question, ask
 from kit.ui.chat.components import components_of, draw_components
 from kit.ui.chat.feedback import remark, thumbs
 from kit.ui.chat.turn_panel import open_trace
+from kit.ui.chat.user_message import draw_user_message
 from kit.ui.shared.host import Host
 from kit.ui.shared.turn_facts import facts, fault_words, headline_badge
 from kit.ui.shared.turn_view import Step, TurnView
@@ -61,15 +60,14 @@ class _StepBox:
 class Canvas:
     """A place for one turn: question, lead, steps, answer, components, and how it was answered."""
 
-    def __init__(self, view: TurnView, host: Host, *, full: bool):
-        """`full`: with requests, routing and trace; else without them."""
+    def __init__(self, view: TurnView, host: Host, place: DeltaGenerator, *, drawn: bool, full: bool):
+        """`drawn`: the question stands there already. `full`: with requests, routing and trace; else without them."""
         self._host, self._full = host, full
         self._pictures = host.pictures.of(view.turn_id)
-        with st.chat_message("user", avatar=":material/person:"):
-            st.markdown(literal(view.question))
-            if self._pictures:
-                st.html(_thumbnails(self._pictures))
-        with st.chat_message("assistant", avatar=":material/hub:"):
+        if not drawn:
+            with place:
+                draw_user_message(view.question, self._pictures)
+        with place.chat_message("assistant", avatar=":material/hub:"):
             self._chips = st.empty()
             self._lead = st.empty()
             self._steps = st.container(gap=None)
@@ -160,16 +158,6 @@ class Canvas:
 def _tick(now: float) -> float:
     """Rounds seconds down to a tick: each move of a clock on the page is a message to the browser."""
     return now - now % TICK
-
-
-def _thumbnails(pictures: Sequence[Picture]) -> str:
-    """Returns pictures as HTML; one that the browser cannot read shows its name."""
-
-    def figure(picture: Picture) -> str:
-        data = base64.b64encode(picture.data).decode()
-        return f'<li><img src="data:{picture.media_type};base64,{data}" alt="{escape(picture.caption or "picture")}"></li>'
-
-    return f'<ul class="pictures">{"".join(map(figure, pictures))}</ul>'
 
 
 def _routing(view: TurnView) -> None:

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from kit.ui.shared.host import Host
 
 STYLE = Path(__file__).with_name("style.css")
-"""For `st.html`; every page begins with it."""
 DETAIL = 20_000
 """Characters of an error in its place: a deck tells of all its faults at once."""
 
@@ -45,9 +44,10 @@ def freeze_modules(modules: int) -> None:
     gc.freeze()
 
 
-def declare_colours() -> None:
-    """Declares the colour scheme for the whole document: menus and dialogs stand outside of Streamlit's own element."""
-    st.html(f"<style>:root {{ color-scheme: {st.context.theme.type or 'light dark'} }}</style>")
+def draw_style() -> None:
+    """Draws what every page begins with: its style, and the colour scheme of the whole document, menus and dialogs too."""
+    scheme = f":root {{ color-scheme: {st.context.theme.type or 'light dark'} }}"
+    st.html(f"<style>{scheme}\n{STYLE.read_text()}</style>")
 
 
 def visitor(host: "Host") -> Principal:
@@ -83,7 +83,6 @@ def with_host(draw: "Callable[[Host, DeltaGenerator], None]") -> Callable[[], No
     """Returns a page that `draw` draws from the process' host; the place at its top also says why it could not be drawn."""
 
     def page() -> None:
-        st.html(STYLE)
         top = st.empty()
         with report_errors(top):
             draw(open_host(Settings.read()), top)
