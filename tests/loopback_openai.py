@@ -1,6 +1,7 @@
 """A scripted server on 127.0.0.1 that speaks Chat Completions and Responses, streaming and not; there is no model in it."""
 
 import json
+import socket
 import sys
 import threading
 import time
@@ -32,6 +33,14 @@ class Say:
     drip: float = 0.0
     cut: bool = False
     """The token limit was reached before the end."""
+    wait: float = 0.0
+    """Seconds before the first byte."""
+    whole: bool = False
+    """Not streamed, whatever was asked for."""
+    lost: bool = False
+    """The stream ends after the text, in order and without the reason why."""
+    broken: bool = False
+    """The connection is closed after the text."""
 
     @property
     def text(self) -> str:
@@ -48,6 +57,8 @@ class Refuse:
 
     status: int
     message: str
+    retry_after: float | None = None
+    """Seconds that the client is asked to wait; None asks for a thousandth."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +66,7 @@ class Raw:
     """A body that is not what the client expects."""
 
     body: str
+    kind: str = "application/json"
 
 
 @dataclass(frozen=True)
@@ -177,10 +189,11 @@ class _Handler(BaseHTTPRequestHandler):
             match state.next_reply(self.path, bearer, request):
                 case Say() as say:
                     self._say(say, request)
-                case Refuse(status, message):
-                    self._send(json.dumps({"error": {"message": message, "type": "simulated", "code": None}}), status)
-                case Raw(body):
-                    self._send(body, 200)
+                case Refuse(status, message, retry_after):
+                    pause = {"retry-after-ms": "1"} if retry_after is None else {"Retry-After": f"{retry_after:g}"}
+                    self._send(json.dumps({"error": {"message": message, "type": "simulated", "code": None}}), status, **pause)
+                case Raw(body, kind):
+                    self._send(body, 200, kind)
                 case Hang():
                     self._wait(state)
         except (BrokenPipeError, ConnectionResetError):
@@ -189,7 +202,8 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _say(self, say: Say, request: JSON) -> None:
         responses = self.path.endswith("/responses")
-        if not request.get("stream"):
+        time.sleep(say.wait)
+        if not request.get("stream") or say.whole:
             time.sleep(say.drip)
             whole = _response(say, request, "completed") if responses else _completion(say)
             self._send(json.dumps(whole), 200)
@@ -200,23 +214,27 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         for event in _response_events(say, request) if responses else _chunks(say, request):
             time.sleep(say.drip)
+            if say.broken and event.get("choices", [{}])[0].get("finish_reason"):
+                self.connection.shutdown(socket.SHUT_RDWR)
+                raise ConnectionResetError
+            if say.lost and event.get("choices", [{}])[0].get("finish_reason"):
+                break
             name = f"event: {event['type']}\n" if responses else ""
             self._chunk(f"{name}data: {json.dumps(event)}\n\n")
-        self._chunk("" if responses else "data: [DONE]\n\n")
-        if not responses:
-            self._chunk("")
+        if not responses and not say.lost:
+            self._chunk("data: [DONE]\n\n")
+        self._chunk("")
 
     def _chunk(self, text: str) -> None:
         data = text.encode()
         self.wfile.write(b"%x\r\n%s\r\n" % (len(data), data))
         self.wfile.flush()
 
-    def _send(self, body: str, status: int) -> None:
+    def _send(self, body: str, status: int, kind: str = "application/json", **headers: str) -> None:
         data = body.encode()
         self.send_response(status)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(data)))
-        self.send_header("retry-after-ms", "1")
+        for name, value in {"Content-Type": kind, "Content-Length": str(len(data)), **headers}.items():
+            self.send_header(name, value)
         self.end_headers()
         self.wfile.write(data)
 

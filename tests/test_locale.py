@@ -7,7 +7,7 @@ import pytest
 from kit.compose.locale import BY_LANGUAGE, ENGLISH, LOCALES, load_locales, locale_of
 from kit.core.context import Principal, Session
 from kit.core.errors import DeckError
-from kit.core.outcome import PARTLY, WITHOUT
+from kit.core.outcome import CUT, PARTLY, WITHOUT
 from kit.models.scripted import Line, ScriptedModel
 from kit.patterns.topology import UNCHECKED, UNJUDGED, UNSURE
 from kit.runtime.answer.clauses import Part, admits, clauses, makes_claim, only_owns_up, only_refuses
@@ -98,7 +98,7 @@ def test_a_language_is_one_file_and_a_missing_key_is_a_fault_that_names_it(tmp_p
 
 
 def test_reservations_are_said_in_the_language_and_known_by_their_english() -> None:
-    assert {PARTLY, WITHOUT, CAVEAT, UNSURE, UNCHECKED, UNJUDGED} == set(ENGLISH.reservations.model_dump().values())
+    assert {PARTLY, WITHOUT, CUT, CAVEAT, UNSURE, UNCHECKED, UNJUDGED} == set(ENGLISH.reservations.model_dump().values())
     assert locale_of("es_AR").reservation(f"{CAVEAT} Prices of today.") == f"{SPANISH.reservations.some_sources} Prices of today."
     assert ENGLISH.reservation(PARTLY) == PARTLY
 

@@ -97,6 +97,7 @@ def reply_line(reply: Reply) -> dict[str, object]:
         "turn_id": reply.turn_id,
         "status": reply.status,
         "saved": reply.saved,
+        "truncated": reply.truncated,
         "outcomes": outcomes,
         "routing": reply.routing.model_dump(mode="json"),
         "usage": reply.usage.model_dump(mode="json"),

@@ -42,6 +42,7 @@ class Reservations(Value):
 
     partly: str
     without: str
+    truncation: str
     some_sources: str
     unsure: str
     unchecked: str

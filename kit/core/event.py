@@ -106,6 +106,8 @@ class ModelEnded(Value):
     """Seconds from the call to the first token."""
     response_id: str | None = None
     """The provider's name for it, while a chain may be continued from there."""
+    finish_reason: str | None = None
+    """Why it ended, in the provider's word; `cut_off` for a stream that ended without one."""
     error: str | None = None
 
 

@@ -33,6 +33,8 @@ PARTLY = "Part of the data was not available, so this may be incomplete."
 """The reservation of an answer whose data failed in part, when its tools worded none."""
 WITHOUT = "The data for this was not available, so it is general advice and may be incomplete."
 """The reservation of an answer none of whose lookups came back."""
+CUT = "This answer was cut off before its end and may be incomplete."
+"""The reservation of an answer whose model was stopped in the middle, by its limit of tokens or by its connection."""
 
 
 class Usage(Value):
@@ -115,6 +117,8 @@ class Answer(Value):
     """Data calls that failed while the sub-agent could still answer (axis 2, decisions 9)."""
     recovered: bool = False
     """Each of them was made again and answered: they are counted, and nothing is missing."""
+    truncated: bool = False
+    """Its model was stopped in the middle of it."""
     hands_to: AgentCall | None = None
     """Whom it hands the conversation to, in a swarm; the text is then empty where it had no part of its own."""
     usage: Usage = Usage()

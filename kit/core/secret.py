@@ -51,8 +51,12 @@ def scrubbed(value: Any, secrets: Collection[str]) -> Any:
     return map_leaves(value, scrub)
 
 
+def without_secret_words(text: str, secrets: Collection[str]) -> str:
+    """The text without these secrets."""
+    for secret in secrets:
+        text = text.replace(secret, SECRET)
+    return text
+
+
 def _replace(leaf: Any, secrets: Collection[str]) -> Any:
-    if isinstance(leaf, str):
-        for secret in secrets:
-            leaf = leaf.replace(secret, SECRET)
-    return leaf
+    return without_secret_words(leaf, secrets) if isinstance(leaf, str) else leaf

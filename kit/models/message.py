@@ -7,6 +7,8 @@ from typing import Any, cast
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, ToolCall, ToolCallChunk, message_chunk_to_message
 from langchain_core.messages.ai import UsageMetadata, add_ai_message_chunks
 
+from kit.core.model import ModelSpec
+
 
 def call_chunks(calls: Iterable[ToolCall]) -> list[ToolCallChunk]:
     """Returns tool calls as chunks of a stream, each whole."""
@@ -33,6 +35,26 @@ def whole_message(chunks: Sequence[AIMessage]) -> AIMessage:
     if not parts or len(parts) < len(chunks):
         return chunks[-1] if chunks else AIMessage("")
     return cast("AIMessage", message_chunk_to_message(add_ai_message_chunks(parts[0], *parts[1:])))
+
+
+CUT_OFF = frozenset(("length", "max_tokens", "max_output_tokens", "MAX_TOKENS", "incomplete", "cut_off"))
+"""Why a reply ended that is not whole, in the words of the providers; the last is the kit's own."""
+
+
+def ending_of(message: AIMessage, spec: ModelSpec) -> str | None:
+    """Returns why a reply ended; `cut_off` where its API owes a reason and gave none: the stream ended early.
+
+    Raises ValueError where such a stream held nothing: that is no reply.
+    """
+    facts: dict[str, Any] = message.response_metadata
+    ending = facts.get("finish_reason") or facts.get("stop_reason") or facts.get("done_reason")
+    if ending is not None or spec.provider != "openai":
+        return ending
+    if spec.api == "responses":
+        return facts.get("status")
+    if not message.content and not message.tool_calls:
+        raise ValueError("the reply holds neither text nor calls")
+    return "cut_off"
 
 
 def reasoning_of(message: BaseMessage) -> str:

@@ -12,12 +12,15 @@ from kit.core.card import Tuning
 from kit.core.errors import SettingsError
 from kit.core.model import ModelSpec
 from kit.models.access import NO_KEY, OPENAI, same_url
+from kit.models.deadline import seconds_left
 from kit.models.json_routing import JsonRouting, NativeOrJson
 
 TIMEOUT = 120.0
 """Seconds without a byte before a request is given up; a turn's own deadline is shorter."""
 RETRIES = 1
-"""The client repeats connection errors, 408, 409, 429 and 5xx this often, with a pause of about half a second."""
+"""The client repeats connection errors, 408, 409, 429 and 5xx this often, after the pause that Retry-After asks for."""
+BACKOFF = 0.5
+"""Seconds of its pause where nobody asks for one."""
 
 
 def chat_model(
@@ -76,7 +79,18 @@ class LoopClient(httpx.AsyncClient):
         if loop not in _clients:
             keeper = _client()
             _clients[loop] = (await anext(keeper), keeper)
-        return await _clients[loop][0].send(request, **options)
+        response = await _clients[loop][0].send(request, **options)
+        if response.is_error and _pause_asked(response.headers) >= seconds_left():
+            response.headers["x-should-retry"] = "false"  # the client obeys it; the pause would outlast whoever waits
+        return response
+
+
+def _pause_asked(headers: httpx.Headers) -> float:
+    """Seconds before the client tries again: what Retry-After says, else its own half second."""
+    try:
+        return max(float(headers["retry-after"]), BACKOFF)
+    except (KeyError, ValueError):
+        return BACKOFF
 
 
 async def _client() -> AsyncGenerator[httpx.AsyncClient]:

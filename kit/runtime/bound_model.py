@@ -1,12 +1,22 @@
 """A model with its tools bound, and the voice of one agent: which of its models speaks now, and what happens when that fails."""
 
-from collections.abc import Mapping, Sequence
+import logging
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from langchain_core.runnables import Runnable
 
+from kit.core.errors import KitError, describe_error
+from kit.core.fault import InjectedFault
 from kit.core.model import ModelSpec
+from kit.core.secret import without_secret_words
+from kit.models.diagnosis import diagnose, gave_up
+from kit.runtime.budget import OverBudget
+
+log = logging.getLogger("kit.model")
+_OWN = ("offline", "simulated")
+"""Providers whose models nobody can fail to reach."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +31,24 @@ class BoundModel:
     """Whether its stream takes the call's place in the turn: a simulated model draws by it."""
     tools: Sequence[Mapping[str, Any]] = ()
     """The schemas that were bound, as a recording names them."""
+    fault_kinds: set[str] = field(default_factory=set[str])
+    """How its calls have failed so far: each kind is logged once."""
+
+    def fault_line(self, error: BaseException, trace_id: str, secrets: Collection[str]) -> str:
+        """Returns what a trace says of a call that failed. Of a real model that is its diagnosis, without keys.
+
+        The first of each kind is logged with the trace's id: without a handler Python writes that to stderr, so it is read in a
+        terminal, behind the app and in a notebook. Users read none of it.
+        """
+        own = self.spec.provider in _OWN or isinstance(error, InjectedFault | KitError | OverBudget)
+        if own or not (isinstance(error, Exception) or gave_up(error)):
+            return describe_error(error)
+        line = without_secret_words(diagnose(error, self.spec, self.runnable), secrets)
+        kind = f"{type(error).__name__} {getattr(error, 'status_code', '')}"
+        if kind not in self.fault_kinds:
+            self.fault_kinds.add(kind)
+            log.warning("%s (trace %s)", line, trace_id)
+        return line
 
 
 @dataclass(slots=True)

@@ -8,6 +8,7 @@ from typing import Literal
 from kit.core.card import AgentCard, Policy
 from kit.core.outcome import Usage
 from kit.core.value import builder
+from kit.models.deadline import DEADLINE
 
 _new_usage = builder(Usage)
 Resource = Literal["input_tokens", "output_tokens", "tool_calls", "cost"]
@@ -25,10 +26,10 @@ class Deadline:
     """`with Deadline(seconds) as deadline:` ends its block as `asyncio.timeout` does, at two fifths of the price.
 
     Once the time is over, what the block awaits is cancelled and TimeoutError raised. None is no limit. A cancellation from
-    outside passes through; `expired` tells this time-out from others raised in the block.
+    outside passes through; `expired` tells this time-out from others raised in the block. Clients read it as `seconds_left()`.
     """
 
-    __slots__ = ("_cancelling", "_seconds", "_task", "_timer", "expired")
+    __slots__ = ("_above", "_cancelling", "_seconds", "_task", "_timer", "expired")
 
     def __init__(self, seconds: float | None):
         self._seconds, self.expired = seconds, False
@@ -40,11 +41,14 @@ class Deadline:
             assert task is not None
             self._task, self._cancelling = task, task.cancelling()
             self._timer = asyncio.get_running_loop().call_later(self._seconds, self._ring)
+            self._above = DEADLINE.get()
+            DEADLINE.set(min(self._above, self._timer.when()))
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         if self._timer is not None:
             self._timer.cancel()  # which also lets go of what the timer would call
+            DEADLINE.set(self._above)
         if self.expired and self._task.uncancel() <= self._cancelling and kind is asyncio.CancelledError:
             raise TimeoutError(f"no answer within {self._seconds:g} s") from error
 

@@ -10,13 +10,12 @@ from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from langchain_core.messages.ai import add_ai_message_chunks
 from langchain_core.messages.tool import ToolCall
 
-from kit.core.errors import describe_error
 from kit.core.event import Component, ModelEnded, ModelStarted, Purpose, Reasoning, ResponseId
 from kit.core.model import ModelSpec
 from kit.core.outcome import ComponentPayload, Usage
 from kit.core.value import builder
 from kit.models.direct_call import open_reply
-from kit.models.message import reasoning_of
+from kit.models.message import CUT_OFF, ending_of, reasoning_of
 from kit.runtime.agents.handoff import PLACEHOLDER, hide, texts_of
 from kit.runtime.bound_model import BoundModel
 from kit.runtime.budget import CHARACTERS, OverBudget
@@ -72,6 +71,10 @@ class ModelReply:
     ttft: float | None
     components: tuple[ComponentPayload, ...] = ()
     """Taken out of its text."""
+    ending: str | None = None
+    """Why it ended, in the provider's word."""
+    truncated: bool = False
+    """Its model was stopped in the middle of it."""
 
     @property
     def calls(self) -> list[ToolCall]:
@@ -108,10 +111,12 @@ async def call_model(
     try:
         source = _read if span.turn.cassette is None else _taped
         message = await source(model, messages, span, stream)
+        ending = ending_of(message, model.spec)
     except BaseException as error:
         usage = _unfinished(error, size, stream, model.spec)
         ctx.ledger.charge(usage)
-        span.emit(ModelEnded(agent=agent, model=model.spec.key, error=hide(describe_error(error), private), usage=usage))
+        line = model.fault_line(error, span.turn.log.turn_id, span.turn.log.secrets)
+        span.emit(ModelEnded(agent=agent, model=model.spec.key, error=hide(line, private), usage=usage))
         raise
     text = _text(message)
     usage = _usage(message, model.spec, size, text)
@@ -122,7 +127,8 @@ async def call_model(
         text = _text(message)
         for part in parts:
             span.emit(Component(agent=agent, type=part.type, payload=part.payload))
-    reply = ModelReply(message, text, usage, None if stream.first is None else stream.first - began, parts)
+    ttft = None if stream.first is None else stream.first - began
+    reply = ModelReply(message, text, usage, ttft, parts, ending, ending in CUT_OFF)
     _close(span, agent, model, reply)
     ctx.ledger.after_model()
     return reply
@@ -140,10 +146,8 @@ def _close(span: RunContext, agent: str, model: BoundModel, reply: ModelReply) -
     text, calls = reply.text, tuple([_call(call, model.private) for call in message.tool_calls]) if message.tool_calls else ()
     if turn.private:
         text, calls = hide(text, turn.private), hide(calls, turn.private)
-    usage, ttft = reply.usage, reply.ttft
-    span.emit(
-        _model_ended(agent=agent, model=model.spec.key, text=text, calls=calls, usage=usage, ttft=ttft, response_id=response_id)
-    )
+    end: Any = {"usage": reply.usage, "ttft": reply.ttft, "finish_reason": reply.ending, "response_id": response_id}
+    span.emit(_model_ended(agent=agent, model=model.spec.key, text=text, calls=calls, **end))
 
 
 def _room(tokens: float | None) -> float:

@@ -157,6 +157,7 @@ class Player:
             "domain": case.domain,
             "parts": len(case.turns[observation.turn].expected),
             "status": observation.status,
+            **({"truncated": True} if reply.truncated else {}),
             "called": sorted(observation.called),
             "failed": sorted(record.failed),
             "failsafe": fate(case.turns[observation.turn].expected, observation.called, reply),

@@ -6,7 +6,7 @@ from typing import Any
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.messages.tool import ToolCall
 
-from kit.core.outcome import OF_MODEL, WITHOUT, AgentCall, Answer, Axis, Failure, Outcome, Reason
+from kit.core.outcome import CUT, OF_MODEL, WITHOUT, AgentCall, Answer, Axis, Failure, Outcome, Reason
 from kit.core.value import builder
 from kit.models.json_prose import prose
 from kit.runtime.agents.contract import Breach, Contract, refusal
@@ -56,8 +56,8 @@ def outcome_of_reply(
         return failed(answer.reason, answer.detail, answer.suggestion)
     words, confidence = answer
     parts = answer_parts(lookups)
-    caveat = " ".join(filter(None, [parts["caveat"], WITHOUT if without else None])) or None
-    parts |= {"caveat": caveat, "components": (*parts["components"], *reply.components)}
+    caveat = " ".join(filter(None, [parts["caveat"], WITHOUT if without else None, CUT if reply.truncated else None])) or None
+    parts |= {"caveat": caveat, "truncated": reply.truncated, "components": (*parts["components"], *reply.components)}
     return _new_answer(call_id=call_id, agent=agent, text=words, confidence=confidence, hands_to=over, **parts)
 
 

@@ -12,7 +12,7 @@ from langchain_core.tools import BaseTool
 from kit.compose.prompts import PromptPlan
 from kit.core.card import AgentCard, Policy
 from kit.core.event import Purpose, Text
-from kit.core.outcome import SET_ASIDE, AgentCall, Failure, FanOut, Outcome, tell, tell_dropped
+from kit.core.outcome import CUT, SET_ASIDE, AgentCall, Failure, FanOut, Outcome, tell, tell_dropped
 from kit.core.value import builder
 from kit.runtime.agents.agent_outcome import outcome_of_reply
 from kit.runtime.agents.ask_tool import read_call
@@ -267,6 +267,8 @@ class LLMAgent:
     ) -> Decision:
         if self._is_void(reply):
             reply = await self._ask_again(reply, self._lead(ctx), thread, ctx, purpose)
+        if reply.truncated and reply.text and not reply.calls:
+            reply = replace(reply, text=f"{reply.text}\n\n{ctx.turn.locale.reservation(CUT)}")
         asks: list[AgentCall] = []
         own: list[ToolCall] = []
         for tool_call in reply.calls:

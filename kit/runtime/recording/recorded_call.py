@@ -21,7 +21,7 @@ GIVEN_UP = "stopped"
 """How a call ended that whoever made it gave up."""
 _LONG = 60
 """Characters from which a text that stands in several requests is written once."""
-_METADATA = ("id", "model_name", "finish_reason", "status")
+_METADATA = ("id", "model_name", "finish_reason", "stop_reason", "done_reason", "status")
 """What of a reply's metadata a turn reads; headers, fingerprints and the like stay out of the file."""
 
 Request = tuple[tuple[str, str], ...]

@@ -36,6 +36,7 @@ _ACKNOWLEDGEMENTS = {
     "appended": "by a fixed sentence put under it",
     "rescued": "by a fixed answer in place of it",
 }
+DIRECT, EARLY = "nobody: answered directly", "nobody: it ended before anybody was asked"
 _BADGES: dict[Tone, str] = {"good": "green", "bad": "red", "warn": "orange", "busy": "blue", "": "gray"}
 
 
@@ -114,7 +115,7 @@ def _facts(view: TurnView) -> Iterator[Fact]:
         ids = ",".join(dict.fromkeys(step.agent for step in view.parts))
         yield Fact(name="agents", label="Asked", tags=agents + left_out, lines=view.shortfalls, value=ids)
     elif not view.running:
-        yield Fact(name="agents", label="Asked", text="nobody: answered directly")
+        yield Fact(name="agents", label="Asked", text=DIRECT if view.status == "ok" else EARLY)
     yield from _routing_facts(view)
     yield from _data_facts(view)
     yield from _guard_facts(view)
@@ -152,7 +153,7 @@ def _guard_facts(view: TurnView) -> Iterator[Fact]:
         yield Fact(name="guards", label="Guards", text="none had to act", full=True)
     if acknowledgements := view.bodies(Acknowledged):
         yield Fact(name="acknowledged", label="Owned up", text=_ACKNOWLEDGEMENTS[acknowledgements[-1].path])
-    elif not view.running and not view.lost.count:
+    elif view.status == "ok" and not view.lost.count:
         yield Fact(name="acknowledged", label="Owned up", text="nothing was owed", full=True)
 
 

@@ -29,7 +29,11 @@ def _routing(view: TurnView) -> str:
     rows = [*map(_step_row, view.steps), *refusals, *map(_unasked_row, view.unasked)]
     acts = "".join(f"<li>{words}</li>" for words in _acts(view))
     table = table_html("Sub-agents", rows, ("Asked", "With", "Result", "Time"))
-    return _head(view) + (table if rows else "<p>Answered without asking a sub-agent.</p>") + (f"<ul>{acts}</ul>" if acts else "")
+    return _head(view) + (table if rows else f"<p>{_alone(view)}</p>") + (f"<ul>{acts}</ul>" if acts else "")
+
+
+def _alone(view: TurnView) -> str:
+    return "Answered without asking a sub-agent." if view.status in ("ok", "running") else "It ended before anybody was asked."
 
 
 def _head(view: TurnView) -> str:
@@ -86,7 +90,10 @@ def _reply(reply: Envelope) -> str:
 def _acknowledgement(view: TurnView) -> str:
     acknowledgements = view.bodies(Acknowledged)
     if not acknowledgements:
-        return "<p>Nothing was owed: every part was answered.</p>" if not view.running else "<p>Not known yet.</p>"
+        if view.running:
+            return "<p>Not known yet.</p>"
+        answered = view.status == "ok"
+        return f"<p>{'Nothing was owed: every part was answered' if answered else 'The turn ended without an answer'}.</p>"
     last = acknowledgements[-1]
     tags = "".join(tag_html(name if name in view.unasked else label(name), "warn") for name in last.owed)
     tone = "good" if last.path in ("composed", "recomposed") else "warn"

@@ -1,0 +1,85 @@
+"""Why a call of a model failed, in one line for the developer: model, URL, HTTP status, what was said, what to do."""
+
+import asyncio
+from typing import Any
+from urllib.parse import urlsplit
+
+from kit.core.errors import describe_error
+from kit.core.model import ModelSpec
+from kit.core.secret import without_keys
+from kit.models.deadline import seconds_left
+
+_LONGEST = 300
+"""Characters of what an endpoint said."""
+_INNER = ("bound", "inner", "_inner")
+_URLS = ("openai_api_base", "anthropic_api_url", "base_url", "endpoint_url")
+_REMEDIES = {
+    400: "the endpoint refuses the request: compare `name`, `api`, `routing`, `params` with its documentation",
+    401: "set {key} to a key of this endpoint",
+    402: "the account has no credit left",
+    403: "the key may not use this model: choose another model, or set {key} to another key",
+    404: "check the model's `name` and the URL, which for most servers ends in /v1",
+    422: "the endpoint refuses the request: compare `name`, `api`, `routing`, `params` with its documentation",
+    429: "ask less at once, or wait{pause}",
+}
+
+
+def diagnose(error: BaseException, spec: ModelSpec, model: object) -> str:
+    """Says what went wrong with a call of `model`; the keys of the settings are for the caller to take out."""
+    response: Any = getattr(error, "response", None)
+    status: Any = getattr(error, "status_code", None) or getattr(response, "status_code", None)
+    url = _without_credentials(str(getattr(getattr(error, "request", None), "url", "") or _url_of(model)))
+    place = f"model {spec.key!r}{f' at {url}' if url else ''}"
+    return f"{place}: {f'HTTP {status}, ' if status else ''}{_words(error)}; {_remedy(error, spec, status, response)}"
+
+
+def _words(error: BaseException) -> str:
+    if isinstance(error, asyncio.CancelledError):
+        return "stopped"
+    match getattr(error, "body", None):  # as OpenAI's and Anthropic's clients keep it
+        case {"message": str(words)} | {"error": {"message": str(words)}}:
+            words = without_keys(words)
+        case _:
+            words = describe_error(error)
+    words = " ".join(words.split())
+    return words if len(words) <= _LONGEST else f"{words[:_LONGEST]} ..."
+
+
+def _remedy(error: BaseException, spec: ModelSpec, status: Any, response: Any) -> str:
+    if isinstance(error, asyncio.CancelledError | TimeoutError) or "Timeout" in type(error).__name__:
+        return "no answer in time: raise the budgets of the deck for a slow model, or check that the server is not stuck"
+    if status in _REMEDIES:
+        asked: Any = getattr(response, "headers", {}).get("retry-after")
+        return _REMEDIES[status].format(key=_key(spec), pause=f": it asks for {asked} s" if asked else "")
+    if status and status >= 500:
+        return "the server failed: try again later, or name a `fallback`"
+    if "Protocol" in type(error).__name__ or "ReadError" in type(error).__name__:
+        return "the connection broke in the middle of the reply: look at the server's log"
+    if "Connection" in type(error).__name__ or isinstance(error, OSError):
+        return "nothing answers there: start the server, or correct the URL"
+    return "this is no answer of the API: check the URL, and set `stream: false` if the endpoint cannot stream"
+
+
+def _key(spec: ModelSpec) -> str:
+    if spec.provider == "openai" and not spec.base_url:
+        return spec.api_key_env or "OPENAI_API_KEY"
+    return spec.api_key_env or "`api_key_env` to the variable that holds its key, and that variable"
+
+
+def _url_of(model: Any) -> str:
+    """The endpoint of a chat model, under whatever it is wrapped in; empty where none is known."""
+    while model is not None:
+        if url := next((url for name in _URLS if isinstance(url := getattr(model, name, None), str)), None):
+            return url
+        model = next((inner for name in _INNER if (inner := getattr(model, name, None)) is not None), None)
+    return ""
+
+
+def _without_credentials(url: str) -> str:
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}" if parts.netloc else ""
+
+
+def gave_up(error: BaseException) -> bool:
+    """Whether a call was stopped because its time was over, and not by whoever asked."""
+    return isinstance(error, asyncio.CancelledError) and seconds_left() <= 1e-3  # a timer may go off a hair early

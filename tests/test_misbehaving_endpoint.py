@@ -1,0 +1,174 @@
+"""An endpoint misbehaves: the user reads plain words, the developer one line, and the turn ends inside its budget."""
+
+import re
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kit.core.card import Policy
+from kit.core.event import ModelEnded
+from kit.core.model import ModelSpec
+from kit.models.openai import chat_model
+from kit.runtime.reply import Reply
+from kit.runtime.team import bind
+from kit.runtime.turn import run_turn
+from kit.stores.sqlite import SqliteStore
+from kit.ui.shared.turn_facts import facts
+from kit.ui.shared.turn_fold import advance
+from kit.ui.shared.turn_view import TurnView
+from kit.ui.traces.routing_decision import decision_html
+from tests.kits import ALICE, SmallKit, answering, asks, small_deck, stitched
+from tests.loopback_openai import Hang, Loopback, Raw, Refuse, Say, loopback
+from tests.loopback_openai import Reply as Script
+from tests.test_cli import process
+
+pytestmark = pytest.mark.realtime
+
+KEY = "sk-loopback-4711-secret"
+BUDGET = 1.2
+"""Seconds that a model has for one call."""
+SSE = "text/event-stream"
+NO_CHOICES = '{"id": "x", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": []}'
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A script of misbehaviour, the HTTP status of the developer's line, and what else that line says."""
+
+    script: tuple[Script, ...]
+    words: str
+    status: int | None = None
+
+
+FAULTS = {
+    "401": Fault((Refuse(401, f"Incorrect API key: {KEY}"),), "set OPENAI_API_KEY to a key of this endpoint", 401),
+    "404": Fault((Refuse(404, "no such model"),), "check the model's `name` and the URL", 404),
+    "429 for longer than anybody waits": Fault((Refuse(429, "too many", 60),), "too many; .* it asks for 60 s", 429),
+    "500": Fault((Refuse(500, "boom"), Refuse(500, "boom")), "boom; the server failed: try again later", 500),
+    "HTML": Fault((Raw("<html>gateway</html>", "text/html"),), "this is no answer of the API: check the URL"),
+    "broken JSON": Fault((Raw('data: {"choices": [{\n\n', SSE),), "this is no answer of the API"),
+    "empty choices": Fault((Raw(f"data: {NO_CHOICES}\n\ndata: [DONE]\n\n", SSE),), "the reply holds neither text nor calls"),
+    "no stream": Fault((Say(["Fine."], whole=True),), "set `stream: false` if the endpoint cannot stream"),
+    "cut stream": Fault((Say(["The beans "], broken=True),), "the connection broke in the middle of the reply"),
+    "hang": Fault((Hang(),), "no answer in time: raise the budgets of the deck"),
+    "slow first byte": Fault((Say(["late"], wait=30),), "no answer in time: raise the budgets of the deck"),
+}
+
+
+async def ask(server: Loopback, place: str, **fields: Any) -> Reply:
+    """One turn in which the orchestrator or its sub-agent speaks over the server."""
+    spec = ModelSpec.model_validate({"key": "small", "provider": "openai", **fields})
+    model = (chat_model(spec, api_key=KEY, base_url=server.url), spec)
+    times: Any = {"turn_budget_ms": 5000, "model_call_budget_ms": 1000 * BUDGET}
+    deck = small_deck(["shop"], defaults=Policy(time_budget_ms=round(1000 * BUDGET)), **times)
+    from kit.models.scripted import ScriptedModel
+
+    models = {"orchestrator": model, "shop": answering("Beans are 4 euros.")}
+    if place == "sub-agent":
+        models = {"orchestrator": ScriptedModel(asks("shop"), stitched, stitched), "shop": model}
+    return await run_turn("what do beans cost?", ALICE, SmallKit(bind(deck, models), SqliteStore(":memory:")))
+
+
+@pytest.mark.req("K-4")
+@pytest.mark.parametrize("place", ["orchestrator", "sub-agent"])
+@pytest.mark.parametrize("name", FAULTS)
+async def test_the_user_reads_plain_words_and_the_developer_one_line(
+    name: str, place: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    fault, began = FAULTS[name], time.perf_counter()
+    with loopback() as server:
+        server.plays(*fault.script)
+        reply = await ask(server, place)
+    assert time.perf_counter() - began < BUDGET + 2.0, "it ends inside its budget"
+    assert reply.text.startswith("I wasn't able to") and not re.search(r"\d{3}|HTTP|http|API|model|Error|small", reply.text)
+    lines = [record.getMessage() for record in caplog.records if record.name == "kit.model"]
+    status = f"HTTP {fault.status}, " if fault.status else ""
+    place_words = rf"model 'small' at {re.escape(server.url)}(/chat/completions)?: {status}"
+    assert len(lines) == 1 and re.match(rf"{place_words}.*{fault.words}.*\(trace {reply.turn_id}\)\Z", lines[0]), lines
+    on_trace = [str(event.body.error) for event in reply.events if isinstance(event.body, ModelEnded) and event.body.error]
+    assert on_trace == [lines[0].partition(" (trace")[0]]
+    assert KEY not in lines[0] and "\n" not in lines[0]
+
+
+@pytest.mark.req("K-4")
+async def test_neither_page_nor_trace_says_that_a_failed_routing_call_was_an_answer() -> None:
+    with loopback() as server:
+        server.plays(Refuse(401, "no"))
+        view = advance(TurnView(), (await ask(server, "orchestrator")).events)
+    words = " ".join(fact.text for fact in facts(view)) + decision_html(view)
+    assert not re.search("answered directly|nothing was owed|without asking", words, re.IGNORECASE)
+    assert "it ended before anybody was asked" in words
+
+
+@pytest.mark.req("K-4")
+def test_the_terminal_shows_the_line_on_stderr_and_not_in_the_answer(tmp_path: Path) -> None:
+    with loopback() as server:
+        server.key = "another"
+        url = server.url.replace("http://", "http://me:password@")
+        result = process("ask", "How many points do I have?", OPENAI_BASE_URL=url, OPENAI_API_KEY=KEY, KIT_MODEL="local")
+    assert result.returncode == 1
+    assert re.match(r"model 'local' at http://127\S+: HTTP 401, .*set OPENAI_API_KEY.* \(trace \w+\)\n\Z", result.stderr)
+    assert "password" not in result.stderr + result.stdout and "401" not in result.stdout
+
+
+async def test_only_the_first_failure_of_a_kind_is_logged_and_every_trace_has_its_own(caplog: pytest.LogCaptureFixture) -> None:
+    spec = ModelSpec(key="small", provider="openai")
+    with loopback() as server:
+        server.plays(*[Refuse(401, "no")] * 2, Refuse(404, "gone"))
+        model = (chat_model(spec, api_key=KEY, base_url=server.url), spec)
+        kit = SmallKit(bind(small_deck([]), {"orchestrator": model}), SqliteStore(":memory:"))
+        replies = [await run_turn("hi there", ALICE, kit) for _ in range(3)]
+    statuses = [re.findall(r"HTTP (\d+)", record.getMessage()) for record in caplog.records if record.name == "kit.model"]
+    assert statuses == [["401"], ["404"]]
+    assert all(any(isinstance(e.body, ModelEnded) and "HTTP 40" in str(e.body.error) for e in r.events) for r in replies)
+
+
+# Waiting
+
+
+async def test_a_pause_that_fits_into_the_budget_is_kept() -> None:
+    with loopback() as server:
+        server.plays(Refuse(429, "too many", 0.7), Say(["Beans are 4 euros."]))
+        began = time.perf_counter()
+        reply = await ask(server, "orchestrator")
+    assert time.perf_counter() - began >= 0.7 and len(server.requests) == 2
+    assert (reply.status, reply.text, reply.truncated) == ("ok", "Beans are 4 euros.", False)
+
+
+async def test_a_pause_that_does_not_fit_is_not_slept_through() -> None:
+    with loopback() as server:
+        server.plays(Refuse(429, "too many", 60), Say(["never asked"]))
+        began = time.perf_counter()
+        reply = await ask(server, "sub-agent")
+    assert time.perf_counter() - began < BUDGET and len(server.requests) == 1
+    (failure,) = reply.outcomes
+    assert failure.kind == "failure" and "too many" in failure.detail
+
+
+# Cut answers
+
+
+@pytest.mark.parametrize(
+    ("say", "ending"),
+    [(Say(["Beans are 4 euros and"], cut=True), "length"), (Say(["Beans are 4 euros and"], lost=True), "cut_off")],
+)
+@pytest.mark.parametrize("place", ["orchestrator", "sub-agent"])
+async def test_a_cut_answer_is_truncated_and_says_so(place: str, say: Say, ending: str) -> None:
+    with loopback() as server:
+        server.plays(say)
+        reply = await ask(server, place)
+    assert reply.status == "ok" and reply.truncated
+    assert reply.text.startswith("Beans are 4 euros and") and "This answer was cut off before its end" in reply.text
+    assert ending in [event.body.finish_reason for event in reply.events if isinstance(event.body, ModelEnded)]
+    assert [outcome.kind == "answer" and outcome.truncated for outcome in reply.outcomes] == [True] * (place == "sub-agent")
+
+
+async def test_an_endpoint_without_streams_answers_once_it_is_told_to() -> None:
+    with loopback() as server:
+        server.plays(Say(["Beans are 4 euros."], whole=True))
+        reply = await ask(server, "orchestrator", stream=False)
+    assert (reply.status, reply.text, reply.truncated) == ("ok", "Beans are 4 euros.", False)
+    assert [event.body.finish_reason for event in reply.events if isinstance(event.body, ModelEnded)] == ["stop"]
