@@ -19,8 +19,6 @@ from kit.ui.shared.wording import label
 
 WIDEST = 8
 ALL = f"On all {len(PATTERNS)} patterns"
-Start = Callable[[str], str]
-"""Starts a turn on a pattern and returns its id."""
 
 
 def draw_question(host: Host, who: Principal) -> list[str]:
@@ -29,6 +27,7 @@ def draw_question(host: Host, who: Principal) -> list[str]:
         text = st.text_input("One question on all patterns", placeholder=host.kit.deck.settings.page.placeholder)
         if not st.form_submit_button(f"Ask {ALL[0].lower()}{ALL[1:]}", icon=":material/stacked_bar_chart:") or not text.strip():
             return []
+    host.prepare(PATTERNS)
     sessions = {pattern: host.session(uuid.uuid4().hex, who) for pattern in PATTERNS}
     return [host.start(text, session, pattern=pattern) for pattern, session in sessions.items() if session is not None]
 
@@ -55,16 +54,14 @@ def draw_again(host: Host, turn: TurnRecord, name: str, faults: Sequence[str]) -
             everywhere = st.form_submit_button(ALL, icon=":material/stacked_bar_chart:")
     if not (once or everywhere):
         return []
-    own = host.kit.team.orchestrator.model.spec.key
-    start = partial(_start, host, turn, [every[words] for words in failing], int(cap), None if model == own else model)
-    return [start(each) for each in (PATTERNS if everywhere else [pattern])]
-
-
-def _start(host: Host, turn: TurnRecord, faults: Sequence[str], cap: int, model: str | None, pattern: str) -> str:
-    message, pictures, past = strip_marks(turn.message), host.pictures.of(turn.id), host.kit.recall_before(turn)
+    key = None if model == host.kit.team.orchestrator.model.spec.key else model
+    message, pictures = strip_marks(turn.message), host.pictures.of(turn.id)
     if message != turn.message and not pictures:
         raise PictureError("the pictures of this question are no longer in memory: ask it in the chat, with its pictures")
-    return host.start(message, past.session, faults, pattern=pattern, cap=cap, model=model, images=pictures, past=past)
+    start = partial(host.start, message, cap=int(cap), model=key, images=pictures)
+    pasts = {each: host.kit.recall_before(turn) for each in (PATTERNS if everywhere else [pattern])}
+    host.prepare(pasts, key)
+    return [start(past.session, [every[words] for words in failing], pattern=each, past=past) for each, past in pasts.items()]
 
 
 def _select(title: str, options: list[str], own: str, words: Callable[[str], str] = str) -> str:

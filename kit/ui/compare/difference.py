@@ -46,7 +46,12 @@ class Comparison(Value):
 
 
 def differences_html(turns: Mapping[str, TurnView], comparison: Comparison) -> str:
-    """Returns a table of what differs, a row for each turn, and in its caption what is the same; `turns` by label."""
+    """Returns a table of what differs, a row for each turn, and in its caption what is the same; `turns` by label.
+
+    Nothing for a single turn.
+    """
+    if len(turns) < 2:
+        return ""
     rows = {name: {"Answered": comparison.answered(name), **_figures(view)} for name, view in turns.items()}
     first = next(iter(rows.values()))
     differing = [head for head in first if len({figures[head] for figures in rows.values()}) > 1]

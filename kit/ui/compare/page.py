@@ -94,14 +94,11 @@ def _compare(host: Host, who: Principal, views: list[TurnView], stop: DeltaGener
     summary = st.empty()
     labels = [f"{letter} {label(view.pattern)}" for letter, view in zip("ABCDEFGH", views, strict=False)]
     names = {view.turn_id: name for view, name in zip(views, labels, strict=True)}
-    notes = [_note(view, names, same=same) for view in views]
-    columns = _columns(views, labels, notes)
+    above = st.container()
+    columns = _columns(views, labels, [_note(view, names, same=same) for view in views])
     _draw(summary, columns, views)
-    if (turn := host.kit.store.turn(views[0].turn_id)) is not None:
-        ids = draw_again(host, turn, labels[0], views[0].faults)
-        if ids:
-            _open([*names, *ids] if len(names) + len(ids) <= MOST else [turn.id, *ids])
-    _choose(host, who, names)
+    with above if len(views) == 1 else st.container():  # who opens one turn is here to put another beside it
+        _change(host, who, views[0], names)
     if any(view.running for view in views):
         stop.button("Stop", icon=":material/stop_circle:", on_click=_stop, args=(host, list(names)), shortcut="Esc")
     while running := [place for place, view in enumerate(views) if view.running]:
@@ -109,6 +106,13 @@ def _compare(host: Host, who: Principal, views: list[TurnView], stop: DeltaGener
             views[place] = _advance(host, views[place], TICK / len(running))
         _draw(summary, columns, views)
     stop.empty()
+
+
+def _change(host: Host, who: Principal, first: TurnView, names: dict[str, str]) -> None:
+    """Draws how the first turn is asked again, and the list of turns; `names`: id of a turn on the page -> its label."""
+    if (turn := host.kit.store.turn(first.turn_id)) is not None and (ids := draw_again(host, turn, names[turn.id], first.faults)):
+        _open([*names, *ids] if len(names) + len(ids) <= MOST else [turn.id, *ids])
+    _choose(host, who, names)
 
 
 def _note(view: TurnView, names: Mapping[str, str], *, same: bool) -> str:

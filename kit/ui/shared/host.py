@@ -4,7 +4,7 @@ import asyncio
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from functools import partial
 
@@ -15,6 +15,7 @@ from kit.core.fault import Fault
 from kit.core.picture import Picture, mark_pictures
 from kit.core.record import SessionRecall, TurnRecord
 from kit.models.offline import OfflineModel
+from kit.patterns import PATTERNS
 from kit.runtime.turn import Turn
 from kit.settings import Settings
 from kit.ui.shared.deck_page import load_people, load_renderers
@@ -75,6 +76,19 @@ class Host:
             own = own.model_copy(update={"location": self.people[own.principal].location})
         stored_session = self.kit.store.session(session_id)
         return own if stored_session is None or stored_session.principal == own.principal else None
+
+    def prepare(self, patterns: Iterable[str], model: str | None = None) -> None:
+        """Binds what these patterns run with: where several turns start at once none waits for the team of another.
+
+        Raises BindError where the model cannot do it.
+        """
+
+        async def bind() -> None:
+            stages = self.on(model).stages
+            for pattern in patterns:
+                stages.team(PATTERNS[pattern])
+
+        asyncio.run_coroutine_threadsafe(bind(), self._loop).result(timeout=60)
 
     def start(
         self,

@@ -46,7 +46,12 @@ def _apply(view: TurnView, event: Event) -> TurnView:
     fields: dict[str, object]
     match event.body:
         case TurnStarted() as begun:
-            fields = {"turn_id": event.turn_id, "question": begun.message, "started_at": begun.started_at}
+            fields = {
+                "turn_id": event.turn_id,
+                "session_id": begun.session_id,
+                "question": begun.message,
+                "started_at": begun.started_at,
+            }
             fields |= {"principal": begun.principal, "pattern": begun.pattern, "model": begun.model, "faults": begun.faults}
         case AgentStarted() if any(step.span_id == event.parent_span_id for step in view.steps):
             return view  # a member of a race or the like: its asker's step stands for it
