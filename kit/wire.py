@@ -4,7 +4,7 @@ import asyncio
 import datetime
 import uuid
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from kit.compose.deck import Deck, load_deck
 from kit.core.context import Principal, Session
-from kit.core.errors import CodeError, FaultError, StoreError
+from kit.core.errors import CodeError, FaultError, StoreBusy, StoreError
 from kit.core.fault import Fault, parse_all
 from kit.core.fault_injection import inject_faults
 from kit.core.model import OFFLINE
@@ -146,14 +146,23 @@ def choose_models(settings: Settings, deck: Deck) -> str | None:
 
 
 def stages_of(
-    deck: Deck, tools: Toolbox, settings: Settings, services: Mapping[str, Service], faults: bool, models: Models | None
+    deck: Deck,
+    tools: Toolbox,
+    settings: Settings,
+    services: Mapping[str, Service],
+    faults: bool,
+    store: Store,
+    models: Models | None,
 ) -> Stages:
-    """The teams of a deck on these models. Raises BindError where one cannot do the work. Nothing is called."""
+    """The teams of a deck on these models, their prompts kept for the traces. Raises BindError where one cannot do the work.
+    Nothing is called."""
 
     def bound(deck: Deck) -> Team:
         key, home = settings.openai_api_key, settings.openai_base_url
         access = ModelAccess(key, home, settings.pace, settings.secrets, settings.variables)
         team = bind(deck, models, tools, access)
+        with suppress(StoreBusy):  # a trace without its prompts is better than no answer
+            store.keep_prompts(team.prompts)
         team = faulty_team(team) if faults else team
         return with_services(team, services) if team.orchestrator.sub_cards else team  # a monolith asks nobody
 
@@ -193,7 +202,7 @@ async def open_kit(
         stack.callback(store.close)
         setup = ToolSetup(deck.tools.folder, settings, store, environment, faults=faults)
         toolbox = await stack.enter_async_context(deck.tools.plus(more).open(setup))
-        stages_on = partial(stages_of, deck, toolbox, settings, services or {}, faults)
+        stages_on = partial(stages_of, deck, toolbox, settings, services or {}, faults, store)
         stages = stages_on(models)
         team = stages.team(MEDIATED)
         if team.orchestrator.model.spec.key == OFFLINE.key:

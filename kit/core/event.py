@@ -17,6 +17,8 @@ from kit.core.value import Value
 INTERNAL: frozenset[str] = frozenset({"separator"})
 """Kinds that are for history alone: whoever follows a turn is not told of them."""
 
+PREFIX = "…"
+"""What a system message begins with in an event, in the place of the prompt that the store keeps once for its cohort."""
 Purpose = Literal["decide", "compose", "work", "job"]
 Acknowledgement = Literal["composed", "recomposed", "appended", "rescued"]
 """How an answer came to own up to what failed: at once, the second time, by a sentence added, made of the answers in hand."""
@@ -90,7 +92,13 @@ class ModelStarted(Value):
     model: str
     purpose: Purpose
     input: tuple[str, ...] = ()
-    """What is new since this agent's previous model call, one `role: text` line each; prompt and history are kept elsewhere."""
+    """The messages this agent has not shown a model before in the turn, one `role: text` line each."""
+    before: int = 0
+    """Messages between the system message and these: in an agent's first call lines of the conversation, which the store has
+    beside the turns; in a later one what its previous call was sent, and the reply to it."""
+    system: str = ""
+    """The system message, where the agent's previous call had another. PREFIX stands for the prompt of its cohort; alone, for
+    that with the same lines after it as in the turn's first call."""
     instead_of: str | None = None
     """The model that failed, when this one is the card's fallback (decisions 10)."""
 
@@ -127,6 +135,8 @@ class AgentStarted(Value):
     """Which prompt prefix it speaks with; empty for an agent that has no prompt here."""
     pictures: tuple[str, ...] = ()
     """SHA-256 of the message's pictures that it got."""
+    place: str = ""
+    """Its round and position among what its caller asked for, such as `1.2`."""
 
 
 class AgentEnded(Value):
@@ -153,6 +163,8 @@ class ToolEnded(Value):
     result: str = ""
     error: str | None = None
     """Raw reason, for the trace alone."""
+    caveat: str | None = None
+    """The reservation that an answer from it must carry."""
 
 
 class Status(Value):

@@ -117,6 +117,16 @@ class TurnRecord(Value):
     measures: Measures = Measures()
 
 
+class CohortPrompt(Value):
+    """What every request of a cohort begins with; the store keeps it once, and events name the cohort."""
+
+    cohort: str
+    agent: str
+    text: str
+    tools: tuple[dict[str, Any], ...] = ()
+    """The schemas that were bound, as JSON."""
+
+
 class Note(Value):
     """What an episode remembers beside its turns: a summary, a support conversation, the end of a response chain."""
 

@@ -73,7 +73,7 @@ async def _rewritten(ask: AgentCall, decision: Decision, call: AgentCall, ctx: R
     """The call with what is left of the message for it, written by the helper model; the whole message where that fails."""
     others = ", ".join(other.agent for other in decision.asks if other is not ask)
     material = [HumanMessage(call.query)]
-    text = await run_job(QUERY, material, f"For the specialist {ask.agent}; {others} have their parts.", ctx)
+    text = await run_job(QUERY, material, f"For the specialist {ask.agent}; {others} have their parts.", ctx, news=2)
     asks = (decision.asks[0], ask.model_copy(update={"query": text or call.query}))
     rewritten = replace(decision, asks=asks)
     if ctx.turn.settings.guards.verbatim:

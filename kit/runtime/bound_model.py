@@ -31,6 +31,8 @@ class BoundModel:
     """Whether its stream takes the call's place in the turn: a simulated model draws by it."""
     tools: Sequence[Mapping[str, Any]] = ()
     """The schemas that were bound, as a recording names them."""
+    prefix: str = ""
+    """What its agent's system messages begin with, which the trace does not repeat."""
     fault_kinds: set[str] = field(default_factory=set[str])
     """How its calls have failed so far: each kind is logged once."""
 

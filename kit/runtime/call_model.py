@@ -1,7 +1,7 @@
 """The one place a model is called: streams, counts, records, and leaves a span."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,23 +10,24 @@ from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from langchain_core.messages.ai import add_ai_message_chunks
 from langchain_core.messages.tool import ToolCall
 
-from kit.core.event import Component, ModelEnded, ModelStarted, Purpose, Reasoning, ResponseId
+from kit.core.event import Component, ModelEnded, Purpose, Reasoning, ResponseId
 from kit.core.model import ModelSpec
 from kit.core.outcome import ComponentPayload, Usage
 from kit.core.value import builder
 from kit.models.direct_call import open_reply
 from kit.models.message import CUT_OFF, ending_of, reasoning_of
-from kit.runtime.agents.handoff import PLACEHOLDER, hide, texts_of
+from kit.runtime.agents.handoff import hide
 from kit.runtime.bound_model import BoundModel
 from kit.runtime.budget import CHARACTERS, OverBudget
 from kit.runtime.context import RunContext
 from kit.runtime.message import size_of
 from kit.runtime.recording.recorded_call import model_request, plain_message
 from kit.runtime.recording.replay import replay
+from kit.runtime.recording.request_lines import call_line, opening, text_of
 from kit.runtime.speech.narration import MARK, Hear, NarrationFilter, narrated, narration_filter
 from kit.runtime.tool_call_ids import calls_of, with_calls
 
-_new_usage, _model_started, _model_ended = builder(Usage), builder(ModelStarted), builder(ModelEnded)
+_new_usage, _model_ended = builder(Usage), builder(ModelEnded)
 SOME = 10**9
 """Tokens that a model may report for one call; what else it says of its usage is not believed."""
 LONGEST = 100_000
@@ -94,17 +95,15 @@ async def call_model(
 ) -> ModelReply:
     """Calls a model and returns its whole reply; `hear` gets the text as it comes.
 
-    `news` is how many of the last messages this agent has not shown a model before: they are the span's input. `instead_of`
-    names the model that failed before. What is spent is booked however the call ends: reported by the model, or estimated.
+    `news` is how many messages an agent's first call adds to the conversation before them. `instead_of` names the model that
+    failed before. What is spent is booked however the call ends: reported by the model, or estimated.
     Raises OverBudget where the agent's budget ends, before the call, in it or after it; what the model raises passes
     through, after its span has been closed.
     """
     size = size_of(messages)
     stream = _Stream(agent, _room(ctx.ledger.before_model(size, model.spec.price_in)), hear)
-    private = ctx.turn.private
-    lines = tuple([f"{message.type}: {_text(message)}" for message in messages[-news:]])
-    lines = hide(lines, private) if private else lines
-    span = ctx.open_span(_model_started(agent=agent, model=model.spec.key, purpose=purpose, input=lines, instead_of=instead_of))
+    start = opening(messages, model, ctx, agent=agent, purpose=purpose, news=news, instead_of=instead_of)
+    span, private = ctx.open_span(start), ctx.turn.private
     began = span.turn.log.now()
     if model.wants_place:
         stream.place = span.turn.place(span.path)
@@ -118,17 +117,18 @@ async def call_model(
         line = model.fault_line(error, span.turn.log.turn_id, span.turn.log.secrets)
         span.emit(ModelEnded(agent=agent, model=model.spec.key, error=hide(line, private), usage=usage))
         raise
-    text = _text(message)
+    text = text_of(message)
     usage = _usage(message, model.spec, size, text)
     ctx.ledger.charge(usage)
     parts: tuple[ComponentPayload, ...] = ()
     if MARK in text:
         message, parts = narrated(message)
-        text = _text(message)
+        text = text_of(message)
         for part in parts:
             span.emit(Component(agent=agent, type=part.type, payload=part.payload))
     ttft = None if stream.first is None else stream.first - began
     reply = ModelReply(message, text, usage, ttft, parts, ending, ending in CUT_OFF)
+    ctx.turn.threads[ctx.path] = [*messages, reply.message]
     _close(span, agent, model, reply)
     ctx.ledger.after_model()
     return reply
@@ -143,7 +143,7 @@ def _close(span: RunContext, agent: str, model: BoundModel, reply: ModelReply) -
         response_id = str(response_id)
         if agent != turn.settings.support_agent:
             span.emit(ResponseId(agent=agent, response_id=response_id))
-    text, calls = reply.text, tuple([_call(call, model.private) for call in message.tool_calls]) if message.tool_calls else ()
+    text, calls = reply.text, tuple([call_line(call, model.private) for call in message.tool_calls]) if message.tool_calls else ()
     if turn.private:
         text, calls = hide(text, turn.private), hide(calls, turn.private)
     end: Any = {"usage": reply.usage, "ttft": reply.ttft, "finish_reason": reply.ending, "response_id": response_id}
@@ -209,7 +209,7 @@ def _take(chunk: Any, reading: _Stream, ctx: RunContext) -> None:
     reading.chunks.append(chunk)
     if reading.thoughts or chunk.additional_kwargs or type(chunk.content) is not str:
         _think(reading, ctx, chunk)
-    piece = chunk.content if type(chunk.content) is str else _text(chunk)
+    piece = chunk.content if type(chunk.content) is str else text_of(chunk)
     if piece:
         reading.characters += len(piece)
         if reading.characters > reading.room:
@@ -257,20 +257,6 @@ def _merge(chunks: list[Any]) -> AIMessage:
             id=message.id,
         )
     return message if whole else with_calls(message, calls)
-
-
-def _text(message: BaseMessage) -> str:
-    content: Any = message.content
-    return content if isinstance(content, str) else str(message.text)
-
-
-def _call(call: ToolCall, private: Mapping[str, frozenset[str]]) -> str:
-    args = call["args"]
-    if private and call["name"] in private:
-        names = private[call["name"]]
-        secrets = {text for name in names if name in args for text in texts_of(args[name])}
-        args = {name: PLACEHOLDER if name in names else hide(value, secrets) for name, value in args.items()}
-    return f"{call['name']}({args})"
 
 
 def _usage(message: AIMessage, spec: ModelSpec, size: int, text: str) -> Usage:

@@ -69,8 +69,9 @@ async def call_tool(
     for component in result.components:
         span.emit(Component(agent=agent, type=component.type, payload=component.payload))
     error = f"{result.fault}: {result.detail}" if result.fault else None
-    trace = (hide(result.text, private), hide(error, private)) if private else (result.text, error)
-    span.emit(_tool_ended(agent=agent, tool=call["name"], call_id=call_id, result=trace[0], error=trace[1]))
+    trace = (result.text, error, result.caveat)
+    text, error, caveat = hide(trace, private) if private else trace
+    span.emit(_tool_ended(agent=agent, tool=call["name"], call_id=call_id, result=text, error=error, caveat=caveat))
     status = "error" if result.fault else "success"
     return ToolMessage(result.text or NO_TEXT, tool_call_id=call_id, name=call["name"], status=status), result
 

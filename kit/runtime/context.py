@@ -1,8 +1,12 @@
 """All that a dispatch may reach: the turn's log and limits, the inherited context, and the agents bound for this turn."""
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Protocol
+
+from langchain_core.messages import BaseMessage
 
 from kit.compose.locale import ENGLISH, Locale
 from kit.compose.parts import DeckSettings
@@ -89,6 +93,10 @@ class TurnState(CallLedger):
     """What came with the message; `RunContext.pictures` says who gets them."""
     model_calls: dict[str, int] = field(default_factory=dict[str, int])
     """Path -> model and tool calls made from there so far."""
+    threads: dict[str, Sequence[BaseMessage]] = field(default_factory=partial(defaultdict[str, Sequence[BaseMessage]], tuple))
+    """Path -> what the last model call from there was sent, and its reply: the trace holds what the next one adds."""
+    suffix: str = ""
+    """What followed the prompt in the turn's first model call; the trace holds it once."""
     alarm: Callable[[Event], None] = lambda _: None
     """Hears at once of an envelope that is not about the principal of the turn."""
     barred: set[str] = field(default_factory=set[str])

@@ -30,7 +30,7 @@ async def dispatch(call: AgentCall, ctx: RunContext, place: str = "1.1", endings
     agent = turn.agents.get(call.agent)
     handoff = apply_handoff(call, agent.card if agent is not None else None, ctx.inherited)
     turn.private += handoff.private
-    span = ctx.open_span(_start_event(handoff, agent, ctx))
+    span = ctx.open_span(_start_event(handoff, agent, ctx, place))
     began = turn.log.now()
     call, ledger = handoff.call, Ledger(call.agent, ctx.ledger)
     path = f"{ctx.path}/{place}.{call.agent}"
@@ -118,7 +118,7 @@ async def run_to_outcome(work: Work, call: AgentCall, ctx: RunContext, seconds: 
         return _failure(call, "exception", describe_error(error))
 
 
-def _start_event(handoff: HandoffResult, agent: Agent | None, ctx: RunContext) -> AgentStarted:
+def _start_event(handoff: HandoffResult, agent: Agent | None, ctx: RunContext, place: str) -> AgentStarted:
     """Returns the first event of a call; pictures cross to all whom the orchestrator calls, but into no closed hand-off."""
     call, limited, pictures = handoff.call, handoff.limited, tuple[str, ...]()
     if private := ctx.turn.private:
@@ -138,6 +138,7 @@ def _start_event(handoff: HandoffResult, agent: Agent | None, ctx: RunContext) -
         principal=ctx.inherited.principal,
         cohort=prompt.cohort if (prompt := getattr(agent, "prompt", None)) else "",
         pictures=pictures,
+        place=place,
     )
 
 

@@ -69,9 +69,10 @@ QUERY = Job(
 JOBS: Mapping[str, Job] = {job.name: job for job in (PRIOR_CONTEXT, SUMMARY, QUERY)}
 
 
-async def run_job(job: Job, material: Sequence[BaseMessage], ask: str, ctx: RunContext) -> str | None:
+async def run_job(job: Job, material: Sequence[BaseMessage], ask: str, ctx: RunContext, *, news: int = 1) -> str | None:
     """What the helper model submits about earlier messages; None when it fails, hangs or says nothing.
 
+    `news`: how many of its messages, the request included, are not of earlier turns.
     Its call is a span of this turn and its usage is the caller's; it takes at most the deck's `helper_ms`.
     """
 
@@ -81,7 +82,7 @@ async def run_job(job: Job, material: Sequence[BaseMessage], ask: str, ctx: RunC
 
     async def work(call: AgentCall, inner: RunContext) -> Outcome:
         thread = [*material, HumanMessage(call.query)]
-        reply = await call_model(model, thread, inner, agent=call.agent, purpose="job")
+        reply = await call_model(model, thread, inner, agent=call.agent, purpose="job", news=news)
         return Answer(call_id=call.call_id, agent=call.agent, text=job.read(reply))
 
     call = AgentCall(call_id=job.name, agent=job.field, query=f"{ask}\n{job.description}")

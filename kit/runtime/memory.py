@@ -23,6 +23,7 @@ from kit.runtime.agents.distiller import distil, fields_from, meant
 from kit.runtime.bound_model import BoundModel
 from kit.runtime.context import Agent, RunContext, SessionMemory
 from kit.runtime.job import PRIOR_CONTEXT, SUMMARY, run_job
+from kit.stores.model_request import SHOWN, SUMMED_UP
 from kit.stores.protocol import Store
 
 LINES = 40
@@ -103,7 +104,7 @@ class Memory(SessionMemory):
         """What a reader's prompt ends with, beside the request's own lines: a summary, and what was shown when that matters."""
         text, reader = "", reader if self._settings.history == "own" else ""
         if self._summary and not reader:
-            text = f"\nEarlier in this conversation: {self._summary['text']}"
+            text = f"\n{SUMMED_UP}{self._summary['text']}"
         if (self._conversation is None or self._components) and points_back(self._message, self._settings.components):
             text += self._references(reader)
         return text
@@ -120,7 +121,7 @@ class Memory(SessionMemory):
             if one is not None and one.agent != reader:
                 one = resolve(self._message, [item for item in components if item.turn_id == one.turn_id], kinds)
         newest = [_line(item) for item in components if item.turn_id == components[-1].turn_id]
-        text = "\nShown to the user last, by position:\n" + "\n".join(newest) if newest else ""
+        text = SHOWN + "\n".join(newest) if newest else ""
         if one is None:
             return text
         return text + f"\nThe user means {_title(one) or one.id} ({one.type} {one.id}). Say by its name which one you speak of."

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
@@ -18,7 +19,8 @@ from kit.compose.prompts import plan_prompt, window_fault
 from kit.core.card import AgentCard, Tuning
 from kit.core.errors import BindError, UnknownId, nearest
 from kit.core.model import OFFLINE, ModelSpec, fallback_of
-from kit.core.secret import SHORTEST
+from kit.core.record import CohortPrompt
+from kit.core.secret import SHORTEST, without_secrets
 from kit.models.access import ModelAccess
 from kit.models.response_chain import Chained
 from kit.runtime.agents.ask_tool import ROUTE, ask_tool, in_sequence, route_tool
@@ -66,6 +68,21 @@ class Team:
             raise BindError(f"{self.root!r} must be an LLM agent to orchestrate")
         return agent
 
+    @property
+    def prompts(self) -> list[CohortPrompt]:
+        """What the requests of its agents begin with, keys aside; of agents that are elsewhere it is not known."""
+        agents = [agent for agent in self.agents.values() if isinstance(agent, LLMAgent)]
+        prompts = [
+            CohortPrompt(
+                cohort=agent.prompt.cohort,
+                agent=agent.card.id,
+                text=agent.prompt.prefix,
+                tools=tuple(dict(tool) for tool in agent.model.tools),
+            )
+            for agent in agents
+        ]
+        return [without_secrets(prompt, self.secrets) for prompt in prompts] if self.secrets else prompts
+
     def with_agents(self, agents: Mapping[str, Agent]) -> "Team":
         """The same team with some agents replaced: stubs, remote peers."""
         return replace(self, agents=MappingProxyType({**self.agents, **agents}))
@@ -109,15 +126,17 @@ class _Binder:
         sub_cards = {sub.tool_name: sub for sub in subs}
         private = private_fields(sub_cards)
         as_named, composer = spec.key == card.model, self._deck.settings.compose_model
+        prompt = plan_prompt(card, self._deck)
+        bound = partial(_with_tools, schemas=schemas, private=private, prefix=prompt.prefix)
         return LLMAgent(
             card=card,
-            model=_with_tools(spec, model, schemas, private),
-            prompt=plan_prompt(card, self._deck),
+            model=bound(spec, model),
+            prompt=prompt,
             tools=MappingProxyType({tool.name: tool for tool in own.values()}),
             policy=self._deck.policy(card),
             sub_cards=MappingProxyType(sub_cards),
-            fallback=self._second(card, "fallback", fallback_of(card, self._deck.models) if as_named else None, schemas, private),
-            composer=self._second(card, "composer", composer if as_named and card.sub_agents else None, schemas, private),
+            fallback=self._second(card, "fallback", fallback_of(card, self._deck.models) if as_named else None, bound),
+            composer=self._second(card, "composer", composer if as_named and card.sub_agents else None, bound),
             contract=contract_of(card),
             new_tools=MappingProxyType(new_tools(card, own)),
         )
@@ -152,7 +171,7 @@ class _Binder:
             choice = choice.get(card.id, choice.get("*"))
         return self._build(card, choice or card.model)
 
-    def _second(self, card: AgentCard, role: str, key: str | None, schemas: _Schemas, private: _Private) -> BoundModel | None:
+    def _second(self, card: AgentCard, role: str, key: str | None, bound: Callable[..., BoundModel]) -> BoundModel | None:
         """A card's model for a second role: what a mapping of models names under `<agent id>:<role>`, else `key`, else None."""
         choice = (self._models.get(f"{card.id}:{role}") if isinstance(self._models, Mapping) else None) or key
         if choice is None:
@@ -160,7 +179,7 @@ class _Binder:
         spec, model = self._build(card, choice)
         if card.sub_agents and isinstance(choice, str):
             check_orchestrator(spec)
-        return _with_tools(spec, model, schemas, private)
+        return bound(spec, model)
 
     def _build(self, card: AgentCard, key: Model) -> tuple[ModelSpec, BaseChatModel]:
         if not isinstance(key, str):
@@ -177,10 +196,10 @@ class _Binder:
         return specs[key], self._cache[cache_key]
 
 
-def _with_tools(spec: ModelSpec, model: BaseChatModel, schemas: _Schemas, private: _Private) -> BoundModel:
+def _with_tools(spec: ModelSpec, model: BaseChatModel, schemas: _Schemas, private: _Private, prefix: str) -> BoundModel:
     runnable: Runnable[Any, Any] = model.bind_tools(schemas) if schemas else model
     runnable = Chained(runnable) if spec.api == "responses" else runnable
-    return BoundModel(spec, runnable, private, spec.provider == "simulated", schemas)
+    return BoundModel(spec, runnable, private, spec.provider == "simulated", schemas, prefix=prefix)
 
 
 def _bind_one_tool(

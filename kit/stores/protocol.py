@@ -5,7 +5,7 @@ from typing import Protocol
 
 from kit.core.context import Principal, Session
 from kit.core.event import Event
-from kit.core.record import Feedback, Message, Note, SessionRecall, ShownComponent, TurnRecord
+from kit.core.record import CohortPrompt, Feedback, Message, Note, SessionRecall, ShownComponent, TurnRecord
 from kit.core.tally import Tally
 
 
@@ -70,6 +70,14 @@ class Store(Protocol):
 
     def shown_components(self, session_id: str, who: Principal | None = None, turns: int = 20) -> list[ShownComponent]:
         """References to what the newest `turns` turns showed, oldest turn first, in the order shown; `who` as above."""
+        ...
+
+    def keep_prompts(self, prompts: Sequence[CohortPrompt]) -> None:
+        """Writes the prompts that are new, or whose tools are: what a cohort was shown before stays."""
+        ...
+
+    def prompt(self, cohort: str, at: float) -> CohortPrompt | None:
+        """A cohort's prompt as it was at a moment, in seconds since the epoch; None where none was kept by then."""
         ...
 
     def turn(self, turn_id: str) -> TurnRecord | None: ...

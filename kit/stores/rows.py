@@ -40,6 +40,9 @@ BEGIN_TURN = _INSERT + ", ".join([_OWN_LOG, *(f"{name} = excluded.{name}" for na
 END_TURN = _INSERT + ", ".join(f"{name} = excluded.{name}" for name in _ALL if name not in (*_FIXED, "owner")) + _SAME
 INSERT_MESSAGE = "INSERT OR REPLACE INTO messages VALUES (?, ?, ?, ?, ?, ?)"
 INSERT_NOTE = "INSERT OR REPLACE INTO notes VALUES (?, ?, ?, ?)"
+KEEP_PROMPT = """INSERT INTO prompts SELECT :cohort, :agent, :text, :tools, :since WHERE NOT EXISTS (SELECT 1 FROM prompts
+WHERE cohort = :cohort AND tools = :tools AND since = (SELECT max(since) FROM prompts WHERE cohort = :cohort))"""
+PROMPT = "SELECT cohort, agent, text, tools FROM prompts WHERE cohort = ? AND since <= ? ORDER BY since DESC LIMIT 1"
 _LAST = (
     "SELECT {} FROM messages m JOIN turns t ON t.id = m.turn_id WHERE m.session_id = s.id AND m.agent = '' "
     "AND t.tenant_id = s.tenant_id AND t.user_id = s.user_id {} ORDER BY m.rowid DESC LIMIT 1"

@@ -1,6 +1,7 @@
 """The embedded store: one SQLite file that survives kill -9 and answers plain SQL (tables in docs/traces.md)."""
 
 import json
+import time
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -8,7 +9,7 @@ from typing import Any
 from kit.core.context import Principal, Session
 from kit.core.errors import StoreError
 from kit.core.event import Event
-from kit.core.record import Feedback, Message, Note, SessionRecall, ShownComponent, TurnRecord
+from kit.core.record import CohortPrompt, Feedback, Message, Note, SessionRecall, ShownComponent, TurnRecord
 from kit.core.tally import Tally
 from kit.core.value import builder
 from kit.stores.database import Database
@@ -20,7 +21,9 @@ from kit.stores.rows import (
     HISTORY,
     INSERT_MESSAGE,
     INSERT_NOTE,
+    KEEP_PROMPT,
     OLDEST_FIRST,
+    PROMPT,
     RECALL_SESSION,
     SHOWN,
     events_of,
@@ -140,6 +143,18 @@ class SqliteStore(Database):
         """
         rows = self._read(SHOWN, **_of(session_id, who), turns=turns)
         return [component for turn_id, log in rows for component in readable(partial(shown_in, turn_id), log, turn_id) or ()]
+
+    def keep_prompts(self, prompts: Sequence[CohortPrompt]) -> None:
+        """Writes the prompts that are new, or whose tools are: what a cohort was shown before stays."""
+        rows = [{**vars(prompt), "tools": json.dumps(prompt.tools), "since": time.time()} for prompt in prompts]
+        with self._commit() as db:
+            db.executemany(KEEP_PROMPT, rows)
+
+    def prompt(self, cohort: str, at: float) -> CohortPrompt | None:
+        """A cohort's prompt as it was at a moment, in seconds since the epoch; None where none was kept by then."""
+        for name, agent, text, tools in self._read(PROMPT, cohort, at):
+            return CohortPrompt(cohort=name, agent=agent, text=text, tools=json.loads(tools))
+        return None
 
     def turn(self, turn_id: str) -> TurnRecord | None:
         """The rollup of one turn, or None when it was never accepted."""

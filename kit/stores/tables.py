@@ -2,7 +2,7 @@
 
 import sqlite3
 
-SCHEMA = 5
+SCHEMA = 6
 """Kept in the file as `user_version`."""
 APPLICATION = 0x6B697431
 """Kept in the file as `application_id`: tells our files from other programs' databases."""
@@ -27,6 +27,9 @@ CREATE TABLE messages (
 CREATE INDEX messages_by_reader ON messages (session_id, agent);
 CREATE TABLE notes (
   session_id TEXT NOT NULL, name TEXT NOT NULL, value TEXT NOT NULL, at REAL NOT NULL, PRIMARY KEY (session_id, name));
+CREATE TABLE prompts (
+  cohort TEXT NOT NULL, agent TEXT NOT NULL, text TEXT NOT NULL, tools TEXT NOT NULL, since REAL NOT NULL,
+  PRIMARY KEY (cohort, since));
 CREATE TABLE feedback (turn_id TEXT PRIMARY KEY REFERENCES turns (id), score INTEGER NOT NULL, note TEXT NOT NULL);
 CREATE TABLE rollups (
   through INTEGER NOT NULL, tenant_id TEXT NOT NULL, first REAL NOT NULL, tally TEXT NOT NULL, PRIMARY KEY (through, tenant_id));

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from kit.core.context import Principal, Session
 from kit.core.event import Event
-from kit.core.record import Feedback, Message, Note, SessionRecall, ShownComponent, TurnRecord
+from kit.core.record import CohortPrompt, Feedback, Message, Note, SessionRecall, ShownComponent, TurnRecord
 from kit.core.tally import Tally, tally_of
 
 
@@ -36,7 +36,11 @@ class TransientStore:
     ) -> None: ...
     def keep_note(self, session_id: str, name: str, note: Note) -> None: ...
     def give_feedback(self, feedback: Feedback) -> None: ...
+    def keep_prompts(self, prompts: Sequence[CohortPrompt]) -> None: ...
     def close(self) -> None: ...
+
+    def prompt(self, cohort: str, at: float) -> CohortPrompt | None:
+        return None
 
     def session(self, session_id: str) -> Session | None:
         return None

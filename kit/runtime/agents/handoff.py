@@ -1,5 +1,6 @@
 """What crosses into a sub-agent: the declared fields within their limits, and nothing else."""
 
+import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar, cast
@@ -89,6 +90,11 @@ def hide(value: T, private: Collection[str]) -> T:
         return leaf
 
     return cast(T, map_leaves(value, redact))
+
+
+def hide_words(text: str, private: Collection[str]) -> str:
+    """Returns a prompt for the trace: personal values too short to be hidden everywhere are hidden where they are a word."""
+    return "".join(hide(re.split(r"(\W+)", hide(text, private)), private))
 
 
 def hide_outcome(outcome: Answer | Failure, private: Collection[str]) -> Answer | Failure:

@@ -12,6 +12,7 @@ from kit.core.context import Principal
 from kit.core.record import TurnRecord
 from kit.core.trace import Span, Trace, critical_path, failures, slowest
 from kit.settings import Settings
+from kit.stores.model_request import ModelRequest, model_request
 from kit.stores.recall import repeated_turn
 from kit.ui.shared import address
 from kit.ui.shared.frame import draw_link, visitor, with_host
@@ -26,6 +27,7 @@ from kit.ui.traces.export import export
 from kit.ui.traces.routing_decision import decision_html
 from kit.ui.traces.span import choice, draw_span, log_html
 from kit.ui.traces.turn_list import AXES, STATES, TurnFilter, slow, table
+from kit.wire import Kit
 
 NEWEST = 500
 """How many turns the filters search: they read what is computed from a turn's stored measures, not columns."""
@@ -144,7 +146,7 @@ def _trace(host: Host, turn: TurnRecord, *, live: bool = False) -> None:
         return
     st.html(decision_html(view))
     st.markdown("#### Timeline")
-    _timeline(turn, trace, view)
+    _timeline(host, turn, trace, view)
     with st.expander(f"All {len(view.events)} events", icon=":material/list:"):
         st.html(log_html(view.events))
     with st.expander("The answer as it was read", icon=":material/chat:"):
@@ -174,7 +176,7 @@ def _heading(turn: TurnRecord, view: TurnView, settings: Settings) -> None:
     st.markdown(f"{headline_badge(view)}{again} :gray[{when}{lasted}{first}{tokens}]")
 
 
-def _timeline(turn: TurnRecord, trace: Trace, view: TurnView) -> None:
+def _timeline(host: Host, turn: TurnRecord, trace: Trace, view: TurnView) -> None:
     spans = {span.id: span for _, span in trace.rows()}
     failed = next((span for span in failures(trace) if span.kind != "turn"), None)
     late = slowest([span for span in trace.spans if span.kind in ("model", "tool")])
@@ -189,7 +191,17 @@ def _timeline(turn: TurnRecord, trace: Trace, view: TurnView) -> None:
         alt = f"Timeline of {len(spans)} spans; the list above chooses the same ones by keyboard"
         draw_chart(spec, f"waterfall-{turn.id}", "span", "id", alt)
     with detail.container(border=True, key="span-detail"):
-        draw_span(trace, span, view.events)
+        request = model_request(host.kit.store, turn, span.id, view.events) if span.kind == "model" else None
+        draw_span(trace, span, view.events, request, _prompt_note(host.kit, turn, request))
+
+
+def _prompt_note(kit: Kit, turn: TurnRecord, request: ModelRequest | None) -> str:
+    """Says that a card, a block or a flag has changed since a model was sent a prompt; nothing where none has."""
+    teams = [team for (stage, *_), team in kit.stages.bound.items() if stage in ("", turn.pattern)]
+    cohorts = {prompt.cohort for team in teams for prompt in team.prompts}
+    if request is None or not request.cohort or request.cohort in cohorts:
+        return ""
+    return "Its card has changed since: today the prompt is another."
 
 
 def _jumps(spans: Mapping[str, Span], span: Span, late: Span | None, failed: Span | None) -> None:

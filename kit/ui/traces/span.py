@@ -9,9 +9,11 @@ import streamlit as st
 from kit.core.event import Event
 from kit.core.timeout import NO_REMEDY, Diagnosis, diagnose
 from kit.core.trace import Span, Trace
+from kit.stores.model_request import ModelRequest
 from kit.ui.shared.table import table_html
 from kit.ui.shared.waterfall import span_name, took
 from kit.ui.shared.wording import label, literal, many, tag_html
+from kit.ui.traces.model_request import draw_request
 
 QUIET = ("text", "status", "status_line", "guarded", "call_dropped", "refused", "envelope", "agent_error", "component")
 """Kinds of events that are listed with their span; its start and end are the span itself."""
@@ -26,14 +28,17 @@ def choice(span: Span) -> str:
     return f"{span_name(span)}{whose} · {took(span.seconds)}" + (" · failed" if span.status == "error" else "")
 
 
-def draw_span(trace: Trace, span: Span, events: Sequence[Event]) -> None:
-    """Draws everything known of a span."""
+def draw_span(trace: Trace, span: Span, events: Sequence[Event], request: ModelRequest | None = None, note: str = "") -> None:
+    """Draws everything known of a span; of a model call what the model was sent, with a `note` about its prompt."""
     st.html(_head(span))
     if span.error:
         st.error(literal(span.error), icon=":material/error:")
     if late := diagnose(trace, span):
         st.info(_late(late), icon=":material/timer_off:")
-    _text("Input", span.input)
+    if request is None:
+        _text("Input", span.input)
+    else:
+        draw_request(request, note)
     _text("Output", span.output)
     if attributes := {name: value for name, value in span.attributes.items() if value not in (None, "", [], {}, ())}:
         with st.expander("Attributes", icon=":material/data_object:"):

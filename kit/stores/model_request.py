@@ -1,0 +1,192 @@
+"""What a model was sent: what its turn's events tell, with the prompt of its cohort and the conversation that the store keeps."""
+
+import ast
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any, cast
+
+from kit.core.context import Principal
+from kit.core.event import PREFIX, AgentStarted, Event, ModelEnded, ModelStarted, TurnStarted
+from kit.core.record import Message, TurnRecord
+from kit.core.value import Value
+from kit.stores.protocol import Store
+from kit.stores.recall import repeated_turn
+
+SUMMED_UP = "Earlier in this conversation: "
+"""What stands before the summary of old turns in a system message."""
+SHOWN = "\nShown to the user last, by position:\n"
+"""What stands before the references to what a user was shown."""
+CALL = "\n→ "
+"""What stands before each call in the line of a model's message."""
+
+ALL = 100_000
+"""Turns of one conversation, and lines of it, that are looked through."""
+READ = 40
+"""Lines of earlier turns up to which a request holds all that there are."""
+
+
+class RequestCall(Value):
+    """A call of a tool, as a model made it."""
+
+    name: str
+    args: dict[str, Any] = {}
+
+
+class RequestMessage(Value):
+    """One message of a request; `role` is system, human, ai or tool."""
+
+    role: str
+    text: str
+    calls: tuple[RequestCall, ...] = ()
+
+
+class ModelRequest(Value):
+    """What a model was sent, ids of calls aside; what the trace hides is hidden."""
+
+    agent: str
+    model: str
+    purpose: str
+    cohort: str = ""
+    """Names the prompt that `rest` follows; empty where it follows none."""
+    prompt: str = ""
+    """The stable part of the system message, the same for the whole cohort."""
+    rest: str = ""
+    """What follows it, or the whole system message."""
+    tools: tuple[dict[str, Any], ...] = ()
+    """Schemas of the tools it could call; empty in a helper's call, whose one tool belongs to its job."""
+    earlier: int = 0
+    """Lines of earlier turns that come before the turn's own messages."""
+    history: tuple[RequestMessage, ...] = ()
+    """These lines, where they are known."""
+    messages: tuple[RequestMessage, ...] = ()
+    gap: str = ""
+    """What of it is not known, and why; empty where nothing is missing."""
+
+    @property
+    def system(self) -> str:
+        """The system message, whole."""
+        return self.prompt + self.rest
+
+
+def request_in(events: Sequence[Event], span_id: str) -> ModelRequest | None:
+    """Returns the request of a model call as far as its turn tells it; None where the span is no model call."""
+    starts = [(event, body) for event in events if isinstance(body := event.body, ModelStarted)]
+    last = next(((event, body) for event, body in starts if event.span_id == span_id), None)
+    if last is None:
+        return None
+    caller = (last[0].parent_span_id, last[1].agent)
+    own = [(e, b) for e, b in starts if (e.parent_span_id, b.agent) == caller and e.seq <= last[0].seq]
+    replies = {event.span_id: event.body for event in events if isinstance(event.body, ModelEnded)}
+    earlier, system, messages = 0, "", list[RequestMessage]()
+    for place, (event, body) in enumerate(own):
+        earlier = min(body.before, earlier) if place else body.before
+        messages = messages[: body.before - earlier] + [message_of(line) for line in body.input]
+        system = body.system or system
+        reply = replies.get(event.span_id)
+        if event.span_id != span_id and reply is not None and reply.error is None:
+            messages.append(RequestMessage(role="ai", text=reply.text, calls=tuple(map(call_of, reply.calls))))
+    if system == PREFIX:
+        system = next(body.system for _, body in starts if body.system.startswith(PREFIX))
+    return ModelRequest(
+        agent=last[1].agent,
+        model=last[1].model,
+        purpose=last[1].purpose,
+        cohort=_cohort(events, last[0].parent_span_id) if system.startswith(PREFIX) else "",
+        rest=system.removeprefix(PREFIX),
+        earlier=earlier,
+        messages=tuple(messages),
+    )
+
+
+def message_of(line: str) -> RequestMessage:
+    """Returns the message of a line of a trace, such as `human: hello`."""
+    role, _, text = line.partition(": ")
+    text, *calls = text.split(CALL) if role == "ai" else (text,)
+    return RequestMessage(role=role, text=text, calls=tuple(map(call_of, calls)))
+
+
+def call_of(line: str) -> RequestCall:
+    """Returns a call as a trace words it, `name({...})`; arguments that are no literal are kept under the name `text`."""
+    name, _, rest = line.partition("(")
+    text = rest.removesuffix(")")
+    try:
+        args = ast.literal_eval(text)
+    except (ValueError, SyntaxError, RecursionError, MemoryError):
+        args = None
+    return RequestCall(name=name, args=cast("dict[str, Any]", args) if isinstance(args, dict) else {"text": text})
+
+
+def as_json(request: ModelRequest) -> str:
+    """Returns a request as JSON for a person or a program: system, tools, and every message in its order."""
+    own = request.model_dump(mode="json", include={"model", "tools", "gap"}, exclude_defaults=True)
+    messages = [message.model_dump(mode="json", exclude_defaults=True) for message in (*request.history, *request.messages)]
+    system = [{"role": "system", "text": request.system}] if request.system else []
+    return json.dumps({**own, "messages": [*system, *messages]}, indent=2, ensure_ascii=False)
+
+
+def _cohort(events: Iterable[Event], span_id: str | None) -> str:
+    bodies = (event.body for event in events if event.span_id == span_id)
+    return next((body.cohort for body in bodies if isinstance(body, AgentStarted | TurnStarted)), "")
+
+
+def model_request(store: Store, turn: TurnRecord, span_id: str, events: Sequence[Event] | None = None) -> ModelRequest | None:
+    """Returns what the model call of a span was sent; None where the span is no model call of that turn.
+
+    `gap` says what of it the store does not have. Personal values and keys are hidden, as everywhere in a trace.
+    """
+    events = store.events(turn.id) if events is None else events
+    request = request_in(events, span_id)
+    if request is None:
+        return None
+    gaps: list[str] = []
+    prompt = store.prompt(request.cohort, turn.started_at) if request.cohort else None
+    if prompt is not None:
+        request = request.replace(prompt=prompt.text, tools=prompt.tools)
+    elif request.cohort:
+        gaps.append(f"the prompt of cohort {request.cohort} was not kept")
+    if request.earlier:
+        at = next(event.at for event in events if event.span_id == span_id)
+        lines = _job_lines(store, turn, request, events, at) if request.purpose == "job" else _lines(store, turn, request, at)
+        request = request.replace(history=lines)
+        if not lines:
+            gaps.append(f"{request.earlier} earlier messages are not in this store")
+    return request.replace(gap="; ".join(gaps))
+
+
+def _lines(store: Store, turn: TurnRecord, request: ModelRequest, at: float) -> tuple[RequestMessage, ...]:
+    """Returns the lines of earlier turns in a request: its agent's own, else the conversation's; none where neither fits.
+
+    Earlier are turns that ended before this one; where that makes too many, those of them that had ended by the time of the call.
+    """
+    who = Principal(tenant_id=turn.tenant_id, user_id=turn.user_id)
+    if (first := store.turn(repeated_turn(turn.session_id))) is not None:  # asked again: it was told what came before the first
+        turn = first
+    turns = store.turns(session_id=turn.session_id, tenant_id=who.tenant_id, user_id=who.user_id, limit=ALL)
+    order = list(dict.fromkeys(line.turn_id for line in store.history(turn.session_id, "", ALL, who=who)))
+    ended = {one.id for one in turns if one.seconds is not None and one.started_at + one.seconds <= turn.started_at + at}
+    before = set(order[: order.index(turn.id)] if turn.id in order else order)
+    for reader in (request.agent, "") if request.purpose == "work" else ("",):
+        history = store.history(turn.session_id, reader, ALL, who=who)
+        for past in (before, before & ended):
+            lines = [line for line in history if line.turn_id in past]
+            if len(lines) == request.earlier or len(lines) > request.earlier >= READ or (lines and SUMMED_UP in request.rest):
+                return tuple(map(_message, lines[-request.earlier :]))
+    return ()
+
+
+def _job_lines(
+    store: Store, turn: TurnRecord, request: ModelRequest, events: Sequence[Event], at: float
+) -> tuple[RequestMessage, ...]:
+    """Returns what a helper is told: the oldest of the lines that the orchestrator reads, under the summary of earlier ones."""
+    first = next((event.span_id for event in events if isinstance(event.body, ModelStarted) and event.body.system), "")
+    lead = request_in(events, first)
+    if lead is None or (request.agent == "summary" and lead.earlier >= READ):
+        return ()
+    _, mark, rest = lead.rest.partition(f"\n{SUMMED_UP}")
+    summary = (RequestMessage(role="ai", text=f"Earlier: {rest.partition(SHOWN)[0]}"),) if mark else ()
+    lines = _lines(store, turn, lead, at) if lead.earlier else ()
+    return (*summary, *lines[: request.earlier - len(summary)])
+
+
+def _message(line: Message) -> RequestMessage:
+    return RequestMessage(role="human" if line.role == "user" else "ai", text=line.text)

@@ -1,0 +1,61 @@
+"""What a model was sent, for a page: the stable prompt and the tools folded, then every message by its role."""
+
+import json
+from collections.abc import Iterable
+from html import escape
+
+import streamlit as st
+
+from kit.stores.model_request import ModelRequest, RequestMessage, as_json
+from kit.ui.shared.wording import many
+
+ROLES = {"system": "System", "human": "User", "ai": "Assistant", "tool": "Tool"}
+LONGEST = 6_000
+"""Characters of a message that are shown; its JSON has all of them."""
+
+
+def draw_request(request: ModelRequest, note: str = "") -> None:
+    """Draws a request; `note` says what is to be known of its prompt."""
+    st.caption("Messages as sent")
+    st.html(request_html(request, note))
+    with st.expander("As JSON, to copy", icon=":material/data_object:"):
+        st.code(as_json(request), language="json", wrap_lines=True)
+
+
+def request_html(request: ModelRequest, note: str = "") -> str:
+    """Returns a request as HTML; every word in it is escaped."""
+    notes = "".join(
+        f'<p class="note">{escape(text)}</p>' for text in (request.gap and f"Not known: {request.gap}.", note) if text
+    )
+    parts = [notes, _folded("Stable prompt", f"cohort {request.cohort}", _text(request.prompt)) if request.prompt else ""]
+    if request.tools:
+        parts.append(_folded("Tools", many(len(request.tools), "schema"), "".join(map(_tool, request.tools))))
+    if request.rest.strip():
+        parts.append(_message(RequestMessage(role="system", text=request.rest.strip())))
+    if request.history:
+        lines = many(len(request.history), "message")
+        parts.append(_folded("Earlier turns", lines, "".join(map(_message, request.history))))
+    return f'<section class="request">{"".join([*parts, *map(_message, request.messages)])}</section>'
+
+
+def _folded(name: str, size: str, body: str) -> str:
+    return f"<details><summary><b>{name}</b> {escape(size)}</summary>{body}</details>"
+
+
+def _tool(schema: dict[str, object]) -> str:
+    return _text(json.dumps(schema.get("function", schema), indent=1, ensure_ascii=False))
+
+
+def _message(message: RequestMessage) -> str:
+    role = ROLES.get(message.role, message.role)
+    return f'<div class="{escape(message.role)}"><b>{escape(role)}</b>{_text(message.text)}{"".join(_calls(message))}</div>'
+
+
+def _calls(message: RequestMessage) -> Iterable[str]:
+    for call in message.calls:
+        yield f"<pre>→ {escape(call.name)} {escape(json.dumps(call.args, indent=1, ensure_ascii=False))}</pre>"
+
+
+def _text(text: str) -> str:
+    cut = text if len(text) <= LONGEST else text[:LONGEST] + f"\n… {len(text) - LONGEST:,} more characters in the JSON"
+    return f"<pre>{escape(cut)}</pre>" if text else ""
