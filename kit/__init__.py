@@ -33,11 +33,11 @@ if TYPE_CHECKING:
     from kit.runtime.clock import run_virtual as run_virtual
     from kit.runtime.dispatch import dispatch as dispatch
     from kit.runtime.dispatch import fan_out as fan_out
+    from kit.runtime.handle import Reply as Reply
+    from kit.runtime.handle import Turn as Turn
     from kit.runtime.recording.cassette import Cassette as Cassette
     from kit.runtime.team import Team as Team
     from kit.runtime.team import bind as bind
-    from kit.runtime.turn import Reply as Reply
-    from kit.runtime.turn import Turn as Turn
     from kit.runtime.turn import run_turn as run_turn
     from kit.settings import Settings as Settings
     from kit.wire import Kit as Kit
@@ -62,7 +62,7 @@ _HOME = {
     "PATTERNS": "patterns",
     "Picture": "core.picture",
     "Principal": "core.context",
-    "Reply": "runtime.turn",
+    "Reply": "runtime.handle",
     "RoutingDecision": "core.outcome",
     "ScriptedModel": "models.scripted",
     "Session": "core.context",
@@ -70,7 +70,7 @@ _HOME = {
     "Span": "core.trace",
     "Team": "runtime.team",
     "Trace": "core.trace",
-    "Turn": "runtime.turn",
+    "Turn": "runtime.handle",
     "Usage": "core.outcome",
     "bind": "runtime.team",
     "dispatch": "runtime.dispatch",

@@ -9,8 +9,8 @@ from langchain_core.messages import BaseMessage
 from kit.core.context import Principal, Session
 from kit.core.record import Note, SessionRecall, TurnRecord
 from kit.models.scripted import Line, ScriptedModel
+from kit.runtime.handle import Reply
 from kit.runtime.memory import most_lines
-from kit.runtime.reply import Reply
 from kit.runtime.turn import run_turn
 from kit.settings import Settings
 from kit.stores.recall import recall_before, repeated_turn

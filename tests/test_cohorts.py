@@ -9,7 +9,7 @@ from kit.compose.prompts import plan_prompt
 from kit.core.context import Session
 from kit.core.errors import UnknownId
 from kit.core.event import AgentStarted, TurnStarted
-from kit.runtime.reply import Reply
+from kit.runtime.handle import Reply
 from kit.settings import Settings
 from kit.wire import Kit, open_kit
 

@@ -12,7 +12,7 @@ from kit.core.card import Policy
 from kit.core.event import ModelEnded
 from kit.core.model import ModelSpec
 from kit.models.openai import chat_model
-from kit.runtime.reply import Reply
+from kit.runtime.handle import Reply
 from kit.runtime.team import bind
 from kit.runtime.turn import run_turn
 from kit.stores.sqlite import SqliteStore

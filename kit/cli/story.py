@@ -15,7 +15,7 @@ from kit.core.event import (
     TextReplaced,
 )
 from kit.core.outcome import Failure
-from kit.runtime.reply import Reply
+from kit.runtime.handle import Reply
 
 
 class Story:

@@ -1,6 +1,7 @@
 """What an agent may spend and what it has: a tree of accounts, reserved at dispatch, rolled up exactly once."""
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Literal
@@ -18,6 +19,10 @@ CHARACTERS = 4
 """Of a token, where nobody counted."""
 
 
+GRACE = 0.5
+"""Seconds that work which is stopped has to end in order."""
+
+
 class OverBudget(Exception):
     """Raised when an agent reaches a limit of its card; dispatch turns it into Failure(reason="budget")."""
 
@@ -27,12 +32,13 @@ class Deadline:
 
     Once the time is over, what the block awaits is cancelled and TimeoutError raised. None is no limit. A cancellation from
     outside passes through; `expired` tells this time-out from others raised in the block. Clients read it as `seconds_left()`.
+    `leave` is called GRACE later, when a block that takes no notice of being stopped may still be running.
     """
 
-    __slots__ = ("_above", "_cancelling", "_seconds", "_task", "_timer", "expired")
+    __slots__ = ("_above", "_cancelling", "_leave", "_seconds", "_task", "_timer", "expired")
 
-    def __init__(self, seconds: float | None):
-        self._seconds, self.expired = seconds, False
+    def __init__(self, seconds: float | None, leave: Callable[[], None] | None = None):
+        self._seconds, self._leave, self.expired = seconds, leave, False
         self._timer: asyncio.TimerHandle | None = None
 
     def __enter__(self) -> "Deadline":
@@ -55,6 +61,8 @@ class Deadline:
     def _ring(self) -> None:
         self.expired = True
         self._task.cancel()
+        if self._leave is not None:
+            asyncio.get_running_loop().call_later(GRACE, self._leave)
 
 
 @dataclass(slots=True, eq=False)

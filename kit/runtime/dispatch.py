@@ -98,9 +98,11 @@ async def _inform(places: Mapping[str, AgentCall], ctx: RunContext, through: Car
             raise result
 
 
-async def run_to_outcome(work: Work, call: AgentCall, ctx: RunContext, seconds: float | None) -> Outcome:
-    """Runs work under a deadline and turns every way it can end into an outcome."""
-    deadline = Deadline(seconds)
+async def run_to_outcome(
+    work: Work, call: AgentCall, ctx: RunContext, seconds: float | None, leave: Callable[[], None] | None = None
+) -> Outcome:
+    """Runs work under a deadline and turns every way it can end into an outcome; `leave` is the Deadline's."""
+    deadline = Deadline(seconds, leave)
     try:
         with deadline:
             return await work(call, ctx)
@@ -209,6 +211,14 @@ def _interruption(call: AgentCall, turn: TurnState) -> Failure:
     if turn.out_of_time:
         return _failure(call, "timeout", "the time of the turn was over")
     return _failure(call, "cancelled", "the turn was stopped")
+
+
+def unrecorded(turn: TurnState) -> list[Outcome]:
+    """Returns how the calls of a round that is still open end now: by what the log has of them, else interrupted."""
+    bodies = (event.body for event in turn.log.events)
+    endings = {body.outcome.call_id: body.outcome for body in bodies if isinstance(body, AgentEnded)}
+    known = {one.call_id for one in (*turn.outcomes, *turn.over_cap)}
+    return [endings.get(call.call_id) or _interruption(call, turn) for call in turn.calls if call.call_id not in known]
 
 
 def _failure(call: AgentCall, reason: Reason, detail: str) -> Failure:

@@ -21,6 +21,7 @@ from kit.core.outcome import AgentCall, Answer
 from kit.core.record import UNANSWERED, Message, Note, SessionRecall, ShownComponent, TurnRecord
 from kit.runtime.agents.distiller import distil, fields_from, meant
 from kit.runtime.bound_model import BoundModel
+from kit.runtime.budget import GRACE
 from kit.runtime.context import Agent, RunContext, SessionMemory
 from kit.runtime.job import PRIOR_CONTEXT, SUMMARY, run_job
 from kit.stores.model_request import SHOWN, SUMMED_UP
@@ -209,15 +210,16 @@ class Memory(SessionMemory):
 
     async def settle(self, seconds: float) -> None:
         """Gives that so many seconds to end, then stops it. A stop of the turn that comes now changes nothing of its answer."""
-        task = self._tidying
+        task, clock = self._tidying, asyncio.get_running_loop().time
         if task is None:
             return
         with suppress(asyncio.CancelledError):
             await asyncio.wait({task}, timeout=seconds)
         task.cancel()
-        while not task.done():
+        over = clock() + GRACE
+        while not task.done() and clock() < over:  # what does not end then is left behind
             with suppress(asyncio.CancelledError):
-                await asyncio.wait({task})
+                await asyncio.wait({task}, timeout=over - clock())
 
     async def compact(self, ctx: RunContext) -> None:
         """Sums up the turns before the newest ones, with what was summed up before; when that fails, nothing changes.

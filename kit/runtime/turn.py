@@ -4,15 +4,14 @@ import asyncio
 import logging
 import time
 import uuid
-from collections.abc import AsyncIterator, Callable, Generator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from functools import partial
-from typing import Any
 
 from kit.compose.locale import locale_of
 from kit.core.context import DynamicContext, InheritedContext, Session
 from kit.core.errors import SessionError, StoreBusy, StoreError
-from kit.core.event import Completed, Event, Routing, Text, TextReplaced, Thinking, TurnStarted, TurnUsage
+from kit.core.event import Completed, Routing, Text, TextReplaced, Thinking, TurnStarted, TurnUsage
 from kit.core.fault_injection import planned_faults
 from kit.core.outcome import AgentCall, Answer
 from kit.core.picture import Picture, mark_pictures
@@ -25,13 +24,13 @@ from kit.runtime.answer.help import help_with
 from kit.runtime.answer.owed import mention_pictures, stopped
 from kit.runtime.budget import root_ledger
 from kit.runtime.context import RunContext, TurnState
-from kit.runtime.dispatch import run_to_outcome
+from kit.runtime.dispatch import run_to_outcome, unrecorded
+from kit.runtime.handle import Reply, Status, Turn
 from kit.runtime.host import Host, alarm
 from kit.runtime.log import TurnLog
 from kit.runtime.memory import Memory
 from kit.runtime.message import check_count, clean, decline
 from kit.runtime.pattern import Pattern
-from kit.runtime.reply import Reply, Status
 from kit.runtime.rollup import dialogue, record_of, routing_of
 from kit.runtime.speech.narration import MARK, narration
 from kit.runtime.speech.progress import Progress
@@ -45,47 +44,6 @@ PATIENCE = 5.0
 """Seconds a turn waits for a store that others write to."""
 LATE = 1.0
 """Seconds that old turns may still be summed up for once the answer is given; what is not done then is tried again next time."""
-
-
-class Turn:
-    """A running turn: `async for event in turn` follows it, `await turn` gets its reply, `cancel()` stops it.
-
-    Any number may follow or await; cancelling one of them does not stop the turn.
-    """
-
-    def __init__(self, runner: "_Runner"):
-        self._runner, self._log = runner, runner.log
-        self._task = asyncio.get_running_loop().create_task(runner.run(), name=f"turn {runner.log.turn_id}")
-
-    @property
-    def id(self) -> str:
-        return self._log.turn_id
-
-    @property
-    def events(self) -> Sequence[Event]:
-        """What happened so far."""
-        return self._log.events
-
-    @property
-    def done(self) -> bool:
-        return self._task.done()
-
-    def follow(self, from_seq: int = 0) -> AsyncIterator[Event]:
-        """Events from `from_seq` on, past ones first, then live, until the turn ends."""
-        return self._log.follow(from_seq)
-
-    def __aiter__(self) -> AsyncIterator[Event]:
-        return self.follow()
-
-    def __await__(self) -> Generator[Any, None, Reply]:
-        return asyncio.shield(self._task).__await__()
-
-    def cancel(self) -> None:
-        """Stops the turn: its agents, streams and tools end first, then it completes as `cancelled`."""
-        if self._runner.begun:
-            self._task.cancel()
-        else:
-            self._runner.stop_requested = True
 
 
 def run_turn(
@@ -134,7 +92,10 @@ class _Runner:
         history: Sequence[Message] | None,
         in_play: Sequence[str] | None,
     ):
-        self.begun = self.stop_requested = False
+        self.reply: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
+        self.begun = self.stop_requested = self.ending = False
+        self._rest: asyncio.Task[None] | None = None
+        """Ends a turn whose work was left behind."""
         self.unsaved: str | None = None
         self.message = mark_pictures(clean(message), pictures)
         self.session, self.kit, self.pattern, self.log = session, kit, pattern, turn_log
@@ -168,12 +129,12 @@ class _Runner:
         ledger = root_ledger(self.root.card)
         self.ctx = RunContext(self.state, inherited, span, callees=callees, path=self.root.card.id, ledger=ledger)
 
-    async def run(self) -> Reply:
+    async def run(self) -> None:
         self.begun = True
         status: Status
         error: str | None = None
         try:
-            record = await self._begin()
+            await self._begin()
             try:
                 if self.stop_requested:
                     raise asyncio.CancelledError
@@ -182,15 +143,36 @@ class _Runner:
                 text = mention_pictures(text, self.ctx, self.kit.team.deck.models)
             except asyncio.CancelledError:
                 status, text = "cancelled", stopped(self.ctx, transcript(self.log.events).answer)
-            if status in ("failed", "deadline") and not self.state.calls:
-                self.ctx.replace_lead("")  # a preamble whose model failed before it asked anybody
-            preamble = self._say(text)
-            await self.memory.settle(0.0 if status == "cancelled" else LATE)
-            return await self._finish(record, status, text, error, preamble)
+            if not self.ending:
+                await self._end(status, text, error)
+        except Exception as problem:  # a fault of the kit itself, for whoever awaits the turn
+            self.reply.set_exception(problem)
         finally:
-            self.log.close()
+            if self._rest is None:
+                self._close()
 
-    async def _begin(self) -> TurnRecord:
+    def leave(self, status: Status) -> None:
+        """Ends the turn without work that was stopped and does not end; what its agents answered counts."""
+        if not self.ending:
+            log.error("turn %s: its work was stopped, does not end and is left behind", self.log.turn_id)
+            self.state.record(unrecorded(self.state))
+            text = stopped(self.ctx, transcript(self.log.events).answer) if status == "cancelled" else rescued(self.ctx)
+            self.ending, self._rest = True, asyncio.create_task(self._end(status, text, "its work does not end"))
+            self._rest.add_done_callback(lambda _: self._close())
+
+    def _close(self) -> None:
+        self.log.close()
+        self.reply.cancel()  # does nothing where there is one
+
+    async def _end(self, status: Status, text: str, error: str | None) -> None:
+        self.ending = True
+        if status in ("failed", "deadline") and not self.state.calls:
+            self.ctx.replace_lead("")  # a preamble whose model failed before it asked anybody
+        preamble = self._say(text)
+        await self.memory.settle(0.0 if status == "cancelled" or self._rest else LATE)
+        self.reply.set_result(await self._finish(self._record, status, text, error, preamble))
+
+    async def _begin(self) -> None:
         started_at = time.time()
         self.ctx.emit(_THINKING)
         self.ctx.emit(
@@ -208,7 +190,7 @@ class _Runner:
                 pictures=tuple(picture.ref for picture in self.state.pictures),
             )
         )
-        record = _turn_record(
+        record = self._record = _turn_record(
             id=self.log.turn_id,
             session_id=self.session.id,
             tenant_id=self.session.principal.tenant_id,
@@ -222,7 +204,6 @@ class _Runner:
         self.state.alarm = alarm(record, self.kit)
         new = None if self.session_exists else self.session  # refused when a stranger opened it in the meantime
         await self._keep(partial(self.kit.store.begin_turn, record, new, self.log.events, wait=False))
-        return record
 
     async def _keep(self, write: Callable[[], None], *refusals: type[Exception]) -> None:
         """Writes to the store. One that is busy delays this turn alone; one that fails does not cost the user the answer."""
@@ -252,7 +233,8 @@ class _Runner:
             return "ok", fixed, None
         self.memory.tidy(self.ctx)
         call = _call(call_id="root", agent=self.root.card.id, query=self.message, fields={})
-        outcome = await run_to_outcome(self.pattern.run, call, self.ctx, self.settings.turn_budget_ms / 1000)
+        seconds, leave = self.settings.turn_budget_ms / 1000, partial(self.leave, "deadline")
+        outcome = await run_to_outcome(self.pattern.run, call, self.ctx, seconds, leave)
         if isinstance(outcome, Answer):
             return "ok", narration(outcome.text)[0] if MARK in outcome.text else outcome.text, None
         late = outcome.reason == "timeout" and self.state.out_of_time

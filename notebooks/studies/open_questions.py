@@ -15,7 +15,7 @@ from kit.core.outcome import Answer, Usage
 from kit.core.value import Value
 from kit.metrics.estimate import Estimate, wilson
 from kit.models.scripted import Line, ScriptedModel
-from kit.runtime.reply import Reply
+from kit.runtime.handle import Reply
 from kit.runtime.team import Team, bind
 from kit.runtime.turn import run_turn
 from kit.settings import Settings

@@ -22,7 +22,7 @@ from kit.core.outcome import Answer, Failure
 from kit.patterns.a2a.client import RemoteAgent
 from kit.patterns.a2a.exchange import KEY, LONGEST, PRINCIPAL, report_metadata
 from kit.patterns.a2a.server import peer_card
-from kit.runtime.reply import Reply
+from kit.runtime.handle import Reply
 from kit.runtime.turn import run_turn
 from kit.tools.asgi_transport import StreamingASGITransport
 from tests.kits import ALICE, answering

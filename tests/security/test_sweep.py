@@ -15,7 +15,7 @@ from kit.core.limits import DEPTH
 from kit.core.outcome import ComponentPayload
 from kit.models.asynchronous import AsyncChatModel
 from kit.models.scripted import Line, ScriptedModel
-from kit.runtime.reply import Reply
+from kit.runtime.handle import Reply
 from kit.runtime.speech.narration import NarrationFilter
 from kit.runtime.turn import run_turn
 from kit.settings import Settings

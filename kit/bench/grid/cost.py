@@ -20,7 +20,7 @@ from kit.core.context import Session
 from kit.core.errors import DataError
 from kit.core.record import TurnRecord
 from kit.runtime.clock import run_virtual
-from kit.runtime.reply import Reply
+from kit.runtime.handle import Reply
 from kit.runtime.turn import run_turn
 
 CALLS, MILLISECONDS = 400, 0.3

@@ -22,7 +22,7 @@ from kit.bench.scoring.scorers import SCORERS
 from kit.compose.deck import Deck
 from kit.core.record import TurnRecord
 from kit.patterns import PATTERNS
-from kit.runtime.reply import Reply
+from kit.runtime.handle import Reply
 from kit.runtime.turn import run_turn
 from kit.stores.sqlite import SqliteStore
 from kit.wire import Kit

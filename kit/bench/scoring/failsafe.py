@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable
 from typing import Literal
 
 from kit.core.event import Event, GuardActed, ModelEnded, ModelStarted
-from kit.runtime.reply import Reply
+from kit.runtime.handle import Reply
 
 Fate = Literal["whole", "caught", "retry failed", "unseen", "over-triggered"]
 """`whole`: nothing lacked, nothing was asked; `caught`: what lacked was added; `retry failed`: asked again, and it still lacks;

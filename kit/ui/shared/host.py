@@ -16,7 +16,7 @@ from kit.core.picture import Picture, mark_pictures
 from kit.core.record import SessionRecall, TurnRecord
 from kit.models.offline import OfflineModel
 from kit.patterns import PATTERNS
-from kit.runtime.turn import Turn
+from kit.runtime.handle import Turn
 from kit.settings import Settings
 from kit.ui.shared.deck_page import load_people, load_renderers
 from kit.ui.shared.live_turn import Batch, LiveTurn

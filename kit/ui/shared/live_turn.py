@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from kit.core.context import Session
 from kit.core.event import Event
-from kit.runtime.turn import Turn
+from kit.runtime.handle import Turn
 from kit.ui.shared.turn_fold import advance, interrupt
 from kit.ui.shared.turn_view import TurnView
 

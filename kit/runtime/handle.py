@@ -1,0 +1,108 @@
+"""The handle of a running turn, and the reply it comes to."""
+
+import asyncio
+from collections.abc import AsyncIterator, Generator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal, Protocol
+
+from kit.core.event import Event, ModelEnded, ModelStarted
+from kit.core.outcome import Outcome, RoutingDecision, Usage
+from kit.core.trace import Trace, trace_of
+from kit.models.message import CUT_OFF
+from kit.runtime.budget import GRACE
+from kit.runtime.log import TurnLog
+
+Status = Literal["ok", "failed", "cancelled", "deadline"]
+
+
+@dataclass(frozen=True)
+class Reply:
+    """How a turn ended."""
+
+    turn_id: str
+    status: Status
+    text: str
+    """The answer as the user has it."""
+    preamble: str
+    """What was said before sub-agents were called; empty when none was."""
+    outcomes: tuple[Outcome, ...]
+    routing: RoutingDecision
+    usage: Usage
+    events: tuple[Event, ...]
+    saved: bool = True
+    """Whether the store has the turn; one that it has not is in no history."""
+
+    @cached_property
+    def trace(self) -> Trace:
+        return trace_of(self.events)
+
+    @property
+    def truncated(self) -> bool:
+        """Whether a part of the answer was cut off before its end; the text says so."""
+        return any(outcome.kind == "answer" and outcome.truncated for outcome in self.outcomes) or self._ends_cut_off
+
+    @property
+    def _ends_cut_off(self) -> bool:
+        """Whether the orchestrator's own last words were cut off, and are in the answer."""
+        spans = {e.span_id for e in self.events if isinstance(e.body, ModelStarted) and e.body.purpose in ("decide", "compose")}
+        ends = [e.body for e in self.events if isinstance(e.body, ModelEnded) and e.span_id in spans]
+        text = ends[-1].text.strip() if ends and ends[-1].finish_reason in CUT_OFF else ""
+        return bool(text) and text in self.text
+
+
+class Runner(Protocol):
+    """What a handle needs of a turn's work."""
+
+    log: TurnLog
+    reply: asyncio.Future[Reply]
+    begun: bool
+    stop_requested: bool
+
+    async def run(self) -> None: ...
+
+    def leave(self, status: Status) -> None:
+        """Ends the turn without what does not stop; does nothing where all stopped."""
+        ...
+
+
+class Turn:
+    """A running turn: `async for event in turn` follows it, `await turn` gets its reply, `cancel()` stops it.
+
+    Any number may follow or await; cancelling one of them does not stop the turn.
+    """
+
+    def __init__(self, runner: Runner):
+        self._runner, self._log = runner, runner.log
+        self._task = asyncio.get_running_loop().create_task(runner.run(), name=f"turn {runner.log.turn_id}")
+
+    @property
+    def id(self) -> str:
+        return self._log.turn_id
+
+    @property
+    def events(self) -> Sequence[Event]:
+        """What happened so far."""
+        return self._log.events
+
+    @property
+    def done(self) -> bool:
+        return self._runner.reply.done()
+
+    def follow(self, from_seq: int = 0) -> AsyncIterator[Event]:
+        """Events from `from_seq` on, past ones first, then live, until the turn ends."""
+        return self._log.follow(from_seq)
+
+    def __aiter__(self) -> AsyncIterator[Event]:
+        return self.follow()
+
+    def __await__(self) -> Generator[Any, None, Reply]:
+        return asyncio.shield(self._runner.reply).__await__()
+
+    def cancel(self) -> None:
+        """Stops the turn: its agents, streams and tools end first, then it completes as `cancelled`."""
+        if self._runner.begun:
+            self._task.cancel()
+            asyncio.get_running_loop().call_later(GRACE, self._runner.leave, "cancelled")
+        else:
+            self._runner.stop_requested = True
