@@ -7,6 +7,7 @@ from kit.core.context import Principal, Session
 from kit.core.event import Event
 from kit.core.record import CohortPrompt, Feedback, Message, Note, SessionRecall, ShownComponent, TurnRecord
 from kit.core.tally import Tally
+from kit.core.turn_filter import Conversation, TurnChoices, TurnFilter, TurnPage
 
 
 class Store(Protocol):
@@ -86,6 +87,18 @@ class Store(Protocol):
         self, session_id: str | None = None, tenant_id: str | None = None, user_id: str | None = None, limit: int = 50
     ) -> list[TurnRecord]:
         """The newest turns that match, newest first."""
+        ...
+
+    def search(self, who: Principal, by: TurnFilter, limit: int = 50, offset: int = 0) -> TurnPage:
+        """Some of the turns of a principal that pass a filter, newest first, and how many do."""
+        ...
+
+    def choices(self, who: Principal) -> TurnChoices:
+        """What the turns of a principal can be chosen by."""
+        ...
+
+    def conversations(self, who: Principal, limit: int = 50, offset: int = 0) -> tuple[list[Conversation], int]:
+        """Some of the conversations of a principal, the newest first, and how many there are."""
         ...
 
     def tally(self, tenant_id: str | None = None, since: float | None = None) -> Tally:

@@ -10,12 +10,12 @@ from kit.stores.protocol import Store
 
 EVERY = 1_000_000
 """Rows that are read of one session: all of them."""
-_AGAIN = "again:"
+AGAIN = "again:"
 
 
 def repeated_turn(session_id: str) -> str:
     """Returns the id of the turn that is asked again in a session; empty for a conversation of its own."""
-    return session_id.removeprefix(_AGAIN).partition(":")[0] if session_id.startswith(_AGAIN) else ""
+    return session_id.removeprefix(AGAIN).partition(":")[0] if session_id.startswith(AGAIN) else ""
 
 
 def recall_before(store: Store, turn: TurnRecord, agents: Iterable[str], most: int) -> SessionRecall:
@@ -43,7 +43,7 @@ def recall_before(store: Store, turn: TurnRecord, agents: Iterable[str], most: i
     unanswered = (line.agent for line in lines if routed and line.turn_id == routed.id and line.text == UNANSWERED)
     shown = store.shown_components(own, who, turns=len(turns))
     return SessionRecall(
-        session=(store.session(own) or Session(id=own, principal=who)).replace(id=f"{_AGAIN}{turn.id}:{uuid.uuid4().hex}"),
+        session=(store.session(own) or Session(id=own, principal=who)).replace(id=f"{AGAIN}{turn.id}:{uuid.uuid4().hex}"),
         in_play=ended[0].invoked if ended else (),
         routed=routed and routed.invoked,
         unanswered=tuple(dict.fromkeys(filter(None, unanswered))),

@@ -11,6 +11,7 @@ from kit.core.errors import StoreError
 from kit.core.event import Event
 from kit.core.record import CohortPrompt, Feedback, Message, Note, SessionRecall, ShownComponent, TurnRecord
 from kit.core.tally import Tally
+from kit.core.turn_filter import Conversation, TurnChoices, TurnFilter, TurnPage
 from kit.core.value import builder
 from kit.stores.database import Database
 from kit.stores.rollup import tally
@@ -34,6 +35,7 @@ from kit.stores.rows import (
     row_of,
     shown_in,
 )
+from kit.stores.search import choices, conversations, search
 from kit.stores.transaction import open_session, write_turn
 
 _new_message = builder(Message)
@@ -172,6 +174,18 @@ class SqliteStore(Database):
         sql = f"SELECT {', '.join(COLUMNS)} FROM turns WHERE {where} ORDER BY started_at DESC, rowid DESC LIMIT ?"
         records = (readable(record_of, row, row[0]) for row in self._read(sql, *conditions.values(), limit))
         return [record for record in records if record is not None]
+
+    def search(self, who: Principal, by: TurnFilter, limit: int = 50, offset: int = 0) -> TurnPage:
+        """Some of the turns of a principal that pass a filter, newest first, and how many do."""
+        return self._read_apart(partial(search, who=who, by=by, limit=limit, offset=offset))
+
+    def choices(self, who: Principal) -> TurnChoices:
+        """What the turns of a principal can be chosen by."""
+        return self._read_apart(partial(choices, who=who))
+
+    def conversations(self, who: Principal, limit: int = 50, offset: int = 0) -> tuple[list[Conversation], int]:
+        """Some of the conversations of a principal, the newest first, and how many there are."""
+        return self._read_apart(partial(conversations, who=who, limit=limit, offset=offset))
 
     def tally(self, tenant_id: str | None = None, since: float | None = None) -> Tally:
         """What the turns of one tenant or all add up to, begun at `since` (seconds since the epoch) or later."""

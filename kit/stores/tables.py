@@ -2,7 +2,7 @@
 
 import sqlite3
 
-SCHEMA = 6
+SCHEMA = 7
 """Kept in the file as `user_version`."""
 APPLICATION = 0x6B697431
 """Kept in the file as `application_id`: tells our files from other programs' databases."""
@@ -19,7 +19,7 @@ CREATE TABLE turns (
 CREATE INDEX turns_by_time ON turns (started_at);
 CREATE INDEX turns_by_tenant ON turns (tenant_id, started_at);
 CREATE INDEX turns_by_session ON turns (session_id, started_at);
-CREATE INDEX turns_by_user ON turns (tenant_id, user_id, started_at);
+CREATE INDEX turns_by_visitor ON turns (tenant_id, user_id, started_at, session_id, seconds, pattern, model);
 CREATE INDEX turns_running ON turns (owner) WHERE status = 'running';
 CREATE TABLE messages (
   turn_id TEXT NOT NULL, position INTEGER NOT NULL, session_id TEXT NOT NULL, agent TEXT NOT NULL, role TEXT NOT NULL,
@@ -103,6 +103,7 @@ def lay_out(db: sqlite3.Connection) -> None:
             "(SELECT event FROM events WHERE turn_id = turns.id ORDER BY seq)) WHERE status <> 'running'"
         )
         db.execute("DROP TABLE events")
+    db.execute("DROP INDEX IF EXISTS turns_by_user")  # turns_by_visitor begins with its columns
     for statement in TABLES.strip().split(";\n"):
         _, kind, name = statement.split()[:3]
         if kind == "VIEW" or name not in there:

@@ -5,6 +5,7 @@ import json
 from collections.abc import Iterator
 from html import escape
 from pathlib import Path
+from typing import Any
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -168,3 +169,26 @@ def test_a_trace_says_what_the_turn_waited_for_and_links_to_opik_only_where_ther
     turn = stored(asked)[2]
     said = shown(open_turn(page, turn))
     assert "What the turn waited for: decide" in said.replace("\\", "") and not page.get("link_button")
+
+
+def test_the_list_has_pattern_and_model_and_can_be_narrowed_by_them(page: AppTest, asked: Path) -> None:
+    page.run()
+    table = page.dataframe[0].value
+    assert list(table["Pattern"]) == ["Mediated"] * len(table) and set(table["Model"]) <= {"stand-in", ""}
+    assert page.multiselect(key="f-patterns").options == ["Mediated"] and page.multiselect(key="f-models").options == ["stand-in"]
+    assert "Mediated, stand" in shown(open_turn(page, stored(asked)[0]))
+
+
+def test_conversations_are_listed_and_one_shows_its_own_turns(page: AppTest, asked: Path) -> None:
+    page.run()
+    lists: Any = page.get("button_group")[0]
+    lists.set_value("Conversations").run()
+    rows: Any = page.dataframe[0].value
+    assert list(rows["First question"]) == [stored(asked)[-1].message] and not page.multiselect
+    assert "1 conversation." in shown(page)
+    page.query_params["conversation"] = "mine"
+    page.run()
+    assert "Its newest question" in shown(page) and len(page.dataframe[0].value) == int(rows["Turns"][0])
+    page.query_params["conversation"] = "theirs"
+    page.run()
+    assert "no such conversation of yours" in shown(page) and not page.dataframe

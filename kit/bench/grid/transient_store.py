@@ -6,6 +6,7 @@ from kit.core.context import Principal, Session
 from kit.core.event import Event
 from kit.core.record import CohortPrompt, Feedback, Message, Note, SessionRecall, ShownComponent, TurnRecord
 from kit.core.tally import Tally, tally_of
+from kit.core.turn_filter import Conversation, TurnChoices, TurnFilter, TurnPage
 
 
 class TransientStore:
@@ -66,6 +67,15 @@ class TransientStore:
         self, session_id: str | None = None, tenant_id: str | None = None, user_id: str | None = None, limit: int = 50
     ) -> list[TurnRecord]:
         return []
+
+    def search(self, who: Principal, by: TurnFilter, limit: int = 50, offset: int = 0) -> TurnPage:
+        return TurnPage((), 0, 0.0)
+
+    def choices(self, who: Principal) -> TurnChoices:
+        return TurnChoices(0, (), (), 0.0)
+
+    def conversations(self, who: Principal, limit: int = 50, offset: int = 0) -> tuple[list[Conversation], int]:
+        return [], 0
 
     def tally(self, tenant_id: str | None = None, since: float | None = None) -> Tally:
         return tally_of(self._records.values())

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from datetime import datetime
 from functools import partial
-from typing import Any
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -23,17 +22,16 @@ from kit.ui.shared.turn_fold import stored_view
 from kit.ui.shared.turn_view import TurnView
 from kit.ui.shared.waterfall import span_name, took, waterfall_spec
 from kit.ui.shared.wording import label, literal, prose
+from kit.ui.traces.conversation_list import draw_conversation, draw_conversations
 from kit.ui.traces.export import export
 from kit.ui.traces.routing_decision import decision_html
 from kit.ui.traces.span import choice, draw_span, log_html
-from kit.ui.traces.turn_list import AXES, STATES, TurnFilter, slow, table
+from kit.ui.traces.turn_list import draw_turns, model_name
 from kit.wire import Kit
 
-NEWEST = 500
-"""How many turns the filters search: they read what is computed from a turn's stored measures, not columns."""
+LISTS = ("Turns", "Conversations")
 LOOK = 1.0
 """Seconds between two looks at a turn that runs."""
-PAGE = 15
 
 
 @with_host
@@ -52,70 +50,26 @@ def page(host: Host, top: DeltaGenerator) -> None:
 
 
 def _list(host: Host, who: Principal) -> None:
-    turns = host.kit.store.turns(tenant_id=who.tenant_id, user_id=who.user_id, limit=NEWEST)
+    store, session = host.kit.store, address.read("conversation")
     st.markdown("## Traces")
-    if not turns:
+    if not store.turns(tenant_id=who.tenant_id, user_id=who.user_id, limit=1):
         st.markdown("Every turn leaves a trace here. There is none yet: ask something in the chat first.")
         draw_link(st.empty(), "chat", "Go to the chat", ":material/chat:")
         return
-    turn_filter = _read_filter(turns)
-    matches = [turn for turn in turns if turn_filter.takes(turn)]
-    if not matches:
-        st.info("No turn is like that. Take out a filter to see more.", icon=":material/filter_alt_off:")
+    key = "traces-list"
+    shown = st.segmented_control(
+        "Show", LISTS, default=LISTS[bool(session)], key=key, required=True, on_change=_leave_conversation
+    )
+    if shown == "Conversations" and not session:
+        draw_conversations(store, who)
         return
-    last = -(-len(matches) // PAGE)
-    number = min(int(st.session_state.get("traces-page", 1)), last)
-    visible, key = matches[(number - 1) * PAGE : number * PAGE], f"traces-{number}-{len(matches)}"
-    st.dataframe(
-        table(visible),
-        hide_index=True,
-        key=key,
-        on_select=partial(_open_row, key, visible),
-        selection_mode="single-cell",
-        column_config=_columns(max(turn.seconds or 0.0 for turn in matches)),
-        alt="Turns, newest first; choose one to open its trace",
-    )
-    with st.container(horizontal=True, vertical_alignment="center"):
-        newest = f"your newest {NEWEST}" if len(turns) == NEWEST else str(len(turns))
-        st.caption(f"{len(matches)} of {newest} turn{'' if newest == '1' else 's'}. Choose one to open its trace.")
-        draw_link(st.empty(), "compare", "Compare turns", ":material/compare_arrows:")
-        if last > 1:
-            st.space("stretch")
-            st.pagination(last, key="traces-page")
+    if session:
+        draw_conversation(store, who, session)
+    draw_turns(store, who, [agent for agent in host.kit.team.agents if agent != host.kit.team.root])
 
 
-def _columns(longest: float) -> Mapping[str, Any]:
-    config = st.column_config
-    return {
-        "Question": config.TextColumn(width=255),
-        "How it ended": config.TextColumn(width=105),
-        "Sub-agents": config.ListColumn(width=215),
-        "Seconds": config.ProgressColumn(format="%.2f s", min_value=0.0, max_value=max(longest, 0.01), width=90),
-        "First words": config.NumberColumn(format="%.2f s", width=85, help="Seconds until the first words could be read"),
-        "Tokens": config.NumberColumn(format="localized", width=70),
-        "Cost": config.NumberColumn(format="$%.4f", width=75, help="Empty where no price is known"),
-        "When": config.DatetimeColumn(format="D MMM, HH:mm", width=100),
-    }
-
-
-def _read_filter(turns: list[TurnRecord]) -> TurnFilter:
-    agents = sorted({agent for turn in turns for agent in turn.invoked})
-    with st.container(horizontal=True, vertical_alignment="bottom", key="filters"):
-        text = st.text_input("Words in the question", key="f-text", width=220)
-        states = st.multiselect("How it ended", STATES, key="f-states", placeholder="Any", width=220)
-        invoked = st.multiselect("Sub-agent", agents, key="f-agents", format_func=label, placeholder="Any", width=200)
-        axes = st.multiselect("What went wrong", AXES, key="f-axes", format_func=AXES.__getitem__, placeholder="Any", width=220)
-        edge = slow(turns)
-        late = st.toggle(f"Slowest 5 % (≥ {edge:.1f} s)", key="f-slow", disabled=edge <= 0)
-    session = address.read("session") if st.session_state.get("f-session") else ""
-    return TurnFilter(
-        text=text, states=tuple(states), agents=tuple(invoked), axes=tuple(axes), session=session, at_least=edge if late else 0.0
-    )
-
-
-def _open_row(key: str, visible: list[TurnRecord]) -> None:
-    if cells := st.session_state[key].selection.cells:
-        st.query_params["turn"] = visible[cells[0][0]].id
+def _leave_conversation() -> None:
+    st.query_params.pop("conversation", None)
 
 
 def _back() -> None:
@@ -158,6 +112,7 @@ def _heading(turn: TurnRecord, view: TurnView, settings: Settings) -> None:
         if st.button("All traces", icon=":material/arrow_back:", type="tertiary", on_click=_back):
             st.rerun()  # the list is not a part of a live trace
         st.space("stretch")
+        draw_link(st.empty(), "chat", "Conversation", ":material/chat:", session=turn.session_id)
         ids = ",".join(filter(None, [repeated_turn(turn.session_id), turn.id]))
         draw_link(st.empty(), "compare", "Compare or ask again", ":material/compare_arrows:", turns=ids)
         download = partial(st.download_button, icon=":material/download:", type="tertiary", on_click="ignore")
@@ -172,8 +127,9 @@ def _heading(turn: TurnRecord, view: TurnView, settings: Settings) -> None:
     first = f" · first words after {view.ttft:.2f} s" if view.ttft is not None else ""
     tokens = f" · {view.tokens:,} tokens" if view.tokens is not None else ""
     st.markdown(f"### {literal(turn.message)}")
+    way = literal(", ".join(filter(None, (label(turn.pattern), model_name(turn.model)))) + " · ")
     again = " :blue-badge[Asked again]" if repeated_turn(turn.session_id) else ""
-    st.markdown(f"{headline_badge(view)}{again} :gray[{when}{lasted}{first}{tokens}]")
+    st.markdown(f"{headline_badge(view)}{again} :gray[{way}{when}{lasted}{first}{tokens}]")
 
 
 def _timeline(host: Host, turn: TurnRecord, trace: Trace, view: TurnView) -> None:

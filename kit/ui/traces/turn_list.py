@@ -1,76 +1,73 @@
-"""The list of stored turns: its filter, and its rows."""
+"""The list of the visitor's turns: its filters, over all of them, and its rows."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from typing import Any
 
+import streamlit as st
+
+from kit.core.context import Principal
 from kit.core.record import TurnRecord
-from kit.core.value import Value
+from kit.core.turn_filter import Ending, FailureAxis, TurnChoices, TurnFilter, ending_of
+from kit.stores.protocol import Store
 from kit.stores.recall import repeated_turn
+from kit.ui.shared import address
+from kit.ui.shared.frame import draw_link
 from kit.ui.shared.turn_view import ending
-from kit.ui.shared.wording import label
+from kit.ui.shared.wording import label, many
 
-STATES = (
-    "Answered",
-    "Partly answered",
-    "Could not answer",
-    "No full answer",
-    "Ran out of time",
-    "Stopped",
-    "Interrupted",
-    "Working",
-)
-AXES = {"invocation": "a sub-agent failed", "data": "data failed", "partial": "some of several failed", "cap": "over the limit"}
-"""Words for each failure axis; over the cap is no axis, but can be searched for beside them."""
-
-
-class TurnFilter(Value):
-    """A filter of turns; a field that is empty lets every turn through."""
-
-    text: str = ""
-    states: tuple[str, ...] = ()
-    agents: tuple[str, ...] = ()
-    axes: tuple[str, ...] = ()
-    session: str = ""
-    at_least: float = 0.0
-    """Seconds a turn took."""
-
-    def takes(self, turn: TurnRecord) -> bool:
-        """Whether a turn passes the filter."""
-        return (
-            all(word in turn.message.lower() for word in self.text.lower().split())
-            and (not self.states or state(turn) in self.states)
-            and (not self.agents or bool(set(self.agents) & set(turn.invoked)))
-            and (not self.axes or bool(set(self.axes) & axes(turn)))
-            and (not self.session or turn.session_id == self.session)
-            and (turn.seconds or 0.0) >= self.at_least
-        )
+PAGE = 15
+ENDINGS: Mapping[Ending, str] = {
+    "answered": ending("ok", partial=False),
+    "partly": ending("ok", partial=True),
+    "nothing": ending("ok", partial=True, parts=1),
+    "failed": ending("failed", partial=False),
+    "deadline": ending("deadline", partial=False),
+    "cancelled": ending("cancelled", partial=False),
+    "interrupted": ending("interrupted", partial=False),
+    "running": ending("running", partial=False),
+}
+"""How a turn ended, in the words of the chat."""
+AXES: Mapping[FailureAxis, str] = {
+    "invocation": "a sub-agent failed",
+    "data": "data failed",
+    "partial": "some of several failed",
+    "cap": "over the limit",
+}
 
 
-def state(turn: TurnRecord) -> str:
-    """Returns how a turn ended, in the words of the chat."""
-    left_out = turn.measures.left_out > 0 or turn.cap_behavior == "over"
-    partial = bool(turn.failed) or left_out or any(one.partial for one in turn.measures.agents)
-    nothing = bool(turn.invoked) and set(turn.invoked) <= set(turn.failed)
-    return ending(turn.status, partial=partial, parts=int(nothing))
+def draw_turns(store: Store, who: Principal, agents: Sequence[str]) -> None:
+    """Draws the turns of a principal, those of the conversation that the address names; a click opens a trace.
 
-
-def axes(turn: TurnRecord) -> set[str]:
-    """Returns the failure axes of a turn, and `cap` for one over its limit."""
-    agents = turn.measures.agents
-    failed = sum(one.partial or not one.ok for one in agents)
-    others = {
-        "data": any(one.data_faults for one in agents),
-        "partial": 0 < failed < len(agents),
-        "cap": turn.cap_behavior == "over",
-    }
-    return {str(one.axis) for one in agents if one.axis is not None} | {axis for axis, holds in others.items() if holds}
-
-
-def slow(turns: Sequence[TurnRecord]) -> float:
-    """Returns the 95th percentile of the turns' seconds by nearest rank; 0 without turns."""
-    took = sorted(turn.seconds for turn in turns if turn.seconds is not None)
-    return took[max(0, -(-len(took) * 95 // 100) - 1)] if took else 0.0
+    `agents` are those that the list can be filtered by.
+    """
+    choices = store.choices(who)
+    by = _read_filter(choices, agents)
+    place = int(st.session_state.get("traces-page", 1)) - 1
+    page = store.search(who, by, PAGE, place * PAGE)
+    last = -(-page.total // PAGE)
+    if place >= last > 0:  # fewer turns pass the filter now
+        page, place = store.search(who, by, PAGE, (last - 1) * PAGE), last - 1
+    if not page.total:
+        st.info("No turn is like that. Take out a filter to see more.", icon=":material/filter_alt_off:")
+        return
+    key = f"traces-{place}-{page.total}"
+    st.dataframe(
+        table(page.turns),
+        hide_index=True,
+        key=key,
+        on_select=partial(_open_row, key, page.turns),
+        selection_mode="single-cell",
+        column_config=_columns(page.longest),
+        alt="Turns, newest first; choose one to open its trace",
+    )
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.caption(f"{page.total:,} of {many(choices.total, 'turn')}. Choose one to open its trace.")
+        draw_link(st.empty(), "compare", "Compare turns", ":material/compare_arrows:")
+        if last > 1:
+            st.space("stretch")
+            st.pagination(last, key="traces-page")
 
 
 def table(turns: Iterable[TurnRecord]) -> list[dict[str, Any]]:
@@ -78,7 +75,9 @@ def table(turns: Iterable[TurnRecord]) -> list[dict[str, Any]]:
     return [
         {
             "Question": " ".join(turn.message.split()) + (" (asked again)" if repeated_turn(turn.session_id) else ""),
-            "How it ended": state(turn),
+            "How it ended": ENDINGS[ending_of(turn)],
+            "Pattern": label(turn.pattern),
+            "Model": model_name(turn.model),
             "Sub-agents": [label(agent) + (" ✗" if agent in turn.failed else "") for agent in turn.invoked],
             "Seconds": turn.seconds,
             "First words": turn.ttft,
@@ -88,3 +87,54 @@ def table(turns: Iterable[TurnRecord]) -> list[dict[str, Any]]:
         }
         for turn in turns
     ]
+
+
+def model_name(key: str) -> str:
+    """Returns a model's key as people read it."""
+    return "stand-in" if key == "offline" else key
+
+
+def _columns(longest: float) -> Mapping[str, Any]:
+    config = st.column_config
+    return {
+        "Question": config.TextColumn(width=215),
+        "How it ended": config.TextColumn(width=105),
+        "Pattern": config.TextColumn(width=95),
+        "Model": config.TextColumn(width=80),
+        "Sub-agents": config.ListColumn(width=180),
+        "Seconds": config.ProgressColumn(format="%.2f s", min_value=0.0, max_value=max(longest, 0.01), width=90),
+        "First words": config.NumberColumn(format="%.2f s", width=85, help="Seconds until the first words could be read"),
+        "Tokens": config.NumberColumn(format="localized", width=70),
+        "Cost": config.NumberColumn(format="$%.4f", width=75, help="Empty where no price is known"),
+        "When": config.DatetimeColumn(format="D MMM, HH:mm", width=100),
+    }
+
+
+def _read_filter(choices: TurnChoices, agents: Sequence[str]) -> TurnFilter:
+    def pick(title: str, key: str, options: Sequence[str], words: Mapping[Any, str] | None = None) -> Any:
+        words = words or {option: label(option) for option in options}
+        return tuple(st.multiselect(title, options, key=key, format_func=words.__getitem__, placeholder="Any", width=185))
+
+    with st.container(horizontal=True, vertical_alignment="bottom", key="filters"):
+        text = st.text_input("Words in the question", key="f-text", width=185)
+        endings = pick("How it ended", "f-states", list(ENDINGS), ENDINGS)
+        asked = pick("Sub-agent", "f-agents", agents)
+        axes = pick("What went wrong", "f-axes", list(AXES), AXES)
+        patterns = pick("Pattern", "f-patterns", choices.patterns)
+        models = pick("Model", "f-models", choices.models, {key: model_name(key) for key in choices.models})
+        late = st.toggle(f"Slowest 5 % (≥ {choices.slow:.1f} s)", key="f-slow", disabled=choices.slow <= 0)
+    return TurnFilter(
+        text=text,
+        endings=endings,
+        agents=asked,
+        axes=axes,
+        patterns=patterns,
+        models=models,
+        session=address.read("conversation"),
+        at_least=choices.slow if late else 0.0,
+    )
+
+
+def _open_row(key: str, turns: Sequence[TurnRecord]) -> None:
+    if cells := st.session_state[key].selection.cells:
+        st.query_params["turn"] = turns[cells[0][0]].id

@@ -1,0 +1,69 @@
+"""The list of the visitor's conversations, and the head of one of them: where to go on with it."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from functools import partial
+
+import streamlit as st
+
+from kit.core.context import Principal
+from kit.core.turn_filter import Conversation
+from kit.stores.protocol import Store
+from kit.ui.shared.frame import draw_link
+from kit.ui.shared.wording import literal, many
+
+PAGE = 15
+
+
+def draw_conversations(store: Store, who: Principal) -> None:
+    """Draws the conversations of a principal, the newest first; a click shows the turns of one."""
+    place = int(st.session_state.get("conversations-page", 1)) - 1
+    rows, count = store.conversations(who, PAGE, place * PAGE)
+    key = f"conversations-{place}-{count}"
+    st.dataframe(
+        [
+            {
+                "First question": " ".join(row.first.split()),
+                "Turns": row.turns,
+                "Began": datetime.fromtimestamp(row.began),
+                "Newest turn": datetime.fromtimestamp(row.newest),
+            }
+            for row in rows
+        ],
+        hide_index=True,
+        key=key,
+        on_select=partial(_open_row, key, rows),
+        selection_mode="single-cell",
+        column_config={
+            "First question": st.column_config.TextColumn(width=520),
+            "Turns": st.column_config.NumberColumn(width=70),
+            "Began": st.column_config.DatetimeColumn(format="D MMM, HH:mm", width=110),
+            "Newest turn": st.column_config.DatetimeColumn(format="D MMM, HH:mm", width=110),
+        },
+        alt="Conversations, the newest first; choose one to see its turns",
+    )
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.caption(f"{many(count, 'conversation')}. Choose one to see its turns, and to go on with it.")
+        if count > PAGE:
+            st.space("stretch")
+            st.pagination(-(-count // PAGE), key="conversations-page")
+
+
+def draw_conversation(store: Store, who: Principal, session: str) -> None:
+    """Draws the head of one conversation: its first question, the way back, and the way into the chat."""
+    turns = store.turns(session, who.tenant_id, who.user_id, limit=1)
+    with st.container(horizontal=True, vertical_alignment="center", key="conversation-head"):
+        st.button("All conversations", icon=":material/arrow_back:", type="tertiary", on_click=_back)
+        st.space("stretch")
+        if turns:
+            draw_link(st.empty(), "chat", "Go on in the chat", ":material/chat:", session=session)
+    st.markdown(f"Its newest question: {literal(turns[0].message)}" if turns else "There is no such conversation of yours.")
+
+
+def _open_row(key: str, rows: Sequence[Conversation]) -> None:
+    if cells := st.session_state[key].selection.cells:
+        st.query_params["conversation"] = rows[cells[0][0]].id
+
+
+def _back() -> None:
+    st.query_params.pop("conversation", None)
