@@ -12,9 +12,9 @@ from kit.core.event import Acknowledged, CallDropped, GuardActed, Text, TextRepl
 from kit.core.outcome import SET_ASIDE, LeftOut
 from kit.core.record import Message
 from kit.core.transcript import transcript
-from kit.core.turn_filter import ending_of
 from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.turn import Reply, run_turn
+from kit.stores.turn_filter import ending_of
 from kit.ui.shared.turn_facts import facts
 from kit.ui.shared.turn_fold import stored_view
 from kit.ui.traces.turn_list import ENDINGS

@@ -19,7 +19,6 @@ from kit.core.event import AgentError, Envelope, Status
 from kit.core.outcome import AgentCall, Answer, Outcome
 from kit.core.record import AgentMeasure, Measures, TurnRecord
 from kit.core.status import UNKNOWN
-from kit.core.tally import tally_of
 from kit.metrics.alert import MISMATCH, alerts
 from kit.metrics.latency import percentile
 from kit.metrics.summary import Label, Metrics, fold, metrics
@@ -28,6 +27,7 @@ from kit.runtime.context import RunContext
 from kit.runtime.turn import Reply, run_turn
 from kit.settings import Settings
 from kit.stores.sqlite import SqliteStore
+from kit.stores.tally import tally_of
 from kit.tools.tool import ToolResult, tool_context
 from kit.wire import open_kit
 from tests.kits import SmallKit, asks, small_kit, stitched

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from kit.core.record import TurnRecord
-from kit.core.tally import Tally, tally_of
 from kit.metrics.summary import Metrics, fold, metrics
 from kit.stores.rollup import CHUNK
 from kit.stores.sqlite import SqliteStore
+from kit.stores.tally import Tally, tally_of
 from tests.test_metrics import some_turns
 
 TENANTS = ("acme", "globex", "initech")

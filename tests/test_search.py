@@ -6,8 +6,8 @@ from typing import Any
 
 from kit.core.context import Principal, Session
 from kit.core.record import TurnRecord
-from kit.core.turn_filter import TurnFilter, ending_of
 from kit.stores.sqlite import SqliteStore
+from kit.stores.turn_filter import TurnFilter, ending_of
 from kit.ui.traces.turn_list import AXES, ENDINGS
 from tests.test_metrics import some_turns
 

@@ -17,7 +17,6 @@ from kit.core.event import Event, ModelEnded, ModelStarted
 from kit.core.model import ModelSpec
 from kit.core.outcome import Usage, total
 from kit.core.record import Measures, PurposeUsage, TurnRecord
-from kit.core.tally import tally_of
 from kit.metrics.spending import EXTRA, spending
 from kit.metrics.summary import metrics
 from kit.models.scripted import Line, ScriptedModel
@@ -27,6 +26,7 @@ from kit.runtime.job import JOBS
 from kit.runtime.team import ModelAccess, Team, bind
 from kit.runtime.turn import Reply, run_turn
 from kit.settings import Settings
+from kit.stores.tally import tally_of
 from tests.kits import ALICE, SmallKit, asks, small_kit, stitched
 from tests.test_continuity import chained
 from tests.worlds import TOOL_IDS

@@ -4,8 +4,8 @@ import logging
 from collections.abc import Iterable
 
 from kit.core.record import TurnRecord
-from kit.core.tally import Mismatch
 from kit.core.value import Value
+from kit.stores.tally import Mismatch
 
 MISMATCH = 'ps6.envelope.principal_mismatch_total{consumer="consumer-agent"}'
 WINDOW = 300.0

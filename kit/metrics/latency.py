@@ -4,8 +4,8 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, get_args
 
-from kit.core.tally import ASKED, NOBODY, Tally
 from kit.core.value import Value
+from kit.stores.tally import ASKED, NOBODY, Tally
 
 Path = Literal["every turn", "nobody asked", "sub-agents asked"]
 Measure = Literal["routing", "first_text", "turn"]

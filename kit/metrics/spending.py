@@ -3,8 +3,8 @@
 from typing import Any
 
 from kit.core.outcome import Usage, total
-from kit.core.tally import TOKENS, Tally
 from kit.core.value import Value
+from kit.stores.tally import TOKENS, Tally
 
 EXTRA = ("compose", "prior_context", "summary")
 """Purposes of calls that are made beside routing and answering, only when they are needed."""

@@ -6,7 +6,6 @@ from typing import Any, get_args
 
 from kit.core.event import Acknowledgement
 from kit.core.record import TurnRecord
-from kit.core.tally import Tally
 from kit.core.timeout import Cause
 from kit.core.value import Value
 from kit.metrics.alert import MISMATCH
@@ -14,6 +13,7 @@ from kit.metrics.estimate import Estimate, share
 from kit.metrics.latency import Latency, Spread, latencies, spread
 from kit.metrics.spending import Spending, spending
 from kit.stores.protocol import Store
+from kit.stores.tally import Tally
 
 ALL = 1_000_000_000
 """More turns than a store holds."""

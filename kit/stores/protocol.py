@@ -6,8 +6,8 @@ from typing import Protocol
 from kit.core.context import Principal, Session
 from kit.core.event import Event
 from kit.core.record import CohortPrompt, Feedback, Message, Note, SessionRecall, ShownComponent, TurnRecord
-from kit.core.tally import Tally
-from kit.core.turn_filter import Conversation, TurnChoices, TurnFilter, TurnPage
+from kit.stores.tally import Tally
+from kit.stores.turn_filter import Conversation, TurnChoices, TurnFilter, TurnPage
 
 
 class Store(Protocol):

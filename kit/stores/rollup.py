@@ -7,8 +7,8 @@ from typing import Any
 
 import orjson
 
-from kit.core.tally import Tally, TurnRow
 from kit.stores.rows import readable
+from kit.stores.tally import Tally, TurnRow
 
 CHUNK = 1000
 """Turns in a row of `rollups`. Whoever changes or deletes one of them takes that row away, by a trigger."""

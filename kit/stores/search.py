@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from kit.core.context import Principal
-from kit.core.turn_filter import Conversation, Ending, FailureAxis, TurnChoices, TurnFilter, TurnPage
 from kit.stores.recall import AGAIN
 from kit.stores.rows import COLUMNS, readable, record_of
+from kit.stores.turn_filter import Conversation, Ending, FailureAxis, TurnChoices, TurnFilter, TurnPage
 
 _OWN = "tenant_id = :tenant AND user_id = :user"
 _AGENT = "EXISTS (SELECT 1 FROM json_each(measures, '$.agents') WHERE {})"

@@ -10,8 +10,6 @@ from kit.core.context import Principal, Session
 from kit.core.errors import StoreError
 from kit.core.event import Event
 from kit.core.record import CohortPrompt, Feedback, Message, Note, SessionRecall, ShownComponent, TurnRecord
-from kit.core.tally import Tally
-from kit.core.turn_filter import Conversation, TurnChoices, TurnFilter, TurnPage
 from kit.core.value import builder
 from kit.stores.database import Database
 from kit.stores.rollup import tally
@@ -36,7 +34,9 @@ from kit.stores.rows import (
     shown_in,
 )
 from kit.stores.search import choices, conversations, search
+from kit.stores.tally import Tally
 from kit.stores.transaction import open_session, write_turn
+from kit.stores.turn_filter import Conversation, TurnChoices, TurnFilter, TurnPage
 
 _new_message = builder(Message)
 _Row = Sequence[Any]

@@ -13,11 +13,11 @@ from streamlit.testing.v1 import AppTest
 from kit.bench.latency_baseline import latency_baselines
 from kit.core.context import Principal, Session
 from kit.core.record import Measures, TurnRecord
-from kit.core.tally import Tally
 from kit.metrics.alert import MISMATCH
 from kit.metrics.summary import Metrics, fold, metrics
 from kit.settings import HOME, Settings
 from kit.stores.sqlite import SqliteStore
+from kit.stores.tally import Tally
 from kit.ui.metrics.bars import bars_spec, latency_spec
 from kit.ui.metrics.figures import FIGURES, agents_table, lines, read
 from kit.ui.shared import frame

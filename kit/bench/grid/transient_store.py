@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from kit.core.context import Principal, Session
 from kit.core.event import Event
 from kit.core.record import CohortPrompt, Feedback, Message, Note, SessionRecall, ShownComponent, TurnRecord
-from kit.core.tally import Tally, tally_of
-from kit.core.turn_filter import Conversation, TurnChoices, TurnFilter, TurnPage
+from kit.stores.tally import Tally, tally_of
+from kit.stores.turn_filter import Conversation, TurnChoices, TurnFilter, TurnPage
 
 
 class TransientStore:

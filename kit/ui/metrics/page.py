@@ -10,10 +10,10 @@ from streamlit.delta_generator import DeltaGenerator
 
 from kit.core.context import Principal
 from kit.core.errors import DataError
-from kit.core.tally import Mismatch
 from kit.metrics.alert import alerts
 from kit.metrics.latency import Spread
 from kit.metrics.summary import Label, Metrics, metrics
+from kit.stores.tally import Mismatch
 from kit.ui.metrics.bars import bars_spec, latency_spec
 from kit.ui.metrics.figures import FIGURES, GROUPS, Figure, Group, Line, Unit, agents_table, lines
 from kit.ui.shared.frame import draw_link, visitor, with_host

@@ -7,8 +7,8 @@ from functools import partial
 import streamlit as st
 
 from kit.core.context import Principal
-from kit.core.turn_filter import Conversation
 from kit.stores.protocol import Store
+from kit.stores.turn_filter import Conversation
 from kit.ui.shared.frame import draw_link
 from kit.ui.shared.wording import literal, many
 

@@ -9,9 +9,9 @@ import streamlit as st
 
 from kit.core.context import Principal
 from kit.core.record import TurnRecord
-from kit.core.turn_filter import Ending, FailureAxis, TurnChoices, TurnFilter, ending_of
 from kit.stores.protocol import Store
 from kit.stores.recall import repeated_turn
+from kit.stores.turn_filter import Ending, FailureAxis, TurnChoices, TurnFilter, ending_of
 from kit.ui.shared import address
 from kit.ui.shared.frame import draw_link
 from kit.ui.shared.turn_view import ending
