@@ -135,3 +135,23 @@ async def test_nobody_asks_with_somebody_elses_past() -> None:
     stranger = Session(id=past.session.id, principal=Principal(tenant_id="acme", user_id="mallory"))
     with pytest.raises(Exception, match="belongs to someone else"):
         run_turn("both of you", stranger, talk.kit, past=past)
+
+
+async def test_a_turn_asked_again_is_asked_a_third_time_with_the_past_of_the_first() -> None:
+    talk = Talk()
+    await talk.ask("both of you")
+    second, told = await talk.ask("try again")
+    again, _ = await talk.ask("try again", talk.past(talk.turn(second)))
+    past = talk.past(talk.turn(again))
+    third, told_third = await talk.ask("try again", past)
+    assert told_third == told and repeated_turn(talk.turn(third).session_id) == second.turn_id
+
+
+async def test_a_session_that_is_named_like_a_repeat_reads_nobody_elses_past() -> None:
+    talk = Talk()
+    await talk.ask("both of you")
+    second, _ = await talk.ask("try again")
+    stranger = Session(id=f"again:{second.turn_id}:x", principal=Principal(tenant_id="acme", user_id="mallory"))
+    forged = await run_turn("try again", stranger, talk.kit)
+    past = talk.past(talk.turn(forged))
+    assert past.lines == () and past.session.principal == stranger.principal and not past.in_play
