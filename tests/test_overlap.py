@@ -52,7 +52,8 @@ async def test_both_ways_give_the_same_answer_and_leave_out_the_same_parts(patte
     reply = await run_turn("Everything, please.", SESSION, kit, pattern)
     assert reply.routing.dropped == ("offer_details", "retailer_context")
     assert reply.text == (
-        "6 of 8 parts are answered.\n\nI left out offer details and retailer context for now; ask me again and I'll take it next."
+        "6 of 8 parts are answered.\n\n"
+        "I left out offer details and retailer context for now; ask me again and I'll take them next."
     )
 
 

@@ -22,6 +22,7 @@ class Sentences(Value):
     failed: str
     failed_partly: str
     left_out: str
+    left_out_several: str
     reserved: str
     and_: str = Field(alias="and")
     or_: str = Field(alias="or")

@@ -76,7 +76,7 @@ def apology(owing: Debt, locale: Locale, only: Sequence[str] | None = None) -> s
     lines = (
         (words.failed, whole, words.or_),
         (words.failed_partly, part, words.or_),
-        (words.left_out, left_out, words.and_),
+        (words.left_out_several if len(left_out) > 1 or unnamed > 1 else words.left_out, left_out, words.and_),
     )
     return " ".join(line.format(parts=_enumerate(parts, word)) for line, parts, word in lines if parts)
 
