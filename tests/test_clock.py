@@ -1,6 +1,7 @@
 """The virtual clock: waits cost nothing and are exact, equal timers keep their order, real work holds the time."""
 
 import asyncio
+import math
 import random
 import time
 from contextvars import ContextVar, copy_context
@@ -140,6 +141,22 @@ def test_waiting_for_what_cannot_happen_is_an_error_and_no_hang() -> None:
 
     with pytest.raises(RuntimeError, match="every task waits for something that cannot happen"):
         run_virtual(forever())
+
+
+def test_a_loop_that_never_waits_is_an_error_and_no_hang() -> None:
+    async def spin() -> None:
+        await asyncio.sleep(1.0)
+        while True:
+            await asyncio.sleep(0)
+
+    with pytest.raises(RuntimeError, match="steps at 1 s and time stands still"):
+        run_virtual(spin())
+
+
+@pytest.mark.parametrize("seconds", [math.inf, math.nan, 1e300])
+def test_a_time_that_never_comes_is_an_error_that_says_so(seconds: float) -> None:
+    with pytest.raises(ValueError, match="is no time that comes"):
+        run_virtual(asyncio.sleep(seconds))
 
 
 def test_a_timer_keeps_its_context_and_a_cancelled_one_is_silent() -> None:

@@ -13,6 +13,9 @@ TICK = 2.0**-32
 """Waits are whole ticks, so that sums and differences of times are exact: a turn's times do not depend on when it began, up to
 twelve days of virtual time."""
 
+STEPS = 1_000_000
+"""Steps of a loop at one moment, after which it is stuck: no turn needs a thousandth of them."""
+
 
 class _Timer(asyncio.TimerHandle):
     """A timer that goes off after those of the same moment that were set before it."""
@@ -33,6 +36,7 @@ class _JumpingSelector(selectors.DefaultSelector):
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         ready = super().select(0)
         if ready or timeout == 0:
+            self.loop.count_step()
             return ready
         if self.loop.busy:
             return super().select(0.001)
@@ -50,7 +54,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
 
     def __init__(self) -> None:
         self._now = 0.0
-        self._timers = 0
+        self._timers = self._steps = 0
         self.busy = 0
         selector = _JumpingSelector()
         selector.loop = self
@@ -66,18 +70,28 @@ class VirtualLoop(asyncio.SelectorEventLoop):
 
     def jump(self) -> None:
         """Moves the clock to the next timer."""
-        self._now = max(self._now, self._waiting[0].when())
+        if self._waiting[0].when() > self._now:
+            self._now, self._steps = self._waiting[0].when(), 0
+        self.count_step()
         self._clock_resolution = max(TICK / 2, math.ulp(self._now))  # else a timer due now would never be due
+
+    def count_step(self) -> None:
+        """Raises RuntimeError for a loop that goes on and on at one moment."""
+        self._steps += 1
+        if self._steps > STEPS:
+            self._steps = 0
+            sentence = f"virtual loop: {STEPS:,} steps at {self._now:g} s and time stands still: something waits for nothing"
+            raise RuntimeError(sentence)
 
     def call_later(
         self, delay: float, callback: Callable[..., object], *args: Any, context: Context | None = None
     ) -> asyncio.TimerHandle:
-        return self.call_at(self._now + round(delay / TICK) * TICK, callback, *args, context=context)
+        return self.call_at(self._now + _whole(delay), callback, *args, context=context)
 
     def call_at(
         self, when: float, callback: Callable[..., object], *args: Any, context: Context | None = None
     ) -> asyncio.TimerHandle:
-        timer = _Timer(round(when / TICK) * TICK, callback, args, self, context)
+        timer = _Timer(_whole(when), callback, args, self, context)
         timer.order = self._timers = self._timers + 1
         heapq.heappush(self._waiting, timer)
         timer._scheduled = True
@@ -98,6 +112,12 @@ class VirtualLoop(asyncio.SelectorEventLoop):
 
     def _job_done(self, _: "asyncio.Future[Any]") -> None:
         self.busy -= 1
+
+
+def _whole(seconds: float) -> float:
+    if not math.isfinite(seconds / TICK):
+        raise ValueError(f"virtual loop: {seconds} s is no time that comes: wait for something that can happen")
+    return round(seconds / TICK) * TICK
 
 
 def run_virtual(main: Coroutine[Any, Any, T]) -> T:
