@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 
 from kit.compose.yaml_source import Faults, build, parse_file
 from kit.core.card import AgentCard
@@ -54,6 +54,11 @@ class PageSettings(Value):
     """A line under the suggestions."""
     faults: tuple[str, ...] = ()
     """Faults that the scenario panel offers at once, as `agent=kind`; the others are one choice away."""
+    quiet_after: float = Field(default=2.0, gt=0)
+    """Seconds in which a sub-agent at work did nothing, after which its step says that it is quiet: by then people look for a
+    sign of life."""
+    stalled_after: float = Field(default=6.0, gt=0)
+    """As above, for saying that it has stalled: three quarters of what most may take, and time to think of Stop."""
     people: str | tuple[Person, ...] = ()
     """A list, or a reference such as `package.module:people` to a function that returns one, given the data folder and the
     environment variables that deck.yaml names."""

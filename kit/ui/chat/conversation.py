@@ -57,7 +57,7 @@ def converse(place: Places, question: Question | None, *, fresh: bool) -> None:
     if drawn in slots.values() and slots[views[-1].turn_id] != drawn:
         st.rerun()  # another tab has asked as well: the question stands in that turn's place
     canvases = {
-        view.turn_id: Canvas(view, host, place.slot(number), drawn=number == drawn, full=choices.detail == "full")
+        view.turn_id: Canvas(view, host, place.slot(number), place.page, drawn=number == drawn, full=choices.detail == "full")
         for view, number in zip(views, slots.values(), strict=True)
     }
     for age, view in zip(range(len(views), 0, -1), views, strict=True):

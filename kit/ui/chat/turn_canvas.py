@@ -1,68 +1,37 @@
 """Draws one turn in one place of a page, and on later draws only what changed: the same for live and stored turns."""
 
 import time
-from dataclasses import dataclass, field
 from functools import partial
 from html import escape
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from kit.compose.page import PageSettings
 from kit.core.picture import strip_marks
 from kit.ui.chat.chat_input import Question, ask
 from kit.ui.chat.components import components_of, draw_components
 from kit.ui.chat.feedback import remark, thumbs
+from kit.ui.chat.step_box import StepBox
 from kit.ui.chat.turn_panel import open_trace
 from kit.ui.chat.user_message import draw_user_message
 from kit.ui.shared.host import Host
 from kit.ui.shared.turn_facts import facts, fault_words, headline_badge
-from kit.ui.shared.turn_view import Step, TurnView
+from kit.ui.shared.turn_view import TurnView
 from kit.ui.shared.waterfall import waterfall_spec
 from kit.ui.shared.wording import literal, many, prose
 
 TICK = 0.2
 """Seconds between two moves of the clocks of a running turn."""
-_ICONS = {
-    "running": "spinner",
-    "ok": ":material/check_circle:",
-    "failed": ":material/error:",
-    "stopped": ":material/stop_circle:",
-}
 _ROUTING_FACTS = ("intents", "cap", "time", "tokens", "cost")
-
-
-@dataclass
-class _StepBox:
-    """A step on the page, and how far it has been drawn. An `st.status` would do, but making one takes it 50 ms of sleep."""
-
-    slot: DeltaGenerator
-    step: Step
-    label: str
-    body: DeltaGenerator = field(init=False)
-    lines: int = 0
-
-    def __post_init__(self):
-        self.body = self._head().container(gap=None)
-
-    def draw(self, step: Step, label: str) -> None:
-        for line in step.lines[self.lines :]:
-            self.body.caption(prose(line))
-        differs = (label, step.state) != (self.label, self.step.state)
-        self.step, self.label, self.lines = step, label, len(step.lines)
-        if differs:
-            self._head()  # a box in the place of another one keeps what is in it
-
-    def _head(self) -> DeltaGenerator:
-        open_ = self.step.state in ("running", "failed")
-        return self.slot.expander(self.label, expanded=open_, icon=_ICONS[self.step.state], type="step")
 
 
 class Canvas:
     """A place for one turn: question, lead, steps, answer, components, and how it was answered."""
 
-    def __init__(self, view: TurnView, host: Host, place: DeltaGenerator, *, drawn: bool, full: bool):
+    def __init__(self, view: TurnView, host: Host, place: DeltaGenerator, page: PageSettings, *, drawn: bool, full: bool):
         """`drawn`: the question stands there already. `full`: with requests, routing and trace; else without them."""
-        self._host, self._full = host, full
+        self._host, self._page, self._full = host, page, full
         self._pictures = host.pictures.of(view.turn_id)
         if not drawn:
             with place:
@@ -75,7 +44,7 @@ class Canvas:
             self._answer = st.empty()
             self._components = st.empty()
             self._foot = st.empty()
-        self._boxes: list[_StepBox] = []
+        self._boxes: list[StepBox] = []
         self._current = {"chips": "", "lead": "", "skipped": "", "answer": ""}
 
     def draw(self, view: TurnView, *, steps: bool = True, again: bool = False) -> None:
@@ -104,22 +73,13 @@ class Canvas:
         return text != was
 
     def _draw_steps(self, view: TurnView, now: float) -> None:
-        labels = [self._label(step, now) for step in view.steps]
-        for step, label in list(zip(view.steps, labels, strict=True))[len(self._boxes) :]:
-            box = _StepBox(self._steps.empty(), step, label)
-            self._boxes.append(box)
-            if self._full:
-                box.body.caption(f"“{literal(step.query)}”")
-        for box, step, label in zip(self._boxes, view.steps, labels, strict=True):
-            box.draw(step, label)
-
-    def _label(self, step: Step, now: float) -> str:
-        verdict = f": {step.verdict}" if step.note else ""
-        verdict = f":red[{verdict}]" if verdict and step.state == "failed" else verdict
-        agent = self._host.kit.team.agents.get(step.agent)
-        took, budget = step.seconds(now), agent.time_budget if agent else None
-        limit = f" of {budget:g}" if budget and step.state == "running" and took > budget / 4 else ""
-        return f"**{literal(step.label)}**{verdict} · {took:.1f}{limit} s"
+        for step in view.steps[len(self._boxes) :]:
+            agent = self._host.kit.team.agents.get(step.agent)
+            budget = agent.time_budget if agent else None
+            with self._steps:
+                self._boxes.append(StepBox(step, self._page, budget, full=self._full))
+        for box, step in zip(self._boxes, view.steps, strict=True):
+            box.draw(step, now)
 
     def _end(self, view: TurnView, *, details: bool, again: bool) -> None:
         if details and components_of(view):

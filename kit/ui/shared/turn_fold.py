@@ -4,10 +4,24 @@ from collections.abc import Iterable
 from itertools import chain
 
 from kit.core.context import Principal
-from kit.core.event import AgentEnded, AgentStarted, CallDropped, Completed, Event, Routing, StatusLine, TurnStarted, TurnUsage
+from kit.core.event import (
+    AgentEnded,
+    AgentStarted,
+    CallDropped,
+    Completed,
+    Event,
+    ModelEnded,
+    ModelStarted,
+    Routing,
+    StatusLine,
+    ToolEnded,
+    ToolStarted,
+    TurnStarted,
+    TurnUsage,
+)
 from kit.core.outcome import Answer, Outcome
 from kit.core.record import TurnRecord
-from kit.ui.shared.turn_view import PARTLY, REASONS, Step, StepState, TurnView
+from kit.ui.shared.turn_view import PARTLY, REASONS, Entry, Step, StepState, TurnView
 
 
 def advance(view: TurnView, events: Iterable[Event]) -> TurnView:
@@ -58,8 +72,9 @@ def _apply(view: TurnView, event: Event) -> TurnView:
         case AgentStarted(agent=agent, query=query):
             step = Step(span_id=event.span_id, agent=agent, query=query, start=event.at)
             fields = {"steps": (*view.steps, step)}
-        case StatusLine(agent=agent, text=text):
-            fields = {"steps": _with_line(view.steps, event, agent, text)}
+        case StatusLine() | ModelStarted() | ModelEnded() | ToolStarted() | ToolEnded() as act:
+            said = isinstance(act, StatusLine)
+            fields = {"steps": _with_line(view.steps, event, act.agent, act.text) if said else _with_act(view.steps, event, act)}
         case AgentEnded(outcome=outcome):
             fields = {"steps": tuple(_end_step(s, outcome, event.at) if s.span_id == event.span_id else s for s in view.steps)}
         case CallDropped(agent=agent, reason="over_cap"):
@@ -91,7 +106,26 @@ def _with_line(steps: tuple[Step, ...], event: Event, agent: str, text: str) -> 
     target = next(chain(own, above, newest), None)
     if target is None or target.lines[-1:] == (text,):
         return steps
-    longer = target.model_copy(update={"lines": (*target.lines, text)})
+    return _with_entry(steps, target, Entry(at=event.at, text=text, is_status=True))
+
+
+def _with_act(
+    steps: tuple[Step, ...], event: Event, act: ModelStarted | ModelEnded | ToolStarted | ToolEnded
+) -> tuple[Step, ...]:
+    """Adds what a sub-agent did to its step, without what came back: that is for the trace."""
+    target = next((step for step in steps if step.span_id == event.parent_span_id), None)
+    if target is None:
+        return steps
+    name = f"{act.tool}()" if isinstance(act, ToolStarted | ToolEnded) else act.model
+    if isinstance(act, ModelStarted | ToolStarted):
+        words = f"asks {name}" if isinstance(act, ModelStarted) else f"calls {act.tool}({', '.join(act.args)})"
+    else:
+        words = f"{name} failed" if act.error else f"{name} has answered"
+    return _with_entry(steps, target, Entry(at=event.at, text=words))
+
+
+def _with_entry(steps: tuple[Step, ...], target: Step, entry: Entry) -> tuple[Step, ...]:
+    longer = target.model_copy(update={"entries": (*target.entries, entry)})
     return tuple(longer if step is target else step for step in steps)
 
 

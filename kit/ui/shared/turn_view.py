@@ -16,6 +16,7 @@ from kit.core.value import Value
 from kit.ui.shared.wording import Tone, label, many
 
 StepState = Literal["running", "ok", "partial", "failed", "stopped"]
+Pace = Literal["starting", "active", "quiet", "stalled"]
 TONES: dict[StepState, Tone] = {"running": "busy", "ok": "good", "partial": "warn", "failed": "bad", "stopped": "warn"}
 _Body = TypeVar("_Body", bound=BaseModel)
 _HEADLINE: dict[TurnStatus, str] = {
@@ -64,6 +65,16 @@ def ending(status: TurnStatus, *, partial: bool, answered: int = 0, parts: int =
     return f"{answered} of {parts} answered" if answered < parts else "Partly answered"
 
 
+class Entry(Value):
+    """A line of a step's transcript."""
+
+    at: float
+    """Seconds since the turn began."""
+    text: str
+    is_status: bool = False
+    """Progress in the assistant's words; else what the sub-agent did."""
+
+
 class Step(Value):
     """One sub-agent's part of a turn."""
 
@@ -74,8 +85,8 @@ class Step(Value):
     """Seconds since the turn began."""
     end: float | None = None
     state: StepState = "running"
-    lines: tuple[str, ...] = ()
-    """Progress in the assistant's words, in the order it came."""
+    entries: tuple[Entry, ...] = ()
+    """What it said and did, in the order it came."""
     note: str = ""
     """In plain words, why it failed or what its answer lacks."""
 
@@ -88,6 +99,17 @@ class Step(Value):
         """A word or a clause on how the step went."""
         words = {"running": "working", "ok": "answered", "partial": "answered in part", "failed": "failed", "stopped": "stopped"}
         return self.note or words[self.state]
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """Progress in the assistant's words."""
+        return tuple(entry.text for entry in self.entries if entry.is_status)
+
+    def pace(self, now: float, quiet: float, stalled: float) -> Pace:
+        """Returns how a running step goes; `quiet` and `stalled` in seconds since it last did something."""
+        acts = [entry.at for entry in self.entries if not entry.is_status]
+        silence = now - max(acts, default=self.start)
+        return "stalled" if silence >= stalled else "quiet" if silence >= quiet else "active" if acts else "starting"
 
     def seconds(self, now: float) -> float:
         """Returns how long the step has run, or ran; `now` in seconds since the turn began."""
