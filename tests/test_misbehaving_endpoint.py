@@ -12,7 +12,9 @@ from kit.core.card import Policy
 from kit.core.event import ModelEnded
 from kit.core.model import ModelSpec
 from kit.models.openai import chat_model
+from kit.models.scripted import ScriptedModel
 from kit.runtime.handle import Reply
+from kit.runtime.recording.cassette import Cassette
 from kit.runtime.team import bind
 from kit.runtime.turn import run_turn
 from kit.stores.sqlite import SqliteStore
@@ -64,8 +66,6 @@ async def ask(server: Loopback, place: str, **fields: Any) -> Reply:
     model = (chat_model(spec, api_key=KEY, base_url=server.url), spec)
     times: Any = {"turn_budget_ms": 5000, "model_call_budget_ms": 1000 * BUDGET}
     deck = small_deck(["shop"], defaults=Policy(time_budget_ms=round(1000 * BUDGET)), **times)
-    from kit.models.scripted import ScriptedModel
-
     models = {"orchestrator": model, "shop": answering("Beans are 4 euros.")}
     if place == "sub-agent":
         models = {"orchestrator": ScriptedModel(asks("shop"), stitched, stitched), "shop": model}
@@ -124,6 +124,24 @@ async def test_only_the_first_failure_of_a_kind_is_logged_and_every_trace_has_it
     statuses = [re.findall(r"HTTP (\d+)", record.getMessage()) for record in caplog.records if record.name == "kit.model"]
     assert statuses == [["401"], ["404"]]
     assert all(any(isinstance(e.body, ModelEnded) and "HTTP 40" in str(e.body.error) for e in r.events) for r in replies)
+
+
+async def test_a_recorded_failure_is_the_same_on_the_trace_when_it_is_replayed_and_is_not_logged(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    spec, lines = ModelSpec(key="small", provider="openai"), list[str]()
+    with loopback() as server:
+        server.plays(Refuse(401, "no such key"))
+        for mode in ("record", "replay"):
+            model = (chat_model(spec, api_key=KEY, base_url=server.url), spec)
+            cassette = Cassette(tmp_path / "calls.jsonl", mode)
+            cassette.begin("2026-11-01", None)
+            kit = SmallKit(bind(small_deck([]), {"orchestrator": model}), SqliteStore(":memory:"), cassette=cassette)
+            reply = await run_turn("hi there", ALICE, kit)
+            cassette.close()
+            lines += [str(event.body.error) for event in reply.events if isinstance(event.body, ModelEnded)]
+    assert "HTTP 401, no such key; set OPENAI_API_KEY" in lines[0] and lines[0] == lines[1]
+    assert len([record for record in caplog.records if record.name == "kit.model"]) == 1
 
 
 # Waiting

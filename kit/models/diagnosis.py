@@ -26,30 +26,40 @@ _REMEDIES = {
 
 def diagnose(error: BaseException, spec: ModelSpec, model: object) -> str:
     """Says what went wrong with a call of `model`; the keys of the settings are for the caller to take out."""
-    response: Any = getattr(error, "response", None)
-    status: Any = getattr(error, "status_code", None) or getattr(response, "status_code", None)
-    url = _without_credentials(str(getattr(getattr(error, "request", None), "url", "") or _url_of(model)))
+    status, request = status_of(error), getattr(error, "request", None)
+    url = _without_credentials(_url_of(model) or str(getattr(request, "url", "")))
     place = f"model {spec.key!r}{f' at {url}' if url else ''}"
-    return f"{place}: {f'HTTP {status}, ' if status else ''}{_words(error)}; {_remedy(error, spec, status, response)}"
+    return f"{place}: {f'HTTP {status}, ' if status else ''}{_words(error)}; {_remedy(error, spec, status)}"
+
+
+def status_of(error: BaseException) -> int | None:
+    """The HTTP status that a provider's client keeps on its error; None where nobody answered."""
+    status: Any = getattr(error, "status_code", None) or getattr(getattr(error, "response", None), "status_code", None)
+    return status if isinstance(status, int) else None
+
+
+def message_of(error: BaseException) -> str:
+    """What the endpoint said, as OpenAI's and Anthropic's clients keep it; empty where it is not known."""
+    match getattr(error, "body", None):
+        case {"message": str(words)} | {"error": {"message": str(words)}}:
+            return words
+        case _:
+            return ""
 
 
 def _words(error: BaseException) -> str:
     if isinstance(error, asyncio.CancelledError):
         return "stopped"
-    match getattr(error, "body", None):  # as OpenAI's and Anthropic's clients keep it
-        case {"message": str(words)} | {"error": {"message": str(words)}}:
-            words = without_keys(words)
-        case _:
-            words = describe_error(error)
-    words = " ".join(words.split())
+    message = message_of(error)
+    words = " ".join((without_keys(message) if message else describe_error(error)).split())
     return words if len(words) <= _LONGEST else f"{words[:_LONGEST]} ..."
 
 
-def _remedy(error: BaseException, spec: ModelSpec, status: Any, response: Any) -> str:
+def _remedy(error: BaseException, spec: ModelSpec, status: int | None) -> str:
     if isinstance(error, asyncio.CancelledError | TimeoutError) or "Timeout" in type(error).__name__:
         return "no answer in time: raise the budgets of the deck for a slow model, or check that the server is not stuck"
     if status in _REMEDIES:
-        asked: Any = getattr(response, "headers", {}).get("retry-after")
+        asked: Any = getattr(getattr(error, "response", None), "headers", {}).get("retry-after")
         return _REMEDIES[status].format(key=_key(spec), pause=f": it asks for {asked} s" if asked else "")
     if status and status >= 500:
         return "the server failed: try again later, or name a `fallback`"

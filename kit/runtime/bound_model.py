@@ -1,7 +1,7 @@
 """A model with its tools bound, and the voice of one agent: which of its models speaks now, and what happens when that fails."""
 
 import logging
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,6 +13,7 @@ from kit.core.model import ModelSpec
 from kit.core.secret import without_secret_words
 from kit.models.diagnosis import diagnose, gave_up
 from kit.runtime.budget import OverBudget
+from kit.runtime.log import TurnLog
 
 log = logging.getLogger("kit.model")
 _OWN = ("offline", "simulated")
@@ -36,20 +37,20 @@ class BoundModel:
     fault_kinds: set[str] = field(default_factory=set[str])
     """How its calls have failed so far: each kind is logged once."""
 
-    def fault_line(self, error: BaseException, trace_id: str, secrets: Collection[str]) -> str:
+    def fault_line(self, error: BaseException, turn_log: TurnLog, *, quiet: bool = False) -> str:
         """Returns what a trace says of a call that failed. Of a real model that is its diagnosis, without keys.
 
         The first of each kind is logged with the trace's id: without a handler Python writes that to stderr, so it is read in a
-        terminal, behind the app and in a notebook. Users read none of it.
+        terminal, behind the app and in a notebook. Users read none of it. A replay is `quiet`: nothing failed now.
         """
         own = self.spec.provider in _OWN or isinstance(error, InjectedFault | KitError | OverBudget)
         if own or not (isinstance(error, Exception) or gave_up(error)):
             return describe_error(error)
-        line = without_secret_words(diagnose(error, self.spec, self.runnable), secrets)
+        line = without_secret_words(diagnose(error, self.spec, self.runnable), turn_log.secrets)
         kind = f"{type(error).__name__} {getattr(error, 'status_code', '')}"
-        if kind not in self.fault_kinds:
+        if not quiet and kind not in self.fault_kinds:
             self.fault_kinds.add(kind)
-            log.warning("%s (trace %s)", line, trace_id)
+            log.warning("%s (trace %s)", line, turn_log.turn_id)
         return line
 
 

@@ -15,8 +15,6 @@ _new_usage = builder(Usage)
 Resource = Literal["input_tokens", "output_tokens", "tool_calls", "cost"]
 """What can run out, by the name it has in a Usage; time is kept by a Deadline, depth beside the resources."""
 _RESOURCES: tuple[Resource, ...] = ("input_tokens", "output_tokens", "tool_calls", "cost")
-CHARACTERS = 4
-"""Of a token, where nobody counted."""
 
 
 GRACE = 0.5

@@ -16,9 +16,10 @@ from kit.core.outcome import ComponentPayload, Usage
 from kit.core.value import builder
 from kit.models.direct_call import open_reply
 from kit.models.message import CUT_OFF, ending_of, reasoning_of
+from kit.models.usage import CHARACTERS, estimate, usage_of
 from kit.runtime.agents.handoff import hide
 from kit.runtime.bound_model import BoundModel
-from kit.runtime.budget import CHARACTERS, OverBudget
+from kit.runtime.budget import OverBudget
 from kit.runtime.context import RunContext
 from kit.runtime.message import size_of
 from kit.runtime.recording.recorded_call import model_request, plain_message
@@ -27,9 +28,7 @@ from kit.runtime.recording.request_lines import call_line, opening, text_of
 from kit.runtime.speech.narration import MARK, Hear, NarrationFilter, narrated, narration_filter
 from kit.runtime.tool_call_ids import calls_of, with_calls
 
-_new_usage, _model_ended = builder(Usage), builder(ModelEnded)
-SOME = 10**9
-"""Tokens that a model may report for one call; what else it says of its usage is not believed."""
+_model_ended = builder(ModelEnded)
 LONGEST = 100_000
 """Characters of one reply; a model that goes on is stopped, whatever its card allows."""
 MOST_PIECES = 20_000
@@ -103,7 +102,7 @@ async def call_model(
     size = size_of(messages)
     stream = _Stream(agent, _room(ctx.ledger.before_model(size, model.spec.price_in)), hear)
     start = opening(messages, model, ctx, agent=agent, purpose=purpose, news=news, instead_of=instead_of)
-    span, private = ctx.open_span(start), ctx.turn.private
+    span = ctx.open_span(start)
     began = span.turn.log.now()
     if model.wants_place:
         stream.place = span.turn.place(span.path)
@@ -114,11 +113,10 @@ async def call_model(
     except BaseException as error:
         usage = _unfinished(error, size, stream, model.spec)
         ctx.ledger.charge(usage)
-        line = model.fault_line(error, span.turn.log.turn_id, span.turn.log.secrets)
-        span.emit(ModelEnded(agent=agent, model=model.spec.key, error=hide(line, private), usage=usage))
+        _close_failed(span, agent, model, error, usage)
         raise
     text = text_of(message)
-    usage = _usage(message, model.spec, size, text)
+    usage = usage_of(message, model.spec, size, text)
     ctx.ledger.charge(usage)
     parts: tuple[ComponentPayload, ...] = ()
     if MARK in text:
@@ -148,6 +146,12 @@ def _close(span: RunContext, agent: str, model: BoundModel, reply: ModelReply) -
         text, calls = hide(text, turn.private), hide(calls, turn.private)
     end: Any = {"usage": reply.usage, "ttft": reply.ttft, "finish_reason": reply.ending, "response_id": response_id}
     span.emit(_model_ended(agent=agent, model=model.spec.key, text=text, calls=calls, **end))
+
+
+def _close_failed(span: RunContext, agent: str, model: BoundModel, error: BaseException, usage: Usage) -> None:
+    turn = span.turn
+    line = model.fault_line(error, turn.log, quiet=turn.cassette is not None and turn.cassette.mode == "replay")
+    span.emit(ModelEnded(agent=agent, model=model.spec.key, error=hide(line, turn.private), usage=usage))
 
 
 def _room(tokens: float | None) -> float:
@@ -259,30 +263,8 @@ def _merge(chunks: list[Any]) -> AIMessage:
     return message if whole else with_calls(message, calls)
 
 
-def _usage(message: AIMessage, spec: ModelSpec, size: int, text: str) -> Usage:
-    counts = message.usage_metadata
-    if counts is None or not all(0 <= counts[name] < SOME for name in ("input_tokens", "output_tokens")):
-        wrote = len(text) + (len(str(message.tool_calls)) if message.tool_calls else 0)
-        return _bill(spec, size, -(-wrote // CHARACTERS), estimated=True)
-    read, wrote = counts["input_tokens"], counts["output_tokens"]
-    cached = counts.get("input_token_details", {}).get("cache_read", 0) or 0
-    reasoning = counts.get("output_token_details", {}).get("reasoning", 0) or 0
-    return _bill(spec, read, wrote, min(max(cached, 0), read), min(max(reasoning, 0), wrote))
-
-
 def _unfinished(error: BaseException, size: int, stream: _Stream, spec: ModelSpec) -> Usage:
     """Estimates what a call that did not end has cost: no tokens where the model failed before its first word."""
     if isinstance(error, Exception) and not stream.begun:
         return Usage(model_calls=1)
-    return _bill(spec, size, -(-stream.characters // CHARACTERS), estimated=True)
-
-
-def _bill(spec: ModelSpec, read: int, wrote: int, cached: int = 0, reasoning: int = 0, *, estimated: bool = False) -> Usage:
-    return _new_usage(
-        input_tokens=read,
-        output_tokens=wrote,
-        cached_tokens=cached,
-        model_calls=1,
-        cost=spec.price(read, wrote, cached, reasoning),
-        estimated=estimated,
-    )
+    return estimate(spec, size, stream.characters)

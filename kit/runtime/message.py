@@ -11,7 +11,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from kit.compose.locale import Sentences
 from kit.core.errors import PictureError
 from kit.core.picture import MOST, Picture, mark_pictures
-from kit.runtime.budget import CHARACTERS
+from kit.models.usage import CHARACTERS
 
 LONGEST = 16_000
 """Characters a message may have; longer ones are declined in words, never cut silently."""

@@ -14,8 +14,11 @@ FORMAT = 1
 NO_OUTCOME = {"page", "tools", "environment", "statuses", "visitor"}
 """Settings of a deck that decide no outcome: what the app shows, who asks there, and where code lies."""
 
-LATER = ("model", "factory", "api_key_env", "params", "stream", "price_cached", "price_reasoning")
-"""Fields of a model that are newer than kept cells: at their defaults they are left out, so that those are still known."""
+FIRST = {
+    *("key", "provider", "name", "base_url", "api", "effort", "context_window", "price_in", "price_out", "routing"),
+    *("concurrent_tool_calls", "fallback", "law", "seed", "published", "note"),
+}
+"""Fields of a model that every kept cell was keyed by; each newer one counts where it is not at its default."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,4 +72,5 @@ def cells(spec: GridSpec) -> Iterator[Cell]:
 
 def _silent(model: ModelSpec) -> set[str]:
     """The fields of a model that decide no outcome here."""
-    return {"limits", *(name for name in LATER if getattr(model, name) == ModelSpec.model_fields[name].default)}
+    newer = ModelSpec.model_fields.keys() - FIRST
+    return {"limits", *(name for name in newer if getattr(model, name) == ModelSpec.model_fields[name].default)}

@@ -7,7 +7,7 @@ from langchain_core.messages.tool import ToolCall
 
 from kit.core.card import AgentCard, HandoffField
 from kit.core.outcome import AgentCall
-from kit.runtime.budget import CHARACTERS
+from kit.models.usage import CHARACTERS
 
 ROUTE = "submit_route"
 """The tool by which a classifier answers."""

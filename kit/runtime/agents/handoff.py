@@ -9,7 +9,7 @@ from kit.core.card import AgentCard, Handoff, HandoffField
 from kit.core.context import InheritedContext
 from kit.core.outcome import AgentCall, Answer, Failure
 from kit.core.value import map_leaves
-from kit.runtime.budget import CHARACTERS
+from kit.models.usage import CHARACTERS
 
 PLACEHOLDER = "[personal]"
 """What stands in a trace for a personal value."""

@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from kit.core.errors import CassetteError, KitError
 from kit.core.secret import holds_secret, scrubbed
+from kit.models.diagnosis import message_of, status_of
 from kit.runtime.recording.mismatch import misfit
 from kit.runtime.recording.recorded_call import GIVEN_UP, Header, Key, Request, Take, digest, key_of, lines_of, read
 from kit.tools.tool import ToolResult
@@ -123,7 +124,8 @@ class Cassette:
         if not isinstance(error, KitError):
             task = asyncio.current_task()
             is_stop = isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling() > 0
-            broken = {"kind": GIVEN_UP if is_stop else type(error).__name__, "text": str(error)}
+            http = {"status": status_of(error), "message": message_of(error)}
+            broken = {"kind": GIVEN_UP if is_stop else type(error).__name__, "text": str(error), **http}
             self.keep(place, request, broken=broken, **outcome)
 
     def save(self, tracks: Collection[str] | None = None) -> None:

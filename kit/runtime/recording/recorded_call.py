@@ -43,6 +43,10 @@ class Broken(Value):
     kind: str
     """Name of the exception's class; GIVEN_UP for a call that whoever made it gave up."""
     text: str = ""
+    status: int | None = None
+    """Of HTTP, where an endpoint answered."""
+    message: str = ""
+    """What it said."""
 
 
 class Take(Value):

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Mapping
-from typing import cast
+from typing import Any, cast
 
 from langchain_core.messages import AIMessage, messages_from_dict
 
@@ -63,4 +63,6 @@ async def _fail(how: Broken) -> None:
     if how.kind == GIVEN_UP:
         await asyncio.get_running_loop().create_future()
     kind = _EXCEPTIONS.get(how.kind) or type(how.kind, (Exception,), {})
-    raise kind(how.text)
+    error: Any = kind(how.text)
+    error.status_code, error.body = how.status, {"message": how.message}
+    raise error
