@@ -101,3 +101,10 @@ def strip_marks(text: str) -> str:
 
 def _kinds() -> str:
     return "PNG, JPEG, WebP or GIF"
+
+
+def check_count(pictures: Sequence[Picture]) -> tuple[Picture, ...]:
+    """The same pictures. Raises PictureError when there are more than a message may bring."""
+    if len(pictures) > MOST:
+        raise PictureError(f"a message takes at most {MOST} pictures and this one has {len(pictures)}: send the rest in another")
+    return tuple(pictures)

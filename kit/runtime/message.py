@@ -10,7 +10,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
 from kit.compose.locale import Sentences
 from kit.core.errors import PictureError
-from kit.core.picture import MOST, Picture, mark_pictures
+from kit.core.picture import Picture, mark_pictures
 from kit.models.usage import CHARACTERS
 
 LONGEST = 16_000
@@ -41,13 +41,6 @@ def read_picture(path: Path | str) -> Picture:
         return Picture.of(path.read_bytes(), path.name)
     except OSError as error:
         raise PictureError(f"cannot read the picture {path}: {error.strerror or error}") from error
-
-
-def check_count(pictures: Sequence[Picture]) -> tuple[Picture, ...]:
-    """The same pictures. Raises PictureError when there are more than a message may bring."""
-    if len(pictures) > MOST:
-        raise PictureError(f"a message takes at most {MOST} pictures and this one has {len(pictures)}: send the rest in another")
-    return tuple(pictures)
 
 
 def human_message(text: str, pictures: Sequence[Picture]) -> HumanMessage:

@@ -14,7 +14,7 @@ from kit.core.errors import SessionError, StoreBusy, StoreError
 from kit.core.event import Completed, Routing, Text, TextReplaced, Thinking, TurnStarted, TurnUsage
 from kit.core.fault_injection import planned_faults
 from kit.core.outcome import AgentCall, Answer
-from kit.core.picture import Picture, mark_pictures
+from kit.core.picture import Picture, check_count, mark_pictures
 from kit.core.record import Message, SessionRecall, TurnRecord
 from kit.core.secret import without_secrets
 from kit.core.transcript import transcript
@@ -29,7 +29,7 @@ from kit.runtime.handle import Reply, Status, Turn
 from kit.runtime.host import Host, alarm
 from kit.runtime.log import TurnLog
 from kit.runtime.memory import Memory
-from kit.runtime.message import check_count, clean, decline
+from kit.runtime.message import clean, decline
 from kit.runtime.pattern import Pattern
 from kit.runtime.rollup import dialogue, record_of, routing_of
 from kit.runtime.speech.narration import MARK, narration

@@ -9,6 +9,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import expect
 
 from kit.core.fault import CANARY, CANARY_NUMBER, RAW
 from kit.core.picture import LARGEST
@@ -215,6 +216,7 @@ def test_a_picture_is_shown_and_answered_and_another_file_is_refused_in_a_senten
         visitor.attach(name, data)
         visitor.ask("and this?")
         visitor.page.get_by_test_id("stAlert").get_by_text(said).wait_for()
+        expect(visitor.page.get_by_test_id("stChatInputTextArea"), "the question is lost").to_have_value("and this?")
     (turn,) = turns_of(served, visitor)
     assert turn.invoked == ("support",) and visitor.page.get_by_test_id("stChatMessage").count() == 2
 

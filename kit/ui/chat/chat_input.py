@@ -1,9 +1,12 @@
 """The question of this run of the page: typed, picked from the suggestions, or asked once more; with its pictures."""
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
-from kit.core.picture import LARGEST, Picture
+from kit.core.errors import PictureError
+from kit.core.picture import LARGEST, MOST, Picture, check_count
 from kit.core.value import Value
+from kit.ui.shared.wording import literal
 
 
 class Question(Value):
@@ -12,29 +15,35 @@ class Question(Value):
     text: str
     faults: tuple[str, ...] = ()
     pictures: tuple[Picture, ...] = ()
-    files: tuple[tuple[str, bytes], ...] = ()
-    """Name and bytes of files nobody has looked into yet."""
-
-    def with_pictures(self) -> "Question":
-        """Returns the question with its files as pictures. Raises PictureError for a file that is none, or too large."""
-        pictures = tuple(Picture.of(data, name) for name, data in self.files)
-        return self.model_copy(update={"pictures": (*self.pictures, *pictures), "files": ()})
 
 
-def read_question(placeholder: str) -> Question | None:
-    """Draws the input of the chat and returns what this run of the page is to ask, None when it is nothing."""
+def read_question(placeholder: str, notice: DeltaGenerator) -> Question | None:
+    """Draws the input of the chat and returns what this run of the page is to ask, None when it is nothing.
+
+    A question whose files are no pictures is put back into the input, and `notice` says why.
+    """
+    refusals: int = st.session_state.get("refusals", 0)
+    key = f"question-{refusals}"  # one input would not take the same words twice
+    if refusal := st.session_state.pop("refusal", None):
+        st.session_state[key], sentence = refusal
+        notice.error(literal(sentence), icon=":material/error:")
     message = st.chat_input(
         placeholder,
+        key=key,
         submit_mode="disable",
         accept_file="multiple",
         file_type=["png", "jpg", "jpeg", "webp", "gif"],
-        max_upload_size=4 * LARGEST // 2**20,  # what is a little too large is told so in words
+        max_upload_size=MOST * LARGEST // 2**20,  # what is a little too large is told so in words
     )
     waiting: Question | None = st.session_state.pop("ask", None)
     if waiting is not None or message is None:
         return waiting
-    files = tuple((file.name, file.getvalue()) for file in message.files)
-    return Question(text=message.text, files=files) if files or message.text.strip() else None
+    try:
+        pictures = check_count([Picture.of(file.getvalue(), file.name) for file in message.files])
+    except PictureError as error:
+        st.session_state["refusal"], st.session_state["refusals"] = (message.text, str(error)), refusals + 1
+        st.rerun()
+    return Question(text=message.text, pictures=pictures) if pictures or message.text.strip() else None
 
 
 def ask(question: Question) -> None:

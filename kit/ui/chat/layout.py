@@ -12,7 +12,6 @@ from kit.compose.page import PageSettings, Suggestion
 from kit.core.picture import mark_pictures
 from kit.ui.chat.chat_input import Question, ask, read_question
 from kit.ui.chat.user_message import draw_user_message
-from kit.ui.shared.frame import report_errors
 
 HERE = Path(__file__).parent
 
@@ -29,7 +28,7 @@ class Places:
     stop: DeltaGenerator
     page: PageSettings
     asked: Question | None
-    """What was just asked, as it came."""
+    """What was just asked."""
     slots: list[DeltaGenerator] = field(default_factory=list[DeltaGenerator])
 
     @classmethod
@@ -46,7 +45,7 @@ class Places:
         desk = side.container(key="panel-desk")
         with st.bottom:
             newest, stop = st.empty(), st.empty()
-            asked = read_question(page.placeholder)
+            asked = read_question(page.placeholder, stop)
         st.session_state["asked"] = st.session_state.get("asked", 0) + bool(asked)
         with newest.container():  # another number makes the script begin anew
             _script(f'<button class="newest" data-asked="{st.session_state["asked"]}" hidden>Newest</button>', "newest.js")
@@ -59,13 +58,11 @@ class Places:
         return self.slots[number]
 
     def draw_question(self) -> Question | None:
-        """Draws what was just asked where its turn will be, and returns it; None when nothing was that can be asked."""
-        with report_errors(self.stop):  # what comes with it may be no picture: the conversation goes on without it
-            if question := self.asked and self.asked.with_pictures():
-                with self.slot(next_slot()):
-                    draw_user_message(mark_pictures(question.text, question.pictures), question.pictures)
-                return question
-        return None
+        """Draws what was just asked where its turn will be, and returns it; None when nothing was."""
+        if question := self.asked:
+            with self.slot(next_slot()):
+                draw_user_message(mark_pictures(question.text, question.pictures), question.pictures)
+        return self.asked
 
     def first_screen(self) -> None:
         """Draws what can be asked, for a conversation that has not begun."""
