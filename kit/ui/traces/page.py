@@ -58,7 +58,13 @@ def _list(host: Host, who: Principal) -> None:
         return
     key = "traces-list"
     shown = st.segmented_control(
-        "Show", LISTS, default=LISTS[bool(session)], key=key, required=True, on_change=_leave_conversation
+        "Show",
+        LISTS,
+        default=LISTS[bool(session)],
+        key=key,
+        required=True,
+        label_visibility="collapsed",
+        on_change=_leave_conversation,
     )
     if shown == "Conversations" and not session:
         draw_conversations(store, who)

@@ -18,6 +18,7 @@ from kit.ui.shared.turn_view import ending
 from kit.ui.shared.wording import label, many
 
 PAGE = 15
+FILTERS = ("f-states", "f-agents", "f-axes", "f-patterns", "f-models", "f-slow")
 ENDINGS: Mapping[Ending, str] = {
     "answered": ending("ok", partial=False),
     "partly": ending("ok", partial=True),
@@ -97,15 +98,15 @@ def model_name(key: str) -> str:
 def _columns(longest: float) -> Mapping[str, Any]:
     config = st.column_config
     return {
-        "Question": config.TextColumn(width=215),
-        "How it ended": config.TextColumn(width=105),
-        "Pattern": config.TextColumn(width=95),
-        "Model": config.TextColumn(width=80),
-        "Sub-agents": config.ListColumn(width=180),
-        "Seconds": config.ProgressColumn(format="%.2f s", min_value=0.0, max_value=max(longest, 0.01), width=90),
-        "First words": config.NumberColumn(format="%.2f s", width=85, help="Seconds until the first words could be read"),
-        "Tokens": config.NumberColumn(format="localized", width=70),
-        "Cost": config.NumberColumn(format="$%.4f", width=75, help="Empty where no price is known"),
+        "Question": config.TextColumn(width=190),
+        "How it ended": config.TextColumn(width=118),
+        "Pattern": config.TextColumn(width=122),
+        "Model": config.TextColumn(width=72),
+        "Sub-agents": config.ListColumn(width=160),
+        "Seconds": config.ProgressColumn(format="%.2f s", min_value=0.0, max_value=max(longest, 0.01), width=85),
+        "First words": config.NumberColumn(format="%.2f s", width=80, help="Seconds until the first words could be read"),
+        "Tokens": config.NumberColumn(format="localized", width=62),
+        "Cost": config.NumberColumn(format="$%.4f", width=66, help="Empty where no price is known"),
         "When": config.DatetimeColumn(format="D MMM, HH:mm", width=100),
     }
 
@@ -113,16 +114,18 @@ def _columns(longest: float) -> Mapping[str, Any]:
 def _read_filter(choices: TurnChoices, agents: Sequence[str]) -> TurnFilter:
     def pick(title: str, key: str, options: Sequence[str], words: Mapping[Any, str] | None = None) -> Any:
         words = words or {option: label(option) for option in options}
-        return tuple(st.multiselect(title, options, key=key, format_func=words.__getitem__, placeholder="Any", width=185))
+        return tuple(st.multiselect(title, options, key=key, format_func=words.__getitem__, placeholder="Any"))
 
     with st.container(horizontal=True, vertical_alignment="bottom", key="filters"):
-        text = st.text_input("Words in the question", key="f-text", width=185)
-        endings = pick("How it ended", "f-states", list(ENDINGS), ENDINGS)
-        asked = pick("Sub-agent", "f-agents", agents)
-        axes = pick("What went wrong", "f-axes", list(AXES), AXES)
-        patterns = pick("Pattern", "f-patterns", choices.patterns)
-        models = pick("Model", "f-models", choices.models, {key: model_name(key) for key in choices.models})
-        late = st.toggle(f"Slowest 5 % (≥ {choices.slow:.1f} s)", key="f-slow", disabled=choices.slow <= 0)
+        text = st.text_input("Words in the question", key="f-text", width=240)
+        active = sum(bool(st.session_state.get(key)) for key in FILTERS)
+        with st.popover(f"Filters ({active})" if active else "Filters", icon=":material/tune:"):
+            endings = pick("How it ended", "f-states", list(ENDINGS), ENDINGS)
+            asked = pick("Sub-agent", "f-agents", agents)
+            axes = pick("What went wrong", "f-axes", list(AXES), AXES)
+            patterns = pick("Pattern", "f-patterns", choices.patterns)
+            models = pick("Model", "f-models", choices.models, {key: model_name(key) for key in choices.models})
+            late = st.toggle(f"Slowest 5 % (≥ {choices.slow:.1f} s)", key="f-slow", disabled=choices.slow <= 0)
     return TurnFilter(
         text=text,
         endings=endings,
