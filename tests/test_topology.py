@@ -219,6 +219,32 @@ async def test_ensemble_the_judge_may_merge() -> None:
     assert reply.text == "A and B." and chosen(reply).because == "merged by the judge"
 
 
+@pytest.mark.req("SO-7")
+@pytest.mark.parametrize(
+    ("merged", "text", "because"),
+    [
+        ({"text": "A and B.", "confidence": 0.7}, "A and B.", "merged by the judge"),
+        (json.dumps({"text": "A and B.", "confidence": 0.7}), "A and B.", "merged by the judge"),
+        ("A and B.", "B.", "preferred by the judge"),
+        ({"text": "A and B."}, "B.", "preferred by the judge"),
+    ],
+    ids=["fields", "fields as text", "prose", "a field is missing"],
+)
+async def test_ensemble_what_a_judge_merges_has_the_form_the_card_asks_for(merged: object, text: str, because: str) -> None:
+    verdict = VERDICT | {"properties": {"best": {"type": "integer"}, "merged": {}}}
+    own = card("explainer", rated=True, eval={"judge": "judge", "rubric": "quality"})
+    judged = {"explainer": own, "second": card("second", rated=True), "judge": card("judge", handoff={"output_schema": verdict})}
+    models = {
+        "explainer": rated("A.", 0.9),
+        "second": rated("B.", 0.8),
+        "judge": answering(json.dumps({"best": 2, "merged": merged})),
+    }
+    reply = await run_turn("explain this", ALICE, joint(ENSEMBLE, models, judged))
+    [outcome] = reply.outcomes
+    assert isinstance(outcome, Answer) and json.loads(outcome.text)["text"] == text and chosen(reply).because == because
+    assert outcome.confidence == (0.7 if because.startswith("merged") else 0.8)
+
+
 @pytest.mark.parametrize("judge", [failing(OSError("x")), *map(answering, ('{"best": 7}', '{"best": 0}', '{"best": -1}', "hm"))])
 async def test_ensemble_without_a_verdict_an_answer_comes_with_a_reservation(judge: ScriptedModel) -> None:
     models = {"explainer": answering("One view."), "second": answering("Another view."), "judge": judge}

@@ -14,6 +14,7 @@ from kit.compose.topology import DRAFT, Topology
 from kit.core.card import AgentCard, Policy
 from kit.core.event import AnswerChosen
 from kit.core.outcome import AgentCall, Answer, Failure, Outcome
+from kit.runtime.agents.contract import Breach, contract_of
 from kit.runtime.context import Agent, RunContext
 from kit.runtime.dispatch import dispatch
 from kit.runtime.team import Team
@@ -110,9 +111,10 @@ async def ensemble(asked_agent: TopologyAgent, members: Sequence[str], call: Age
     if not isinstance(best, int) or not 1 <= best <= len(answers):
         return _best(list[tuple[Outcome, str]](answers), UNJUDGED, "the judge did not say")
     answer, member = answers[best - 1]
-    text = verdict.get("merged")
-    if isinstance(text, str) and text.strip() and asked_agent.card.handoff.output_schema is None:
-        return answer.model_copy(update={"text": text.strip()}), None, "merged by the judge"
+    if merged := _merged(asked_agent.card, verdict.get("merged")):
+        text, confidence = merged
+        merged_answer = answer.model_copy(update={"text": text, "confidence": confidence or answer.confidence})
+        return merged_answer, None, "merged by the judge"
     return answer, member, "preferred by the judge"
 
 
@@ -153,6 +155,13 @@ def _read(outcome: Outcome) -> Mapping[str, Any]:
     """Returns what a judge submitted; {} when it failed. Its shape was checked by its own contract."""
     read: object = json.loads(outcome.text) if isinstance(outcome, Answer) else None
     return cast("Mapping[str, Any]", read) if isinstance(read, dict) else {}
+
+
+def _merged(card: AgentCard, value: object) -> tuple[str, float | None] | None:
+    """Returns what a judge made of several answers, as the card's own contract reads it; None where that is no answer."""
+    text = value.strip() if isinstance(value, str) else json.dumps(value) if value else ""
+    reading = contract_of(card).read(text) if text else None
+    return None if isinstance(reading, Breach) else reading
 
 
 def _best(finished: Sequence[tuple[Outcome, str]], caveat: str, because: str) -> Verdict:
