@@ -46,7 +46,7 @@ class Comparison(Value):
 
 
 def differences_html(turns: Mapping[str, TurnView], comparison: Comparison) -> str:
-    """Returns a table of what differs, a row for each turn, and in its caption what is the same; `turns` by label.
+    """Returns a table of what differs, a row for each turn, and under it what is the same; `turns` by label.
 
     Nothing for a single turn.
     """
@@ -56,9 +56,10 @@ def differences_html(turns: Mapping[str, TurnView], comparison: Comparison) -> s
     first = next(iter(rows.values()))
     differing = [head for head in first if len({figures[head] for figures in rows.values()}) > 1]
     same = [f"{head.lower()} {text}" for head, text in first.items() if head not in differing and text != UNKNOWN]
-    caption = f"The same in all: {escape(', '.join(same))}." if same else ""
     lines = [row_html(name, *(escape(figures[head]) for head in differing)) for name, figures in rows.items()]
-    return table_html("What differs", lines, ("Turn", *differing), kind="differences", caption=caption)
+    table = table_html("What differs", lines, ("Turn", *differing), kind="differences")
+    differ = f"They differ in {_list(map(str.lower, differing))}. " if differing else ""
+    return f'{table}<p class="same">{differ}{f"The same in all: {escape(_list(same))}." if same else ""}</p>'
 
 
 def _figures(view: TurnView) -> dict[str, str]:
