@@ -1,16 +1,31 @@
 """`python -m tests.growth [TURNS]`: what lists, one trace and metrics cost once a store holds so many turns."""
 
+import asyncio
+import resource
 import sqlite3
+import sys
 import time
 import uuid
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
 
+from kit.bench.grid.provenance import revision
+from kit.core.context import Principal
+from kit.metrics.summary import metrics
 from kit.patterns import PATTERNS
 from kit.runtime.clock import run_virtual
 from kit.settings import Settings
 from kit.stores.sqlite import SqliteStore
+from kit.stores.turn_filter import TurnFilter
+from kit.ui.shared.turn_fold import stored_view
 from kit.wire import open_kit
 
+WHO = Principal(tenant_id="acme", user_id="u-001")
+"""The visitor, who has half of the turns."""
+TICK = 0.002
+"""Seconds between two looks of the loop."""
 FULL = 100_000
 """Turns of the whole sweep; the test suite takes a sample."""
 DAYS = 90
@@ -55,3 +70,75 @@ def _copy(db: sqlite3.Connection, turns: int) -> None:
         f"FROM numbers JOIN played ON place = n % {count} JOIN messages m ON m.turn_id = played.id"
     )
     db.execute("DROP TABLE played")
+
+
+class Figure(NamedTuple):
+    """What one reading of a full store took."""
+
+    name: str
+    cpu: float
+    """Seconds of this process."""
+    gap: float
+    """The longest stretch in which an event loop beside it stood still, in seconds of this process' work."""
+
+
+def measure(path: Path) -> Iterator[Figure]:
+    """Reads lists, one trace and metrics as the pages do, each from a thread of its own beside a running event loop."""
+    store = SqliteStore(path)
+    turn = store.turns(tenant_id=WHO.tenant_id, user_id=WHO.user_id, limit=1)[0]
+    day = turn.started_at - 86_400
+
+    def one_trace() -> object:
+        return stored_view(turn, tuple(store.events(turn.id))).trace.rows()
+
+    def spans() -> object:
+        return store._read("SELECT * FROM spans WHERE turn_id IN (SELECT id FROM turns ORDER BY started_at DESC LIMIT 20)")
+
+    readings: dict[str, Callable[[], object]] = {
+        "sums of all turns, which a thread writes as they end": store.sum_up,
+        "the newest turns": lambda: (store.choices(WHO), store.search(WHO, TurnFilter(), 15)),
+        "turns by words": lambda: store.search(WHO, TurnFilter(text="coffee points"), 15),
+        "turns by how they ended": lambda: store.search(WHO, TurnFilter(endings=("partly",), axes=("partial",)), 15),
+        "turns by pattern and model": lambda: store.search(WHO, TurnFilter(patterns=("a2a",), models=("offline",)), 15),
+        "conversations": lambda: store.conversations(WHO, 15),
+        "one trace": one_trace,
+        "metrics of a day": lambda: metrics(store, day, WHO.tenant_id),
+        "metrics of all time": lambda: metrics(store, None, WHO.tenant_id),
+        "spans of twenty turns, by SQL": spans,
+    }
+    for name, read in readings.items():
+        yield asyncio.run(_beside_a_loop(name, read))
+    store.close()
+
+
+async def _beside_a_loop(name: str, read: Callable[[], object]) -> Figure:
+    longest, work = 0.0, asyncio.create_task(asyncio.to_thread(_cpu_of, read))
+    while not work.done():
+        wall, cpu = time.monotonic(), time.process_time()
+        await asyncio.sleep(TICK)
+        longest = max(longest, min(time.monotonic() - wall, time.process_time() - cpu) - TICK)
+    return Figure(name, await work, longest)
+
+
+def _cpu_of(read: Callable[[], object]) -> float:
+    began = time.thread_time()
+    read()
+    return time.thread_time() - began
+
+
+def lines(turns: int) -> Iterator[str]:
+    """A line for each reading, and one for what the process took of memory."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "kit.db"
+        fill(path, turns)
+        yield f"{turns:,} turns, {path.stat().st_size / 1e6:,.0f} MB, at {revision()}"
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        for figure in measure(path):
+            yield f"{figure.name}: {figure.cpu:.3f} s CPU, the loop stood still for {figure.gap * 1000:.0f} ms"
+        whole = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        yield f"{whole / 1024:,.0f} MB at most, {(whole - before) / 1024:,.0f} MB more than after filling it"
+
+
+if __name__ == "__main__":
+    for line in lines(int(sys.argv[1]) if sys.argv[1:] else FULL):
+        print(line, flush=True)

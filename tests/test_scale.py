@@ -1,6 +1,7 @@
-"""Cap, race and capacity at scale: each held against what arithmetic says must come out."""
+"""Cap, race, capacity and a full store at scale: each held against what arithmetic or a bar says must come out."""
 
 import math
+from pathlib import Path
 from statistics import NormalDist
 
 import pytest
@@ -11,6 +12,7 @@ from studies.cap import compare_caps, play_caps, stratified
 from studies.capacity import Level, Load, level, measure_turn, most_served, users_to_fill
 from studies.racing import PricedModel, Traffic, cost_points, monthly_figures, play_races
 from studies.study_statistics import quantile
+from tests.growth import fill, measure
 
 EXACT = Law(latency=LogNormal(median=1.0), tokens=LogNormal(median=50))
 
@@ -84,3 +86,13 @@ def test_quantiles_hold_their_law_and_strata_their_shares() -> None:
     assert alone.value == alone.low == alone.high == 3.0
     found = stratified({1: [1.0, 3.0], 2: [10.0, 10.0]}, {1: 0.75, 2: 0.25})
     assert found.value == 4.0 and found.high - 4.0 == pytest.approx(1.96 * 0.75, rel=0.01)
+
+
+@pytest.mark.realtime
+def test_lists_a_trace_and_metrics_of_a_full_store_are_read_at_once_and_no_loop_waits(tmp_path: Path) -> None:
+    """A sample of `make sweeps`, which reads a store of a hundred thousand turns."""
+    fill(tmp_path / "kit.db", 3_000)
+    sums, *readings = measure(tmp_path / "kit.db")
+    assert len(readings) >= 8 and sums.cpu < 1.0
+    assert {figure.name: figure.cpu for figure in readings if figure.cpu > 0.1} == {}
+    assert {figure.name: figure.gap for figure in (sums, *readings) if figure.gap > 0.1} == {}

@@ -6,7 +6,7 @@ of one turn may put `user` and `expected_sub_agents` on the line itself. What a 
 
 import json
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
@@ -159,7 +159,7 @@ def _case(line: str, place: str, with_labels: bool) -> Case:
     try:
         asks = [_ask(turn, with_labels) for turn in cast("list[dict[str, Any]]", turns)]
         own = fields if with_labels else {}
-        kind = own.get("kind") or _kind(asks)
+        kind = own.get("kind") or kind_of(asks)
         return Case.model_validate({"domain": "", **own, "id": str(fields["id"]), "kind": kind, "turns": asks})
     except ValidationError as error:
         fault = error.errors()[0]
@@ -181,7 +181,7 @@ def _ask(turn: Mapping[str, Any], with_labels: bool) -> Ask:
     return Ask.model_validate({**own, "user": turn["user"], "expected_sub_agents": labels})
 
 
-def _kind(asks: list[Ask]) -> Kind:
+def kind_of(asks: Sequence[Ask]) -> Kind:
     """The kind of a case that does not say it."""
     if len(asks) > 1:
         return "switch"

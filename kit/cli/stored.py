@@ -1,4 +1,4 @@
-"""`kit metrics`, `drift`, `status-replay`: what is said of stored turns."""
+"""`kit metrics`, `drift`, `cases`, `status-replay`: what is said of stored turns."""
 
 import time
 from argparse import Namespace
@@ -31,6 +31,11 @@ def add(commands: Any) -> None:
     drift.add_argument("--predictions", type=Path, help="what `kit route` made of them")
     drift.set_defaults(run=_drift)
 
+    cases = commands.add_parser("cases", help="write the turns with a thumb down as cases that a grid plays")
+    cases.add_argument("file", type=Path, help="JSONL, a case a line (docs/cases.md)")
+    cases.add_argument("--tenant", help="of one tenant (default: all)")
+    cases.set_defaults(run=_cases)
+
     replay = commands.add_parser("status-replay", help="replay a stored turn under six status policies: its lines and silences")
     replay.add_argument("store", type=Path, help="the SQLite file, such as .kit/kit.db")
     replay.add_argument("turn", nargs="?", help="id of the turn (default: the newest that asked a sub-agent)")
@@ -61,6 +66,15 @@ def _drift(arguments: Namespace) -> int:
         sheet = draw(store, arguments.sheet, arguments.per, arguments.seed, _since(arguments) or 0.0, arguments.tenant, judge)
     print(f"{len(sheet)} turns, {sum(item.open for item in sheet)} to be labelled -> {arguments.sheet}")
     return 0
+
+
+def _cases(arguments: Namespace) -> int:
+    from kit.bench.feedback_cases import write_cases
+
+    with _store() as store:
+        count = write_cases(store, arguments.file, arguments.tenant)
+    print(f"{count} cases of turns with a thumb down -> {arguments.file}")
+    return 0 if count else 1
 
 
 def _status_replay(arguments: Namespace) -> int:

@@ -211,6 +211,11 @@ class SqliteStore(Database):
             return Feedback(turn_id=turn_id, score=score, note=note)
         return None
 
+    def feedbacks(self, score: int) -> list[Feedback]:
+        """Every thumb of that score, in the order of their turns."""
+        sql = "SELECT turn_id, score, note FROM feedback JOIN turns ON id = turn_id WHERE score = ? ORDER BY started_at, turn_id"
+        return [Feedback(turn_id=turn_id, score=score, note=note) for turn_id, score, note in self._read(sql, score)]
+
 
 def _of(session_id: str, who: Principal | None) -> dict[str, Any]:
     return {"session": session_id, "tenant": who and who.tenant_id, "user": who and who.user_id}

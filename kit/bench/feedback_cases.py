@@ -1,0 +1,49 @@
+"""Makes cases of the answers that people disliked: a file that a grid plays."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from kit.bench.case import Ask, Case, as_line, kind_of
+from kit.core.context import Principal
+from kit.core.errors import DataError
+from kit.core.record import Feedback, TurnRecord
+from kit.stores.protocol import Store
+
+ALL = 1_000_000
+"""More turns than a conversation has."""
+
+
+def write_cases(store: Store, path: Path, tenant: str | None = None) -> int:
+    """Writes a case for each turn with a thumb down, of one tenant or all, the oldest first; returns how many there are.
+
+    Whom a case expects to be asked is who was asked: where that was the mistake, a person corrects it. Raises DataError where the
+    file cannot be written.
+    """
+    cases = list(disliked(store, tenant))
+    try:
+        path.write_text("".join(map(as_line, cases)), encoding="utf-8", newline="\n")
+    except OSError as error:
+        raise DataError(f"the cases cannot be written to {path}: {error.strerror or error}; choose another file") from error
+    return len(cases)
+
+
+def disliked(store: Store, tenant: str | None = None) -> Iterator[Case]:
+    """Returns a case for each stored turn with a thumb down; earlier turns of its conversation are its history."""
+    for thumb in store.feedbacks(score=0):
+        turn = store.turn(thumb.turn_id)
+        if turn is not None and tenant in (None, turn.tenant_id):
+            yield _case(store, turn, thumb)
+
+
+def _case(store: Store, turn: TurnRecord, thumb: Feedback) -> Case:
+    turns = store.turns(turn.session_id, turn.tenant_id, turn.user_id, limit=ALL)
+    earlier = [one for one in reversed(turns) if one.started_at < turn.started_at]
+    asks = [Ask(user=one.message, expected=one.invoked, assistant=one.text, skip=True) for one in earlier]
+    return Case(
+        id=f"thumb-{turn.id}",
+        kind=kind_of([*asks, ask := Ask(user=turn.message, expected=turn.invoked)]),
+        domain=turn.invoked[0] if len(turn.invoked) == 1 else "mixed" if turn.invoked else "out_of_scope",
+        turns=(*asks, ask),
+        principal=Principal(tenant_id=turn.tenant_id, user_id=turn.user_id),
+        source=f"thumb down: {thumb.note}" if thumb.note else "thumb down",
+    )
