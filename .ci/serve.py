@@ -35,4 +35,6 @@ def serve(path: str, port: int) -> None:
 
 
 if __name__ == "__main__":
-    serve(sys.argv[1] if len(sys.argv) > 1 else packaged(), int(sys.argv[2]) if len(sys.argv) > 2 else 8080)
+    words = sys.argv[1:]
+    port = int(words.pop()) if words and words[-1].isdigit() else 8080
+    serve(words[0] if words else packaged(), port)

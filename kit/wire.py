@@ -145,6 +145,12 @@ def choose_models(settings: Settings, deck: Deck) -> str | None:
     return "local" if settings.openai_base_url else "offline"
 
 
+def access_of(settings: Settings) -> ModelAccess:
+    """What of the settings building a model needs."""
+    key, home = settings.openai_api_key, settings.openai_base_url
+    return ModelAccess(key, home, settings.pace, settings.secrets, settings.variables)
+
+
 def stages_of(
     deck: Deck,
     tools: Toolbox,
@@ -158,9 +164,7 @@ def stages_of(
     Nothing is called."""
 
     def bound(deck: Deck) -> Team:
-        key, home = settings.openai_api_key, settings.openai_base_url
-        access = ModelAccess(key, home, settings.pace, settings.secrets, settings.variables)
-        team = bind(deck, models, tools, access)
+        team = bind(deck, models, tools, access_of(settings))
         with suppress(StoreBusy):  # a trace without its prompts is better than no answer
             store.keep_prompts(team.prompts)
         team = faulty_team(team) if faults else team

@@ -4,7 +4,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from kit.cli import ask, deck, measure, stored
+from kit.cli import ask, deck, doctor, measure, stored
 from kit.core.errors import KitError
 
 
@@ -25,6 +25,6 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m kit", description="Orchestrate LLM sub-agents from declarative cards.")
     commands = parser.add_subparsers(required=True, metavar="command")
-    for group in (ask, deck, measure, stored):
+    for group in (ask, deck, doctor, measure, stored):
         group.add(commands)
     return parser

@@ -1,0 +1,97 @@
+"""`kit doctor`: whether models can be reached and do what a turn asks of them, and whether the store can be written."""
+
+import asyncio
+from argparse import Namespace
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from kit.compose.deck import Deck
+    from kit.core.model import ModelSpec
+    from kit.models.examination import Finding
+    from kit.settings import Settings
+
+
+def add(commands: Any) -> None:
+    """Adds the command to a parser's."""
+    doctor = commands.add_parser("doctor", help="call each model a few times: key, URL, streaming, tool calls, schema, usage")
+    doctor.add_argument("model", nargs="?", help="one key of models.yaml (default: every model in use, and the store)")
+    doctor.set_defaults(run=_doctor)
+
+
+def _doctor(arguments: Namespace) -> int:
+    from kit.compose.deck import load_deck
+    from kit.settings import Settings
+    from kit.wire import choose_models
+
+    settings = Settings.read()
+    deck = load_deck(settings.deck, (), environment=settings.environment)
+    chosen = arguments.model or choose_models(settings, deck)
+    named = sorted(set(_named(deck)))
+    keys = named if chosen is None else [chosen]
+    findings = [finding for key in keys for finding in asyncio.run(_examine(deck.models[key], deck, settings))]
+    if arguments.model is None:
+        findings.append(_store(settings))
+        if unused := [key for key in named if key not in keys]:
+            print(f"not in use: {', '.join(unused)}; set OPENAI_API_KEY, or KIT_MODEL to one of them")
+    return int(any(finding.state == "failed" and finding.needed for finding in findings))
+
+
+def _named(deck: "Deck") -> Iterator[str]:
+    """The models that a deck names for its agents and their second models."""
+    from kit.core.model import fallback_of
+
+    for card in deck.active():
+        yield card.model
+        if fallback := fallback_of(card, deck.models):
+            yield fallback
+    yield from filter(None, (deck.settings.helper_model, deck.settings.compose_model))
+
+
+async def _examine(spec: "ModelSpec", deck: "Deck", settings: "Settings") -> "list[Finding]":
+    from kit.compose.models import build_model
+    from kit.core.errors import KitError
+    from kit.models.examination import Finding, examine
+    from kit.wire import access_of
+
+    print(spec.key)
+    if spec.provider in ("offline", "simulated"):
+        kind = "the offline stand-in, which is no LLM" if spec.provider == "offline" else "simulated"
+        return [_print(Finding(what="offline", state="skipped", words=f"nothing to reach: {kind}", needed=False))]
+    try:
+        model = build_model(spec, access_of(settings), folder=deck.tools.folder)
+    except KitError as error:
+        return [_print(Finding(what="setup", state="failed", words=str(error)))]
+    findings = [_print(Finding(what="key", state="ok", words=_key(spec, settings)))]
+    async for finding in examine(spec, model):
+        findings.append(_print(finding))
+    return findings
+
+
+def _key(spec: "ModelSpec", settings: "Settings") -> str:
+    if spec.provider == "python":
+        return "its code sees to that"
+    if spec.api_key_env or spec.base_url:
+        return f"from {spec.api_key_env}" if spec.api_key_env else "none is sent"
+    if spec.provider == "langchain":
+        return "its provider's"
+    return "from OPENAI_API_KEY" if settings.openai_api_key else "none is sent"
+
+
+def _store(settings: "Settings") -> "Finding":
+    from kit.core.errors import KitError
+    from kit.models.examination import Finding
+    from kit.wire import open_store
+
+    print("store")
+    try:
+        open_store(settings.store).close()
+    except KitError as error:
+        return _print(Finding(what="written", state="failed", words=str(error)))
+    return _print(Finding(what="written", state="ok", words=settings.store))
+
+
+def _print(finding: "Finding") -> "Finding":
+    """Prints a finding and returns it."""
+    print(f"  {finding.what:16} {finding.state:8} {finding.words}".rstrip(), flush=True)
+    return finding
