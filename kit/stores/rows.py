@@ -58,10 +58,15 @@ ORDER BY rowid DESC LIMIT :limit"""
 OLDEST_FIRST = HISTORY.replace("DESC", "ASC")
 RECALL_SESSION = f"""SELECT s.*, ({_LAST.format("t.invoked", "")}), ({_LAST.format("t.invoked", _ROUTED)}), ({_OPEN}),
 (SELECT json_group_object(name, json_array(value, at)) FROM notes WHERE session_id = s.id) FROM sessions s WHERE s.id = ?"""
-SHOWN = """SELECT id, log FROM (SELECT t.id, t.log, m.rowid AS place FROM messages m JOIN turns t ON t.id = m.turn_id
+READ = 2_000_000
+"""Characters of logs that are read for what a session was shown, the newest first: the loop waits for that."""
+MOST_SHOWN = 100
+"""Components of one turn that can be referred to."""
+SHOWN = f"""SELECT id, log FROM (SELECT id, log, place, sum(length(log)) OVER (ORDER BY place DESC) AS size FROM
+  (SELECT t.id, t.log, m.rowid AS place FROM messages m JOIN turns t ON t.id = m.turn_id
   WHERE m.session_id = :session AND m.agent = '' AND m.role = 'user'
-  AND (:tenant IS NULL OR t.tenant_id = :tenant AND t.user_id = :user) ORDER BY m.rowid DESC LIMIT :turns)
-WHERE instr(log, '"kind":"component"') ORDER BY place"""
+  AND (:tenant IS NULL OR t.tenant_id = :tenant AND t.user_id = :user) ORDER BY m.rowid DESC LIMIT :turns))
+WHERE size <= {READ} AND instr(log, '"kind":"component"') ORDER BY place"""
 
 
 def row_of(turn: TurnRecord) -> list[Any]:
@@ -111,13 +116,12 @@ def shown_in(turn_id: str, log: str) -> list[ShownComponent]:
     choosy = {body["agent"] for chosen, body in parts if chosen}
     places: Counter[str] = Counter()
     components: list[ShownComponent] = []
-    for chosen, body in parts:
-        if chosen or body["agent"] not in choosy:
-            kind, payload = body["type"], body["payload"]
-            places[kind] += 1
-            title = str(payload.get("title") or payload.get("name") or "")
-            place: dict[str, Any] = {"turn_id": turn_id, "agent": body["agent"], "type": kind, "position": places[kind]}
-            components.append(ShownComponent(**place, id=str(payload.get("id") or ""), title=title, payload=payload))
+    for body in [body for chosen, body in parts if chosen or body["agent"] not in choosy][:MOST_SHOWN]:
+        kind, payload = body["type"], body["payload"]
+        places[kind] += 1
+        title = str(payload.get("title") or payload.get("name") or "")
+        place: dict[str, Any] = {"turn_id": turn_id, "agent": body["agent"], "type": kind, "position": places[kind]}
+        components.append(ShownComponent(**place, id=str(payload.get("id") or ""), title=title, payload=payload))
     return components
 
 

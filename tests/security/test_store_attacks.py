@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kit.core.errors import SessionError, StoreBusy, StoreError
-from kit.core.event import Completed
+from kit.core.event import Completed, Component, Event
 from kit.core.record import Message
 from kit.runtime import turn as turn_module
 from kit.runtime.turn import run_turn
@@ -175,6 +175,28 @@ def test_junk_in_one_row_breaks_no_list(tmp_path: Path, column: str, caplog: pyt
     assert turns == (["t2", "t1", "t0"] if column == "log" else ["t2", "t0"])
     assert bool(store.turn("t1")) == bool(column == "log") and bool(store.events("t1")) == (column != "log")
     assert "t1 in the store cannot be read" in caplog.text
+
+
+def shown_turn(name: str, at: float, payloads: list[dict[str, Any]]) -> list[Event]:
+    parts = [Component(agent="shop", type="offer", payload=payload) for payload in payloads]
+    return [Event(seq=n, at=at, turn_id=name, span_id="s2", parent_span_id="s1", body=part) for n, part in enumerate(parts)]
+
+
+@pytest.mark.parametrize("of", ["many components", "large components"])
+def test_what_a_session_was_shown_is_read_within_bounds(of: str) -> None:
+    store = SqliteStore(":memory:")
+    store.open_session(ALICE)
+    payloads = [{"id": str(n), "title": f"Tea {n}"} for n in range(4_000)] if of == "many components" else [{"x": "y" * 300_000}]
+    for n in range(20):
+        turn = a_turn(f"t{n}", ALICE.id, user="alice", at=float(n)).replace(status="ok")
+        events = shown_turn(turn.id, float(n), payloads if n < 19 else [{"id": "last", "title": "Beans"}])
+        store.end_turn(turn, events, [Message(turn_id=turn.id, role="user", text="offers?")])
+    times: list[float] = []
+    for _ in range(3):
+        began = time.process_time()
+        components = store.shown_components(ALICE.id, ALICE.principal)
+        times.append(time.process_time() - began)
+    assert min(times) < 0.05 and components[-1].title == "Beans" and len(components) > 1
 
 
 @pytest.mark.parametrize("session", ["half \ud83d", "a\x00b"])
