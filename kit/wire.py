@@ -158,13 +158,16 @@ def stages_of(
     services: Mapping[str, Service],
     faults: bool,
     store: Store,
+    admission: asyncio.Semaphore | None,
     models: Models | None,
 ) -> Stages:
-    """The teams of a deck on these models, their prompts kept for the traces. Raises BindError where one cannot do the work.
-    Nothing is called."""
+    """The teams of a deck on these models, their prompts kept for the traces; all let turns in together, by `admission`.
+
+    Raises BindError where one cannot do the work. Nothing is called.
+    """
 
     def bound(deck: Deck) -> Team:
-        team = bind(deck, models, tools, access_of(settings))
+        team = replace(bind(deck, models, tools, access_of(settings)), admission=admission)
         with suppress(StoreBusy):  # a trace without its prompts is better than no answer
             store.keep_prompts(team.prompts)
         team = faulty_team(team) if faults else team
@@ -206,7 +209,8 @@ async def open_kit(
         stack.callback(store.close)
         setup = ToolSetup(deck.tools.folder, settings, store, environment, faults=faults)
         toolbox = await stack.enter_async_context(deck.tools.plus(more).open(setup))
-        stages_on = partial(stages_of, deck, toolbox, settings, services or {}, faults, store)
+        admission = asyncio.Semaphore(deck.settings.turns_at_once) if deck.settings.turns_at_once else None
+        stages_on = partial(stages_of, deck, toolbox, settings, services or {}, faults, store, admission)
         stages = stages_on(models)
         team = stages.team(MEDIATED)
         if team.orchestrator.model.spec.key == OFFLINE.key:

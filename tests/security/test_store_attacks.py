@@ -191,12 +191,13 @@ def test_what_a_session_was_shown_is_read_within_bounds(of: str) -> None:
         turn = a_turn(f"t{n}", ALICE.id, user="alice", at=float(n)).replace(status="ok")
         events = shown_turn(turn.id, float(n), payloads if n < 19 else [{"id": "last", "title": "Beans"}])
         store.end_turn(turn, events, [Message(turn_id=turn.id, role="user", text="offers?")])
-    times: list[float] = []
+    components, times = store.shown_components(ALICE.id, ALICE.principal), list[float]()
+    assert components[-1].title == "Beans" and len(components) > 1
     for _ in range(3):
         began = time.process_time()
-        components = store.shown_components(ALICE.id, ALICE.principal)
+        store.shown_components(ALICE.id, ALICE.principal)
         times.append(time.process_time() - began)
-    assert min(times) < 0.05 and components[-1].title == "Beans" and len(components) > 1
+    assert min(times) < 0.05
 
 
 @pytest.mark.parametrize("session", ["half \ud83d", "a\x00b"])
