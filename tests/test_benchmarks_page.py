@@ -5,6 +5,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -19,9 +20,12 @@ from kit.bench.grid.cell import cells
 from kit.bench.grid.comparison import compare, summarise
 from kit.bench.grid.forecast import forecast, pace
 from kit.bench.grid.grid_file import read_grid
+from kit.bench.grid.results import read_results
 from kit.bench.grid.stored_runs import list_runs, read_run
+from kit.bench.scoring.run_case import turn_id
 from kit.core.errors import DataError
 from kit.settings import HOME
+from kit.stores.sqlite import SqliteStore
 from kit.ui.benchmarks import grid_process, launch
 from kit.ui.benchmarks import page as benchmarks
 from kit.ui.benchmarks.draft import CASE_SETS, EXAMPLE, MOST, Draft, order, shipped_grids
@@ -332,6 +336,22 @@ def test_a_grid_is_started_stopped_resumed_and_seen_from_the_page(page: AppTest,
     assert "over 24 cases" in shown(page) and page.query_params["run"] in (job.name, [job.name])
     kept = read_run(tmp_path / "grids" / job.name)
     assert kept.complete and (kept.folder / "grid.yaml").exists() and (kept.folder / "report.md").exists()
+    rows = read_results(kept.folder)
+    way = [row for row in rows if row["pattern"] == page.selectbox(key=f"bench-way-{job.name}").value]
+    table: Any = page.dataframe[0].value
+    assert sorted(table["Case"]) == sorted(row["case"] for row in way) and len(way) == 24
+    scores = list(table["Messages routed exactly right"])
+    assert scores == sorted(scores) and scores[0] < scores[-1], "the worst first"
+    page.query_params["cell"] = turn_id(way[0]["cell"], way[0]["turn"])
+    with closing(SqliteStore(kept.folder / "traces.db")) as store:
+        turn = store.turn(turn_id(way[0]["cell"], way[0]["turn"]))
+    told = unescaped(shown(page.run()))
+    assert turn is not None and turn.message in told and "<h3>Routing</h3>" in told
+    page.query_params["run"] = "reference/patterns_example"
+    assert "No trace of this turn" not in shown(page.run()), "a turn of another run"
+    row = read_results(EXAMPLE)[0]
+    page.query_params["cell"] = turn_id(row["cell"], row["turn"])
+    assert "No trace of this turn is kept" in shown(page.run())
 
 
 def test_nothing_chosen_and_a_grid_that_cannot_be_read_say_what_to_do(

@@ -94,6 +94,9 @@ def _one(run: "StoredRun", choices: Any) -> None:
         base = bases[st.selectbox("Beside", range(len(bases)), format_func=names.__getitem__, key=key, width=220)]
     result = _compare(str(run.folder), _stamp(run), tuple(measures), base)
     _verdict(run, result, measure, ", ".join(base.values()))
+    from kit.ui.benchmarks.cases import draw_cases
+
+    draw_cases(run.folder, _rows(str(run.folder), _stamp(run)), result.axes, measure)
     st.markdown("#### Figures")
     dark = st.context.theme.type == "dark"
     for figure in _figures(str(run.folder), _stamp(run), run.kinds, result.ways, result.axes):
