@@ -134,8 +134,6 @@ class Memory(SessionMemory):
             self._components = () if given else self._store.shown_components(self._session.id, who, LINES // 2)
         return self._components
 
-    # what crosses to an agent
-
     def waits(self, call: AgentCall, ctx: RunContext) -> bool:
         """Whether a call waits for something of earlier turns. A closed hand-off takes no prior_context."""
         agent = ctx.turn.agents.get(call.agent)
