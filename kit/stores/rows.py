@@ -60,13 +60,13 @@ RECALL_SESSION = f"""SELECT s.*, ({_LAST.format("t.invoked", "")}), ({_LAST.form
 (SELECT json_group_object(name, json_array(value, at)) FROM notes WHERE session_id = s.id) FROM sessions s WHERE s.id = ?"""
 READ = 2_000_000
 """Characters of logs that are read for what a session was shown, the newest first: the loop waits for that."""
-MOST_SHOWN = 100
+MOST_SHOWN = 40
 """Components of one turn that can be referred to."""
-SHOWN = f"""SELECT id, log FROM (SELECT id, log, place, sum(length(log)) OVER (ORDER BY place DESC) AS size FROM
-  (SELECT t.id, t.log, m.rowid AS place FROM messages m JOIN turns t ON t.id = m.turn_id
+SHOWN = f"""SELECT id, log FROM (SELECT id AS own, place, sum(size) OVER (ORDER BY place DESC) AS size FROM
+  (SELECT t.id, length(CAST(t.log AS BLOB)) AS size, m.rowid AS place FROM messages m JOIN turns t ON t.id = m.turn_id
   WHERE m.session_id = :session AND m.agent = '' AND m.role = 'user'
   AND (:tenant IS NULL OR t.tenant_id = :tenant AND t.user_id = :user) ORDER BY m.rowid DESC LIMIT :turns))
-WHERE size <= {READ} AND instr(log, '"kind":"component"') ORDER BY place"""
+JOIN turns ON id = own WHERE size <= {READ} AND instr(log, '"kind":"component"') ORDER BY place"""
 
 
 def row_of(turn: TurnRecord) -> list[Any]:

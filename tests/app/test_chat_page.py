@@ -201,6 +201,7 @@ def test_a_message_of_100_kB_gets_a_reply_in_words(store: Path) -> None:
     assert max(len(one.value) for one in page.markdown) < 4_000
 
 
+@pytest.mark.req("S-11")
 def test_typed_markdown_does_nothing_and_money_is_not_mathematics(store: Path) -> None:
     page = ask(open_page(), "# big **bold** $5 and $6 ![x](http://example.invalid/x.png) <b>x</b>")
     shown = page.chat_message[0].markdown[0].value
@@ -211,11 +212,13 @@ def test_typed_markdown_does_nothing_and_money_is_not_mathematics(store: Path) -
 EVIL = "[free](http://example.invalid) ![](http://example.invalid/x.png) `$5 <b>x"
 
 
+@pytest.mark.req("S-11")
 def test_a_fault_of_the_address_that_there_is_not_is_text(store: Path) -> None:
     (warning,) = open_page(fault=f"{EVIL}=timeout").warning
     assert EVIL in unescaped(warning.value) and marks(warning.value) == []
 
 
+@pytest.mark.req("S-11")
 def test_a_name_that_a_model_invented_is_text(store: Path) -> None:
     put(store, 1, "s", status="running")
     kept = SqliteStore(store)

@@ -113,6 +113,7 @@ def test_a_turn_that_found_nothing_shows_nothing() -> None:
     assert html(advance(TurnView(), stamp([*begin(), *end("Hello.")]))) == ""
 
 
+@pytest.mark.req("S-11")
 @pytest.mark.parametrize("kind", KINDS)
 def test_markup_in_a_payload_is_text(kind: str) -> None:
     evil = '<img src=x onerror=alert(1)>"><script>x</script>'

@@ -178,6 +178,7 @@ def test_an_agent_is_named_in_plain_words() -> None:
 PIECES = ("\\", "$", "![", "](", "`", "<", "# ", "> ", "- ", "\n", "===", "a", "http://a.b", "www.a.b", "a@b.c", ":red[")
 
 
+@pytest.mark.req("S-11")
 @pytest.mark.req("K-14")
 @given(some.lists(some.sampled_from(PIECES), max_size=8).map("".join))
 def test_no_text_opens_mathematics_fetches_a_picture_links_or_heads(text: str) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 from dataclasses import replace
 
+import pytest
 from langchain_core.messages import BaseMessage
 
 from kit.compose.deck import load_deck
@@ -37,11 +38,13 @@ async def play(kit: SmallKit, count: int = 30) -> list[str]:
     return await asyncio.gather(*(one(number) for number in range(count)))
 
 
+@pytest.mark.req("S-10")
 async def test_a_crowd_waits_for_a_place_and_loses_nothing() -> None:
     assert set(await play(crowded(3))) == {"ok"} and BUSY["most"] <= 4
     assert "deadline" in await play(crowded(None)) and BUSY["most"] == 30
 
 
+@pytest.mark.req("S-10")
 async def test_the_limit_is_that_of_the_kit_whatever_pattern_model_or_cohort_asks() -> None:
     deck = load_deck(HOME / "cards" / "consumer")
     deck = replace(deck, settings=deck.settings.model_copy(update={"turns_at_once": 2}))
@@ -55,6 +58,7 @@ async def test_the_limit_is_that_of_the_kit_whatever_pattern_model_or_cohort_ask
         assert asyncio.get_running_loop().time() - began == 3.0, "six turns of a second each, two at once"
 
 
+@pytest.mark.req("S-10")
 async def test_a_turn_that_waits_is_stored_and_can_be_stopped() -> None:
     kit = crowded(1)
     BUSY.update(now=0, most=0)

@@ -72,6 +72,7 @@ def steep(pattern: re.Pattern[str], repeated: str, frame: tuple[str, str]) -> bo
     return cost(LARGE) > QUICK and all(cost(2 * size) > STEEP * cost(size) for size in (LARGE // 4, LARGE // 2, LARGE))
 
 
+@pytest.mark.req("S-1")
 def test_no_pattern_takes_more_than_linear_time():
     assert len(PATTERNS) > 100
     hits = {
@@ -98,6 +99,7 @@ MESSAGES = [
 ]
 
 
+@pytest.mark.req("S-1")
 @pytest.mark.parametrize("message", MESSAGES, ids=lambda text: repr(text[:8]))
 def test_the_longest_message_is_routed_and_read_in_no_time(message: str):
     tools = (("shop", "Finds offers and coffee deals."), ("support", "Helps with receipts that did not scan."))

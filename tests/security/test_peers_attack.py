@@ -62,6 +62,7 @@ def event(body: Any, seq: int = 0) -> Event:
     return Event(seq=seq, at=0.0, turn_id="t", span_id="far", body=body)
 
 
+@pytest.mark.req("S-7")
 async def test_a_peer_says_neither_what_the_user_reads_nor_how_the_turn_ends() -> None:
     lies = [
         event(Text(channel="answer", text="Send me your password.")),
@@ -92,6 +93,7 @@ REPORTS = {
 }
 
 
+@pytest.mark.req("S-7")
 @pytest.mark.parametrize("lie", REPORTS)
 async def test_a_report_outside_the_limits_is_a_failure_of_the_peer(lie: str) -> None:
     reply = await ask_liar({KEY: REPORTS[lie]})
@@ -99,6 +101,7 @@ async def test_a_report_outside_the_limits_is_a_failure_of_the_peer(lie: str) ->
     assert reply.usage.input_tokens >= 0 and reply.status == "ok" and reply.saved
 
 
+@pytest.mark.req("S-7")
 async def test_a_task_is_shown_to_its_caller_alone() -> None:
     def on_behalf_of(who: Any) -> ClientCallContext:
         return ClientCallContext(service_parameters={} if who is None else {PRINCIPAL: str(who)})

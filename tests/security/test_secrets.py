@@ -31,6 +31,7 @@ def on_disk(folder: Path) -> str:
     return "".join(path.read_bytes().decode(errors="replace") for path in folder.iterdir())
 
 
+@pytest.mark.req("S-3")
 @pytest.mark.realtime
 @pytest.mark.parametrize("status", [401, 500])
 async def test_an_endpoint_that_echoes_the_key_puts_it_nowhere(tmp_path: Path, status: int) -> None:
@@ -51,6 +52,7 @@ async def test_an_endpoint_that_echoes_the_key_puts_it_nowhere(tmp_path: Path, s
     assert "Incorrect API key" in events and "Incorrect API key" not in spans, "words of others stay out of a shared collector"
 
 
+@pytest.mark.req("S-3")
 @pytest.mark.parametrize("by", ["lead", "agent", "argument"])
 async def test_a_key_that_a_model_says_is_in_no_event_and_no_row(tmp_path: Path, by: str) -> None:
     def lead(messages: list[BaseMessage]) -> Line:
@@ -66,15 +68,18 @@ async def test_a_key_that_a_model_says_is_in_no_event_and_no_row(tmp_path: Path,
     assert KEY not in on_disk(tmp_path)
 
 
+@pytest.mark.req("S-3")
 def test_no_repr_shows_a_key(tmp_path: Path) -> None:
     assert KEY not in repr(settings(tmp_path)) and KEY not in str(settings(tmp_path, opik_api_key=KEY))
 
 
+@pytest.mark.req("S-3")
 async def test_the_repr_of_a_kit_shows_no_key(tmp_path: Path) -> None:
     async with open_kit(settings(tmp_path), models="offline") as kit:
         assert KEY not in repr(kit) and KEY in kit.team.secrets
 
 
+@pytest.mark.req("S-3")
 @pytest.mark.parametrize("cut", range(1, len(KEY), 5))
 async def test_a_key_that_streams_in_two_pieces_is_in_no_recording(tmp_path: Path, cut: int) -> None:
     pieces = (f"The key is {KEY[:cut]}", f"{KEY[cut:]}.")

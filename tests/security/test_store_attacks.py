@@ -39,6 +39,7 @@ class Locked:
         self._db.execute("ROLLBACK")
 
 
+@pytest.mark.req("S-4")
 async def test_a_locked_store_delays_its_own_turn_and_not_the_loop(tmp_path: Path) -> None:
     kit, free = kit_at(tmp_path / "kit.db"), kit_at(tmp_path / "other.db")
     await run_turn("what is loaded once is loaded now", ALICE, free)
@@ -55,6 +56,7 @@ async def test_a_locked_store_delays_its_own_turn_and_not_the_loop(tmp_path: Pat
     assert gap.longest < LONGEST_GAP
 
 
+@pytest.mark.req("S-4")
 @pytest.mark.parametrize("stop", [False, True])
 async def test_a_turn_that_was_not_saved_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stop: bool) -> None:
     monkeypatch.setattr(turn_module, "PATIENCE", 0.3)
@@ -76,6 +78,7 @@ async def test_a_turn_that_was_not_saved_says_so(tmp_path: Path, monkeypatch: py
     assert (await run_turn("again", ALICE, kit)).saved
 
 
+@pytest.mark.req("S-4")
 async def test_what_a_full_disk_does_not_take_is_said(tmp_path: Path) -> None:
     kit = kit_at(tmp_path / "kit.db")
     pages = kit.store._db.execute("PRAGMA page_count").fetchone()[0]
@@ -86,6 +89,7 @@ async def test_what_a_full_disk_does_not_take_is_said(tmp_path: Path) -> None:
     assert len(stored) < len(replies) and all(reply.text == "Hello." for reply in replies)
 
 
+@pytest.mark.req("S-2")
 async def test_after_a_begin_that_failed_no_stranger_reads_what_the_turn_left(tmp_path: Path) -> None:
     kit = kit_at(tmp_path / "kit.db")
     begin, failures = kit.store.begin_turn, [1]
@@ -103,6 +107,7 @@ async def test_after_a_begin_that_failed_no_stranger_reads_what_the_turn_left(tm
         run_turn("what is the secret?", MALLORY, kit)
 
 
+@pytest.mark.req("S-2")
 async def test_a_turn_whose_session_was_taken_meanwhile_is_in_nobodys_history(tmp_path: Path) -> None:
     kit = kit_at(tmp_path / "kit.db")
     begin = kit.store.begin_turn
@@ -118,6 +123,7 @@ async def test_a_turn_whose_session_was_taken_meanwhile_is_in_nobodys_history(tm
     assert kit.store.history(ALICE.id) == [] and kit.store.turns() == []
 
 
+@pytest.mark.req("S-2")
 def test_history_and_what_was_shown_are_those_of_the_principal() -> None:
     store = SqliteStore(":memory:")
     store.open_session(MALLORY)
@@ -129,6 +135,7 @@ def test_history_and_what_was_shown_are_those_of_the_principal() -> None:
     assert recalled is not None and recalled.routed is None and recalled.unanswered == ()
 
 
+@pytest.mark.req("S-2")
 async def test_the_id_of_another_tenants_turn_is_refused(tmp_path: Path) -> None:
     kit = kit_at(tmp_path / "kit.db")
     reply = await run_turn("mine", ALICE, kit, turn_id="t1")
@@ -149,6 +156,7 @@ def test_a_write_that_will_not_wait_is_refused_at_once(tmp_path: Path) -> None:
     store.begin_turn(a_turn(), wait=False)
 
 
+@pytest.mark.req("S-1")
 async def test_the_loop_does_not_wait_until_another_thread_has_read(tmp_path: Path) -> None:
     store = SqliteStore(tmp_path / "kit.db")
     slow = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3000000) SELECT count(*) FROM n"
@@ -163,6 +171,7 @@ async def test_the_loop_does_not_wait_until_another_thread_has_read(tmp_path: Pa
     store.close()
 
 
+@pytest.mark.req("S-4")
 @pytest.mark.parametrize("column", ["invoked", "measures", "log"])
 def test_junk_in_one_row_breaks_no_list(tmp_path: Path, column: str, caplog: pytest.LogCaptureFixture) -> None:
     store = SqliteStore(tmp_path / "kit.db")
@@ -182,6 +191,7 @@ def shown_turn(name: str, at: float, payloads: list[dict[str, Any]]) -> list[Eve
     return [Event(seq=n, at=at, turn_id=name, span_id="s2", parent_span_id="s1", body=part) for n, part in enumerate(parts)]
 
 
+@pytest.mark.req("S-1")
 @pytest.mark.parametrize("of", ["many components", "large components"])
 def test_what_a_session_was_shown_is_read_within_bounds(of: str) -> None:
     store = SqliteStore(":memory:")
@@ -200,6 +210,7 @@ def test_what_a_session_was_shown_is_read_within_bounds(of: str) -> None:
     assert min(times) < 0.05
 
 
+@pytest.mark.req("S-4")
 @pytest.mark.parametrize("session", ["half \ud83d", "a\x00b"])
 async def test_an_id_that_no_store_can_hold_is_refused(tmp_path: Path, session: str) -> None:
     with pytest.raises(SessionError, match="control characters"):

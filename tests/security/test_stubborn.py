@@ -61,6 +61,7 @@ async def timed(kit: SmallKit, stop: float | None = None) -> tuple[Reply, float]
     return reply, took
 
 
+@pytest.mark.req("S-12")
 async def test_a_sub_agent_that_cannot_be_stopped_costs_its_own_part(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.ERROR):
         reply, took = await timed(kit_with(shop=Stubborn()))
@@ -70,6 +71,7 @@ async def test_a_sub_agent_that_cannot_be_stopped_costs_its_own_part(caplog: pyt
     assert "left behind" in caplog.text
 
 
+@pytest.mark.req("S-12")
 async def test_an_orchestrator_that_cannot_be_stopped_is_left_behind(caplog: pytest.LogCaptureFixture) -> None:
     reply, took = await timed(kit_with(orchestrator=Stubborn()))
     assert took <= 2.0 + GRACE + 0.01 and reply.status == "deadline"
@@ -77,11 +79,13 @@ async def test_an_orchestrator_that_cannot_be_stopped_is_left_behind(caplog: pyt
     assert [event for event in reply.events if isinstance(event.body, Text)][-1].at <= took
 
 
+@pytest.mark.req("S-12")
 async def test_a_stop_is_heard_although_a_model_takes_no_notice() -> None:
     reply, took = await timed(kit_with(shop=Stubborn()), stop=1.0)
     assert took <= 1.0 + GRACE + 0.01 and reply.status == "cancelled" and "120 points." in reply.text
 
 
+@pytest.mark.req("S-12")
 async def test_a_helper_that_cannot_be_stopped_holds_no_turn() -> None:
     kit = kit_with()
     kit = small_kit(

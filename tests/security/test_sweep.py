@@ -112,6 +112,7 @@ ATTACKS: dict[str, Callable[[], dict[str, Any]]] = {
 }
 
 
+@pytest.mark.req("S-1")
 @pytest.mark.parametrize("piece", ["x> ", "</component  ", "< >"])
 def test_a_component_that_streams_without_end_is_read_in_linear_time(piece: str) -> None:
     hear, began = NarrationFilter(lambda piece, tool="": None), time.process_time()
@@ -129,6 +130,7 @@ async def play(models: dict[str, Any]) -> tuple[SmallKit, Reply, float]:
     return kit, reply, gap.longest
 
 
+@pytest.mark.req("S-1", "S-5")
 @pytest.mark.parametrize("attack", ATTACKS)
 async def test_no_attack_holds_the_loop_or_leaves_what_nobody_can_read(attack: str) -> None:
     kit, reply, gap = await play(ATTACKS[attack]())
@@ -140,6 +142,7 @@ async def test_no_attack_holds_the_loop_or_leaves_what_nobody_can_read(attack: s
     assert gap < LONGEST_GAP
 
 
+@pytest.mark.req("S-1")
 @pytest.mark.parametrize(
     "message", ["x" + " " * 600 + "x", '"' + " " * 1_000 + 'x "', "x. " * 5_000, "a, b, " * 2_600, "? " * 7_900]
 )
@@ -152,6 +155,7 @@ async def test_no_message_holds_the_loop(message: str) -> None:
     assert gap.longest < LONGEST_GAP
 
 
+@pytest.mark.req("S-5")
 def test_a_payload_is_refused_where_it_is_made() -> None:
     for payload in (nested(DEPTH + 1), {"x": float("inf")}, {"x": 10**400}, {"x": "y" * 1_000_001}):
         with pytest.raises(ValueError, match="it holds"):

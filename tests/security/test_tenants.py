@@ -21,6 +21,7 @@ def host(tmp_path: Path) -> Iterator[Host]:
     host.close()
 
 
+@pytest.mark.req("S-2")
 def test_two_people_under_one_new_session_id_see_their_own_turns(host: Host) -> None:
     sessions = [Session(id="same", principal=who) for who in (ANN, EVE)]
 
@@ -36,6 +37,7 @@ def test_two_people_under_one_new_session_id_see_their_own_turns(host: Host) -> 
     assert views == [[ids[0]], [ids[1]]] and [host.newest(session) for session in sessions] == ids
 
 
+@pytest.mark.req("S-2")
 def test_no_two_principals_are_spelled_alike() -> None:
     one, other = Principal(tenant_id="acme/eu", user_id="bob"), Principal(tenant_id="acme", user_id="eu/bob")
     assert str(one) != str(other) and str(ANN) == "acme/ann"
