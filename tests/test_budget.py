@@ -76,7 +76,7 @@ def context(agents: dict[str, Any], ledger: Ledger) -> RunContext:
     deck = DeckSettings(orchestrator="root", required_blocks=())
     state = TurnState(log, agents, dynamic, "p", deck, SessionMemory(), Progress(log, deck), cap=99)
     inherited = InheritedContext(principal=Principal(tenant_id="acme", user_id="alice"), episode_id="e", locale="en-GB")
-    return RunContext(state, inherited, log.new_span(), callees=frozenset(agents["root"].card.sub_agents), ledger=ledger)
+    return RunContext(state, inherited, ledger, log.new_span(), callees=frozenset(agents["root"].card.sub_agents))
 
 
 @pytest.mark.req("SO-2")

@@ -173,16 +173,8 @@ async def _run(call: AgentCall, agent: Agent, ctx: RunContext, path: str, ledger
         inherited = inherited.model_copy(update={"prior_context": call.prior_context})
     elif handoff.closed and not any(field.source == "location" for field in handoff.fields.values()):
         inherited = inherited.model_copy(update={"location": None})
-    inner = RunContext(
-        ctx.turn,
-        inherited,
-        ctx.span_id,
-        ctx.parent_span_id,
-        frozenset(agent.card.sub_agents),
-        path,
-        ledger,
-        ctx.slot,
-    )
+    callees = frozenset(agent.card.sub_agents)
+    inner = RunContext(ctx.turn, inherited, ledger, ctx.span_id, ctx.parent_span_id, callees, path, ctx.slot)
     outcome = await run_to_outcome(agent.run, call, inner, agent.time_budget)
     if not ledger.touched:  # an agent elsewhere says itself what it spent
         ledger.charge(outcome.usage)

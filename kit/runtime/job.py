@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from langchain_core.messages import BaseMessage, HumanMessage
@@ -86,5 +86,5 @@ async def run_job(job: Job, material: Sequence[BaseMessage], ask: str, ctx: RunC
         return Answer(call_id=call.call_id, agent=call.agent, text=job.read(reply))
 
     call = AgentCall(call_id=job.name, agent=job.field, query=f"{ask}\n{job.description}")
-    outcome = await run_to_outcome(work, call, replace(ctx, path=f"{ctx.path}/{job.field}"), ctx.turn.settings.helper_ms / 1000)
+    outcome = await run_to_outcome(work, call, ctx._replace(path=f"{ctx.path}/{job.field}"), ctx.turn.settings.helper_ms / 1000)
     return (outcome.text or None) if isinstance(outcome, Answer) else None

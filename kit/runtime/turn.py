@@ -127,7 +127,7 @@ class _Runner:
         inherited = _inherited(principal=who, episode_id=session.id, locale=session.locale, location=here)
         callees = frozenset(card.id for card in self.root.sub_cards.values())
         ledger = root_ledger(self.root.card)
-        self.ctx = RunContext(self.state, inherited, span, callees=callees, path=self.root.card.id, ledger=ledger)
+        self.ctx = RunContext(self.state, inherited, ledger, span, callees=callees, path=self.root.card.id)
 
     async def run(self) -> None:
         self.begun = True

@@ -127,8 +127,8 @@ def shown_in(turn_id: str, log: str) -> list[ShownComponent]:
 
 def _measures_of(measures: Measures) -> str:
     try:
-        return measures.model_dump_json()
-    except PydanticSerializationError:
+        return orjson.dumps(measures, default=_fields, option=_AS_PYDANTIC).decode()
+    except orjson.JSONEncodeError:
         return _dump_leniently(measures.model_dump())
 
 

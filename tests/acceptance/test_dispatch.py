@@ -2,7 +2,6 @@
 
 import asyncio
 import time
-from dataclasses import replace
 
 import pytest
 from langchain_core.messages import SystemMessage, ToolMessage
@@ -211,7 +210,7 @@ async def test_a_failing_composing_call_uses_the_answers_in_hand() -> None:
 @pytest.mark.req("PC2-FR-1")
 async def test_an_agent_that_is_bound_but_not_on_the_callers_card_is_refused_and_the_refusal_is_counted() -> None:
     async def reaching(call: AgentCall, ctx: RunContext) -> Outcome:
-        below = replace(ctx, callees=frozenset({"shop"}))
+        below = ctx._replace(callees=frozenset({"shop"}))
         return await dispatch(AgentCall(call_id="c", agent="rewards", query="q"), below)
 
     rewards = answering("4,975 points")

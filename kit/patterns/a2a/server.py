@@ -136,9 +136,7 @@ class Executor(AgentExecutor):
             memory=SessionMemory(lambda _: self.memory.contexts.get(key, ())),
             progress=Progress(log, SETTINGS),
         )
-        ctx = RunContext(
-            state, inherited, log.new_span(), callees=frozenset({agent}), path=request.caller, ledger=Ledger("caller")
-        )
+        ctx = RunContext(state, inherited, Ledger("caller"), log.new_span(), callees=frozenset({agent}), path=request.caller)
         try:
             outcome = await dispatch(request.call.model_copy(update={"agent": agent}), ctx, request.place)
         finally:

@@ -284,5 +284,5 @@ class LLMAgent:
     ) -> list[tuple[ToolMessage, ToolResult]]:
         """Runs calls of its own tools at the same time, in the name of their `owners`; a message and a result for each."""
         names = [(owners or {}).get(call["name"], self.card.id) for call in calls]
-        runs = (call_tool(call, self.tools, name, ctx, self.new_tools) for call, name in zip(calls, names, strict=True))
-        return list(await asyncio.gather(*runs))
+        runs = [call_tool(call, self.tools, name, ctx, self.new_tools) for call, name in zip(calls, names, strict=True)]
+        return [await runs[0]] if len(runs) == 1 else await asyncio.gather(*runs)
