@@ -70,6 +70,16 @@ def waterfall(visitor: Visitor) -> None:
     visitor.page.wait_for_timeout(400)
 
 
+def compared(visitor: Visitor) -> None:
+    """One question on all patterns."""
+    visitor.page.get_by_role("link", name="Compare").click()
+    visitor.page.get_by_label("One question on all patterns").fill(MIXED)
+    visitor.page.keyboard.press("Enter")
+    visitor.page.get_by_text("lost nothing").wait_for()
+    visitor.page.get_by_text("So far").wait_for(state="hidden")
+    visitor.page.wait_for_timeout(700)
+
+
 def _settled(visitor: Visitor) -> None:
     visitor.settled()
     visitor.page.get_by_test_id("stChatMessage").last.hover()
@@ -90,6 +100,8 @@ SCENES: dict[str, Scene] = {
     "blocked-dark": (blocked, TALL, "dark", "as it is"),
     "trace-light": (waterfall, TALL, "light", "as it is"),
     "trace-dark": (waterfall, TALL, "dark", "as it is"),
+    "compare-light": (compared, TALL, "light", "as it is"),
+    "compare-dark": (compared, TALL, "dark", "as it is"),
     "phone-first-light": (first, PHONE, "light", "as it is"),
     "phone-working-dark": (working, PHONE, "dark", "slow"),
     "phone-answered-dark": (answered, PHONE, "dark", "as it is"),
