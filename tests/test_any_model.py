@@ -44,6 +44,16 @@ def models_file(folder: Path, text: str) -> Path:
     return folder / "models.yaml"
 
 
+def strangers_deck(folder: Path, models: str) -> Path:
+    """A deck of one card on the model `own`."""
+    (folder / "desk").mkdir()
+    (folder / "blocks").mkdir()
+    (folder / "desk" / "deck.yaml").write_text("orchestrator: lead\nrequired_blocks: []\n")
+    (folder / "desk" / "lead.yaml").write_text("id: lead\ndescription: Leads.\nmodel: own\n")
+    models_file(folder, models)
+    return folder / "desk"
+
+
 # By a string, by code, by a URL
 
 
@@ -120,17 +130,35 @@ def test_the_models_of_the_support_design_have_entries_without_an_invented_price
 
 
 def test_checking_a_strangers_deck_says_what_it_would_call_and_send_and_does_neither(tmp_path: Path) -> None:
-    (tmp_path / "desk").mkdir()
-    (tmp_path / "blocks").mkdir()
-    (tmp_path / "desk" / "deck.yaml").write_text("orchestrator: lead\nrequired_blocks: []\n")
-    (tmp_path / "desk" / "lead.yaml").write_text("id: lead\ndescription: Leads.\nmodel: own\n")
-    (tmp_path / "desk" / "own.py").write_text("raise SystemExit('the code ran')\n")
-    entry = "own:\n  provider: python\n  factory: ./own.py:make\n"
-    models_file(tmp_path, entry + "far:\n  provider: openai\n  base_url: http://far.example/v1\n  api_key_env: FAR_API_KEY\n")
-    result = run("check", str(tmp_path / "desk"))
+    own = "own: {provider: python, factory: './own.py:make'}\n"
+    far = "far: {provider: openai, base_url: 'http://far.example/v1', api_key_env: FAR_API_KEY}\n"
+    folder = strangers_deck(tmp_path, own + far)
+    (folder / "own.py").write_text("raise SystemExit('the code ran')\n")
+    result = run("check", str(folder))
     assert result.returncode == 0, result.stderr
     assert "model own calls ./own.py:make" in result.stdout
     assert "model far sends FAR_API_KEY to http://far.example/v1" in result.stdout
+
+
+@pytest.mark.req("K-2")
+@pytest.mark.realtime
+@pytest.mark.parametrize("kind", ["string", "path", "URL"])
+def test_a_deck_that_names_its_own_model_is_answered_by_it_without_any_setting(
+    tmp_path: Path, server: Loopback, kind: str
+) -> None:
+    server.plays(Say(["It is four."]))
+    entry = {
+        "string": f"provider: langchain, model: 'openai:small', base_url: '{server.url}', api_key_env: MINE_API_KEY",
+        "path": "provider: python, factory: './own.py:make'",
+        "URL": f"provider: openai, base_url: '{server.url}', api_key_env: MINE_API_KEY",
+    }[kind]
+    folder = strangers_deck(tmp_path, f"own: {{{entry}}}\n")
+    (folder / "own.py").write_text(
+        "from kit.models.scripted import ScriptedModel\n\n\ndef make():\n    return ScriptedModel('It is four.')\n"
+    )
+    result = run("ask", "what is two plus two?", KIT_DECK=str(folder), MINE_API_KEY=KEY)
+    assert result.returncode == 0 and "It is four." in result.stdout, result.stdout + result.stderr
+    assert server.bearers == ([] if kind == "path" else [KEY])
 
 
 # Keys
