@@ -104,4 +104,4 @@ async def test_conversations_are_the_sessions_with_turns_the_newest_first_and_no
     assert total == len(sessions) and [row.id for row in rows] == sessions[1:5]
     for row in rows:
         own = [turn for turn in mine if turn.session_id == row.id]
-        assert row == (row.id, own[-1].message, len(own), own[-1].started_at, own[0].started_at)
+        assert row == (row.id, own[-1].message, len(own), own[0].started_at)

@@ -7,10 +7,8 @@ from kit.bench.case import Ask, Case, as_line, kind_of
 from kit.core.context import Principal
 from kit.core.errors import DataError
 from kit.core.record import Feedback, TurnRecord
+from kit.metrics.summary import ALL
 from kit.stores.protocol import Store
-
-ALL = 1_000_000
-"""More turns than a conversation has."""
 
 
 def write_cases(store: Store, path: Path, tenant: str | None = None) -> int:

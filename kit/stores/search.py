@@ -64,8 +64,8 @@ def conversations(db: sqlite3.Connection, who: Principal, limit: int, offset: in
     (count,) = db.execute(f"SELECT count(DISTINCT session_id) FROM turns WHERE {own}", values).fetchone()
     rows = db.execute(
         f"""SELECT session_id, (SELECT message FROM turns t WHERE t.session_id = s.session_id AND +t.tenant_id = :tenant
-        AND +t.user_id = :user ORDER BY started_at LIMIT 1), turns, began, newest FROM
-        (SELECT session_id, count(*) AS turns, min(started_at) AS began, max(started_at) AS newest FROM turns WHERE {own}
+        AND +t.user_id = :user ORDER BY started_at LIMIT 1), turns, newest FROM
+        (SELECT session_id, count(*) AS turns, max(started_at) AS newest FROM turns WHERE {own}
         GROUP BY session_id ORDER BY newest DESC LIMIT :limit OFFSET :offset) s ORDER BY newest DESC""",
         values,
     )

@@ -134,24 +134,18 @@ class Tally:
 
     def dump(self) -> str:
         """Returns the tally as JSON, its samples in microseconds."""
-        samples = {"\t".join(key): [round(value, 6) for value in values] for key, values in self.samples.items()}
-        sums = {"\t".join(key): value for key, value in self.dollars.items()}
-        counts = {"\t".join(key): count for key, count in self.counts.items() if count}
-        return orjson.dumps(
-            [counts, sums, samples, self.silences, sorted(self.users), list(map(tuple, self.mismatches))]
-        ).decode()
+        samples = [(key, [round(value, 6) for value in values]) for key, values in self.samples.items()]
+        figures = [[*self.counts.items()], [*self.dollars.items()], samples, [*self.silences.items()]]
+        return orjson.dumps([*figures, sorted(self.users), [*map(tuple, self.mismatches)]]).decode()
 
     @classmethod
     def load(cls, text: str) -> "Tally":
         """Reads what `dump` wrote."""
         counts, dollars, samples, silences, users, mismatches = orjson.loads(text)
-        tally = cls()
-        tally.counts.update({tuple(key.split("\t")): count for key, count in counts.items()})
-        tally.dollars.update({tuple(key.split("\t")): value for key, value in dollars.items()})
-        tally.samples.update({tuple(key.split("\t")): values for key, values in samples.items()})
+        tally = cls(users=set(map(tuple, users)), mismatches=[Mismatch(*mismatch) for mismatch in mismatches])
         tally.silences.update(silences)
-        tally.users.update((tenant, user) for tenant, user in users)
-        tally.mismatches += [Mismatch(*mismatch) for mismatch in mismatches]
+        for own, figures in ((tally.counts, counts), (tally.dollars, dollars), (tally.samples, samples)):
+            own.update({tuple(key): value for key, value in figures})
         return tally
 
 

@@ -54,7 +54,6 @@ class Conversation(NamedTuple):
     first: str
     """Its first question."""
     turns: int
-    began: float
     newest: float
     """When its newest turn began."""
 

@@ -19,7 +19,6 @@ from kit.ui.shared.turn_facts import headline_badge
 from kit.ui.shared.turn_fold import stored_view
 from kit.ui.shared.waterfall import waterfall_spec
 from kit.ui.shared.wording import label, literal, many, prose
-from kit.ui.traces.routing_decision import decision_html
 
 Row = Mapping[str, Any]
 
@@ -74,7 +73,7 @@ def _open(key: str, rows: Sequence[Row]) -> None:
 
 
 def _trace(folder: Path, turn_id: str) -> None:
-    """Draws the routing decision, the timeline and the answer of a turn, where the run kept it."""
+    """Draws the timeline and the answer of a turn, where the run kept it."""
     path = folder / TRACES
     turn, events = None, ()
     if path.exists():
@@ -86,7 +85,6 @@ def _trace(folder: Path, turn_id: str) -> None:
     view = stored_view(turn, events)
     st.markdown(f"### {literal(turn.message)}")
     st.markdown(headline_badge(view))
-    st.html(decision_html(view))
     spec = waterfall_spec(view.trace, dark=st.context.theme.type == "dark")
     st.vega_lite_chart(spec, width="stretch", alt=f"Timeline of {many(len(view.trace.spans), 'span')}")
     st.markdown(prose(view.answer or view.lead or view.regret))

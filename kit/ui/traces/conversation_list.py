@@ -25,7 +25,6 @@ def draw_conversations(store: Store, who: Principal) -> None:
             {
                 "First question": " ".join(row.first.split()),
                 "Turns": row.turns,
-                "Began": datetime.fromtimestamp(row.began),
                 "Newest turn": datetime.fromtimestamp(row.newest),
             }
             for row in rows
@@ -37,7 +36,6 @@ def draw_conversations(store: Store, who: Principal) -> None:
         column_config={
             "First question": st.column_config.TextColumn(width=520),
             "Turns": st.column_config.NumberColumn(width=70),
-            "Began": st.column_config.DatetimeColumn(format="D MMM, HH:mm", width=110),
             "Newest turn": st.column_config.DatetimeColumn(format="D MMM, HH:mm", width=110),
         },
         alt="Conversations, the newest first; choose one to see its turns",
@@ -53,17 +51,18 @@ def draw_conversation(store: Store, who: Principal, session: str) -> None:
     """Draws the head of one conversation: its first question, the way back, and the way into the chat."""
     turns = store.turns(session, who.tenant_id, who.user_id, limit=1)
     with st.container(horizontal=True, vertical_alignment="center", key="conversation-head"):
-        st.button("All conversations", icon=":material/arrow_back:", type="tertiary", on_click=_back)
+        st.button("All conversations", icon=":material/arrow_back:", type="tertiary", on_click=leave)
         st.space("stretch")
         if turns:
             draw_link(st.empty(), "chat", "Go on in the chat", ":material/chat:", session=session)
     st.markdown(f"Its newest question: {literal(turns[0].message)}" if turns else "There is no such conversation of yours.")
 
 
+def leave() -> None:
+    """Goes back from one conversation to the lists."""
+    st.query_params.pop("conversation", None)
+
+
 def _open_row(key: str, rows: Sequence[Conversation]) -> None:
     if cells := st.session_state[key].selection.cells:
         st.query_params["conversation"] = rows[cells[0][0]].id
-
-
-def _back() -> None:
-    st.query_params.pop("conversation", None)

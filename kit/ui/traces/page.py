@@ -22,7 +22,7 @@ from kit.ui.shared.turn_fold import stored_view
 from kit.ui.shared.turn_view import TurnView
 from kit.ui.shared.waterfall import span_name, took, waterfall_spec
 from kit.ui.shared.wording import label, literal, prose
-from kit.ui.traces.conversation_list import draw_conversation, draw_conversations
+from kit.ui.traces.conversation_list import draw_conversation, draw_conversations, leave
 from kit.ui.traces.export import export
 from kit.ui.traces.routing_decision import decision_html
 from kit.ui.traces.span import choice, draw_span, log_html
@@ -64,7 +64,7 @@ def _list(host: Host, who: Principal) -> None:
         key=key,
         required=True,
         label_visibility="collapsed",
-        on_change=_leave_conversation,
+        on_change=leave,
     )
     if shown == "Conversations" and not session:
         draw_conversations(store, who)
@@ -72,10 +72,6 @@ def _list(host: Host, who: Principal) -> None:
     if session:
         draw_conversation(store, who, session)
     draw_turns(store, who, [agent for agent in host.kit.team.agents if agent != host.kit.team.root])
-
-
-def _leave_conversation() -> None:
-    st.query_params.pop("conversation", None)
 
 
 def _back() -> None:
