@@ -1,6 +1,7 @@
 """What the store promises: kept turns, plain SQL, and sentences that say what to do."""
 
 import os
+import re
 import signal
 import sqlite3
 import subprocess
@@ -23,6 +24,7 @@ from kit.stores.protocol import Store
 from kit.stores.rows import BEGIN_TURN, row_of
 from kit.stores.sqlite import SqliteStore
 from kit.stores.tables import SCHEMA
+from kit.stores.turn_filter import TurnFilter
 from tests.sample_turn import ANN, a_turn, finish, some_events
 
 
@@ -465,4 +467,74 @@ def test_processes_that_open_a_new_file_together_lose_nothing(path: Path) -> Non
     assert len(store.turns(limit=1000)) == 4 * 26
     for process in processes:
         end(process)
+    store.close()
+
+
+# growth
+
+
+def steps(store: SqliteStore, sql: str) -> int:
+    """Steps of SQLite's machine that a query takes, by the hundred."""
+    count = 0
+
+    def tick() -> int:
+        nonlocal count
+        count += 1
+        return 0
+
+    store._db.set_progress_handler(tick, 100)
+    store._db.execute(sql).fetchall()
+    store._db.set_progress_handler(None, 0)
+    return count
+
+
+def test_queries_that_name_their_turns_cost_the_same_however_many_others_there_are(store: SqliteStore) -> None:
+    page = (Path(__file__).parent.parent / "docs" / "traces.md").read_text()
+    queries = re.findall(r"```sql\n(.*?);\n```", page, re.S)[:2]
+    assert all("FROM spans" in query for query in queries)
+    for n in range(30):
+        finish(store, a_turn(f"a{n}", at=float(n)))
+    few = [steps(store, query) for query in queries]
+    for n in range(400):
+        finish(store, a_turn(f"b{n}", at=100.0 + n))
+    assert [steps(store, query) for query in queries] == pytest.approx(few, rel=0.2)
+
+
+def test_the_log_beside_the_file_shrinks_again_once_a_long_reader_is_gone(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kit.stores.database.AHEAD", 50)
+    store, log = SqliteStore(path), path.with_name(path.name + "-wal")
+    finish(store, a_turn("first"))
+    reader = sqlite3.connect(path, isolation_level=None)
+    reader.execute("BEGIN")
+    reader.execute("SELECT count(*) FROM turns").fetchone()
+    for n in range(200):
+        finish(store, a_turn(f"t{n}"))
+    grown = log.stat().st_size
+    reader.close()
+    for n in range(3):
+        finish(store, a_turn(f"after{n}"))
+    assert grown > 2 * 50 * 4096 and log.stat().st_size <= 50 * 4096
+    store.close()
+
+
+def test_a_file_of_before_lists_and_sums_is_given_both_when_it_is_opened(path: Path) -> None:
+    store = SqliteStore(path)
+    for n in range(1_050):
+        store.end_turn(a_turn(f"t{n}", at=float(n)).model_copy(update={"seconds": 1.0, "status": "ok"}), [], [])
+    before = store.tally().counts, store.search(ANN, TurnFilter(), 5), store.conversations(ANN)
+    for name in (
+        "TABLE rollups",
+        "TRIGGER turn_changed",
+        "TRIGGER turn_deleted",
+        "INDEX turns_by_tenant",
+        "INDEX turns_by_visitor",
+    ):
+        store._db.execute(f"DROP {name}")
+    store._db.execute("CREATE INDEX turns_by_user ON turns (tenant_id, user_id, started_at)")
+    store._db.execute("PRAGMA user_version = 3")
+    store.close()
+    store = SqliteStore(path)
+    assert (store.tally().counts, store.search(ANN, TurnFilter(), 5), store.conversations(ANN)) == before
+    assert store._read("SELECT through FROM rollups") == [(1_000,)]
+    assert not store._read("SELECT 1 FROM sqlite_master WHERE name = 'turns_by_user'")
     store.close()
