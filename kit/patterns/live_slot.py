@@ -4,7 +4,7 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from kit.core.event import Separator, Text, TextReplaced
 from kit.core.outcome import AgentCall, Answer, FanOut, Outcome
@@ -54,7 +54,7 @@ class LiveSlot:
 
     async def ask(self, calls: Sequence[AgentCall]) -> FanOut:
         """Runs calls at the same time as `fan_out` does, each with a voice of its own."""
-        return await fan_out(calls, replace(self._ctx, slot=self.listen), self._carry)
+        return await fan_out(calls, self._ctx._replace(slot=self.listen), self._carry)
 
     async def _carry(self, call: AgentCall, ctx: RunContext, place: str, endings: dict[str, Outcome]) -> Outcome:
         """Carries a call out with a voice of its own; what its answer still lacks on the page is said at its end."""
