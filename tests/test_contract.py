@@ -295,6 +295,37 @@ async def test_a_closed_agent_that_only_asks_back_is_low_confidence_and_the_pare
     assert isinstance((await explain("What year were you born?", card=open_card))[0], Answer)
 
 
+TEXTS = {"type": "object", "properties": {"text": {}, "parts": {}, "about": {}}, "additionalProperties": True}
+
+
+@pytest.mark.req("SO-8")
+@pytest.mark.parametrize(
+    ("said", "reason"),
+    [
+        ({"text": "What year were you born?"}, "low_confidence"),
+        ({"parts": [{"title_id": "mg-0001", "text": "Which one do you mean?"}]}, "low_confidence"),
+        ({"about": {"question": "Which one do you mean?"}}, "low_confidence"),
+        ({"parts": ["Which one?", "And where was that?"], "confidence": 0.9}, "low_confidence"),
+        ({"answered": False, "text": "Two fit."}, "unanswerable"),
+        ({"text": "Two fit.", "refusal": "I may not say."}, "unanswerable"),
+        ({"text": "I can't help with that."}, "unanswerable"),
+        ({"text": "Two fit. Which one do you mean?"}, None),
+        ({"about": {"text": "Two fit."}, "question": "Which one do you mean?"}, None),
+    ],
+)
+async def test_a_closed_agent_asks_and_declines_through_no_field_of_its_schema(said: dict[str, Any], reason: str | None) -> None:
+    card = AgentCard(id="explainer", description="d", model="offline", handoff=Handoff(closed=True, output_schema=TEXTS))
+    outcome, _, _ = await explain(json.dumps(said), card=card)
+    assert (outcome.reason if isinstance(outcome, Failure) else None) == reason
+
+
+async def test_a_reply_nested_beyond_reading_is_a_breach_of_its_contract() -> None:
+    card = AgentCard(id="explainer", description="d", model="offline", handoff=Handoff(closed=True, output_schema=TEXTS))
+    for levels in (40, 400, 1_000):
+        outcome, _, _ = await explain('{"parts": [' * levels + "1" + "]}" * levels, card=card)
+        assert isinstance(outcome, Failure) and outcome.reason == "contract_violation"
+
+
 def test_what_counts_as_only_a_question() -> None:
     assert only_asks("Which one? And where?") and only_asks("Of course! Which one?")
     assert not only_asks("Two fit. Which one?") and not only_asks("Fine!") and not only_asks("")

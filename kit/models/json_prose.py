@@ -1,8 +1,9 @@
 """Turns the structured (JSON) answer of a model into sentences for a person."""
 
-import json
 from collections.abc import Iterator, Mapping
 from typing import Any, cast
+
+from kit.core.limits import excess, read_json
 
 
 def prose(text: str) -> str:
@@ -10,10 +11,10 @@ def prose(text: str) -> str:
     if text[:1] != "{":
         return text
     try:
-        value: object = json.loads(text)
+        value: object = read_json(text)
     except ValueError:
         return text
-    return "\n".join(_lines(cast("Mapping[str, Any]", value))) if isinstance(value, dict) else text
+    return "\n".join(_lines(cast("Mapping[str, Any]", value))) if isinstance(value, dict) and not excess(value) else text
 
 
 def _lines(value: Mapping[str, Any]) -> Iterator[str]:
@@ -23,7 +24,7 @@ def _lines(value: Mapping[str, Any]) -> Iterator[str]:
     if body or title:
         yield body if body.startswith(title) else f"{title}: {body}"
     for part in value.values():
-        for item in cast("list[object]", part if isinstance(part, list) else []):
+        for item in cast("list[object]", part if isinstance(part, list) else [part] if isinstance(part, dict) else []):
             if isinstance(item, dict):
                 yield from _lines(cast("Mapping[str, Any]", item))
             elif isinstance(item, str) and " " in item:

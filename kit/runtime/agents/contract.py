@@ -9,7 +9,7 @@ from langchain_core.messages import AIMessage
 
 from kit.compose.answer_schema import Validator, validator
 from kit.core.card import AgentCard
-from kit.core.limits import read_json
+from kit.core.limits import excess, read_json
 from kit.core.outcome import NO_ANSWER, Reason
 from kit.models.json_prose import prose
 from kit.runtime.answer.clauses import only_refuses
@@ -66,6 +66,8 @@ class Contract:
             value = read_json(text)
         except ValueError as error:
             return Breach("contract_violation", f"not JSON: {error}")
+        if problem := excess(value):
+            return Breach("contract_violation", f"it holds {problem}")
         if isinstance(value, dict) and (value.get("answered") is False or value.get("refusal")):  # type: ignore[reportUnknownMemberType]
             return Breach("unanswerable", "the model reports that it did not answer")
         if wrong := self.validator.wrong(value):
