@@ -239,7 +239,7 @@ FAULTS: dict[str, tuple[Mapping[str, str | None], str]] = {
     ),
     "broken model": (
         {"cards/models.yaml": "small:\n  provider: openapi\n"},
-        "models.yaml:2: 'provider': input should be 'offline', 'openai' or 'simulated', got 'openapi'",
+        "models.yaml:2: 'provider': input should be 'offline', 'openai', 'langchain', 'python' or 'simulated', got 'openapi'",
     ),
     "model that falls back on nothing": (
         {"cards/models.yaml": "small:\n  provider: openai\n  fallback: big\n"},

@@ -456,8 +456,11 @@ def test_a_ledger_in_use_or_of_another_program_is_one_sentence(tmp_path: Path) -
 def test_results_that_are_none_are_named_with_file_and_line(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="run the grid first"):
         read_results(tmp_path)
-    (tmp_path / RESULTS).write_text('{"cell": "a", "seconds": 1}\n{"cell": 1')
-    with pytest.raises(DataError, match=rf"{RESULTS}:2: no line of a grid"):
+    (tmp_path / RESULTS).write_text('{"cell": "a", "seconds": 1}\n')
+    with pytest.raises(DataError, match=rf"{RESULTS}:1: no line of a grid \('model' is missing\)"):
+        read_results(tmp_path)
+    (tmp_path / RESULTS).write_text('{"cell": 1')
+    with pytest.raises(DataError, match=rf"{RESULTS}:1: no line of a grid;"):
         read_results(tmp_path)
 
 

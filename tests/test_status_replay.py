@@ -11,7 +11,7 @@ from kit.stores.sqlite import SqliteStore
 from tests.test_status import OFFERS, POINTS, SUPPORT, WORDS, ask, lines, team_of
 
 WORK = {
-    "shop": ((0.2, OFFERS), (0.1, POINTS), (0.9, OFFERS), (1.0, "")),
+    "shop": ((0.2, OFFERS), (0.1, POINTS), (0.95, OFFERS), (1.0, "")),
     "rewards": ((0.25, POINTS), (0.6, SUPPORT), (2.0, "")),
     "slow": ((4.0, ""),),
 }
@@ -36,7 +36,7 @@ async def test_policies_are_compared_by_first_useful_text_lines_a_second_and_sil
     assert rows["forward"].lines == 6 and rows["forward"].lines_a_second == pytest.approx(6 / 4)
     assert rows["forward"].lines_a_second > rows["window of 400 ms"].lines_a_second
     assert rows["forward"].silence == pytest.approx({"shop": 1.0, "rewards": 2.0, "slow": 2.5})
-    assert rows["suppress"].silence == pytest.approx({"shop": 2.2, "rewards": 2.85, "slow": 4.0})
+    assert rows["suppress"].silence == pytest.approx({"shop": 2.25, "rewards": 2.85, "slow": 4.0})
 
 
 def test_nothing_recorded_is_nothing_told() -> None:

@@ -51,7 +51,7 @@ class BoundModel:
         if not quiet and kind not in self.fault_kinds:
             self.fault_kinds.add(kind)
             log.warning("%s (trace %s)", line, turn_log.turn_id)
-        return line
+        return line if isinstance(error, Exception) else f"{type(error).__name__}: {line}"  # what was cut off stays known as that
 
 
 @dataclass(slots=True)

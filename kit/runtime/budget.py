@@ -60,7 +60,7 @@ class Deadline:
         self.expired = True
         self._task.cancel()
         if self._leave is not None:
-            asyncio.get_running_loop().call_later(GRACE, self._leave)
+            self._timer = asyncio.get_running_loop().call_later(GRACE, self._leave)
 
 
 @dataclass(slots=True, eq=False)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, Protocol
 
-from kit.core.event import Event, ModelEnded, ModelStarted
+from kit.core.event import Event
 from kit.core.outcome import Outcome, RoutingDecision, Usage
 from kit.core.trace import Trace, trace_of
 from kit.models.message import CUT_OFF
@@ -45,9 +45,11 @@ class Reply:
     @property
     def _ends_cut_off(self) -> bool:
         """Whether the orchestrator's own last words were cut off, and are in the answer."""
-        spans = {e.span_id for e in self.events if isinstance(e.body, ModelStarted) and e.body.purpose in ("decide", "compose")}
-        ends = [e.body for e in self.events if isinstance(e.body, ModelEnded) and e.span_id in spans]
-        text = ends[-1].text.strip() if ends and ends[-1].finish_reason in CUT_OFF else ""
+        cut = {e.span_id: e.body.text for e in self.events if e.body.kind == "model_ended" and e.body.finish_reason in CUT_OFF}
+        if not cut:
+            return False
+        own = [e.span_id for e in self.events if e.body.kind == "model_started" and e.body.purpose in ("decide", "compose")]
+        text = cut.get(own[-1], "").strip() if own else ""
         return bool(text) and text in self.text
 
 
@@ -103,6 +105,7 @@ class Turn:
         """Stops the turn: its agents, streams and tools end first, then it completes as `cancelled`."""
         if self._runner.begun:
             self._task.cancel()
-            asyncio.get_running_loop().call_later(GRACE, self._runner.leave, "cancelled")
+            timer = asyncio.get_running_loop().call_later(GRACE, self._runner.leave, "cancelled")
+            self._task.add_done_callback(lambda _: timer.cancel())
         else:
             self._runner.stop_requested = True
