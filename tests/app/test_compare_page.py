@@ -10,12 +10,18 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from kit.core.event import AgentEnded, AgentStarted, Completed, Routing
+from kit.core.outcome import RoutedOutcome
 from kit.patterns import PATTERNS
 from kit.settings import Settings
 from kit.stores.recall import repeated_turn
 from kit.stores.sqlite import SqliteStore
+from kit.ui.compare.difference import compare
 from kit.ui.shared import frame
+from kit.ui.shared.turn_fold import advance
+from kit.ui.shared.turn_view import TurnView
 from kit.wire import open_kit
+from tests.app.logs import answered, begin, decision, failed, stamp
 
 ALONE = "from kit.ui.shared import address; from kit.ui.compare import page; address.keep(); page.page()"
 """The page as app.py runs it, without its neighbours: the driver knows pages only as files."""
@@ -35,6 +41,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Ids]:
                 "failing": await kit.ask(MIXED, kit.session("failing"), faults=["rewards=raise"]),
                 "capped": await kit.ask(MIXED, kit.session("capped"), cap=2),
                 "gateway": await kit.ask(MIXED, kit.session("gateway"), pattern="classifier_gateway"),
+                "other": await kit.ask("find coffee deals", kit.session("other")),
                 "theirs": await kit.ask("How many points do I have?", kit.session("theirs", user="u-002")),
             }
         return {name: reply.turn_id for name, reply in replies.items()}
@@ -113,15 +120,21 @@ def test_what_a_pattern_lost_in_silence_is_told_from_its_routing(page: AppTest, 
     assert [tab.label for tab in page.tabs] == ["A Mediated", "B Mediated", "C Classifier gateway"]
 
 
+def test_turns_of_different_questions_lose_only_what_they_were_asked(page: AppTest, ids: Ids) -> None:
+    words = text(open_turns(page, ids["failing"], ids["other"]))
+    assert "A Mediated lost Rewards “how many points do I have”" in words and "B Mediated lost nothing." in words
+    assert "find coffee deals" in next(one for one in html(page) if "B Mediated</h3>" in one), "each has its question at its head"
+
+
 def test_somebody_elses_turn_is_not_there(page: AppTest, ids: Ids) -> None:
     words = text(open_turns(page, ids["theirs"], ids["whole"]))
     assert "not there, or not yours" in words and len(timelines(page)) == 1 and "u-002" not in words
-    assert len(page.multiselect[-1].options) == 4
+    assert len(page.multiselect[-1].options) == 5
 
 
 def test_turns_are_chosen_from_a_list_and_the_choice_is_in_the_address(page: AppTest, ids: Ids) -> None:
     page.run()
-    assert not timelines(page) and len(page.multiselect[0].options) == 4
+    assert not timelines(page) and len(page.multiselect[0].options) == 5
     page.multiselect[0].set_value([ids["whole"], ids["gateway"]]).run()
     assert page.query_params["turns"] in (f"{ids['whole']},{ids['gateway']}", [f"{ids['whole']},{ids['gateway']}"])
     assert len(timelines(page)) == 2
@@ -193,3 +206,22 @@ def test_a_question_with_pictures_that_are_gone_is_not_asked_without_them(page: 
     open_turns(page, "pictured")
     button(page, "Ask again").click().run()
     assert "no longer in memory" in page.error[0].value and len(named(page)) == 1
+
+
+def test_a_sub_agent_that_failed_in_one_of_its_two_parts_lost_one() -> None:
+    def view(second: AgentEnded) -> TurnView:
+        asks = [AgentStarted(agent="rewards", call_id=words, query=words) for words in ("points", "shoes")]
+        results = [RoutedOutcome(agent="rewards", call_id=words, result="success") for words in ("points", "shoes")]
+        routing = decision("rewards").decision.replace(outcomes=tuple(results))
+        spans = [
+            (0.1, "s2", "s1", asks[0]),
+            (0.1, "s3", "s1", asks[1]),
+            (0.2, "s2", "s1", answered("rewards")),
+            (0.2, "s3", "s1", second),
+        ]
+        ending = [(0.3, "s1", None, Routing(decision=routing)), (0.3, "s1", None, Completed(status="ok", text="x"))]
+        return advance(TurnView(), stamp([*begin(), *spans, *ending]))
+
+    whole, half = view(answered("rewards")), view(failed("rewards", "timeout"))
+    parts = compare({"A": whole, "B": half})
+    assert [part.reason for part in parts["B"].lost] == ["took too long"] and not parts["A"].lost

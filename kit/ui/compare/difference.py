@@ -28,31 +28,22 @@ class LostPart(Value):
     """The answer does not own up to it."""
 
 
-class Comparison(Value):
-    """Which parts of a message turns lost."""
+class Parts(Value):
+    """The parts of a message in one turn."""
 
-    agents: tuple[str, ...] = ()
-    """The sub-agents that have a part in the message, in the order of their parts."""
-    losses: dict[str, tuple[LostPart, ...]] = {}
-    """Label of a turn that has ended -> what it lost."""
-
-    def answered(self, name: str) -> str:
-        """Returns how many parts a turn answered, and of how many."""
-        if name not in self.losses:
-            return UNKNOWN
-        lost = self.losses[name]
-        parts = len({*map(label, self.agents), *(part.name for part in lost)})
-        return f"{parts - len(lost)} of {parts}"
+    count: int
+    """How many there are, as far as the turns that were asked the same know."""
+    lost: tuple[LostPart, ...] = ()
 
 
-def differences_html(turns: Mapping[str, TurnView], comparison: Comparison) -> str:
-    """Returns a table of what differs, a row for each turn, and under it what is the same; `turns` by label.
+def differences_html(turns: Mapping[str, TurnView], parts: Mapping[str, Parts]) -> str:
+    """Returns a table of what differs, a row for each turn, and under it what is the same; both mappings are by label.
 
     Nothing for a single turn.
     """
     if len(turns) < 2:
         return ""
-    rows = {name: {"Answered": comparison.answered(name), **_figures(view)} for name, view in turns.items()}
+    rows = {name: _figures(view, parts.get(name)) for name, view in turns.items()}
     first = next(iter(rows.values()))
     differing = [head for head in first if len({figures[head] for figures in rows.values()}) > 1]
     same = [f"{head.lower()} {text}" for head, text in first.items() if head not in differing and text != UNKNOWN]
@@ -62,10 +53,11 @@ def differences_html(turns: Mapping[str, TurnView], comparison: Comparison) -> s
     return f'{table}<p class="same">{differ}{f"The same in all: {escape(_list(same))}." if same else ""}</p>'
 
 
-def _figures(view: TurnView) -> dict[str, str]:
+def _figures(view: TurnView, parts: Parts | None) -> dict[str, str]:
     owned_up = view.bodies(Acknowledged)
     started = next(iter(view.bodies(TurnStarted)), None)
     return {
+        "Answered": f"{parts.count - len(parts.lost)} of {parts.count}" if parts else UNKNOWN,
         "Pattern": view.pattern.replace("_", " "),
         "Model": model_words(view.model),
         "Limit": str(started.cap) if started else UNKNOWN,
@@ -78,40 +70,43 @@ def _figures(view: TurnView) -> dict[str, str]:
     }
 
 
-def compare(turns: Mapping[str, TurnView]) -> Comparison:
-    """Returns what each turn that has ended lost, by label: sub-agents with a part in the message that gave it no answer,
-    and the parts that it counted itself and asked nobody for."""
-    decisions = {name: view.routing for name, view in turns.items() if view.routing is not None and not view.running}
-    words = _parts_of_message(list(turns.values()), list(decisions.values()))
-    losses: dict[str, tuple[LostPart, ...]] = {}
-    for name, routing in decisions.items():
-        answered = {outcome.agent for outcome in routing.outcomes if outcome.result in ("success", "partial")}
+def compare(turns: Mapping[str, TurnView]) -> dict[str, Parts]:
+    """Returns what became of the message in each turn that has ended; both mappings are by label.
+
+    Lost are sub-agents that have a part in the message and did not answer it, and parts that the turn counted itself and asked
+    nobody for.
+    """
+    ended = {name: (view, view.routing) for name, view in turns.items() if view.routing is not None and not view.running}
+    results: dict[str, Parts] = {}
+    for name, (view, routing) in ended.items():
+        words = _parts_of_message([same for same in ended.values() if same[0].question == view.question])
+        failed = {part.agent for part in view.parts if part.state in ("failed", "stopped")}
+        answered = {outcome.agent for outcome in routing.outcomes if outcome.result in ("success", "partial")} - failed
         lost = {agent: text for agent, text in words.items() if agent not in answered}
-        owed = {part for body in turns[name].bodies(Acknowledged) for part in body.owed}
+        owed = {part for body in view.bodies(Acknowledged) for part in body.owed}
         unasked = [part for part in routing.left_out.names if part.strip("“”") not in lost.values()]
-        losses[name] = (
-            *(_lost_part(turns[name], agent, text, owed) for agent, text in lost.items()),
-            *(LostPart(name=part, silent=part not in owed) for part in unasked),
-        )
-    return Comparison(agents=tuple(words), losses=losses)
+        parts = [_lost_part(view, agent, text, owed) for agent, text in lost.items()]
+        parts += [LostPart(name=part, silent=part not in owed) for part in unasked]
+        results[name] = Parts(count=len(words) + len(unasked), lost=tuple(parts))
+    return results
 
 
-def _parts_of_message(views: Sequence[TurnView], decisions: Sequence[RoutingDecision]) -> dict[str, str]:
-    """Returns each sub-agent that has a part in the message, with the words of that part where they are known.
+def _parts_of_message(turns: Sequence[tuple[TurnView, RoutingDecision]]) -> dict[str, str]:
+    """Returns each sub-agent that has a part in one message, with the words of that part where they are known.
 
     It was asked by half of the turns, or it was sent some words of the message that no sub-agent asked more often was sent.
     """
-    counts = Counter(agent for routing in decisions for agent in dict.fromkeys((*routing.invoked, *routing.dropped)))
+    counts = Counter(agent for _, routing in turns for agent in dict.fromkeys((*routing.invoked, *routing.dropped)))
     parts: dict[str, str] = {}
     for agent, count in counts.most_common():
-        words = _words(agent, views)
-        if words not in parts.values() if words else 2 * count >= len(decisions):
+        words = _words(agent, [view for view, _ in turns])
+        if words not in parts.values() if words else 2 * count >= len(turns):
             parts[agent] = words
-    return dict(sorted(parts.items(), key=lambda part: views[0].question.find(part[1])))
+    return dict(sorted(parts.items(), key=lambda part: turns[0][0].question.find(part[1])))
 
 
 def _lost_part(view: TurnView, agent: str, words: str, owed: set[str]) -> LostPart:
-    step = next((step for step in view.parts if step.agent == agent), None)
+    step = next((step for step in view.parts if step.agent == agent and step.state != "ok"), None)
     reason = step.verdict if step else "over the limit" if agent in view.left_out else UNASKED
     return LostPart(name=label(agent), words=words, reason=reason, silent=owed.isdisjoint({agent, f"“{words}”"}))
 
@@ -122,10 +117,10 @@ def _words(agent: str, views: Sequence[TurnView]) -> str:
     return min((query for query, question in queries if query != question and query in question), key=len, default="")
 
 
-def losses_html(losses: Mapping[str, tuple[LostPart, ...]], *, running: bool) -> str:
+def losses_html(parts: Mapping[str, Parts], *, running: bool) -> str:
     """Returns one paragraph that says which turn lost what, why, and whether its answer owns up to it; `running`: so far."""
-    clauses = [f"<b>{escape(name)}</b> lost {_list(_reasons(parts))}" for name, parts in losses.items() if parts]
-    if complete := [f"<b>{escape(name)}</b>" for name, parts in losses.items() if not parts]:
+    clauses = [f"<b>{escape(name)}</b> lost {_list(_reasons(own.lost))}" for name, own in parts.items() if own.lost]
+    if complete := [f"<b>{escape(name)}</b>" for name, own in parts.items() if not own.lost]:
         clauses.append(f"{_list(complete)} lost nothing")
     text = "; ".join(clauses) or "no turn has ended"
     return f'<p class="losses" aria-live="polite">{"So far: " if running else ""}{text}.</p>'

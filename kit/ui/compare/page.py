@@ -160,10 +160,8 @@ def _draw(summary: DeltaGenerator, columns: Sequence[TurnColumn], views: Sequenc
     for column, view, now in zip(columns, views, clocks, strict=True):
         column.draw(view, end, now)
     turns = {column.label: view for column, view in zip(columns, views, strict=True)}
-    comparison = compare(turns)
-    summary.html(
-        losses_html(comparison.losses, running=any(view.running for view in views)) + differences_html(turns, comparison)
-    )
+    parts = compare(turns)
+    summary.html(losses_html(parts, running=any(view.running for view in views)) + differences_html(turns, parts))
 
 
 def _elapsed(view: TurnView) -> float:
