@@ -8,6 +8,7 @@ import sys
 from collections import Counter
 from collections.abc import Generator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -325,10 +326,14 @@ def test_faults_of_the_grid_strike_and_are_owned_up_to(tmp_path: Path) -> None:
         faults={"none": [], "down": ["rewards=down", "support=raise"]},
         patterns=["mediated", "direct", "monolith"],
     )
-    _, rows = play(spec, tmp_path / "out")
+    run, rows = play(spec, tmp_path / "out")
     hit = [row for row in rows if row["fault"] == "down" and "rewards" in row["called"]]
     assert {row["pattern"] for row in hit} == set(spec.grid.patterns) and all("rewards" in row["failed"] for row in hit)
     assert any(row["failed"] for row in rows if row["fault"] == "none"), "the faults of a case hold without the grid's"
+    assert "no sub-agent fails in it: support=raise did not happen there." in report(spec, run)
+    assert "did not happen" not in report(
+        replace(spec, grid=spec.grid.model_copy(update={"patterns": ("mediated", "direct")})), run
+    )
     owed = [row["scores"]["acknowledgement"] for row in rows if row["failed"] and row["pattern"] != "monolith"]
     assert len(owed) > 20 and set(owed) == {1.0}
 

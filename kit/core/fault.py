@@ -122,6 +122,11 @@ class Fault(Value):
         return CATALOGUE[self.kind].axis
 
     @property
+    def needs_agent(self) -> bool:
+        """Whether it happens only where the agent itself is at work; others happen at its services and tools, whoever asks."""
+        return CATALOGUE[self.kind].place in ("model", "agent")
+
+    @property
     def label(self) -> str:
         """One plain sentence, fit for a switch."""
         return f"{self.where.replace('_', ' ').replace('-', ' ').capitalize()} {CATALOGUE[self.kind].label}"

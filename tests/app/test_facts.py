@@ -7,9 +7,11 @@ import pytest
 from kit.core.event import Acknowledged, Body, Envelope, GuardActed, GuardAction, TurnStarted
 from kit.core.fault import CATALOGUE, RAW, Fault
 from kit.core.outcome import Failure, Usage
-from kit.ui.shared.turn_facts import Fact, facts, fault_words, headline
+from kit.settings import Settings
+from kit.ui.shared.turn_facts import UNMET, Fact, facts, fault_lines, fault_words, headline
 from kit.ui.shared.turn_fold import advance
 from kit.ui.shared.turn_view import TurnView
+from kit.wire import open_kit
 from tests.app.logs import WHO, Stamped, begin, decision, end, failed, mixed, stamp
 
 
@@ -69,6 +71,17 @@ def test_what_was_made_to_fail_is_told_in_words_and_outlives_its_catalogue() -> 
     (fact,) = [fact for fact in facts(advance(TurnView(), stamp([(0.0, "s1", None, started)]))) if fact.name == "faults"]
     assert fact.lines == ("Rewards does not answer in time", "a=gone")
     assert all(Fault.of(str(Fault(where="a", kind=kind))).kind == kind and fault_words(f"a={kind}") for kind in CATALOGUE)
+
+
+async def test_a_fault_that_a_monolith_cannot_have_is_told_as_one_that_did_not_happen() -> None:
+    async with open_kit(Settings(store=":memory:", model="offline", pace=0.0), faults=True) as kit:
+        told: dict[str, tuple[str, ...]] = {}
+        for pattern in ("monolith", "mediated"):
+            faults = ["rewards=raise", "rewards=down"]
+            reply = await kit.ask("How many points do I have?", kit.session(pattern), pattern, faults=faults)
+            told[pattern] = fault_lines(advance(TurnView(), reply.events))
+    assert [line.endswith(UNMET) for line in told["monolith"]] == [True, False]
+    assert [line.endswith(UNMET) for line in told["mediated"]] == [False, False]
 
 
 def test_who_answered_directly_asked_nobody_and_an_unpriced_turn_is_not_free() -> None:

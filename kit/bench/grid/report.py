@@ -22,7 +22,7 @@ def report(spec: GridSpec, run: Run) -> str:
         f"# {grid.name}: {kinds}\n\n{run.before + run.done:,} of {run.total:,} cells, {len(rows):,} turns, "
         f"{'virtual' if spec.virtual else 'real'} time, seed {grid.seed}{state}."
     )
-    parts = [head, "## Ways", _list(ways)]
+    parts = [head, "## Ways", _list(ways), *_impossible(spec)]
     if verdicts:
         parts += [f"## Against {_words(grid.baseline)}", _list(verdicts)]
     if QUALITY in grid.verdicts:
@@ -65,6 +65,16 @@ def _standings(spec: GridSpec, rows: Sequence[Mapping[str, Any]], ways: Iterable
 
 def _rows_of(way: Mapping[str, str], rows: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     return [row for row in rows if all(row[axis] == name for axis, name in way.items())]
+
+
+def _impossible(spec: GridSpec) -> list[str]:
+    """Says which faults of the grid its monolith cannot have: it asks nobody whose model could fail."""
+    lead = spec.deck.settings.orchestrator
+    every = (fault for faults in spec.faults.values() for fault in faults)
+    names = dict.fromkeys(str(fault) for fault in every if fault.needs_agent and fault.where != lead)
+    if "monolith" not in spec.grid.patterns or not names:
+        return []
+    return [f"The monolith asks nobody, so no sub-agent fails in it: {', '.join(names)} did not happen there."]
 
 
 def _list(items: Iterable[object]) -> str:

@@ -16,7 +16,7 @@ from kit.ui.chat.step_box import StepBox
 from kit.ui.chat.turn_panel import open_trace
 from kit.ui.chat.user_message import draw_user_message
 from kit.ui.shared.host import Host
-from kit.ui.shared.turn_facts import facts, fault_words, headline_badge
+from kit.ui.shared.turn_facts import facts, fault_lines, headline_badge
 from kit.ui.shared.turn_view import TurnView
 from kit.ui.shared.waterfall import waterfall_spec
 from kit.ui.shared.wording import literal, many, prose
@@ -50,7 +50,7 @@ class Canvas:
     def draw(self, view: TurnView, *, steps: bool = True, again: bool = False) -> None:
         """Brings the place up to date; `steps` is off for turns long past, `again` offers to ask once more."""
         now = view.seconds if view.seconds is not None else _tick(max(0.0, time.time() - view.started_at))
-        if self._update("chips", "".join(f"<li>{escape(fault_words(fault))}</li>" for fault in view.faults)):
+        if self._update("chips", "".join(f"<li>{escape(line)}</li>" for line in fault_lines(view))):
             self._chips.html(f'<ul class="faults" aria-label="Made to fail on purpose">{self._current["chips"]}</ul>')
         preamble = bool(view.parts or view.running)  # which may repeat anybody's words
         if self._update("lead", literal(view.lead, len(view.lead)) if preamble else prose(view.lead)):

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from html import escape
 
-from kit.core.event import Acknowledged, Envelope, GuardActed, GuardAction
+from kit.core.event import Acknowledged, AgentStarted, Envelope, GuardActed, GuardAction, ModelStarted
 from kit.core.fault import Fault
 from kit.core.value import Value
 from kit.ui.shared.turn_view import TONES, TurnView
@@ -37,6 +37,7 @@ _ACKNOWLEDGEMENTS = {
     "rescued": "by a fixed answer in place of it",
 }
 DIRECT, EARLY = "nobody: answered directly", "nobody: it ended before anybody was asked"
+UNMET = " (it had no part in this turn, so this did not happen)"
 _BADGES: dict[Tone, str] = {"good": "green", "bad": "red", "warn": "orange", "busy": "blue", "": "gray"}
 
 
@@ -89,6 +90,20 @@ def fault_words(fault: str) -> str:
         return fault
 
 
+def fault_lines(view: TurnView) -> tuple[str, ...]:
+    """Returns a turn's faults in plain words, and says of one that could not happen that it did not."""
+    agents = {event.body.agent for event in view.events if isinstance(event.body, AgentStarted | ModelStarted)}
+    known = bool(agents) and not view.running
+    return tuple(fault_words(text) + (UNMET if known and _absent(text, agents) else "") for text in view.faults)
+
+
+def _absent(fault: str, agents: set[str]) -> bool:
+    try:
+        return (read := Fault.of(fault)).needs_agent and read.where not in agents
+    except ValueError:
+        return False
+
+
 def headline(view: TurnView) -> Tag:
     """Returns a tag that says how the turn stands or ended."""
     if view.running:
@@ -121,7 +136,7 @@ def _facts(view: TurnView) -> Iterator[Fact]:
     yield from _guard_facts(view)
     yield from _cost_facts(view)
     if view.faults:
-        yield Fact(name="faults", label="Made to fail", lines=tuple(fault_words(fault) for fault in view.faults))
+        yield Fact(name="faults", label="Made to fail", lines=fault_lines(view))
 
 
 def _routing_facts(view: TurnView) -> Iterator[Fact]:
