@@ -114,7 +114,7 @@ async def test_an_endpoint_that_cannot_stream_is_asked_for_whole_replies(server:
 
 def test_a_package_that_is_missing_is_named_with_the_line_that_installs_it() -> None:
     with pytest.raises(SettingsError, match="needs packages that are not here: pip install langchain langchain-anthropic"):
-        build_model(load_models(HOME / "cards" / "models.yaml")["claude-haiku-4-5"])
+        build_model(load_models(HOME / "cards" / "models.yaml")["claude-haiku-4-5"], access(ANTHROPIC_API_KEY=KEY))
 
 
 def test_a_string_that_names_no_provider_is_a_sentence() -> None:

@@ -84,11 +84,13 @@ def _grid(arguments: Namespace) -> int:
 
 def _bench(arguments: Namespace) -> int:
     from kit.bench.overhead import report
+    from kit.compose.models import load_models
     from kit.settings import HOME, Settings
 
     if arguments.model is None:
         return report(gate=arguments.gate)
-    if not Settings.read().has_model:
+    spec = load_models(HOME / "cards" / "models.yaml")[arguments.model]
+    if not (Settings.read().has_model or spec.is_self_contained):
         raise SettingsError(f"{arguments.model!r} cannot be asked without a key: set OPENAI_API_KEY and run this again")
     file = HOME / "data" / "grids" / "paid.yaml"
     usual = {"out": None, "traces": False, "workers": None, "cost": False, "cassette": None}

@@ -1,5 +1,6 @@
 """Any chat model of LangChain: named by the string that `init_chat_model` takes, or made by code of the deck's."""
 
+from functools import cache
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel
@@ -55,6 +56,21 @@ def _with_routing(spec: ModelSpec, model: BaseChatModel) -> BaseChatModel:
     if spec.routing == "native":
         return model
     return JsonRouting(inner=model, name=spec.key, disable_streaming=not spec.stream)
+
+
+@cache
+def missing_packages(model: str) -> str:
+    """Returns the line that installs what `init_chat_model` lacks for a model; empty where nothing is missing."""
+    try:
+        from langchain.chat_models import init_chat_model
+
+        build: Any = init_chat_model
+        build(model)
+    except ImportError:
+        return _install_line(model)
+    except Exception:  # the same border: whatever else it lacks it says when it is built for use
+        return ""
+    return ""
 
 
 def _install_line(model: str) -> str:

@@ -5,15 +5,18 @@ from collections.abc import Mapping
 import streamlit as st
 
 from kit.core.model import ModelSpec
+from kit.models.langchain import missing_packages
 from kit.settings import Settings
 
 
 def missing_variable(spec: ModelSpec, settings: Settings) -> str:
-    """Returns the variable that has to be set before a model can be used; empty when it can be."""
+    """Returns the variable that has to be set, or the line to be run, before a model can be used; empty when it can be."""
     if spec.provider in ("offline", "simulated"):
         return ""
     if spec.is_self_contained:
-        return spec.api_key_env if spec.api_key_env and not settings.variables.get(spec.api_key_env) else ""
+        if spec.api_key_env and not settings.variables.get(spec.api_key_env):
+            return spec.api_key_env
+        return missing_packages(spec.model) if spec.model else ""
     if spec.key == "local":
         return "" if settings.openai_base_url else "OPENAI_BASE_URL"
     return "" if settings.has_model else "OPENAI_API_KEY"
@@ -22,4 +25,5 @@ def missing_variable(spec: ModelSpec, settings: Settings) -> str:
 def draw_missing(models: Mapping[str, str]) -> None:
     """Draws a line for each variable that has to be set; `models`: key -> variable, empty for a model that can be used."""
     for variable in sorted(set(models.values()) - {""}):
-        st.caption(f"With `{variable}` set: {', '.join(key for key, name in models.items() if name == variable)}")
+        verb, keys = "run" if " " in variable else "set", (key for key, name in models.items() if name == variable)
+        st.caption(f"With `{variable}` {verb}: {', '.join(keys)}")
