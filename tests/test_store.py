@@ -20,6 +20,7 @@ from kit.core.errors import StoreError
 from kit.core.event import Component, Event
 from kit.core.record import Feedback, Message, Note
 from kit.core.trace import trace_of
+from kit.stores.database import TURNS
 from kit.stores.protocol import Store
 from kit.stores.rows import BEGIN_TURN, row_of
 from kit.stores.sqlite import SqliteStore
@@ -498,6 +499,19 @@ def test_queries_that_name_their_turns_cost_the_same_however_many_others_there_a
     for n in range(400):
         finish(store, a_turn(f"b{n}", at=100.0 + n))
     assert [steps(store, query) for query in queries] == pytest.approx(few, rel=0.2)
+
+
+def test_a_second_thread_works_the_log_into_the_file_before_a_turn_has_to(path: Path) -> None:
+    store = SqliteStore(path)
+    empty = path.stat().st_size
+    for n in range(TURNS):
+        finish(store, a_turn(f"t{n}"))
+    assert path.stat().st_size == empty, "no turn worked it in"
+    until = time.monotonic() + 10
+    while path.stat().st_size == empty and time.monotonic() < until:
+        time.sleep(0.05)
+    assert path.stat().st_size > empty
+    store.close()
 
 
 def test_the_log_beside_the_file_shrinks_again_once_a_long_reader_is_gone(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,7 +20,9 @@ T = TypeVar("T")
 OLDEST = (3, 38, 0)
 """The first SQLite with the `->>` operator."""
 AHEAD = 4000
-"""Pages the write-ahead log may grow to, 16 MB, before it is worked into the file: a turn writes the same pages as the last."""
+"""Pages of the write-ahead log, 16 MB, to which it shrinks again. At four times as many a turn has to work it into the file."""
+TURNS = 100
+"""Turns that end before a second thread works the log into the file: some 20 pages each, and it takes 20 ms."""
 PATIENCE = 5.0
 """Seconds to wait for another process that writes."""
 
@@ -36,6 +38,7 @@ class Database:
         self._side: sqlite3.Connection | None = None
         self._owner = Owner(self.path)
         self._running: dict[str, Sequence[Event]] = {}
+        self._ended = 0
         self._live_logs: LiveLogs | None = None
         try:
             self._db = sqlite3.connect(self.path, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
@@ -58,7 +61,7 @@ class Database:
             self._owner.live()
         wait_for(self._db, "PRAGMA journal_mode = WAL", PATIENCE)
         if self.path != ":memory:":
-            self._live_logs = LiveLogs(self._running, self._keep_log, self.sum_up)
+            self._live_logs = LiveLogs(self._running, self._keep_log, self._tend)
 
     @property
     def _connection(self) -> tuple[threading.RLock, sqlite3.Connection]:
@@ -139,6 +142,13 @@ class Database:
                 if not sum_up(db):
                     return
 
+    def _tend(self) -> None:
+        """Does beside the loop what no turn shall wait for: works the log into the file, adds up the turns that have ended."""
+        if self._ended >= TURNS:
+            self._ended = 0
+            self._read("PRAGMA wal_checkpoint(PASSIVE)")
+        self.sum_up()
+
     def _keep_log(self, turn_id: str, log: str) -> None:
         with self._commit() as db:
             db.execute("UPDATE turns SET log = ? WHERE id = ? AND status = 'running'", (log, turn_id))
@@ -155,5 +165,5 @@ class Database:
 
 def _bound_log(db: sqlite3.Connection) -> None:
     """A reader that stays open makes the write-ahead log grow; once it is gone, the log shrinks to its bound again."""
-    db.execute(f"PRAGMA wal_autocheckpoint = {AHEAD}")
+    db.execute(f"PRAGMA wal_autocheckpoint = {4 * AHEAD}")
     db.execute(f"PRAGMA journal_size_limit = {AHEAD * 4096}")

@@ -101,6 +101,7 @@ class SqliteStore(Database):
         A second call for the same turn replaces what is new in it since it began. A `session` is opened in the same commit.
         """
         self._running.pop(turn.id, None)
+        self._ended += 1
         row = [*row_of(turn), self._owner.id, log_of(events)]
         lines = [(turn.id, place, turn.session_id, m.agent, m.role, m.text) for place, m in enumerate(messages)]
         note_rows = [(turn.session_id, name, note.value, note.at) for name, note in notes.items()] if notes else []
