@@ -28,6 +28,14 @@ class Suggestion(Value):
     """What goes wrong while it is answered, as `agent=kind`."""
 
 
+class Scene(Suggestion):
+    """A step of a tour: a question, and what to look at in its turn."""
+
+    look: str
+    cap: int | None = Field(default=None, gt=0)
+    """Most sub-agents in this turn; None takes what the page has."""
+
+
 class Person(Value):
     """Somebody on whose behalf the page can ask."""
 
@@ -52,6 +60,8 @@ class PageSettings(Value):
     """None makes them of the sub-agents' cards."""
     suggestions_note: str = ""
     """A line under the suggestions."""
+    tour: tuple[Scene, ...] = ()
+    """Questions to show the deck with, in this order; without any no tour is offered."""
     faults: tuple[str, ...] = ()
     """Faults that the scenario panel offers at once, as `agent=kind`; the others are one choice away."""
     quiet_after: float = Field(default=2.0, gt=0)
@@ -119,8 +129,9 @@ def read_page(folder: Path) -> PageSettings:
 def page_faults(page: PageSettings, agents: Collection[str], root: str) -> Iterator[tuple[tuple[str | int, ...], str]]:
     """Yields the place and the words of each fault of `page` that cannot be read or names no agent of the deck."""
     places: list[tuple[tuple[str | int, ...], str]] = [(("page", "faults", i), text) for i, text in enumerate(page.faults)]
-    for number, suggestion in enumerate(page.suggestions or ()):
-        places += [(("page", "suggestions", number, "faults", i), text) for i, text in enumerate(suggestion.faults)]
+    for section, questions in (("suggestions", page.suggestions or ()), ("tour", page.tour)):
+        for number, question in enumerate(questions):
+            places += [(("page", section, number, "faults", i), text) for i, text in enumerate(question.faults)]
     for place, text in places:
         try:
             parse_fault(text, agents, root)

@@ -15,6 +15,8 @@ class Question(Value):
     text: str
     faults: tuple[str, ...] = ()
     pictures: tuple[Picture, ...] = ()
+    cap: int | None = None
+    """Most sub-agents in its turn; None takes what the page has."""
 
 
 def read_question(placeholder: str, notice: DeltaGenerator) -> Question | None:

@@ -79,7 +79,13 @@ def _start(host: Host, session: Session, question: Question, choices: Scenario) 
     """Starts a turn; the page starts none anywhere else."""
     faults = tuple(dict.fromkeys((*choices.faults, *question.faults)))
     host.start(
-        question.text, session, faults, pattern=choices.pattern, cap=choices.cap, model=choices.model, images=question.pictures
+        question.text,
+        session,
+        faults,
+        pattern=choices.pattern,
+        cap=question.cap or choices.cap,
+        model=choices.model,
+        images=question.pictures,
     )
     st.session_state.pop("fresh", None)
 

@@ -11,6 +11,7 @@ from streamlit.delta_generator import DeltaGenerator
 from kit.compose.page import PageSettings, Suggestion
 from kit.core.picture import mark_pictures
 from kit.ui.chat.chat_input import Question, ask, read_question
+from kit.ui.chat.tour import draw_scene, draw_start
 from kit.ui.chat.user_message import draw_user_message
 
 HERE = Path(__file__).parent
@@ -44,9 +45,10 @@ class Places:
         phone = header.container(key="panel-phone", width="content").popover("This turn", icon=":material/info:", type="tertiary")
         desk = side.container(key="panel-desk")
         with st.bottom:
-            newest, stop = st.empty(), st.empty()
+            tour, newest, stop = st.empty(), st.empty(), st.empty()
             asked = read_question(page.placeholder, stop)
         st.session_state["asked"] = st.session_state.get("asked", 0) + bool(asked)
+        draw_scene(page.tour, tour)
         with newest.container():  # another number makes the script begin anew
             _script(f'<button class="newest" data-asked="{st.session_state["asked"]}" hidden>Newest</button>', "newest.js")
         return cls(header, phone, top, turns, desk, stop, page, asked)
@@ -75,6 +77,7 @@ class Places:
                 st.pills("Try one", list(suggestions), key="suggestion", on_change=pick, label_visibility="collapsed")
             if self.page.suggestions_note:
                 st.caption(self.page.suggestions_note)
+            draw_start(self.page.tour)
 
 
 def _script(html: str, name: str) -> None:

@@ -4,7 +4,7 @@ import uuid
 
 import streamlit as st
 
-PARTS = ("session", "tenant", "user", "fault", "cap", "pattern", "model", "detail")
+PARTS = ("session", "tenant", "user", "fault", "cap", "pattern", "model", "detail", "tour", "present")
 """Parts of the address that belong to all pages."""
 
 

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from kit.ui.shared.host import Host
 
 STYLE = Path(__file__).with_name("style.css")
+STAGE = "html { font-size: 20px !important; } .stMainBlockContainer, [data-testid=stBottomBlockContainer] { max-width: 1600px; }"
+"""Read from the back of a room."""
 DETAIL = 20_000
 """Characters of an error in its place: a deck tells of all its faults at once."""
 
@@ -47,7 +49,7 @@ def freeze_modules(modules: int) -> None:
 def draw_style() -> None:
     """Draws what every page begins with: its style, and the colour scheme of the whole document, menus and dialogs too."""
     scheme = f":root {{ color-scheme: {st.context.theme.type or 'light dark'} }}"
-    st.html(f"<style>{scheme}\n{STYLE.read_text()}</style>")
+    st.html(f"<style>{scheme}\n{STYLE.read_text()}{STAGE if address.read('present') else ''}</style>")
 
 
 def visitor(host: "Host") -> Principal:
