@@ -225,18 +225,14 @@ async def open_kit(
 
 
 def today_of(settings: Settings, deck: Deck) -> str:
-    """The date that prompts carry: KIT_TODAY, else that of the deck's world, else this machine's (decisions 36).
-
-    Raises CodeError for a reference of the deck to something else, and what its function raises.
-    """
+    """The date that prompts carry: KIT_TODAY, else that of the deck's world, else this machine's. Raises CodeError, DataError."""
     reference = None if settings.today else deck.settings.today
     if reference is None:
         return settings.today or datetime.date.today().isoformat()
     read_day = load_reference(reference, deck.tools.folder)
     if not callable(read_day):
         raise CodeError(f"today {reference!r} is no function; write one that takes the data folder and the environment")
-    day = read_day(settings.data, settings.environment_of(deck.settings.environment))
-    return str(day or datetime.date.today().isoformat())
+    return str(read_day(settings.data, settings.environment_of(deck.settings.environment)) or datetime.date.today().isoformat())
 
 
 def _as_recorded(settings: Settings, models: Models | None, cassette: Cassette, deck: Deck) -> tuple[Settings, Models | None]:

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +15,7 @@ from kit.compose.topology import Rubric
 from kit.core.card import AgentCard
 from kit.core.errors import DeckError
 from kit.core.model import OFFLINE, ModelSpec
-from kit.tools.deck_tools import DeckTools, given_tools, load_deck_tools
-from kit.tools.tool import Toolbox
+from kit.tools.deck_tools import given_tools, load_deck_tools
 
 __all__ = ["Block", "Deck", "DeckSettings", "load_deck"]
 
@@ -75,10 +74,6 @@ class Deck(Parts):
             for repeat in (key for key, count in Counter(ids).items() if count > 1):
                 check.faults.add(f"{noun} {repeat!r}", f"{noun} id {repeat!r} is given twice; choose another")
         return _deck_of(check, f"deck {name!r} cannot be used:")
-
-    def with_tools(self, tools: Toolbox) -> "Deck":
-        """The same deck with these tools in place of its own: stand-ins behind the same names."""
-        return replace(self, tools=DeckTools(tools))
 
 
 def load_deck(

@@ -67,11 +67,6 @@ class ScriptedModel(AsyncChatModel):
     def seen(self) -> list[list[BaseMessage]]:
         return self._requests
 
-    @property
-    def leftovers(self) -> list[Any]:
-        """Lines never said; a test that scripted them expected them."""
-        return [line for line in self.script[self._next_line :] if not callable(line)]
-
     def bind_tools(self, tools: Sequence[Any], **kwargs: Any) -> Runnable[Any, AIMessage]:
         return self.bind(tools=list(tools), **kwargs)
 

@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from kit.core.outcome import Answer
 from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.turn import Reply, run_turn
 from kit.settings import HOME, Settings
+from kit.tools.deck_tools import DeckTools
 from kit.tools.enricher import structured
 from kit.tools.tool import ConfiguredTool, ToolResult
 from kit.wire import open_kit
@@ -92,7 +94,7 @@ async def test_each_tool_id_of_each_card_is_made_at_bind_and_runs_its_own_implem
     }
     subs = deck.cards["orchestrator"].sub_agents
     models["orchestrator"] = lead_asking(*subs, own=listed["orchestrator"])
-    deck = deck.with_tools({name: factory(name) for name in deck.tools.ids})
+    deck = replace(deck, tools=DeckTools({name: factory(name) for name in deck.tools.ids}))
     async with open_kit(EMBEDDED, deck=deck, models=models) as kit:
         assert Counter(made) == Counter(tool_id for tools in listed.values() for tool_id in tools)
         assert not any(model.seen for model in models.values())

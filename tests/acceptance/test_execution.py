@@ -4,7 +4,7 @@ import asyncio
 import re
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,7 @@ from kit.runtime.team import bind
 from kit.runtime.turn import Reply, run_turn
 from kit.settings import HOME
 from kit.stores.sqlite import SqliteStore
+from kit.tools.deck_tools import DeckTools
 from kit.tools.enricher import CAVEAT, HttpEnrich
 from kit.wire import Kit, open_kit
 from kit.worlds.consumer.support import HttpSupport, SupportQuestion
@@ -71,7 +72,7 @@ class Watching:
 async def watching(alter: Callable[[EnvelopeReply], EnvelopeReply] = lambda reply: reply) -> AsyncGenerator[Watching]:
     async with client(context_app(world())) as context, client(support_app(world(), pace=0.0)) as support:
         asked, told = Watched(HttpEnrich(context), alter), WatchedSupport(HttpSupport(support))
-        deck = load_deck(EMBEDDED.deck).with_tools(toolbox(asked, told))
+        deck = replace(load_deck(EMBEDDED.deck), tools=DeckTools(toolbox(asked, told)))
         async with open_kit(EMBEDDED, deck=deck) as kit:
             yield Watching(kit, asked, told)
 

@@ -112,7 +112,7 @@ def test_a_call_over_the_cap_is_told_and_one_stopped_by_a_guard_is_not() -> None
     routing = (0.2, "s1", None, decision("rewards", cap=1, behavior="over", dropped=("offer_details",)))
     ran = [(0.1, "s2", "s1", AgentStarted(agent="rewards", call_id="r", query="q")), (0.2, "s2", "s1", answered("rewards"))]
     view = advance(TurnView(), stamp([*begin(), *ran, over, guard, *end("Here.", "rewards"), routing]))
-    assert view.left_out_labels == view.skipped == ("Offer details",) and view.headline == "1 of 2 answered"
+    assert view.skipped == ("Offer details",) and view.headline == "1 of 2 answered"
     assert view.cap_words == "2 asked for, 1 run, 1 left out: at most 1 at once"
 
 

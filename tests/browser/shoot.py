@@ -63,7 +63,6 @@ def waterfall(visitor: Visitor) -> None:
     """The trace of a turn, under its answer."""
     answered(visitor)
     visitor.page.get_by_text("How this was answered").click()
-    visitor.page.get_by_role("tab", name="Trace").click()
     visitor.page.locator("path[aria-roledescription=bar]").first.wait_for()
     visitor.page.wait_for_timeout(600)
     visitor.page.evaluate("document.querySelector('[data-testid=stMain]').scrollTo(0, 1e6)")

@@ -185,7 +185,6 @@ def test_every_span_of_the_stored_trace_has_its_labelled_bar(visitor: Visitor, s
     visitor.ask(MIXED)
     visitor.settled()
     visitor.page.get_by_text("How this was answered").click()
-    visitor.page.get_by_role("tab", name="Trace").click()
     chart = visitor.page.get_by_test_id("stVegaLiteChart")
     bars = chart.locator("path[aria-roledescription=bar]")
     bars.first.wait_for()

@@ -39,7 +39,6 @@ def walk(visitor: Visitor, served: Served, look: Callable[[str], None]) -> None:
     visitor.ask(MIXED)
     visitor.settled(2)
     page.get_by_text("How this was answered").last.click()
-    page.get_by_role("tab", name="Trace").last.click()
     page.locator("path[aria-roledescription=bar]").first.wait_for()
     assert page.get_by_test_id("stChatInputTextArea").is_visible()
     look("chat, answered")

@@ -92,9 +92,7 @@ def test_250_turns_cancelled_at_random_points_leave_nothing_open(block: int, tmp
     async def scene() -> set[str]:
         rng = random.Random(block)
         store = SqliteStore(str(tmp_path / "kit.db"))
-        await asyncio.to_thread(
-            store.turn, "none"
-        )  # opens the connection of other threads, as LiveLogs does
+        await asyncio.to_thread(store.turn, "none")  # opens the connection of other threads, as LiveLogs does
         ended: set[str] = set()
         before = 0
         kit = slow_kit(rng, store, {"read_file": read_file})

@@ -16,14 +16,10 @@ class Question(Value):
     faults: tuple[str, ...] = ()
     pictures: tuple[Picture, ...] = ()
     cap: int | None = None
-    """Most sub-agents in its turn; None takes what the page has."""
 
 
 def read_question(placeholder: str, notice: DeltaGenerator) -> Question | None:
-    """Draws the input of the chat and returns what this run of the page is to ask, None when it is nothing.
-
-    A question whose files are no pictures is put back into the input, and `notice` says why.
-    """
+    """Draws the input and returns what is to be asked; a question whose files are refused is put back, and `notice` says why."""
     refusals: int = st.session_state.get("refusals", 0)
     key = f"question-{refusals}"  # one input would not take the same words twice
     if refusal := st.session_state.pop("refusal", None):

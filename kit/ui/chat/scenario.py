@@ -128,12 +128,6 @@ def _choices(host: Host) -> None:
         _person(host)
     _choice("Pattern", "pattern", list(PATTERNS), host.kit.pattern.name, lambda name: name.replace("_", " ").capitalize())
     _models(host)
-    st.session_state["present"] = bool(address.read("present"))
-    st.toggle("Large, for a stage", key="present", on_change=_present)
-
-
-def _present() -> None:
-    address.put("present", *(["1"] if st.session_state["present"] else []))
 
 
 def _models(host: Host) -> None:

@@ -16,14 +16,13 @@ from kit.ui.chat.step_box import StepBox
 from kit.ui.chat.turn_panel import open_trace
 from kit.ui.chat.user_message import draw_user_message
 from kit.ui.shared.host import Host
-from kit.ui.shared.turn_facts import facts, fault_lines, headline_badge
+from kit.ui.shared.turn_facts import fault_lines, headline_badge
 from kit.ui.shared.turn_view import TurnView
 from kit.ui.shared.waterfall import waterfall_spec
 from kit.ui.shared.wording import literal, many, prose
 
 TICK = 0.2
-"""Seconds between two moves of the clocks of a running turn."""
-_ROUTING_FACTS = ("intents", "cap", "time", "tokens", "cost")
+"""Seconds between two moves of the clocks of a running turn: each is a message to the browser."""
 
 
 class Canvas:
@@ -49,7 +48,8 @@ class Canvas:
 
     def draw(self, view: TurnView, *, steps: bool = True, again: bool = False) -> None:
         """Brings the place up to date; `steps` is off for turns long past, `again` offers to ask once more."""
-        now = view.seconds if view.seconds is not None else _tick(max(0.0, time.time() - view.started_at))
+        elapsed = max(0.0, time.time() - view.started_at) // TICK * TICK
+        now = elapsed if view.seconds is None else view.seconds
         if self._update("chips", "".join(f"<li>{escape(line)}</li>" for line in fault_lines(view))):
             self._chips.html(f'<ul class="faults" aria-label="Made to fail on purpose">{self._current["chips"]}</ul>')
         preamble = bool(view.parts or view.running)  # which may repeat anybody's words
@@ -108,24 +108,7 @@ class Canvas:
             remark(self._host.kit.store, feedback)
         if details and self._full and view.trace.spans:
             with st.expander("How this was answered", icon=":material/account_tree:"):
-                routing, trace = st.tabs(["Routing", "Trace"])
-                with routing:
-                    _routing(view)
-                with trace:
-                    _trace(view)
-
-
-def _tick(now: float) -> float:
-    """Rounds seconds down to a tick: each move of a clock on the page is a message to the browser."""
-    return now - now % TICK
-
-
-def _routing(view: TurnView) -> None:
-    rows = [f"| {literal(step.label)} | {step.verdict.capitalize()} | {step.seconds(0.0):.2f} s |" for step in view.steps]
-    rows += [f"| {literal(part)} | Left out | – |" for part in view.skipped]
-    table = "\n".join(["| Sub-agent | Result | Time |", "|:--|:--|--:|", *rows])
-    st.markdown(table if rows else "Answered without asking a sub-agent.")
-    st.caption(prose(" · ".join(f"{fact.label}: {fact.text}" for fact in facts(view) if fact.name in _ROUTING_FACTS)))
+                _trace(view)
 
 
 def _trace(view: TurnView) -> None:

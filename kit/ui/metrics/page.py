@@ -96,8 +96,8 @@ def _labels() -> Sequence[Label]:
 def _groups(summary: Metrics) -> None:
     groups: dict[Group, list[Line]] = {group: [line for line in lines(summary) if line.figure.group == group] for group in GROUPS}
     with _draw_group("Routing", groups):
-        _bars({_many(name, "call"): count for name, count in summary.intents.items()}, "Turns by calls in them")
-        _bars({_many(str(size), "sub-agent"): count for size, count in summary.fan_outs.items()}, "Turns by sub-agents that ran")
+        _bars({f"{name} call{'s' * (name != '1')}": count for name, count in summary.intents.items()}, "Turns by calls in them")
+        _bars({many(size, "sub-agent"): count for size, count in summary.fan_outs.items()}, "Turns by sub-agents that ran")
     st.markdown("#### Latency")
     st.html(_lines_html(groups["Latency"]))
     _published(summary)
@@ -141,10 +141,6 @@ def _draw_group(group: Group, groups: Mapping[Group, list[Line]]) -> DeltaGenera
     words_column, chart_column = st.columns([6, 5], gap="large")
     words_column.html(_lines_html(groups[group]))
     return chart_column
-
-
-def _many(count: str, noun: str) -> str:
-    return f"{count} {noun}{'' if count == '1' else 's'}"
 
 
 def _bars(values: dict[str, int] | dict[str, float], title: str, *, share: bool = False) -> None:

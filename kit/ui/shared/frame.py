@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 STYLE = Path(__file__).with_name("style.css")
 STAGE = "html { font-size: 20px !important; } .stMainBlockContainer, [data-testid=stBottomBlockContainer] { max-width: 1600px; }"
-"""Read from the back of a room."""
 DETAIL = 20_000
 """Characters of an error in its place: a deck tells of all its faults at once."""
 

@@ -14,7 +14,6 @@ from kit.core.event import INTERNAL
 from kit.core.fault import Fault
 from kit.core.picture import Picture, mark_pictures
 from kit.core.record import SessionRecall, TurnRecord
-from kit.models.offline import OfflineModel
 from kit.patterns import PATTERNS
 from kit.runtime.handle import Turn
 from kit.settings import Settings
@@ -181,8 +180,6 @@ class Host:
 
     async def _serve(self, settings: Settings | None, opening: "Future[Kit]") -> None:
         async with open_kit(settings, faults=True) as kit:
-            if kit.team.orchestrator.model.spec.key == "offline":
-                OfflineModel.warm()
             self.people, self.renderers = load_people(kit.deck, kit.settings), load_renderers(kit.deck)
             opening.set_result(kit)
             await self._closing.wait()

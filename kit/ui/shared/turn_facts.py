@@ -108,9 +108,8 @@ def headline(view: TurnView) -> Tag:
     """Returns a tag that says how the turn stands or ended."""
     if view.running:
         return Tag(text="Working", tone="busy")
-    answered = view.status == "ok" and not view.partial
     failed = view.status in ("failed", "deadline") or (view.partial and not view.answered)
-    return Tag(text=view.headline, tone="good" if answered else "bad" if failed else "warn")
+    return Tag(text=view.headline, tone="bad" if failed else "good" if view.status == "ok" and not view.partial else "warn")
 
 
 def headline_badge(view: TurnView) -> str:
@@ -121,7 +120,7 @@ def headline_badge(view: TurnView) -> str:
 
 def _facts(view: TurnView) -> Iterator[Fact]:
     agents = tuple(Tag(text=step.label, tone=TONES[step.state], why=step.verdict) for step in view.parts)
-    left_out = tuple(Tag(text=name, why="left out: over the limit") for name in view.left_out_labels)
+    left_out = tuple(Tag(text=name, why="left out: over the limit") for name in map(label, view.left_out))
     left_out += tuple(Tag(text=name, why="counted by the model, and nobody was asked") for name in view.unasked)
     left_out += tuple(
         Tag(text=name, tone="warn", why="the message has more parts than calls were made") for name in view.lost.names

@@ -212,8 +212,7 @@ class TurnView(Value):
 
     @property
     def lost(self) -> LeftOut:
-        """Parts of the message beyond the calls that were made for them, where nobody counts parts; named if no word of the
-        answer is about them."""
+        """Parts beyond the calls that were made, where nobody counts parts; named if no word of the answer is about them."""
         if self.pattern not in UNCOUNTED or self.status != "ok" or self.routing is None or not self.routing.invoked:
             return NOTHING_LEFT
         pieces = [piece for piece in clauses(self.question, opening=True) if piece.content]
@@ -226,11 +225,7 @@ class TurnView(Value):
     @property
     def skipped(self) -> tuple[str, ...]:
         """Parts that were not taken on, in words: over the limit, or asked of nobody."""
-        return (*self.left_out_labels, *self.unasked, *self.lost.names)
-
-    @property
-    def left_out_labels(self) -> tuple[str, ...]:
-        return tuple(label(agent) for agent in self.left_out)
+        return (*map(label, self.left_out), *self.unasked, *self.lost.names)
 
     @property
     def headline(self) -> str:
@@ -248,9 +243,8 @@ class TurnView(Value):
     def shortfalls(self) -> tuple[str, ...]:
         """What went wrong, one plain clause for each part."""
         failed = tuple(f"{step.label}: {step.note}" for step in self.parts if step.note and step.state != "stopped")
-        return failed + tuple(
-            f"{name}: left out, too many parts in one message" for name in (*self.left_out_labels, *self.unasked)
-        )
+        left_out = (*map(label, self.left_out), *self.unasked)
+        return failed + tuple(f"{name}: left out, too many parts in one message" for name in left_out)
 
     @property
     def call_words(self) -> str:
