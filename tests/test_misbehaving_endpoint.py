@@ -1,5 +1,6 @@
 """An endpoint misbehaves: the user reads plain words, the developer one line, and the turn ends inside its budget."""
 
+import json
 import re
 import time
 from dataclasses import dataclass
@@ -7,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from kit.core.card import Policy
 from kit.core.event import ModelEnded
@@ -26,7 +28,7 @@ from kit.ui.traces.routing_decision import decision_html
 from tests.kits import ALICE, SmallKit, answering, asks, small_deck, stitched
 from tests.loopback_openai import Hang, Loopback, Raw, Refuse, Say, loopback
 from tests.loopback_openai import Reply as Script
-from tests.test_cli import process
+from tests.test_cli import process, run
 
 pytestmark = pytest.mark.realtime
 
@@ -191,3 +193,19 @@ async def test_an_endpoint_without_streams_answers_once_it_is_told_to() -> None:
         reply = await ask(server, "orchestrator", stream=False)
     assert (reply.status, reply.text, reply.truncated) == ("ok", "Beans are 4 euros.", False)
     assert [event.body.finish_reason for event in reply.events if isinstance(event.body, ModelEnded)] == ["stop"]
+
+
+def test_the_results_of_a_grid_say_which_answers_were_cut(tmp_path: Path) -> None:
+    cases = [{"id": name, "kind": "small_talk", "turns": [{"user": "hello", "expected_sub_agents": []}]} for name in ("a", "b")]
+    (tmp_path / "cases.jsonl").write_text("".join(f"{json.dumps(case)}\n" for case in cases))
+    with loopback() as server:
+        server.plays(Say(["Hello and"], cut=True), Say(["Hello."]))
+        spec = {"provider": "openai", "base_url": server.url, "params": {"temperature": 0}}
+        grid = {"models": ["mine"], "specs": {"mine": spec}, "cases": [{"file": "cases.jsonl"}], "sub_agents": "stubs"}
+        grid |= {"scorers": ["exact"], "limits": {"concurrency": 1}, "settings": {"off": {"guards": {"fastpath": False}}}}
+        (tmp_path / "grid.yaml").write_text(yaml.safe_dump(grid))
+        played = run("grid", str(tmp_path / "grid.yaml"), "--out", str(tmp_path / "out"), "--workers", "1")
+    assert played.returncode == 0, played.stderr
+    rows = [json.loads(line) for line in (tmp_path / "out" / "results.jsonl").read_text().splitlines()]
+    assert [row.get("truncated", False) for row in rows] == [True, False]
+    assert [request["temperature"] for request in server.requests] == [0, 0]
