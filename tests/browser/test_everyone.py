@@ -2,11 +2,13 @@
 
 # pyright: reportMissingImports=false
 
+import re
 from collections.abc import Callable
 from typing import Any, Literal
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import expect
 
 from kit.stores.sqlite import SqliteStore
 from tests.browser.stage import DESK, MIXED, PHONE, Served, Visitor, visit
@@ -133,3 +135,18 @@ def test_the_keyboard_alone_asks_and_stops(visitor: Visitor) -> None:
             break
     keys.press("Enter")
     visitor.page.locator(".stMarkdownBadge", has_text="Stopped").wait_for(timeout=6_000)
+
+
+@pytest.mark.req("K-19")
+def test_a_screen_reader_is_told_that_a_turn_works_and_how_it_ended(visitor: Visitor) -> None:
+    visitor.open()
+    visitor.ready()
+    region = visitor.page.locator("[role=status].spoken")
+    visitor.ask("How many points do I have?")
+    expect(region).to_have_text("Working")
+    expect(region).to_have_text(re.compile(r"^Answered\. .*You have 4,975 points"))
+    visitor.page.reload()
+    visitor.ready()
+    visitor.settled()
+    visitor.page.wait_for_timeout(600)
+    assert region.inner_text() == "", "an answer of before is read out again"

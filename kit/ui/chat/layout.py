@@ -42,6 +42,7 @@ class Places:
             top = st.empty()
             turns = st.container(key="turns", gap=None)
             _script('<div class="echo" aria-hidden="true"></div>', "echo.js")
+            _script("<i hidden></i>", "spoken.js")
         phone = header.container(key="panel-phone", width="content").popover("This turn", icon=":material/info:", type="tertiary")
         desk = side.container(key="panel-desk")
         with st.bottom:

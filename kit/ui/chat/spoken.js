@@ -1,0 +1,22 @@
+// Tells a screen reader that a turn works, and how it ended with its answer: what is drawn anew is no live region itself.
+(() => {
+  window.spoken?.disconnect();
+  const PAUSE = 200; // milliseconds without a change: what is read out is whole
+  const region = document.querySelector("body > .spoken") ?? document.body.appendChild(document.createElement("div"));
+  region.className = "spoken";
+  region.setAttribute("role", "status");
+  let working = false, timer = 0;
+
+  const say = () => {
+    const turn = [...document.querySelectorAll(".st-key-turns .stChatMessage")].at(-1);
+    const ending = turn?.querySelector(".stMarkdownBadge");
+    if (turn && !ending && !working) region.textContent = "Working";
+    if (ending && working) {
+      const words = [...turn.querySelectorAll(".stMarkdown")].filter((part) => !part.contains(ending)).map((part) => part.innerText);
+      region.textContent = `${ending.innerText}. ${words.join(" ")}`;
+    }
+    working = Boolean(turn && !ending);
+  };
+  window.spoken = new MutationObserver(() => { clearTimeout(timer); timer = setTimeout(say, PAUSE); });
+  window.spoken.observe(document.querySelector(".st-key-page"), { subtree: true, childList: true });
+})();
