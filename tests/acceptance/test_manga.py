@@ -15,7 +15,8 @@ from kit.core.context import Principal
 from kit.core.event import AccessDenied, AgentStarted, AnswerChosen
 from kit.core.outcome import Answer
 from kit.models.scripted import Line, ScriptedModel
-from kit.runtime.turn import Reply
+from kit.patterns import PATTERNS
+from kit.runtime.handle import Reply
 from kit.settings import Settings
 from kit.wire import open_kit
 from kit.worlds.manga.enrichers import ENRICHERS
@@ -176,3 +177,13 @@ async def test_a_judge_and_an_editor_are_called_by_topologies_alone() -> None:
     assert [(e.body.name, e.body.because) for e in reply.events if isinstance(e.body, AccessDenied)] == [
         ("ask_judge", "not_on_card")
     ]
+
+
+@pytest.mark.req("SO-14")
+@pytest.mark.parametrize("pattern", PATTERNS)
+async def test_no_answer_names_a_title_by_its_id(pattern: str) -> None:
+    questions = ("Recommend me a mystery manga and compare it with Salt Clock", "What hangs together with Glass Tide?")
+    async with open_kit(SETTINGS) as kit:
+        replies = [await kit.ask(question, kit.session(question[:4]), pattern) for question in questions]
+    assert [re.findall(r"\bmg-\d+", reply.text) for reply in replies] == [[], []]
+    assert all(reply.status == "ok" and len(reply.text) > 40 for reply in replies)

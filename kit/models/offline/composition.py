@@ -19,6 +19,8 @@ _NOT_ASKED = re.compile(r"\A\s*Not asked: (?P<part>.+?)\.(?:\s|$)", re.S)
 UNMATCHED = re.compile(r"\A\s*(?:No \w[^\"\n]{0,80}? (?:for|called)|There is no \w[^\"\n]{0,60}? called) \"")
 """How a tool says that it found nothing of what it was asked for."""
 _UNSPOKEN = re.compile(r"\bdo not speak of this\b")
+_ROW_ID = re.compile(r"^[a-z]{2}-\d{3,} ", re.M)
+"""The id of a row, for models that answer by a schema; nobody says it."""
 _NOTE = re.compile(r"\(Note: (?P<note>(?:(?!\(Note: ).)+)\)\s*\Z", re.S)
 _SEEKS = re.compile(
     r"""\A\W*(?:(?:please|also|and|can\ you|could\ you|i\ want\ to|i'd\ like\ to|help\ me)\W+)*
@@ -124,7 +126,7 @@ def answer(request: str, results: Sequence[Result]) -> str:
     notes: list[str] = []
     for result in by_closeness:
         text, note = _split_note(result.text)
-        texts.append(_drop_repeats(extract(request, text), earlier))
+        texts.append(_drop_repeats(extract(request, _ROW_ID.sub("", text)), earlier))
         notes.extend([f"(Note: {note})"] if note else [])
     lines = [text for text in texts if text]
     lines += [f"I could not {result.label}: it is not available right now." for result in bad[:3]]

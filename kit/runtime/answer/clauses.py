@@ -18,6 +18,8 @@ _OWNING, _IRONY, _RESERVING, _REST, _NEUTRAL, _REFUSING, _DENIAL, _COURTESY = (p
 _BUT = "|".join(locale.checks.conjunctions for locale in _LOCALES)
 _CLAUSE = re.compile(rf"(?<=[.!?;])\s++|(?<!\s)\s++[–—-]\s++|—|(?:,|(?<!\s))\s++(?:{_BUT})\s++", re.I)
 _BULLET = re.compile(r"^\s*(?:[-*•–]|\d+[.)])\s+")
+_ROW_ID = re.compile(r"\b[a-z]{2}-\d{3,}\b")
+"""The id of a row: no figure, and nobody misses it."""
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 _WORDS = re.compile(r"[^\W\d_]{3,}")
 _FILL = frozenset(word for locale in _LOCALES for word in locale.checks.fillers.split())
@@ -170,7 +172,7 @@ def loses(answer: str, text: str, stock: Iterable[str], siblings: Sequence[str] 
     An answer with fewer than four words of its own cannot be told from small talk, and is never called lost.
     """
     elsewhere = "\n".join([*stock, *siblings])
-    own = numbers(answer) - numbers(elsewhere)
+    own = numbers(_ROW_ID.sub("", answer)) - numbers(elsewhere)
     if own:
         return own.isdisjoint(numbers(text))
     common = roots(elsewhere)

@@ -87,7 +87,7 @@ def reviews(page: Reviews) -> Rendering:
 
 
 def links(page: Links) -> Rendering:
-    lines = [f"{_name(t)}: {join_words([f'{link.how} {link.title} ({link.id})' for link in t.links])}." for t in page.titles]
+    lines = [f"{_name(t)}: {join_words([f'{link.how} {link.title}' for link in t.links])}." for t in page.titles]
     return _render_titles(lines, page.titles)
 
 
@@ -103,6 +103,7 @@ def _render_titles(lines: list[str], titles: tuple[Title, ...]) -> Rendering:
 
 
 def _name(title: Title) -> str:
+    """The id comes first, for agents whose schema asks for it; in prose nobody repeats it."""
     return f"{title.id} {title.title}"
 
 
