@@ -5,6 +5,7 @@ import math
 import resource
 import subprocess
 import sys
+import tracemalloc
 from collections import Counter
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -533,3 +534,15 @@ def test_a_report_on_quality_sets_every_vertical_against_its_own_threshold(tmp_p
     lines = report(spec, run).partition("## Against the cards' own thresholds\n\n")[2].splitlines()
     assert len(lines) == len(spec.grid.patterns) * len({row["domain"] for row in rows} & set(spec.deck.cards))
     assert all(", response_quality: " in line and (" reached" in line or " missed" in line) for line in lines)
+
+
+def test_rows_of_a_large_grid_hold_what_lines_have_in_common_once(tmp_path: Path) -> None:
+    text = (HOME / "data" / "results" / "reference" / "patterns_example" / "results.jsonl").read_text()
+    (tmp_path / "results.jsonl").write_text(text * 5)
+    tracemalloc.start()
+    rows = read_results(tmp_path)
+    size, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    lines = len(text.splitlines()) * 5
+    assert len(rows) == lines and size / lines < 3_000, "a line alone has 840 characters and 43 names"
+    assert peak - size < len(text), "the file is read line by line"

@@ -5,10 +5,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import orjson
+
 from kit.bench.case import Case
 from kit.bench.routing_report import RoutedTurn
 from kit.core.errors import DataError
-from kit.core.limits import read_json
 
 AXES = ("model", "prompt", "setting", "pattern", "fault")
 """What tells the ways of a grid apart."""
@@ -16,6 +17,8 @@ MEASURES = ("seconds", "ttft", "routing_seconds", "model_calls", "input_tokens",
 """What is counted beside the scores; seconds by the turn's own clock."""
 _FIELDS = ("cell", *AXES, *MEASURES[3:], "kind", "case", "repeat", "turn", "domain", "called", "scores")
 """What every line holds."""
+_NAMES = frozenset((*AXES, "kind", "case", "domain", "status"))
+"""Fields whose words many lines share."""
 
 
 def read_results(folder: Path) -> list[dict[str, Any]]:
@@ -37,20 +40,29 @@ def read_results(folder: Path) -> list[dict[str, Any]]:
 
 
 def read_rows(path: Path, *fields: str) -> Iterable[dict[str, Any]]:
-    """The lines of a file that a grid wrote, which hold these fields. Raises DataError, with file and line."""
+    """The lines of a file that a grid wrote, which hold these fields. Raises DataError, with file and line.
+
+    What lines have in common is there once: a grid of a hundred thousand cells fits into memory.
+    """
+    words: dict[str, str] = {}
     try:
-        text = path.read_text(encoding="utf-8")
+        with path.open(encoding="utf-8", newline="\n") as file:
+            for number, line in enumerate(file, 1):
+                row = _row(line, fields, f"{path}:{number}")
+                yield {name: words.setdefault(value, value) if name in _NAMES else value for name, value in row.items()}
     except (OSError, UnicodeDecodeError) as error:
         raise DataError(f"cannot read the results of {path}: run the grid first, or name the folder it wrote to") from error
-    for number, line in enumerate(text.splitlines(), 1):
-        try:
-            row = read_json(line)
-            for name in fields:
-                row[name]
-        except (ValueError, KeyError, TypeError) as error:
-            lacks = f" ({error} is missing)" if isinstance(error, KeyError) else ""
-            raise DataError(f"{path}:{number}: no line of a grid{lacks}; run the grid again, it writes the file anew") from error
-        yield row
+
+
+def _row(line: str, fields: Iterable[str], place: str) -> dict[str, Any]:
+    try:
+        row: dict[str, Any] = orjson.loads(line)  # unlike json it keeps one copy of each name
+        for name in fields:
+            row[name]
+        return row
+    except (ValueError, KeyError, TypeError) as error:
+        lacks = f" ({error} is missing)" if isinstance(error, KeyError) else ""
+        raise DataError(f"{place}: no line of a grid{lacks}; run the grid again, it writes the file anew") from error
 
 
 def tidy(rows: Iterable[Mapping[str, Any]], names: Sequence[str]) -> list[dict[str, Any]]:
