@@ -22,6 +22,7 @@ from kit.models.access import ModelAccess
 from kit.models.offline import OfflineModel
 from kit.patterns import PATTERNS
 from kit.patterns.agents_as_tools import MEDIATED
+from kit.patterns.fork import fork_turn
 from kit.patterns.stages import Stages
 from kit.runtime.agents.api_agent import Service, with_services
 from kit.runtime.agents.faulty import faulty_team
@@ -126,6 +127,20 @@ class Kit:
         `kit.ask(turn.message, past.session, "direct", past=past)`. The trace of the new turn names the first (`repeated_turn`).
         """
         return recall_before(self.store, turn, self.team.agents, most_lines(self.deck.settings))
+
+    def fork(
+        self,
+        turn_id: str,
+        at: str,
+        *,
+        model: str | None = None,
+        pattern: str | None = None,
+        prompt: str | None = None,
+        who: Principal | None = None,
+    ) -> Turn:
+        """Starts a turn that is another one, of `who` or the settings' principal, up to a span, and goes on from there on another
+        model, pattern or prompt. Raises what `fork_turn` raises (docs/traces.md)."""
+        return fork_turn(self, who or self.session("").principal, turn_id, at, model, pattern, prompt)
 
     def run_scheduled(self, message: str, target: Principal, *, job: str, location: str | None = None) -> Turn:
         """Starts a turn that nobody typed, on behalf of a scheduled job's target user.

@@ -64,6 +64,10 @@ class PictureError(KitError):
     """A picture that cannot be taken with a message."""
 
 
+class ForkError(KitError):
+    """A turn that cannot be forked where it is asked for."""
+
+
 class CassetteError(KitError):
     """A recording that is missing, broken, or does not fit the request."""
 

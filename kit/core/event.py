@@ -333,6 +333,26 @@ class Routing(Value):
     decision: RoutingDecision
 
 
+class Fork(Value):
+    """This turn is another one up to a span, and goes on from there in its own way."""
+
+    kind: Literal["fork"] = "fork"
+    turn_id: str
+    """The other turn."""
+    at: str
+    """Its span that is called anew: what had begun before that one ended is played."""
+    model: str | None = None
+    pattern: str | None = None
+    prompt: str | None = None
+    """The agent that got another prompt; of these three, those that are not None are what is other."""
+
+
+class Replay(Value):
+    """This span was played from a recording: nothing was called."""
+
+    kind: Literal["replay"] = "replay"
+
+
 class Completed(Value):
     """The last event of a turn, whatever happened."""
 
@@ -374,6 +394,8 @@ Body = Annotated[
     | Separator
     | TurnUsage
     | Routing
+    | Fork
+    | Replay
     | Completed,
     Field(discriminator="kind"),
 ]

@@ -11,8 +11,10 @@ from kit.core.event import (
     Body,
     Completed,
     Event,
+    Fork,
     ModelEnded,
     ModelStarted,
+    Replay,
     Routing,
     ToolEnded,
     ToolStarted,
@@ -47,6 +49,11 @@ class Span(Value):
     ttft: float | None = None
     """Seconds from a model call to its first token."""
     attributes: dict[str, Any] = {}
+
+    @property
+    def is_replay(self) -> bool:
+        """Played from a recording: nothing was called."""
+        return "replay" in self.attributes
 
     @property
     def cut_off(self) -> bool:
@@ -160,6 +167,9 @@ def trace_of(events: Iterable[Event]) -> Trace:
                 routing = decision
             case TurnUsage(usage=turn_usage):
                 usage = turn_usage
+            case Replay() | Fork() if event.span_id in open_spans:
+                attribute = event.body.model_dump(exclude={"kind"}, exclude_none=True) or True
+                open_spans[event.span_id]["attributes"][event.kind] = attribute
             case _:
                 pass
     for fields in open_spans.values():  # parents began first: theirs are known

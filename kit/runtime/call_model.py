@@ -99,6 +99,7 @@ async def call_model(
     Raises OverBudget where the agent's budget ends, before the call, in it or after it; what the model raises passes
     through, after its span has been closed.
     """
+    model = model if ctx.turn.cassette is None else ctx.turn.cassette.model(ctx.path, model)
     size = size_of(messages)
     stream = _Stream(agent, _room(ctx.ledger.before_model(size, model.spec.price_in)), hear)
     start = opening(messages, model, ctx, agent=agent, purpose=purpose, news=news, instead_of=instead_of)
@@ -167,7 +168,7 @@ async def _taped(model: BoundModel, messages: Sequence[BaseMessage], ctx: RunCon
     take, began = cassette.find(place, request), log.now()
     if take is not None:
         stream.begun, stream.characters = take.begun, take.said
-        message = await replay(take, stream.hear, cassette.pace)
+        message = await replay(take, stream.hear, cassette.sleep)
         _think(stream, ctx, message)
         _end(stream, ctx)
         stream.first = None if take.first is None else began + take.first * cassette.pace

@@ -103,7 +103,7 @@ async def _taped(tool: BaseTool, call: ToolCall, agent: str, ctx: RunContext) ->
     request = (("tool", call["name"]), ("principal", str(who)), ("arguments", arguments))
     take, emit = cassette.find(place, request), ctx.report
     if take is not None:
-        return await replay_tool(take, emit, cassette.pace)
+        return await replay_tool(take, emit, cassette.sleep)
     began, bodies = log.now(), list[tuple[float, Body]]()
 
     def hear(body: Body) -> None:

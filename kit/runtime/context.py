@@ -20,7 +20,7 @@ from kit.runtime.bound_model import BoundModel, Voice
 from kit.runtime.budget import Ledger
 from kit.runtime.call_ledger import CallLedger
 from kit.runtime.log import TurnLog
-from kit.runtime.recording.cassette import Cassette
+from kit.runtime.recording.recording import Recording
 from kit.runtime.speech.narration import Hear
 from kit.runtime.speech.progress import Progress
 
@@ -86,7 +86,7 @@ class TurnState(CallLedger):
     """Models bound to one structured job each."""
     voice: Voice | None = None
     """Who speaks for the orchestrator: its model, or since that failed its fallback."""
-    cassette: Cassette | None = None
+    cassette: Recording | None = None
     locale: Locale = ENGLISH
     """The language of the fixed sentences."""
     pictures: tuple[Picture, ...] = ()

@@ -31,6 +31,10 @@ class TurnLog:
         """Seconds since the turn began, to the microsecond: what is finer only takes room."""
         return ((self._clock() - self._began) * 1e6 + 0.5) // 1 / 1e6
 
+    def run_on(self, clock: Callable[[], float]) -> None:
+        """Takes the time from `clock`, which says how many seconds the turn has taken."""
+        self._clock, self._began = clock, 0.0
+
     def new_span(self) -> str:
         """An id for a span to come; unique within the turn, and the same on every run of the same turn."""
         self._spans += 1

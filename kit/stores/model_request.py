@@ -3,15 +3,16 @@
 import ast
 import json
 from collections.abc import Iterable, Sequence
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from kit.core.context import Principal
-from kit.core.event import PREFIX, AgentStarted, Event, ModelEnded, ModelStarted, TurnStarted
+from kit.core.event import PREFIX, AgentStarted, Body, Event, ModelEnded, ModelStarted, TurnStarted
 from kit.core.record import Message, TurnRecord
 from kit.core.value import Value
 from kit.stores.protocol import Store
 from kit.stores.recall import repeated_turn
 
+B = TypeVar("B", bound=Body)
 SUMMED_UP = "Earlier in this conversation: "
 """What stands before the summary of old turns in a system message."""
 SHOWN = "\nShown to the user last, by position:\n"
@@ -85,8 +86,7 @@ def request_in(events: Sequence[Event], span_id: str) -> ModelRequest | None:
         reply = replies.get(event.span_id)
         if event.span_id != span_id and reply is not None and reply.error is None:
             messages.append(RequestMessage(role="ai", text=reply.text, calls=tuple(map(call_of, reply.calls))))
-    if system == PREFIX:
-        system = next(body.system for _, body in starts if body.system.startswith(PREFIX))
+    system = whole_system(last[1].replace(system=system), events).system
     return ModelRequest(
         agent=last[1].agent,
         model=last[1].model,
@@ -96,6 +96,14 @@ def request_in(events: Sequence[Event], span_id: str) -> ModelRequest | None:
         earlier=earlier,
         messages=tuple(messages),
     )
+
+
+def whole_system(body: B, events: Iterable[Event]) -> B:
+    """Returns the start of a model call with the lines of the turn's first call, where it only says that they are the same."""
+    if not isinstance(body, ModelStarted) or body.system != PREFIX:
+        return body
+    systems = (event.body.system for event in events if isinstance(event.body, ModelStarted))
+    return body.replace(system=next((system for system in systems if system.startswith(PREFIX)), PREFIX))
 
 
 def message_of(line: str) -> RequestMessage:
@@ -159,8 +167,8 @@ def _lines(store: Store, turn: TurnRecord, request: ModelRequest, at: float) -> 
     Earlier are turns that ended before this one; where that makes too many, those of them that had ended by the time of the call.
     """
     who = Principal(tenant_id=turn.tenant_id, user_id=turn.user_id)
-    if (first := store.turn(repeated_turn(turn.session_id))) is not None:  # asked again: it was told what came before the first
-        turn = first
+    first = store.turn(repeated_turn(turn.session_id))  # one that is asked again was told what came before the first
+    turn = first or turn
     turns = store.turns(session_id=turn.session_id, tenant_id=who.tenant_id, user_id=who.user_id, limit=ALL)
     order = list(dict.fromkeys(line.turn_id for line in store.history(turn.session_id, "", ALL, who=who)))
     ended = {one.id for one in turns if one.seconds is not None and one.started_at + one.seconds <= turn.started_at + at}

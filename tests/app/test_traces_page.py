@@ -192,3 +192,33 @@ def test_conversations_are_listed_and_one_shows_its_own_turns(page: AppTest, ask
     page.query_params["conversation"] = "theirs"
     page.run()
     assert "no such conversation of yours" in shown(page) and not page.dataframe
+
+
+@pytest.mark.req("K-31")
+def test_a_model_call_is_shown_with_every_message_it_was_sent(page: AppTest, asked: Path) -> None:
+    turn = stored(asked)[0]
+    store = SqliteStore(asked)
+    composing = next(span for span in trace_of(store.events(turn.id)).spans if span.name.startswith("compose"))
+    store.close()
+    open_turn(page, turn, composing.id)
+    sent = next(html.proto.body for html in page.get("html") if 'class="request"' in html.proto.body)
+    assert sent.count("<details><summary>") == 3, "the stable prompt, the tools and earlier turns are folded"
+    for words in ("You are the assistant of a shopping app", "Date: ", "ask_rewards", MIXED, "→ ask_"):
+        assert escape(words) in sent
+    assert '"role": "system"' in "".join(code.value for code in page.code)
+
+
+@pytest.mark.req("K-32")
+def test_a_turn_is_forked_at_the_open_span_and_says_what_was_played(page: AppTest, asked: Path) -> None:
+    turn = stored(asked)[0]
+    store = SqliteStore(asked)
+    composing = next(span for span in trace_of(store.events(turn.id)).spans if span.name.startswith("compose"))
+    store.close()
+    open_turn(page, turn, composing.id)
+    fork = next(button for button in page.button if button.label == "Fork")
+    fork.click().run()
+    assert "stands beside this turn" in " ".join(str(one.value) for one in page.success)
+    newest = next(one for one in stored(asked) if one.session_id.startswith(f"again:{turn.id}"))
+    page.query_params.clear()
+    open_turn(page, newest)
+    assert "Forked" in shown(page) and "played, not called" in shown(open_turn(page, newest, "s2"))

@@ -7,16 +7,15 @@ from collections.abc import Collection, Iterable
 from copy import copy
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from kit.core.errors import CassetteError, KitError
 from kit.core.secret import holds_secret, scrubbed
 from kit.models.diagnosis import message_of, status_of
+from kit.runtime.bound_model import BoundModel
 from kit.runtime.recording.mismatch import misfit
-from kit.runtime.recording.recorded_call import GIVEN_UP, Header, Key, Request, Take, digest, key_of, lines_of, read
+from kit.runtime.recording.recorded_call import GIVEN_UP, Header, Key, Mode, Request, Take, digest, key_of, lines_of, read
 from kit.tools.tool import ToolResult
-
-Mode = Literal["replay", "record", "refresh"]
 
 
 @dataclass
@@ -69,6 +68,14 @@ class Cassette:
         if self.mode == "record" or not self._recording.takes:
             self._recording.header = Header(today=today, model=model)
         return self._recording.header
+
+    def model(self, path: str, model: BoundModel) -> BoundModel:
+        """Returns the model of the next call from a path: here the one that is asked."""
+        return model
+
+    async def sleep(self, seconds: float) -> None:
+        """Waits as long as a recorded call took, at the pace of the replay."""
+        await asyncio.sleep(seconds * self.pace)
 
     def track(self, name: str) -> "Cassette":
         """The same file for one of several runs in it."""

@@ -5,7 +5,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from langchain_core.messages import AIMessage, BaseMessage, message_to_dict
 
@@ -24,6 +24,7 @@ _LONG = 60
 _METADATA = ("id", "model_name", "finish_reason", "stop_reason", "done_reason", "status")
 """What of a reply's metadata a turn reads; headers, fingerprints and the like stay out of the file."""
 
+Mode = Literal["replay", "record", "refresh"]
 Request = tuple[tuple[str, str], ...]
 """What was asked: named parts of text. A key is made of them, and a diff is read from them."""
 

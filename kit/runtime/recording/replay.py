@@ -1,7 +1,7 @@
 """Plays one take: the reply, the result or the failure, in the time it took then."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, cast
 
 from langchain_core.messages import AIMessage, messages_from_dict
@@ -12,6 +12,8 @@ from kit.runtime.recording.recorded_call import GIVEN_UP, Broken, Take
 from kit.runtime.speech.narration import Hear, NarrationFilter, narration_filter
 from kit.tools.tool import ToolResult
 
+Sleep = Callable[[float], Awaitable[None]]
+"""Waits so many recorded seconds."""
 _EXCEPTIONS: Mapping[str, type[BaseException]] = {
     "TimeoutError": TimeoutError,
     "CancelledError": asyncio.CancelledError,
@@ -20,20 +22,20 @@ _EXCEPTIONS: Mapping[str, type[BaseException]] = {
 """Exceptions that a turn tells apart from others; of the rest it only tells the name."""
 
 
-async def replay(take: Take, hear: Hear | None, pace: float = 1.0) -> AIMessage:
+async def replay(take: Take, hear: Hear | None, sleep: Sleep) -> AIMessage:
     """A model's reply as it was recorded, in its time, or the failure; a call that was given up waits to be given up again."""
     first = take.first or 0.0
-    await asyncio.sleep(first * pace)
-    rest = max(0.0, take.seconds - first) * pace
+    await sleep(first)
+    rest = max(0.0, take.seconds - first)
     if hear is not None:
         hear = narration_filter(hear)
         for place, piece in enumerate(take.pieces):
             if place:
-                await asyncio.sleep(rest / len(take.pieces))
+                await sleep(rest / len(take.pieces))
             hear(piece)
         rest /= max(1, len(take.pieces))
     if take.broken is None or take.broken.kind != GIVEN_UP:
-        await asyncio.sleep(rest)
+        await sleep(rest)
     if take.broken is not None:
         await _fail(take.broken)
     message = cast("AIMessage", messages_from_dict([take.message or {}])[0])
@@ -44,15 +46,15 @@ async def replay(take: Take, hear: Hear | None, pace: float = 1.0) -> AIMessage:
     return message
 
 
-async def replay_tool(take: Take, emit: Callable[[Body], None], pace: float = 1.0) -> ToolResult:
+async def replay_tool(take: Take, emit: Callable[[Body], None], sleep: Sleep) -> ToolResult:
     """A tool's result as it was recorded, in its time, with what the tool said meanwhile; or the failure."""
     now = 0.0
     for at, body in take.told:
-        await asyncio.sleep((at - now) * pace)
+        await sleep(at - now)
         now = at
         emit(body)
     if take.broken is None or take.broken.kind != GIVEN_UP:
-        await asyncio.sleep(max(0.0, take.seconds - now) * pace)
+        await sleep(max(0.0, take.seconds - now))
     if take.broken is not None:
         await _fail(take.broken)
     return take.result or ToolResult(text="")

@@ -13,7 +13,7 @@ from kit.core.picture import strip_marks
 from kit.core.record import TurnRecord
 from kit.patterns import PATTERNS
 from kit.ui.shared.host import Host
-from kit.ui.shared.model_choice import missing_variable
+from kit.ui.shared.model_choice import usable_models
 from kit.ui.shared.turn_facts import fault_words, model_words
 from kit.ui.shared.wording import label
 
@@ -43,7 +43,7 @@ def draw_again(host: Host, turn: TurnRecord, name: str, faults: Sequence[str]) -
         st.caption("With all that its conversation held before it. The new turn is its own; the conversation stays as it is.")
         with st.container(horizontal=True, vertical_alignment="bottom"):
             pattern = _select("Pattern", list(PATTERNS), turn.pattern, label)
-            model = _select("Model", _models(host), turn.model, model_words)
+            model = _select("Model", usable_models(host.kit), turn.model, model_words)
             cap = _select("At once, at most", [str(cap) for cap in range(1, WIDEST + 1)], str(turn.cap))
             every = {fault_words(fault): fault for fault in (*_faults(host), *faults)}
             failing = st.multiselect(
@@ -67,13 +67,6 @@ def draw_again(host: Host, turn: TurnRecord, name: str, faults: Sequence[str]) -
 def _select(title: str, options: list[str], own: str, words: Callable[[str], str] = str) -> str:
     index = options.index(own) if own in options else 0
     return st.selectbox(title, options, index=index, format_func=words, width=190)
-
-
-def _models(host: Host) -> list[str]:
-    """Returns the keys of the models that can be used here, the kit's own first."""
-    own = host.kit.team.orchestrator.model.spec.key
-    others = (key for key, spec in host.kit.deck.models.items() if not missing_variable(spec, host.kit.settings))
-    return list(dict.fromkeys([own, *others]))
 
 
 def _faults(host: Host) -> Iterable[str]:

@@ -9,6 +9,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from kit.core.context import Principal
+from kit.core.event import Fork
 from kit.core.record import TurnRecord
 from kit.stores.recall import repeated_turn
 from kit.ui.compare.ask_again import draw_again, draw_question
@@ -118,7 +119,8 @@ def _change(host: Host, who: Principal, first: TurnView, names: dict[str, str]) 
 def _note(view: TurnView, names: Mapping[str, str], *, same: bool) -> str:
     """Returns where a turn comes from: the one that is asked again in it, and its question where these differ."""
     first = repeated_turn(view.session_id)
-    again = f"{names.get(first, 'An earlier turn')} asked again" if first else ""
+    way = "forked" if view.bodies(Fork) else "asked again"
+    again = f"{names.get(first, 'An earlier turn')} {way}" if first else ""
     return " · ".join(filter(None, [again, "" if same else view.question]))
 
 

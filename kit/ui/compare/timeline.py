@@ -27,7 +27,8 @@ def timeline_html(view: TurnView, end: float, label: str, *, now: float, full: b
     for depth, span in view.trace.rows():
         if full or depth == 1 or span.kind == "agent":
             live = view.running and span.status == "running"
-            state = {"error": " · failed", "running": " · not finished"}.get(span.status, "")
+            played = " · played" if span.is_replay else ""
+            state = played + {"error": " · failed", "running": " · not finished"}.get(span.status, "")
             items.append(_item(depth, span, end, now if live else span.ended, "" if live else state))
     head = _axis(end) if axis else ""
     return f'<section class="timeline">{head}<ol aria-label="Timeline of {escape(label)}">{"".join(items)}</ol></section>'
@@ -43,8 +44,9 @@ def _item(depth: int, span: Span, end: float, ended: float, state: str) -> str:
     place = f' style="left:{right:.2f}%"' if right < 70 else f' style="right:{100 - left:.2f}%"'
     if right >= 70 and left <= 30:
         place = f' class="inside" style="left:{left:.2f}%"'
+    kinds = f"{span.kind} {span.status}" + (" replay" if span.is_replay else "")
     return (
-        f'<li class="{span.kind} {span.status}"><span style="--depth:{depth}">{escape(span_name(span))}</span>'
+        f'<li class="{kinds}"><span style="--depth:{depth}">{escape(span_name(span))}</span>'
         f'<span><i style="left:{left:.2f}%;width:{right - left:.2f}%"></i>'
         f"<small{place}>{took(ended - span.started)}{state}</small></span></li>"
     )

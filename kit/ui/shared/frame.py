@@ -68,6 +68,13 @@ def draw_link(place: DeltaGenerator, page: str, label: str, icon: str, **query: 
         place.page_link(target, label=label, icon=icon, query_params=query and {**query, **address.of_visitor()})
 
 
+def open_page(page: str, **query: str) -> None:
+    """Leaves for another page of the app, for the same visitor; does nothing where a page is served by itself."""
+    target = st.session_state.get("pages", {}).get(page)
+    if target is not None:
+        st.switch_page(target, query_params={**query, **address.of_visitor()})
+
+
 @contextmanager
 def report_errors(place: DeltaGenerator) -> Generator[None]:
     """Draws an error of the block in `place`, as a sentence that says what to do."""

@@ -15,6 +15,7 @@ from kit.core.fault import Fault
 from kit.core.picture import Picture, mark_pictures
 from kit.core.record import SessionRecall, TurnRecord
 from kit.patterns import PATTERNS
+from kit.patterns.fork import fork_turn
 from kit.runtime.handle import Turn
 from kit.settings import Settings
 from kit.ui.shared.deck_page import load_people, load_renderers
@@ -104,6 +105,13 @@ class Host:
         """Starts a turn and returns its id at once; the arguments, and what it raises, are those of `Kit.ask`."""
         ask = partial(self.on(model).ask, message, session, pattern, cap, faults, images, past=past)
         starting = self._start(ask, session, mark_pictures(message, images), images)
+        return asyncio.run_coroutine_threadsafe(starting, self._loop).result(timeout=30)
+
+    def fork(self, turn: TurnRecord, at: str, **changes: str | None) -> str:
+        """Forks a turn and returns the id of the new one; the changes, and what it raises, are those of `fork_turn`."""
+        past = self.kit.recall_before(turn)
+        fork = partial(fork_turn, self.kit, past.session.principal, turn.id, at, past=past, **changes)
+        starting = self._start(fork, past.session, turn.message, ())
         return asyncio.run_coroutine_threadsafe(starting, self._loop).result(timeout=30)
 
     def follow(self, turn_id: str, from_seq: int = 0, timeout: float = 0.2) -> Batch:

@@ -7,6 +7,7 @@ import streamlit as st
 from kit.core.model import ModelSpec
 from kit.models.langchain import missing_packages
 from kit.settings import Settings
+from kit.wire import Kit
 
 
 def missing_variable(spec: ModelSpec, settings: Settings) -> str:
@@ -20,6 +21,13 @@ def missing_variable(spec: ModelSpec, settings: Settings) -> str:
     if spec.key == "local":
         return "" if settings.openai_base_url else "OPENAI_BASE_URL"
     return "" if settings.has_model else "OPENAI_API_KEY"
+
+
+def usable_models(kit: Kit) -> list[str]:
+    """Returns the keys of the models that can be used here, the kit's own first."""
+    own = kit.team.orchestrator.model.spec.key
+    others = (key for key, spec in kit.deck.models.items() if not missing_variable(spec, kit.settings))
+    return list(dict.fromkeys([own, *others]))
 
 
 def draw_missing(models: Mapping[str, str]) -> None:

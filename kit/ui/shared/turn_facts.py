@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 from html import escape
 
-from kit.core.event import Acknowledged, AgentStarted, Envelope, GuardActed, GuardAction, ModelStarted
+from kit.core.event import Acknowledged, AgentStarted, Envelope, Fork, GuardActed, GuardAction, ModelStarted
 from kit.core.fault import Fault
 from kit.core.value import Value
 from kit.ui.shared.turn_view import TONES, TurnView
-from kit.ui.shared.wording import Tone, label, tag_html
+from kit.ui.shared.wording import Tone, label, many, tag_html
 
 _GUARDS: dict[GuardAction, str] = {
     "asked_again": "Asked the model again: a part of the message had no call",
@@ -134,6 +134,11 @@ def _facts(view: TurnView) -> Iterator[Fact]:
     yield from _data_facts(view)
     yield from _guard_facts(view)
     yield from _cost_facts(view)
+    if view.bodies(Fork):
+        spans = [span for span in view.trace.spans if span.kind in ("model", "tool")]
+        played = sum(span.is_replay for span in spans)
+        text = f"{many(played, 'call')} played, {len(spans) - played} made"
+        yield Fact(name="fork", label="Forked", text=text, value=f"{played}/{len(spans)}")
     if view.faults:
         yield Fact(name="faults", label="Made to fail", lines=fault_lines(view))
 

@@ -8,6 +8,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from kit.core.context import Principal
+from kit.core.event import Fork
 from kit.core.record import TurnRecord
 from kit.core.trace import Span, Trace, critical_path, failures, slowest
 from kit.settings import Settings
@@ -24,6 +25,7 @@ from kit.ui.shared.waterfall import span_name, took, waterfall_spec
 from kit.ui.shared.wording import label, literal, prose
 from kit.ui.traces.conversation_list import draw_conversation, draw_conversations, leave
 from kit.ui.traces.export import export
+from kit.ui.traces.fork import draw_fork
 from kit.ui.traces.routing_decision import decision_html
 from kit.ui.traces.span import choice, draw_span, log_html
 from kit.ui.traces.turn_list import draw_turns, model_name
@@ -130,7 +132,8 @@ def _heading(turn: TurnRecord, view: TurnView, settings: Settings) -> None:
     tokens = f" · {view.tokens:,} tokens" if view.tokens is not None else ""
     st.markdown(f"### {literal(turn.message)}")
     way = literal(", ".join(filter(None, (label(turn.pattern), model_name(turn.model)))) + " · ")
-    again = " :blue-badge[Asked again]" if repeated_turn(turn.session_id) else ""
+    again = "Forked" if view.bodies(Fork) else "Asked again" if repeated_turn(turn.session_id) else ""
+    again = again and f" :blue-badge[{again}]"
     st.markdown(f"{headline_badge(view)}{again} :gray[{way}{when}{lasted}{first}{tokens}]")
 
 
@@ -151,6 +154,7 @@ def _timeline(host: Host, turn: TurnRecord, trace: Trace, view: TurnView) -> Non
     with detail.container(border=True, key="span-detail"):
         request = model_request(host.kit.store, turn, span.id, view.events) if span.kind == "model" else None
         draw_span(trace, span, view.events, request, _prompt_note(host.kit, turn, request))
+        draw_fork(host, turn, span, request)
 
 
 def _prompt_note(kit: Kit, turn: TurnRecord, request: ModelRequest | None) -> str:

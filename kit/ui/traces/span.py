@@ -70,7 +70,7 @@ def _head(span: Span) -> str:
     if span.kind in ("model", "agent") and (span.usage.input_tokens or span.usage.output_tokens):
         figures["Tokens"] = f"{span.usage.input_tokens:,} in, {span.usage.output_tokens:,} out"
         figures["Cost"] = "not known" if span.usage.cost is None else f"${span.usage.cost:.4f}"
-    tag = tag_html(*_STATUSES[span.status])
+    tag = tag_html(*_STATUSES[span.status]) + (tag_html("played, not called") if span.is_replay else "")
     whose = f" of {span.agent}" if span.agent and span.agent != span.name else ""
     rows = "".join(f"<div><dt>{name}</dt><dd>{escape(value)}</dd></div>" for name, value in figures.items())
     return (
