@@ -9,6 +9,7 @@ from kit.compose.deck import Deck
 from kit.compose.parts import DeckSettings
 from kit.core.card import AgentCard
 from kit.core.context import DynamicContext, InheritedContext, Session
+from kit.runtime.budget import Ledger
 from kit.runtime.context import RunContext, SessionMemory, TurnState
 from kit.runtime.host import Host
 from kit.runtime.log import TurnLog
@@ -50,4 +51,4 @@ def direct_context(team: Team, callees: Collection[str], cap: int = 8) -> RunCon
     settings = DeckSettings(orchestrator=team.root, required_blocks=())
     state = TurnState(log, team.agents, dynamic, "direct call", settings, SessionMemory(), Progress(log, settings), cap=cap)
     inherited = InheritedContext(principal=BENCH_USER, episode_id="direct", locale="en-US")
-    return RunContext(state, inherited, log.new_span(), callees=frozenset(callees), path=team.root)
+    return RunContext(state, inherited, Ledger(), log.new_span(), callees=frozenset(callees), path=team.root)
