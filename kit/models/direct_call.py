@@ -55,7 +55,8 @@ def stream_reply(
     chat, merged = _unbind(model, options)
     if chat is None or config or _needs_wrapper(chat, messages, merged):
         return cast("AsyncGenerator[Any]", model.astream(messages, config, **options))
-    return _stream(chat, list(messages), merged.pop("stop", None), merged)
+    stop = merged.pop("stop", None)
+    return (_stream if _streams(chat, merged) else _once)(chat, list(messages), stop, merged)
 
 
 def open_reply(
@@ -110,9 +111,6 @@ def _needs_wrapper(model: BaseChatModel, messages: Sequence[BaseMessage], option
 
 async def _stream(model: Any, messages: list[BaseMessage], stop: Any, options: dict[str, Any]) -> AsyncGenerator[Any]:
     """Does what `BaseChatModel.astream` does between its callbacks."""
-    if not _streams(model, options):
-        yield await _generate(model, messages, stop, options)
-        return
     message: Any = None
     source = model._astream(messages, stop=stop, **options)
     try:
@@ -129,6 +127,10 @@ async def _stream(model: Any, messages: list[BaseMessage], stop: Any, options: d
         if hasattr(source, "aclose"):
             await source.aclose()
         raise
+
+
+async def _once(model: Any, messages: list[BaseMessage], stop: Any, options: dict[str, Any]) -> AsyncGenerator[Any]:
+    yield await _generate(model, messages, stop, options)
 
 
 def _streams(model: Any, options: dict[str, Any]) -> bool:
