@@ -1,5 +1,6 @@
 """What the store promises: kept turns, plain SQL, and sentences that say what to do."""
 
+import json
 import os
 import re
 import signal
@@ -8,7 +9,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Barrier
@@ -21,6 +22,7 @@ from kit.core.event import Component, Event
 from kit.core.record import Feedback, Message, Note
 from kit.core.trace import trace_of
 from kit.stores.database import TURNS
+from kit.stores.live_logs import LiveLogs
 from kit.stores.protocol import Store
 from kit.stores.rows import BEGIN_TURN, row_of
 from kit.stores.sqlite import SqliteStore
@@ -413,6 +415,26 @@ def test_a_killed_turn_has_its_events_but_for_those_of_the_last_second(path: Pat
     assert turn is not None and turn.status == "interrupted"
     assert [event.seq for event in events] == list(range(len(events)))
     assert len(events) >= sum(at < killed_at - 1.3 for at in times) > 10
+
+
+def test_only_turns_that_are_met_twice_are_written_all_of_them_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Keeper:
+        def keep(self, rows: Sequence[tuple[str, str]]) -> None:
+            writes.append({turn_id: len(json.loads(log)) for log, turn_id in rows})
+
+        def also(self) -> None: ...
+
+    monkeypatch.setattr("kit.stores.live_logs.EVERY", 999.0)
+    writes: list[dict[str, int]] = []
+    keeper, begun = Keeper(), some_events()
+    logs: dict[str, list[Event]] = {"a": begun[:1], "b": begun[:1], "short": begun[:1]}
+    look = LiveLogs(logs, keeper.keep, keeper.also)._keep_all
+    assert look() and writes == []
+    del logs["short"]
+    logs["a"].append(begun[1])
+    assert look() and writes == [{"a": 2, "b": 1}]
+    logs["b"].append(begun[1])
+    assert look() and look() and writes[1:] == [{"b": 2}]
 
 
 @pytest.mark.req("K-24")

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from kit.core.errors import StoreBusy, StoreError
 from kit.core.event import Event
 from kit.stores.advice import advice
-from kit.stores.live_logs import LiveLogs
+from kit.stores.live_logs import LiveLogs, Rows
 from kit.stores.owner import Owner
 from kit.stores.rollup import READY, sum_up
 from kit.stores.tables import APPLICATION, SCHEMA, lay_out
@@ -61,7 +61,7 @@ class Database:
             self._owner.live()
         wait_for(self._db, "PRAGMA journal_mode = WAL", PATIENCE)
         if self.path != ":memory:":
-            self._live_logs = LiveLogs(self._running, self._keep_log, self._tend)
+            self._live_logs = LiveLogs(self._running, self._keep_logs, self._tend)
 
     @property
     def _connection(self) -> tuple[threading.RLock, sqlite3.Connection]:
@@ -149,9 +149,9 @@ class Database:
             self._read("PRAGMA wal_checkpoint(PASSIVE)")
         self.sum_up()
 
-    def _keep_log(self, turn_id: str, log: str) -> None:
+    def _keep_logs(self, rows: Rows) -> None:
         with self._commit() as db:
-            db.execute("UPDATE turns SET log = ? WHERE id = ? AND status = 'running'", (log, turn_id))
+            db.executemany("UPDATE turns SET log = ? WHERE id = ? AND status = 'running'", rows)
 
     def close(self) -> None:
         """Closes the file; a second call does nothing."""

@@ -10,17 +10,18 @@ from kit.core.event import Event
 from kit.stores.rows import log_of
 
 log = logging.getLogger("kit.store")
-EVERY = 1.0
-"""Seconds between two writes. A turn that is over sooner costs none."""
+Rows = Sequence[tuple[str, str]]
+EVERY = 0.5
+"""Seconds between two looks. A turn met for the first time is younger than that and not written: short ones cost nothing."""
 
 
 class LiveLogs:
-    """A thread that gives the log of each running turn, as JSON, to `keep` whenever it has grown, and then calls `also`.
+    """A thread that gives the logs of running turns that have grown to `keep`, (JSON, id) each, and then calls `also`.
 
     It ends with `close()`, or with the object whose methods these are. `logs` has each running turn's events by its id.
     """
 
-    def __init__(self, logs: Mapping[str, Sequence[Event]], keep: Callable[[str, str], None], also: Callable[[], None]):
+    def __init__(self, logs: Mapping[str, Sequence[Event]], keep: Callable[[Rows], None], also: Callable[[], None]):
         self._logs, self._keep, self._also = logs, WeakMethod(keep), WeakMethod(also)
         self._texts: dict[str, tuple[int, str]] = {}
         """How many events of a turn are in words already, and these words: none is put into words twice."""
@@ -44,14 +45,18 @@ class LiveLogs:
         keep, logs = self._keep(), dict(self._logs)
         if keep is None:
             return False
-        self._texts = {turn_id: text for turn_id, text in self._texts.items() if turn_id in logs}
-        for turn_id, events in logs.items():
-            count, text = self._texts.get(turn_id, (0, ""))
-            if new := events[count:]:
+        known = self._texts
+        self._texts = {turn_id: known.get(turn_id, (0, "")) for turn_id in logs}
+        grown: list[tuple[str, str]] = []
+        for turn_id in logs.keys() & known.keys():
+            count, text = known[turn_id]
+            if new := logs[turn_id][count:]:
                 text += ("," if text else "") + log_of(new)[1:-1]
+                grown.append((f"[{text}]", turn_id))
                 self._texts[turn_id] = count + len(new), text
-                try:
-                    keep(turn_id, f"[{text}]")
-                except StoreError as error:  # the next event has it written again, and so has the end of the turn
-                    log.warning("turn %s: its latest events are not kept yet: %s", turn_id, error)
+        try:
+            if grown:
+                keep(grown)
+        except StoreError as error:  # the next event has it written again, and so has the end of the turn
+            log.warning("%d turns: their latest events are not kept yet: %s", len(grown), error)
         return True
