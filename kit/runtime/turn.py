@@ -93,7 +93,7 @@ class _Runner:
         in_play: Sequence[str] | None,
     ):
         self.reply: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
-        self.begun = self.stop_requested = self.ending = False
+        self.begun = self.stop_requested = self.at_work = False
         self._rest: asyncio.Task[None] | None = None
         """Ends a turn whose work was left behind."""
         self.unsaved: str | None = None
@@ -143,7 +143,7 @@ class _Runner:
                 text = mention_pictures(text, self.ctx, self.kit.team.deck.models)
             except asyncio.CancelledError:
                 status, text = "cancelled", stopped(self.ctx, transcript(self.log.events).answer)
-            if not self.ending:
+            if self._rest is None:
                 await self._end(status, text, error)
         except Exception as problem:  # a fault of the kit itself, for whoever awaits the turn
             self.reply.set_exception(problem)
@@ -153,11 +153,11 @@ class _Runner:
 
     def leave(self, status: Status) -> None:
         """Ends the turn without work that was stopped and does not end; what its agents answered counts."""
-        if not self.ending:
+        if self.at_work:
             log.error("turn %s: its work was stopped, does not end and is left behind", self.log.turn_id)
             self.state.record(unrecorded(self.state))
             text = stopped(self.ctx, transcript(self.log.events).answer) if status == "cancelled" else rescued(self.ctx)
-            self.ending, self._rest = True, asyncio.create_task(self._end(status, text, "its work does not end"))
+            self.at_work, self._rest = False, asyncio.create_task(self._end(status, text, "its work does not end"))
             self._rest.add_done_callback(lambda _: self._close())
 
     def _close(self) -> None:
@@ -165,7 +165,7 @@ class _Runner:
         self.reply.cancel()  # does nothing where there is one
 
     async def _end(self, status: Status, text: str, error: str | None) -> None:
-        self.ending = True
+        self.at_work = False
         if status in ("failed", "deadline") and not self.state.calls:
             self.ctx.replace_lead("")  # a preamble whose model failed before it asked anybody
         preamble = self._say(text)
@@ -233,7 +233,7 @@ class _Runner:
             return "ok", fixed, None
         self.memory.tidy(self.ctx)
         call = _call(call_id="root", agent=self.root.card.id, query=self.message, fields={})
-        seconds, leave = self.settings.turn_budget_ms / 1000, partial(self.leave, "deadline")
+        self.at_work, seconds, leave = True, self.settings.turn_budget_ms / 1000, partial(self.leave, "deadline")
         outcome = await run_to_outcome(self.pattern.run, call, self.ctx, seconds, leave)
         if isinstance(outcome, Answer):
             return "ok", narration(outcome.text)[0] if MARK in outcome.text else outcome.text, None

@@ -78,6 +78,23 @@ async def test_a_turn_that_was_not_saved_says_so(tmp_path: Path, monkeypatch: py
     assert (await run_turn("again", ALICE, kit)).saved
 
 
+@pytest.mark.req("S-4", "S-12")
+async def test_a_turn_that_is_stopped_while_its_store_is_locked_waits_for_the_store(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    kit = kit_at(tmp_path / "kit.db")
+    lock = Locked(tmp_path / "kit.db")
+    turn = run_turn("hi", ALICE, kit)
+    await asyncio.sleep(0.1)
+    turn.cancel()
+    await asyncio.sleep(1.0)
+    assert not turn.done
+    lock.release()
+    reply = await turn
+    assert reply.saved and reply.status == "cancelled" and "left behind" not in caplog.text
+    assert kit.store.events(turn.id) == list(reply.events) and kit.store.session(ALICE.id) is not None
+
+
 @pytest.mark.req("S-4")
 async def test_what_a_full_disk_does_not_take_is_said(tmp_path: Path) -> None:
     kit = kit_at(tmp_path / "kit.db")
