@@ -10,7 +10,6 @@ from kit.compose.parts import DeckSettings
 from kit.core.card import AgentCard
 from kit.core.context import DynamicContext, InheritedContext, Session
 from kit.runtime.budget import Ledger
-from kit.runtime.budget import Ledger
 from kit.runtime.context import RunContext, SessionMemory, TurnState
 from kit.runtime.host import Host
 from kit.runtime.log import TurnLog

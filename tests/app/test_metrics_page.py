@@ -220,3 +220,13 @@ def test_charts_carry_their_data_inside_and_their_value_in_words() -> None:
     assert [row["said"] for row in spec["layer"][0]["data"]["values"]] == ["3", "0"] and "data" not in spec
     late = latency_spec([("shop", 0.1, 2.0)], "Late", dark=True)
     assert late["layer"][0]["data"]["values"] == [{"name": "shop", "p50": 0.1, "p95": 2.0, "said": "2.00 s"}]
+
+
+async def test_where_every_turn_asked_sub_agents_their_latency_stands_once() -> None:
+    async with open_kit(Settings(store=":memory:", pace=0.0, model="offline")) as kit:
+        await kit.ask("How many points do I have?", kit.session("s"))
+        busy = [line.values for line in lines(metrics(kit.store)) if line.figure.metric == "turn_seconds_p50"]
+        await kit.ask("hello", kit.session("s"))
+        both = [line.values for line in lines(metrics(kit.store)) if line.figure.metric == "turn_seconds_p50"]
+    assert [of for of, _ in busy[0]] == ["mediated, every turn"]
+    assert {of for of, _ in both[0]} == {f"mediated, {path}" for path in ("every turn", "nobody asked", "sub-agents asked")}

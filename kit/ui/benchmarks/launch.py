@@ -105,7 +105,7 @@ def draw_form(host: Host, runs: dict[str, StoredRun]) -> None:
         busy = grids.job is not None and not grids.job.over
         if busy:
             st.caption("One grid is played at a time. This one can start when the running one has ended.")
-        label = f"Play {order.asks.cells:,} cells"
+        label = "Play what is missing" if order.name in runs else f"Play {order.asks.cells:,} cells"
         if st.button(label, icon=":material/play_arrow:", key="bench-start", disabled=busy or order.too_large):
             folder = host.kit.settings.grids / order.name
             grids.start(order.file(folder), folder)
@@ -157,7 +157,7 @@ def _asks(order: Order, runs: dict[str, StoredRun]) -> None:
         money = f"about ${asks.dollars:,.2f}"
         money += f", and no cell is begun past ${order.limit:,.2f}" if order.limit is not None else ", without a limit"
     there = runs.get(order.name)
-    note = f" {there.played:,} of them may be there already: only what is missing is played." if there else ""
+    note = f" {there.played:,} cells of an earlier start are there: those that fit are not played again." if there else ""
     st.markdown(f"**{asks.cells:,} cells**, {asks.turns:,} turns; {time}; {money}.{note}".replace("$", r"\$"))
     if order.too_large:
         st.warning(

@@ -1,6 +1,6 @@
 """What each metric is called on the page, what it means, and how its value is read."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -48,9 +48,18 @@ def lines(summary: Metrics) -> tuple[Line, ...]:
     for row in summary.rows():
         values.setdefault(row["metric"], []).append((row["of"], row["value"]))
     return tuple(
-        Line(figure=f, values=tuple((of, read(value, f.unit)) for of, value in values.get(f.metric, ()) if value is not None))
+        Line(
+            figure=f,
+            values=tuple((of, read(value, f.unit)) for of, value in _once(values.get(f.metric, ())) if value is not None),
+        )
         for f in FIGURES
     )
+
+
+def _once(values: Sequence[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
+    """Leaves out turns that asked sub-agents where every turn did: their value stands there already."""
+    alone = {of.removesuffix(", nobody asked") for of, _ in values if of.endswith(", nobody asked")}
+    return ((of, value) for of, value in values if of.removesuffix(", sub-agents asked") in (of, *alone))
 
 
 def read(value: Any, unit: Unit) -> str:

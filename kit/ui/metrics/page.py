@@ -167,7 +167,7 @@ def _agents(summary: Metrics) -> None:
 
 def _meaning(figure: Figure) -> str:
     name = escape(figure.metric)
-    return f'<div data-metric="{name}"><dt>{escape(figure.label)} <code>{name}</code></dt><dd>{escape(figure.means)}</dd></div>'
+    return f'<div title="{name}" data-metric="{name}"><dt>{escape(figure.label)}</dt><dd>{escape(figure.means)}</dd></div>'
 
 
 def _lines_html(group: Sequence[Line], empty: str = "none yet") -> str:
@@ -177,10 +177,9 @@ def _lines_html(group: Sequence[Line], empty: str = "none yet") -> str:
 def _line_html(line: Line, empty: str) -> str:
     figure = line.figure
     value = "".join(_value(of, text, figure.unit) for of, text in line.values) or f"<i>{empty}</i>"
-    return (
-        f'<div data-metric="{escape(figure.metric)}"><dt>{escape(figure.label)}</dt><dd class="value">{value}</dd>'
-        f"<dd>{escape(figure.means)} <code>{escape(figure.metric)}</code></dd></div>"
-    )
+    name = escape(figure.metric)
+    words = f'<dt>{escape(figure.label)}</dt><dd class="value">{value}</dd><dd>{escape(figure.means)}</dd>'
+    return f'<div title="{name}" data-metric="{name}">{words}</div>'
 
 
 def _value(of: str, text: str, unit: Unit) -> str:

@@ -13,7 +13,7 @@ from kit.core.record import TurnStatus
 from kit.core.trace import Trace, trace_of
 from kit.core.transcript import Transcript, transcript
 from kit.core.value import Value
-from kit.ui.shared.wording import Tone, label, many
+from kit.ui.shared.wording import Tone, dollars, label, many
 
 StepState = Literal["running", "ok", "partial", "failed", "stopped"]
 Pace = Literal["starting", "active", "quiet", "stalled"]
@@ -272,5 +272,4 @@ class TurnView(Value):
     @property
     def cost_words(self) -> str:
         """US dollars; a dash where no price is known."""
-        cost = self.usage.cost if self.usage else None
-        return "–" if cost is None else f"${cost:.4f}" if cost else "$0"
+        return dollars(self.usage.cost if self.usage else None)

@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 from kit.core.trace import Bar, Span, Trace, bars
+from kit.ui.shared.wording import dollars
 
 COLOURS = {"turn": "#6B7684", "agent": "#0F62C9", "model": "#7A4FD0", "tool": "#0E8A66"}
 """Span kind -> fill; red is kept for errors."""
@@ -109,7 +110,7 @@ def _row(place: int, bar: Bar) -> dict[str, Any]:
         "ended": round(span.ended, 4),
         "took": took(span.seconds),
         "tokens": span.usage.input_tokens + span.usage.output_tokens,
-        "cost": "–" if span.usage.cost is None else f"${span.usage.cost:.4f}",
+        "cost": dollars(span.usage.cost),
         "error": span.error or "–",
         "beside": took(span.seconds) + _because(span),
         "said": f"{name}, {span.kind}, {span.status}, {took(span.seconds)}",

@@ -14,6 +14,11 @@ def many(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
+def dollars(cost: float | None) -> str:
+    """Returns a cost in US dollars; a dash where no price is known."""
+    return "–" if cost is None else f"${cost:.4f}" if cost else "$0"
+
+
 def label(agent: str) -> str:
     """Returns an agent's id in plain words, as a heading."""
     return agent.replace("_", " ").replace("-", " ").strip().capitalize()
