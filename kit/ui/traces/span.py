@@ -69,13 +69,8 @@ def _head(span: Span) -> str:
         figures["First token"] = took(span.ttft)
     if span.kind in ("model", "agent") and (span.usage.input_tokens or span.usage.output_tokens):
         figures["Tokens"] = f"{span.usage.input_tokens:,} in, {span.usage.output_tokens:,} out"
-<<<<<<< HEAD
-        figures["Cost"] = "not known" if span.usage.cost is None else f"${span.usage.cost:.4f}"
-    tag = tag_html(*_STATUSES[span.status]) + (tag_html("played, not called") if span.is_replay else "")
-=======
         figures["Cost"] = "price not known" if span.usage.cost is None else dollars(span.usage.cost)
-    tag = tag_html(*_STATUSES[span.status])
->>>>>>> 32fa300 (Pages say a thing once and in words: metrics, costs, what of a grid is played)
+    tag = tag_html(*_STATUSES[span.status]) + (tag_html("played, not called") if span.is_replay else "")
     whose = f" of {span.agent}" if span.agent and span.agent != span.name else ""
     rows = "".join(f"<div><dt>{name}</dt><dd>{escape(value)}</dd></div>" for name, value in figures.items())
     return (
