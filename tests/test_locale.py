@@ -135,3 +135,27 @@ def test_the_fixed_sentences_of_a_language_own_up_by_its_own_checks(locale: obje
     for line in (words.failed, words.failed_partly, words.left_out):
         assert admits(clauses(line.format(parts="rewards")), REWARDS), line
     assert only_owns_up(words.failed.format(parts="rewards")) and only_refuses(words.outside)
+
+
+@pytest.mark.req("PC2-L")
+@pytest.mark.parametrize(
+    ("text", "owns"),
+    [
+        ("No pude consultar tus puntos.", True),
+        ("Tus puntos no se han podido consultar.", True),
+        ("No puedo decirte tus puntos ahora.", True),
+        ("No consigo ver tus puntos.", True),
+        ("No dispongo de tus puntos ahora mismo.", True),
+        ("Me ha sido imposible consultar tus puntos.", True),
+        ("Hubo un error al consultar tus puntos.", True),
+        ("No sé cuántos puntos tienes.", True),
+        ("La consulta de puntos falló.", True),
+        ("No hay problema, aquí tienes tus puntos.", False),
+        ("Tienes 120 puntos y no caducan.", False),
+        ("Sin coste adicional por tus puntos.", False),
+        ("No tienes que hacer nada con tus puntos.", False),
+        ("No fue necesario cambiar tus puntos.", False),
+    ],
+)
+def test_how_people_own_up_in_spanish_is_understood_and_nothing_else_is(text: str, owns: bool) -> None:
+    assert admits(clauses(text), REWARDS) == owns
