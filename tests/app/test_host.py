@@ -9,15 +9,16 @@ import pytest
 
 from kit.core.context import Principal, Session
 from kit.core.errors import KitError, PictureError, UnknownId
-from kit.core.event import Event, TurnStarted
+from kit.core.event import AgentStarted, Event, Text, TurnStarted
 from kit.core.record import TurnRecord
 from kit.settings import Settings
 from kit.stores.sqlite import SqliteStore
-from kit.ui.shared.host import Host
+from kit.ui.shared.host import MOST_FINISHED, Host
 from kit.ui.shared.pictures import PictureCache
-from kit.ui.shared.turn_fold import advance
+from kit.ui.shared.turn_fold import advance, stored_view
 from kit.ui.shared.turn_view import TurnView
 from studies.scenario_pictures import draw_picture
+from tests.app.logs import begin, stamp
 
 MIXED = "My receipt didn't scan, how many points do I have, and find coffee deals"
 
@@ -102,6 +103,34 @@ def test_a_turn_that_runs_elsewhere_is_interrupted_here(host: Host, tmp_path: Pa
     elsewhere.end_turn(turn.model_copy(update={"status": "ok", "text": "Hello."}), [], [])
     assert [(view.status, view.answer) for view in host.views(own(host))] == [("ok", "Hello.")]
     elsewhere.close()
+
+
+@pytest.mark.req("K-21")
+def test_what_an_interrupted_turn_had_said_is_shown_again(host: Host, tmp_path: Path) -> None:
+    elsewhere = SqliteStore(tmp_path / "kit.db")
+    shop = AgentStarted(agent="shop", call_id="a", query="q")
+    said = (0.2, "s1", None, Text(channel="answer", text="Three beans and"))
+    log = stamp([*begin(), (0.1, "s2", "s1", shop), said])
+    elsewhere.begin_turn(accepted("t1"), events=log)
+    until = time.monotonic() + 5
+    while not elsewhere.events("t1") and time.monotonic() < until:
+        time.sleep(0.05)
+    (view,) = host.views(own(host))
+    assert (view.status, view.answer) == ("interrupted", "Three beans and")
+    assert [(step.agent, step.state) for step in view.steps] == [("shop", "stopped")]
+    elsewhere.close()
+    dead = stored_view(accepted("t1").model_copy(update={"status": "interrupted"}), log)
+    assert (dead.steps, dead.answer) == (view.steps, view.answer)
+
+
+@pytest.mark.req("K-24")
+def test_turns_that_a_page_shows_are_read_from_the_store_once(host: Host) -> None:
+    for number in range(MOST_FINISHED + 20):
+        turn = accepted(f"t{number}").model_copy(update={"status": "ok", "started_at": float(number)})
+        host.kit.store.end_turn(turn, [], [])
+    first = host.views(own(host), limit=100)
+    assert len(first) > MOST_FINISHED
+    assert all(one is other for one, other in zip(host.views(own(host), limit=100), first, strict=True))
 
 
 def test_whoever_is_named_has_a_session_in_their_own_city(host: Host) -> None:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 from markdown_it import MarkdownIt
 
-from kit.core.event import AgentStarted, CallDropped, Event, StatusLine, Text, TextReplaced
+from kit.core.event import AgentStarted, CallDropped, Event, StatusLine, Text, TextReplaced, ToolEnded, ToolStarted
 from kit.core.outcome import Failure, Reason, Usage
 from kit.core.record import TurnRecord
 from kit.ui.shared.turn_fold import advance, interrupt, stored_view
@@ -67,6 +67,24 @@ def test_each_line_lands_in_the_step_it_was_said_in() -> None:
         ("shop", ("Searching the catalogue",)),
     ]
     assert [(step.state, step.seconds(99)) for step in view.steps] == [("ok", pytest.approx(0.7)), ("ok", pytest.approx(0.9))]
+
+
+def test_a_step_at_work_says_whether_anything_is_heard_of_it_and_never_what_came_back() -> None:
+    log = stamp(
+        [
+            *begin(),
+            (1.0, "s2", "s1", AgentStarted(agent="shop", call_id="a", query="q")),
+            (1.5, "s3", "s2", ToolStarted(agent="shop", tool="find", call_id="c", args={"word": "secret"})),
+            (2.0, "s2", "s1", StatusLine(agent="shop", text="Searching")),  # the runtime may say that for it
+            (2.5, "s3", "s2", ToolEnded(agent="shop", tool="find", call_id="c", result="raw-detail-42", error="raw-detail-42")),
+        ]
+    )
+    (step,) = advance(TurnView(), log[:3]).steps
+    assert [step.pace(at, 2.0, 6.0) for at in (1.0, 2.9, 3.0, 6.9, 7.0)] == ["starting", "starting", "quiet", "quiet", "stalled"]
+    (step,) = advance(TurnView(), log).steps
+    assert [step.pace(at, 2.0, 6.0) for at in (2.5, 4.4, 4.5, 8.5)] == ["active", "active", "quiet", "stalled"]
+    assert [entry.text for entry in step.entries] == ["calls find(word)", "Searching", "find() failed"]
+    assert step.lines == ("Searching",)
 
 
 def test_the_same_agent_called_twice_has_two_steps() -> None:

@@ -1,5 +1,6 @@
 """A visitor without a browser: Streamlit's own messages over its socket, for counting what many of them cost the server."""
 
+import os
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,6 +21,8 @@ class RawVisitor:
     address: str = ""
     box: str = ""
     """Id of the chat's input."""
+    received: int = 0
+    """Bytes so far."""
 
     def run(self, question: str = "") -> None:
         """Runs the page, with a question or without, until it is done: with a question, until the turn is."""
@@ -30,7 +33,9 @@ class RawVisitor:
             widget.chat_input_value.data = question
         self.socket.send(message.SerializeToString())
         while True:
-            said = ForwardMsg.FromString(bytes(self.socket.recv(timeout=LONGEST)))  # type: ignore[arg-type]
+            message_bytes = bytes(self.socket.recv(timeout=LONGEST))  # type: ignore[arg-type]
+            self.received += len(message_bytes)
+            said = ForwardMsg.FromString(message_bytes)
             if said.delta.new_element.HasField("chat_input"):
                 self.box = said.delta.new_element.chat_input.id
             if said.HasField("page_info_changed"):
@@ -44,6 +49,12 @@ def raw_visitor(url: str) -> Generator[RawVisitor]:
     """Opens the chat's socket."""
     with connect(url.replace("http", "ws", 1) + "/_stcore/stream", origin=url, max_size=None) as socket:  # type: ignore[arg-type]
         yield RawVisitor(socket)
+
+
+def processor(process_id: int) -> float:
+    """Seconds of a core that a process has had."""
+    fields = Path(f"/proc/{process_id}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def resident(process_id: int) -> float:

@@ -12,6 +12,7 @@ from kit.core.picture import strip_marks
 from kit.ui.chat.chat_input import Question, ask
 from kit.ui.chat.components import components_of, draw_components
 from kit.ui.chat.feedback import remark, thumbs
+from kit.ui.chat.growing_text import GrowingText
 from kit.ui.chat.step_box import StepBox
 from kit.ui.chat.turn_panel import open_trace
 from kit.ui.chat.user_message import draw_user_message
@@ -40,11 +41,11 @@ class Canvas:
             self._lead = st.empty()
             self._steps = st.container(gap=None)
             self._skipped = st.empty()
-            self._answer = st.empty()
+            self._answer = GrowingText(st.container())
             self._components = st.empty()
             self._foot = st.empty()
         self._boxes: list[StepBox] = []
-        self._current = {"chips": "", "lead": "", "skipped": "", "answer": ""}
+        self._current = {"chips": "", "lead": "", "skipped": ""}
 
     def draw(self, view: TurnView, *, steps: bool = True, again: bool = False) -> None:
         """Brings the place up to date; `steps` is off for turns long past, `again` offers to ask once more."""
@@ -60,9 +61,7 @@ class Canvas:
         skipped = "".join(f"<li><b>{escape(part)}</b>: left out</li>" for part in view.skipped)
         if steps and self._update("skipped", skipped):
             self._skipped.html(f'<ul class="skipped" aria-label="Left out">{skipped}</ul>')
-        answer = view.answer or view.regret
-        if self._update("answer", answer):
-            self._answer.markdown(prose(answer))
+        self._answer.draw(view.answer or view.regret, whole=not view.running)
         if view.running:
             self._foot.caption(f"{view.headline} · {now:.1f} s")
         else:

@@ -137,7 +137,7 @@ class Host:
         A turn that nobody finished and this process does not run is `interrupted`.
         """
         own, turns = self._turns(session, limit)
-        views = [live.view() for live in own.values()] + [self._restored(turn) for turn in turns if turn.id not in own]
+        views = [live.view() for live in own.values()] + [self._restored(turn, limit) for turn in turns if turn.id not in own]
         return sorted(views, key=lambda view: view.started_at)[-limit:]
 
     def view(self, turn_id: str, who: Principal) -> TurnView | None:
@@ -162,16 +162,17 @@ class Host:
             }
             return live, turns
 
-    def _restored(self, turn: TurnRecord) -> TurnView:
+    def _restored(self, turn: TurnRecord, most: int) -> TurnView:
+        """Returns a stored turn; the newest looked at are held, as many at least as one page shows at `most`."""
         with self._lock:
-            if view := self._restored_views.get(turn.id):
-                return view
-        view = stored_view(turn, self.kit.store.events(turn.id))
+            view = self._restored_views.pop(turn.id, None)
+        if view is None:
+            view = stored_view(turn, self.kit.store.events(turn.id))
         if view.running:
             return interrupt(view)
         with self._lock:
             self._restored_views[turn.id] = view
-            for oldest in list(self._restored_views)[:-MOST_FINISHED]:
+            for oldest in list(self._restored_views)[: -max(MOST_FINISHED, most)]:
                 del self._restored_views[oldest]
         return view
 

@@ -14,6 +14,8 @@ from kit.core.event import (
     ModelStarted,
     Routing,
     StatusLine,
+    Text,
+    TextReplaced,
     ToolEnded,
     ToolStarted,
     TurnStarted,
@@ -21,6 +23,7 @@ from kit.core.event import (
 )
 from kit.core.outcome import Answer, Outcome
 from kit.core.record import TurnRecord
+from kit.core.transcript import transcript
 from kit.ui.shared.turn_view import PARTLY, REASONS, Entry, Step, StepState, TurnView
 
 
@@ -29,7 +32,12 @@ def advance(view: TurnView, events: Iterable[Event]) -> TurnView:
     batch = tuple(events)
     for event in batch:
         view = _apply(view, event)
-    return view.model_copy(update={"events": view.events + batch}) if batch else view
+    if not batch:
+        return view
+    fields: dict[str, object] = {"events": view.events + batch}
+    if any(isinstance(event.body, Text | TextReplaced) for event in batch):  # once, and not at each look: it reads them all
+        fields["transcript"] = transcript(view.events + batch)
+    return view.model_copy(update=fields)
 
 
 def stored_view(turn: TurnRecord, events: Iterable[Event] = ()) -> TurnView:

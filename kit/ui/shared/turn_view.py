@@ -11,7 +11,7 @@ from kit.core.language.words import content_words
 from kit.core.outcome import NOTHING_LEFT, LeftOut, Reason, RoutedOutcome, RoutingDecision, Usage
 from kit.core.record import TurnStatus
 from kit.core.trace import Trace, trace_of
-from kit.core.transcript import Transcript, transcript
+from kit.core.transcript import Transcript
 from kit.core.value import Value
 from kit.ui.shared.wording import Tone, dollars, label, many
 
@@ -150,15 +150,12 @@ class TurnView(Value):
     final: str | None = None
     """The answer as it was stored, for a turn whose events are not at hand."""
     events: tuple[Event, ...] = ()
+    transcript: Transcript = Transcript()
+    """What the user has read of the events so far."""
 
     def bodies(self, *kinds: type[_Body]) -> list[_Body]:
         """Returns the bodies of these kinds among the events, in order."""
         return [event.body for event in self.events if isinstance(event.body, kinds)]
-
-    @property
-    def transcript(self) -> Transcript:
-        """What the user has read so far."""
-        return transcript(self.events)
 
     @property
     def lead(self) -> str:
