@@ -162,7 +162,7 @@ class Host:
             }
             return live, turns
 
-    def _restored(self, turn: TurnRecord, most: int) -> TurnView:
+    def _restored(self, turn: TurnRecord, most: int = MOST_FINISHED) -> TurnView:
         """Returns a stored turn; the newest looked at are held, as many at least as one page shows at `most`."""
         with self._lock:
             view = self._restored_views.pop(turn.id, None)
