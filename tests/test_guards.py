@@ -235,7 +235,7 @@ async def test_a_composer_that_repeats_what_it_was_told_of_a_dropped_call_is_men
 
 
 @pytest.mark.req("SAT-4")
-@pytest.mark.parametrize("text", ["[picture: tea.png]", "what about it and then them?", "¿?!"])
+@pytest.mark.parametrize("text", ["[picture: tea.png]", "what about it and then them?", "it is what it is"])
 async def test_text_without_content_words_drops_nothing(text: str) -> None:
     reply = await turn(kit_of(line(("support", "check this receipt"), ("shop", "identify this product"))), text)
     assert [agent for agent, _ in calls(reply)] == ["support", "shop"] and dropped(reply) == []

@@ -21,7 +21,15 @@ CASES = list(read_cases(HOME / "data" / "cases" / "off_script.jsonl"))
 OFF: list[Case] = [case for case in CASES if case.kind == "oos"]
 ON: list[Case] = [case for case in CASES if case.kind == "single"]
 OFFLINE = Settings(store=":memory:", model="offline", pace=0.0)
-HELP = ("What can you do?", "hi, how can you help me?", "what can I ask you about", "¿Qué puedes hacer?")
+HELP = (
+    "What can you do?",
+    "hi, how can you help me?",
+    "what can I ask you about",
+    "¿Qué puedes hacer?",
+    "help",
+    "Help me!",
+    "ayuda",
+)
 pytestmark = pytest.mark.req("K-10")
 
 
@@ -58,6 +66,13 @@ async def test_what_can_you_do_is_answered_from_the_cards_and_no_model_is_asked(
         assert reply.usage.model_calls == 0 and not reply.routing.invoked
         other = await kit.ask("what can you do about a receipt that won't scan?", kit.session("t"))
         assert other.routing.invoked
+
+
+@pytest.mark.parametrize("message", ["......", "?", " - ", "¿?"])
+async def test_a_message_of_signs_alone_asks_nothing(message: str) -> None:
+    async with open_kit(OFFLINE) as kit:
+        reply = await kit.ask(message, kit.session("s"))
+    assert reply.text == ENGLISH.sentences.no_question and reply.usage.model_calls == 0
 
 
 @pytest.mark.parametrize("words", ["NO_ANSWER", "I'm sorry, I can only help with shopping."])

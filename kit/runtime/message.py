@@ -13,6 +13,8 @@ from kit.core.errors import PictureError
 from kit.core.picture import Picture, mark_pictures
 from kit.models.usage import CHARACTERS
 
+SIGNS = " .,;:!?¡¿…-–—_*\"'"
+"""A message of these alone asks nothing."""
 LONGEST = 16_000
 """Characters a message may have; longer ones are declined in words, never cut silently."""
 PICTURE = 1000
@@ -27,7 +29,7 @@ def clean(message: str) -> str:
 
 def decline(message: str, words: Sentences) -> str | None:
     """What to answer, without any model, to a cleaned message that cannot be worked with; None when it can."""
-    if not message:
+    if not message.strip(SIGNS):
         return words.no_question
     if len(message) > LONGEST:
         return words.too_long.format(length=f"{len(message):,}", limit=f"{LONGEST:,}")

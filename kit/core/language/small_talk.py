@@ -100,7 +100,7 @@ _HELP_WANTED = re.compile(
         (?:what\ (?:else\ )?(?:can|could|do)\ (?:you|we|i)\ (?:do|offer|help(?:\ me)?\ with
             |ask(?:\ you)?(?:\ about)?) | what\ are\ you\ (?:able\ to\ do|capable\ of) | how\ (?:can|could)\ you\ help
         | what\ (?:things|questions)\ can\ (?:i\ ask|you\ answer) | qu[eé]\ (?:puedes|sabes)\ hacer | qu[eé]\ puedo\ preguntar
-        | en\ qu[eé]\ (?:me\ )?puedes\ ayudar(?:me)?)(?:\ (?:for\ me|me|here|por\ m[ií]))?\W*+""",
+        | en\ qu[eé]\ (?:me\ )?puedes\ ayudar(?:me)? | help | ayuda)(?:\ (?:for\ me|me|here|por\ m[ií]))?\W*+""",
     re.I | re.X,
 )
 
