@@ -105,7 +105,7 @@ class Turn:
         """Stops the turn: its agents, streams and tools end first, then it completes as `cancelled`."""
         if self._runner.begun:
             self._task.cancel()
-            timer = asyncio.get_running_loop().call_later(GRACE, self._runner.leave, "cancelled")
+            timer = self._task.get_loop().call_later(GRACE, self._runner.leave, "cancelled")
             self._task.add_done_callback(lambda _: timer.cancel())
         else:
             self._runner.stop_requested = True
