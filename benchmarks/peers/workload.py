@@ -86,6 +86,12 @@ async def reply(spec: Spec, sid: str, request: str, results: Sequence[str], argu
     return Reply(calls=tuple(Call(_call_id(), f"ask_{i}", {argument: request, **more}) for i in spec.ids))
 
 
+async def submission(spec: Spec, tool: str, field: str) -> Reply:
+    """What a model hands in that is asked for something else: a summary of old turns, or what a sub-agent should know of them."""
+    await asyncio.sleep(spec.pause)
+    return Reply(calls=(Call(_call_id(), tool, {field: "They spoke of points, offers and receipts."}),))
+
+
 def deltas(said: Reply, chunks: int) -> Iterator[tuple[int | None, str]]:
     """The reply in `chunks` pieces, at least one a call: (None, piece of the text), or (place of a call, piece of its JSON)."""
     if not said.calls:

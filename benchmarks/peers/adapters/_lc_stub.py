@@ -10,7 +10,7 @@ from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResu
 from langchain_core.runnables import Runnable
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
-from workload import History, Reply, deltas, reply
+from workload import History, Reply, deltas, reply, submission
 
 
 class SubModel(BaseChatModel):
@@ -38,7 +38,9 @@ class SubModel(BaseChatModel):
         results = [str(message.content) for message in messages[place:]]
         if self.sid:
             return await reply(self.spec, self.sid, str(request.content), results)
-        fields = tools[0]["function"]["parameters"]["properties"]
+        name, fields = tools[0]["function"]["name"], tools[0]["function"]["parameters"]["properties"]
+        if not name.startswith("ask_"):
+            return await submission(self.spec, name, next(iter(fields)))
         count = {"intent_count": self.spec.n} if "intent_count" in fields else {}
         return await reply(self.spec, "", str(request.content), results, next(iter(fields)), **count)
 
