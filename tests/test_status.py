@@ -241,6 +241,17 @@ async def test_silence_is_told_of_each_agent_from_its_own_start() -> None:
     assert [(at, agent) for at, agent, _ in lines(reply.events)] == [(1.5, "a"), (5.5, "b")]
 
 
+@pytest.mark.req("PC2-S5.7")
+async def test_each_silent_invocation_is_spoken_for_once_however_long_it_takes_and_no_more() -> None:
+    twice = Line(calls=[("ask_a", {"query": query, "intent_count": 2}) for query in ("coffee", "tea")])
+    kit = small_kit(ScriptedModel(twice, asks("a", text=""), stitched), {"a": answering("a", delay=7.0)}, status_phrases=WORDS)
+    reply = await ask(kit)
+    assert [(at, agent) for at, agent, _ in lines(reply.events)] == [(1.5, "a"), (1.5, "a"), (8.5, "a")]
+    spans = [event.span_id for event in reply.events if isinstance(event.body, StatusLine)]
+    started = [event.span_id for event in reply.events if event.kind == "agent_started"]
+    assert spans == started and len(set(spans)) == 3, "a line for each invocation, under its own span"
+
+
 async def test_an_agent_that_was_heard_in_time_is_not_spoken_for() -> None:
     reply = await ask(team_of({"shop": ((1.4, OFFERS), (9.0, ""))}))
     assert [text for _, _, text in lines(reply.events)] == ["Searching offers"]
