@@ -52,7 +52,8 @@ class Cassette:
 
         Raises CassetteError, with file and line, for a file that is missing or broken; to record over one, neither matters.
         """
-        self.path, self.mode, self.pace = Path(path), mode, 0.0 if mode == "refresh" else pace
+        self.mode: Mode = mode
+        self.path, self.pace = Path(path), 0.0 if mode == "refresh" else pace
         self._secrets, self._again, self._track = tuple[str, ...](), again, ""
         self._counts: Counter[tuple[str, str]] = Counter()
         fresh = mode == "refresh" and not self.path.exists()
