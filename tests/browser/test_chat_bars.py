@@ -81,9 +81,9 @@ def test_a_reload_a_second_tab_and_its_trace_follow_a_turn_that_finishes_once(vi
     for tab in (visitor, second):
         tab.settled()
         assert tab.page.get_by_test_id("stChatMessage").count() == 2 == tab.seen()["most"]
-        assert tab.badges("Partly answered") == 1
+        assert tab.badges("2 of 3 answered") == 1
     second.page.close()
-    trace.page.locator(".stMarkdownBadge", has_text="Partly answered").wait_for()  # nobody clicked
+    trace.page.locator(".stMarkdownBadge", has_text="2 of 3 answered").wait_for()  # nobody clicked
     trace.page.wait_for_function(f"before => {bars} > before", arg=before)
     trace.page.close()
     assert len(turns_of(served, visitor)) == 1

@@ -106,8 +106,11 @@ class Canvas:
         if feedback is not None and details:
             remark(self._host.kit.store, feedback)
         if details and self._full and view.trace.spans:
-            with st.expander("How this was answered", icon=":material/account_tree:"):
-                _trace(view)
+            key, icon = f"trace-of-{view.turn_id}", ":material/account_tree:"
+            place = st.expander("How this was answered", key=key, icon=icon, on_change="rerun")
+            if place.open:  # a chart that is drawn while nobody sees it has no width
+                with place:
+                    _trace(view)
 
 
 def _trace(view: TurnView) -> None:
