@@ -566,6 +566,7 @@ def test_a_file_of_before_lists_and_sums_is_given_both_when_it_is_opened(path: P
         "INDEX turns_by_visitor",
     ):
         store._db.execute(f"DROP {name}")
+    store._db.execute("UPDATE rollups SET tally = 'of another version'")
     store._db.execute("CREATE INDEX turns_by_user ON turns (tenant_id, user_id, started_at)")
     store._db.execute("PRAGMA user_version = 3")
     store.close()

@@ -2,7 +2,7 @@
 
 import sqlite3
 
-SCHEMA = 7
+SCHEMA = 8
 """Kept in the file as `user_version`."""
 APPLICATION = 0x6B697431
 """Kept in the file as `application_id`: tells our files from other programs' databases."""
@@ -103,6 +103,8 @@ def lay_out(db: sqlite3.Connection) -> None:
             "(SELECT event FROM events WHERE turn_id = turns.id ORDER BY seq)) WHERE status <> 'running'"
         )
         db.execute("DROP TABLE events")
+    db.execute("DROP TABLE IF EXISTS rollups")  # it is made of `turns`, and anew
+    there.pop("rollups", None)
     db.execute("DROP INDEX IF EXISTS turns_by_user")  # turns_by_visitor begins with its columns
     for statement in TABLES.strip().split(";\n"):
         _, kind, name = statement.split()[:3]
