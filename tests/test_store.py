@@ -559,7 +559,6 @@ def test_a_file_of_before_lists_and_sums_is_given_both_when_it_is_opened(path: P
         store.end_turn(a_turn(f"t{n}", at=float(n)).model_copy(update={"seconds": 1.0, "status": "ok"}), [], [])
     before = store.tally().counts, store.search(ANN, TurnFilter(), 5), store.conversations(ANN)
     for name in (
-        "TABLE rollups",
         "TRIGGER turn_changed",
         "TRIGGER turn_deleted",
         "INDEX turns_by_tenant",
