@@ -91,6 +91,7 @@ async def test_would_another_model_have_recovered() -> None:
     """The failed sub-agent is asked on another model. No model is called for what was played, and the new turn says which
     was which, in the trace and in the store."""
     broken, healthy = Team(failing(ConnectionError("503"), 1.0)), Team()
+    broken.models["orchestrator"].name = "first"
     async with open_kit(settings(), deck=broken.deck, models=broken.models) as kit:
         told = await kit.ask("about a and b", kit.session("talk"))
         assert "B is known" not in told.text and broken.calls() == {"orchestrator": 3, "a": 1, "b": 1}
@@ -98,6 +99,7 @@ async def test_would_another_model_have_recovered() -> None:
         assert reply.text == "A is known. | B is known."
         assert broken.calls() == {"orchestrator": 3, "a": 1, "b": 1}, "the first turn's models were left alone"
         assert healthy.calls() == {"orchestrator": 1, "a": 0, "b": 1}, "only what came after was called"
+        assert [one.attributes["model"] for one in spans(reply) if one.name.startswith("decide")] == ["first"], "under its own name"
         played = [one.name.split(" ")[0] for one in reply.trace.spans if one.is_replay]
         assert played == ["decide", "a", "work"]
         forks = [event.body for event in kit.store.events(reply.turn_id) if isinstance(event.body, Fork)]

@@ -37,6 +37,7 @@ from kit.runtime.team import Team
 from kit.stores.model_request import whole_system
 
 ADVICE = "ask the turn again instead of forking it"
+_UNPRICED = {"price_in": None, "price_out": None}
 
 
 @dataclass
@@ -80,7 +81,7 @@ class ForkedTurn:
         if not isinstance(started, ModelStarted) or started.model == model.spec.key:
             return model
         key = started.model
-        return replace(model, spec=self.specs.get(key) or model.spec.replace(key=key, price_in=None, price_out=None))
+        return replace(model, spec=self.specs.get(key) or model.spec.model_copy(update={"key": key, **_UNPRICED}))
 
     def find(self, place: str, request: Request) -> Take | None:
         """Returns the take of a call that is played; None when the call is to be made, and time runs from then on."""
