@@ -1,5 +1,7 @@
 """What is promised of a turn on the page: it can be stopped, nothing else ends it, and what failed is said in plain words."""
 
+# pyright: reportMissingImports=false
+
 import asyncio
 import json
 import threading
