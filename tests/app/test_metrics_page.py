@@ -183,6 +183,16 @@ def test_the_alert_stands_on_top_and_names_no_other_tenants(bare: AppTest, tmp_p
     assert words in said and "2 replies for another principal" in said and values(said)[MISMATCH] == "2"
 
 
+def test_of_many_alerts_the_newest_are_listed(bare: AppTest, tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path / "kit.db")
+    for n in range(25):
+        begin(store, f"t{n}", "acme", 1_000_000.0 + 3_600.0 * n, 0.1)
+    store.close()
+    said = shown(bare.run())
+    assert "25 replies for another principal" in said and said.count("within five minutes: 1 reply") == 20
+    assert "The newest 20" in said
+
+
 def test_without_turns_the_page_says_what_to_do(bare: AppTest) -> None:
     assert "ask something in the chat" in shown(bare.run())
     bare.session_state["m-window"] = "Last hour"

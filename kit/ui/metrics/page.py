@@ -24,6 +24,8 @@ from kit.ui.shared.wording import label, literal, many
 
 WINDOWS = {"Last hour": 3_600.0, "Last day": 86_400.0, "Last week": 604_800.0, "All time": None}
 """Words -> seconds back from now; None: everything stored."""
+ALERTS = 20
+"""Alerts that are listed, the newest first."""
 _AXES = {"invocation": "A sub-agent failed", "data": "Data failed", "partial": "Some of several failed"}
 
 
@@ -68,7 +70,9 @@ def _alert(mismatches: Sequence[Mismatch], now: float, who: Principal) -> None:
         st.warning(f"**No alert now.** Before: {sentence}", icon=":material/gpp_maybe:")
     with st.expander(many(len(every), "alert"), icon=":material/list:"):
         own = {mismatch.turn_id for mismatch in mismatches if mismatch.user_id == who.user_id}
-        for alert in reversed(every):
+        if len(every) > ALERTS:
+            st.caption(f"The newest {ALERTS}; `kit metrics` lists all.")
+        for alert in every[: -ALERTS - 1 : -1]:
             when = datetime.fromtimestamp(alert.since).strftime("%d %b %Y, %H:%M:%S")
             st.markdown(f"From {when} on, within five minutes: {_replies(alert.count)} in {many(len(alert.turn_ids), 'turn')}")
             for turn_id in alert.turn_ids:
