@@ -99,7 +99,9 @@ async def test_would_another_model_have_recovered() -> None:
         assert reply.text == "A is known. | B is known."
         assert broken.calls() == {"orchestrator": 3, "a": 1, "b": 1}, "the first turn's models were left alone"
         assert healthy.calls() == {"orchestrator": 1, "a": 0, "b": 1}, "only what came after was called"
-        assert [one.attributes["model"] for one in spans(reply) if one.name.startswith("decide")] == ["first"], "under its own name"
+        assert [one.attributes["model"] for one in spans(reply) if one.name.startswith("decide")] == ["first"], (
+            "under its own name"
+        )
         played = [one.name.split(" ")[0] for one in reply.trace.spans if one.is_replay]
         assert played == ["decide", "a", "work"]
         forks = [event.body for event in kit.store.events(reply.turn_id) if isinstance(event.body, Fork)]
