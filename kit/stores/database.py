@@ -20,7 +20,7 @@ T = TypeVar("T")
 OLDEST = (3, 38, 0)
 """The first SQLite with the `->>` operator."""
 AHEAD = 4000
-"""Pages of the write-ahead log, 16 MB, to which it shrinks again. At four times as many a turn has to work it into the file."""
+"""Pages of the write-ahead log, 16 MB, at which a turn has to work it into the file: a longer one costs every commit more."""
 TURNS = 100
 """Turns that end before a second thread works the log into the file: some 20 pages each, and it takes 20 ms."""
 PATIENCE = 5.0
@@ -165,5 +165,5 @@ class Database:
 
 def _bound_log(db: sqlite3.Connection) -> None:
     """A reader that stays open makes the write-ahead log grow; once it is gone, the log shrinks to its bound again."""
-    db.execute(f"PRAGMA wal_autocheckpoint = {4 * AHEAD}")
+    db.execute(f"PRAGMA wal_autocheckpoint = {AHEAD}")
     db.execute(f"PRAGMA journal_size_limit = {AHEAD * 4096}")
