@@ -175,6 +175,12 @@ class Ledger:
         if self.bounded:
             _fits(count, self.room("tool_calls"), "tool calls")
 
+    def close(self) -> None:
+        """Lets nobody spend any more, here and below."""
+        self.limits["output_tokens"], self.bounded = 0, True
+        for child in self.children:
+            child.close()
+
     def within(self, agent: str) -> bool:
         """Whether this is an account of that agent, or of an agent it called, directly or not."""
         node: Ledger | None = self

@@ -155,6 +155,7 @@ class _Runner:
         """Ends the turn without work that was stopped and does not end; what its agents answered counts."""
         if self.at_work:
             log.error("turn %s: its work was stopped, does not end and is left behind", self.log.turn_id)
+            self.ctx.ledger.close()  # when it goes on, it calls no further model
             self.state.record(unrecorded(self.state))
             text = stopped(self.ctx, transcript(self.log.events).answer) if status == "cancelled" else rescued(self.ctx)
             self.at_work, self._rest = False, asyncio.create_task(self._end(status, text, "its work does not end"))

@@ -72,6 +72,13 @@ async def test_a_sub_agent_that_cannot_be_stopped_costs_its_own_part(caplog: pyt
 
 
 @pytest.mark.req("S-12")
+async def test_what_is_left_behind_calls_no_further_model() -> None:
+    lead = ScriptedModel(asks("shop"), stitched, stitched)
+    reply, _ = await timed(kit_with(orchestrator=lead, shop=Stubborn()))
+    assert reply.status == "deadline" and len(lead.seen) == 1
+
+
+@pytest.mark.req("S-12")
 async def test_an_orchestrator_that_cannot_be_stopped_is_left_behind(caplog: pytest.LogCaptureFixture) -> None:
     reply, took = await timed(kit_with(orchestrator=Stubborn()))
     assert took <= 2.0 + GRACE + 0.01 and reply.status == "deadline"
