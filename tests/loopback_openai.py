@@ -205,7 +205,7 @@ class _Handler(BaseHTTPRequestHandler):
         time.sleep(say.wait)
         if not request.get("stream") or say.whole:
             time.sleep(say.drip)
-            whole = _response(say, request, "completed") if responses else _completion(say)
+            whole = _response(say, request, "incomplete" if say.cut else "completed") if responses else _completion(say)
             self._send(json.dumps(whole), 200)
             return
         self.send_response(200)
@@ -214,11 +214,11 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         for event in _response_events(say, request) if responses else _chunks(say, request):
             time.sleep(say.drip)
-            if say.broken and event.get("choices", [{}])[0].get("finish_reason"):
+            if (say.broken or say.lost) and _says_why_it_ends(event):
+                if say.lost:
+                    break
                 self.connection.shutdown(socket.SHUT_RDWR)
                 raise ConnectionResetError
-            if say.lost and event.get("choices", [{}])[0].get("finish_reason"):
-                break
             name = f"event: {event['type']}\n" if responses else ""
             self._chunk(f"{name}data: {json.dumps(event)}\n\n")
         if not responses and not say.lost:
@@ -300,6 +300,11 @@ def _chunks(say: Say, request: JSON) -> Iterator[JSON]:
         yield {**chunk({}), "choices": [], "usage": _usage(say)}
 
 
+def _says_why_it_ends(event: JSON) -> bool:
+    choices = event.get("choices") or [{}]
+    return bool(choices[0].get("finish_reason")) or event.get("type") in ("response.completed", "response.incomplete")
+
+
 def _output(say: Say) -> list[JSON]:
     items: list[JSON] = []
     if say.pieces:
@@ -313,7 +318,7 @@ def _output(say: Say) -> list[JSON]:
 
 
 def _response(say: Say, request: JSON, status: str) -> JSON:
-    done = status == "completed"
+    done = status != "in_progress"
     read, written = say.usage
     details = {"input_tokens_details": {"cached_tokens": 3}, "output_tokens_details": {"reasoning_tokens": 0}}
     return {
@@ -354,4 +359,5 @@ def _unnumbered(say: Say, request: JSON) -> Iterator[JSON]:
             yield {"type": "response.function_call_arguments.delta", **where, "delta": item["arguments"]}
             yield {"type": "response.function_call_arguments.done", **where, "arguments": item["arguments"], "name": item["name"]}
         yield {"type": "response.output_item.done", "output_index": index, "item": item}
-    yield {"type": "response.completed", "response": _response(say, request, "completed")}
+    status = "incomplete" if say.cut else "completed"
+    yield {"type": f"response.{status}", "response": _response(say, request, status)}

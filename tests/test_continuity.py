@@ -57,7 +57,7 @@ class Provider(Runnable[Any, Any]):
         line = self.line(list(input))
         key = f"resp_{self.label}_{len(self.asked)}"
         self.known.add(key)
-        told: dict[str, Any] = {"response_metadata": {"id": key}}
+        told: dict[str, Any] = {"response_metadata": {"id": key, "status": "completed"}}
         yield (
             AIMessage(line.text, tool_calls=line.tool_calls(), **told)
             if line.calls

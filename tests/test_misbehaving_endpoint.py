@@ -173,14 +173,19 @@ async def test_a_pause_that_does_not_fit_is_not_slept_through() -> None:
 
 
 @pytest.mark.parametrize(
-    ("say", "ending"),
-    [(Say(["Beans are 4 euros and"], cut=True), "length"), (Say(["Beans are 4 euros and"], lost=True), "cut_off")],
+    ("api", "say", "ending"),
+    [
+        ("chat", Say(["Beans are 4 euros and"], cut=True), "length"),
+        ("chat", Say(["Beans are 4 euros and"], lost=True), "cut_off"),
+        ("responses", Say(["Beans are 4 euros and"], cut=True), "incomplete"),
+        ("responses", Say(["Beans are 4 euros and"], lost=True), "cut_off"),
+    ],
 )
 @pytest.mark.parametrize("place", ["orchestrator", "sub-agent"])
-async def test_a_cut_answer_is_truncated_and_says_so(place: str, say: Say, ending: str) -> None:
+async def test_a_cut_answer_is_truncated_and_says_so(place: str, api: str, say: Say, ending: str) -> None:
     with loopback() as server:
         server.plays(say)
-        reply = await ask(server, place)
+        reply = await ask(server, place, api=api)
     assert reply.status == "ok" and reply.truncated
     assert reply.text.startswith("Beans are 4 euros and") and "This answer was cut off before its end" in reply.text
     assert ending in [event.body.finish_reason for event in reply.events if isinstance(event.body, ModelEnded)]

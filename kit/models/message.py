@@ -50,8 +50,8 @@ def ending_of(message: AIMessage, spec: ModelSpec) -> str | None:
     ending = facts.get("finish_reason") or facts.get("stop_reason") or facts.get("done_reason")
     if ending is not None or spec.provider != "openai":
         return ending
-    if spec.api == "responses":
-        return facts.get("status")
+    if spec.api == "responses" and facts.get("status"):
+        return facts["status"]
     if not message.content and not message.tool_calls:
         raise ValueError("the reply holds neither text nor calls")
     return "cut_off"
