@@ -97,11 +97,11 @@ def _one(run: "StoredRun", choices: Any) -> None:
     from kit.ui.benchmarks.cases import draw_cases
 
     draw_cases(run.folder, _rows(str(run.folder), _stamp(run)), result.axes, measure)
-    st.markdown("#### Figures")
+    st.markdown("### Figures")
     dark = st.context.theme.type == "dark"
     for figure in _figures(str(run.folder), _stamp(run), run.kinds, result.ways, result.axes):
         st.html(figure.html(dark=dark))
-    st.markdown("#### Where these figures come from")
+    st.markdown("### Where these figures come from")
     _origin(run)
 
 

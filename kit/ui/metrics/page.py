@@ -102,10 +102,10 @@ def _groups(summary: Metrics) -> None:
     with _draw_group("Routing", groups):
         _bars({f"{name} call{'s' * (name != '1')}": count for name, count in summary.intents.items()}, "Turns by calls in them")
         _bars({many(size, "sub-agent"): count for size, count in summary.fan_outs.items()}, "Turns by sub-agents that ran")
-    st.markdown("#### Latency")
+    st.markdown("### Latency")
     st.html(_lines_html(groups["Latency"]))
     _published(summary)
-    st.markdown("#### Sub-agents")
+    st.markdown("### Sub-agents")
     _agents(summary)
     with _draw_group("Failures", groups):
         _bars({_AXES[axis]: count for axis, count in summary.axes.items()}, "Failures by axis")
@@ -113,11 +113,11 @@ def _groups(summary: Metrics) -> None:
             paths = {path: rate.value or 0.0 for path, rate in summary.acknowledgements.items()}
             _bars(paths, "How failures were owned up to", share=True)
     for place, group in zip(st.columns(2, gap="large"), ("Whose data", "Progress"), strict=True):
-        place.markdown(f"#### {group}")
+        place.markdown(f"### {group}")
         place.html(_lines_html(groups[group]))
-    st.markdown("#### Spending")
+    st.markdown("### Spending")
     st.html(_lines_html(groups["Spending"]))
-    st.markdown("#### Judged by labels")
+    st.markdown("### Judged by labels")
     st.html(_lines_html(groups["Judged by labels"], empty="needs labels"))
     st.file_uploader("Labels, a line of JSON for each turn (docs/metrics.md says which fields)", type=["jsonl"], key="m-labels")
 
@@ -141,7 +141,7 @@ def _ours(spreads: Sequence[tuple[str, Spread]]) -> str:
 
 def _draw_group(group: Group, groups: Mapping[Group, list[Line]]) -> DeltaGenerator:
     """Draws the figures of a group, and returns the place for its charts."""
-    st.markdown(f"#### {group}")
+    st.markdown(f"### {group}")
     words_column, chart_column = st.columns([6, 5], gap="large")
     words_column.html(_lines_html(groups[group]))
     return chart_column
