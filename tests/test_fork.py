@@ -10,6 +10,7 @@ from langchain_core.language_models.chat_models import BaseChatModel
 from kit import PATTERNS, Kit, Reply, Settings, open_kit
 from kit.compose.deck import Deck, load_deck
 from kit.compose.registry import Registry
+from kit.compose.topology import Topology
 from kit.core.card import AgentCard, Handoff, HandoffField
 from kit.core.context import Principal
 from kit.core.errors import CassetteError, FaultError, ForkError
@@ -217,3 +218,22 @@ async def test_a_fork_can_be_forked() -> None:
         fork = await kit.fork(told.turn_id, span(told, "b"))
         reply = await rebound(kit, other.models).fork(fork.turn_id, span(fork, "compose"), model="offline")
         assert (reply.status, reply.text) == ("ok", told.text) and other.calls() == {"orchestrator": 1, "a": 0, "b": 0}
+
+
+@pytest.mark.req("K-32")
+async def test_a_member_of_a_race_is_asked_anew_where_the_first_one_had_stopped_it() -> None:
+    """b loses to a; with a asked anew on a slower model b, that was stopped, runs too and wins. Inside a member as well."""
+    lead = ScriptedModel(lambda m: stitched(m) if m[-1].type == "tool" else asks("a"))
+    models = {"orchestrator": lead, "a": answering("A.", 1.0), "b": answering("B.", 3.0)}
+    slow = {**models, "a": answering("A, later.", 9.0), "b": answering("B.", 3.0)}
+    deck = small_deck(["a", "b"], topologies={"chat": {"a": Topology(kind="race", members=("a", "b"))}})
+    async with open_kit(settings(), deck=deck, models=models) as kit:
+        told = await kit.ask("about a", kit.session("talk"))
+        assert told.text == "A."
+        members = [one for one in told.trace.spans if one.kind == "agent" and one.parent_id != told.trace.spans[0].id]
+        member = next(one for one in members if one.name.startswith("a"))
+        for at in (member.id, next(one.id for one in told.trace.spans if one.parent_id == member.id)):
+            reply = await rebound(kit, slow).fork(told.turn_id, at, model="offline")
+            assert (reply.status, reply.text) == ("ok", "B."), error(reply)
+        again = await rebound(kit, slow).fork(told.turn_id, span(told, "compose"), model="offline")
+        assert again.text == "A." and sum(one.is_replay for one in again.trace.spans) >= 4
