@@ -116,8 +116,11 @@ def _heading(turn: TurnRecord, view: TurnView, settings: Settings) -> None:
         if st.button("All traces", icon=":material/arrow_back:", type="tertiary", on_click=_back):
             st.rerun()  # the list is not a part of a live trace
         st.space("stretch")
-        draw_link(st.empty(), "chat", "Conversation", ":material/chat:", session=turn.session_id)
-        ids = ",".join(filter(None, [repeated_turn(turn.session_id), turn.id]))
+        if origin := repeated_turn(turn.session_id):
+            draw_link(st.empty(), "traces", "The first trace", ":material/first_page:", turn=origin)
+        else:
+            draw_link(st.empty(), "chat", "Conversation", ":material/chat:", session=turn.session_id)
+        ids = ",".join(filter(None, [origin, turn.id]))
         draw_link(st.empty(), "compare", "Compare or ask again", ":material/compare_arrows:", turns=ids)
         download = partial(st.download_button, icon=":material/download:", type="tertiary", on_click="ignore")
         download("JSON", export(turn, view.events), f"trace-{turn.id}.json", "application/json")
@@ -132,8 +135,8 @@ def _heading(turn: TurnRecord, view: TurnView, settings: Settings) -> None:
     tokens = f" · {view.tokens:,} tokens" if view.tokens is not None else ""
     st.markdown(f"### {literal(turn.message)}")
     way = literal(", ".join(filter(None, (label(turn.pattern), model_name(turn.model)))) + " · ")
-    again = "Forked" if view.bodies(Fork) else "Asked again" if repeated_turn(turn.session_id) else ""
-    again = again and f" :blue-badge[{again}]"
+    again = "Forked" if view.bodies(Fork) else "Asked again"
+    again = f" :blue-badge[{again}: first as {origin[:8]}]" if origin else ""
     st.markdown(f"{headline_badge(view)}{again} :gray[{way}{when}{lasted}{first}{tokens}]")
 
 
