@@ -12,7 +12,7 @@ from kit.ui.shared.model_choice import usable_models
 from kit.ui.shared.turn_facts import model_words
 from kit.ui.shared.wording import label
 
-SAME = "the same"
+SAME = "The same"
 
 
 def draw_fork(host: Host, turn: TurnRecord, span: Span, request: ModelRequest | None) -> None:

@@ -39,6 +39,7 @@ def request_html(request: ModelRequest, note: str = "") -> str:
 
 
 def _folded(name: str, size: str, body: str) -> str:
+    body = f'<div class="held" tabindex="0" role="group" aria-label="{name}">{body}</div>'  # a box that scrolls, by keyboard too
     return f"<details><summary><b>{name}</b> {escape(size)}</summary>{body}</details>"
 
 
