@@ -525,7 +525,7 @@ async def test_a_service_is_put_in_a_sub_agents_place_when_the_kit_is_opened() -
     models = {"orchestrator": ScriptedModel(asks("support"), stitched), "support": answering("The model.")}
     opened: dict[str, Any] = {"models": models, "tools": {}, "deck": small_deck(["support"])}
     async with open_kit(Settings(store=":memory:", user="bob"), services={"support": ask}, **opened) as kit:
-        reply = await kit.ask("help", kit.session("s"))
+        reply = await kit.ask("where is my order", kit.session("s"))
         assert reply.text == "bob asked 'about support'." and reply.outcomes[0].usage == Usage()
         assert kit.stages.team(PATTERNS["monolith"]).agents["support"].card.id == "support"
     with pytest.raises(UnknownId, match="did you mean 'support'"):
