@@ -140,7 +140,7 @@ class _Runner:
                     raise asyncio.CancelledError
                 async with self.kit.team.admission or nullcontext():
                     status, text, error = await self._answer()
-                text = mention_pictures(text, self.ctx, self.kit.team.deck.models)
+                text = mention_pictures(text, self.ctx, self.kit.team.deck.models) if self.state.pictures else text
             except asyncio.CancelledError:
                 status, text = "cancelled", stopped(self.ctx, transcript(self.log.events).answer)
             if self._rest is None:

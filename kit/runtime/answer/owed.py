@@ -131,7 +131,7 @@ def mention_pictures(text: str, ctx: RunContext, models: Mapping[str, ModelSpec]
     """Returns an answer that says so where none of the models that were called could look at the message's pictures."""
     turn = ctx.turn
     called = {event.body.model for event in turn.log.events if isinstance(event.body, ModelStarted)}
-    if not turn.pictures or any(key not in models or models[key].sees_pictures for key in called):
+    if any(key not in models or models[key].sees_pictures for key in called):
         return text
     ctx.emit(GuardActed(guard="pictures", action="mended", agent=ctx.path, reason="no model that was called can see"))
     page, sentence = transcript(turn.log.events), turn.locale.sentences.unseen
