@@ -49,9 +49,11 @@ def _free_port() -> int:
 
 
 @contextmanager
-def serve(folder: Path, environment: Mapping[str, str] | None = None, entry: str = "app.py") -> Generator[Served]:
-    """Serves the app on a free port with a store of its own in `folder`; its output goes to `folder`/app.log."""
-    port, store, began = _free_port(), folder / "kit.db", time.monotonic()
+def serve(
+    folder: Path, environment: Mapping[str, str] | None = None, entry: str = "app.py", port: int | None = None
+) -> Generator[Served]:
+    """Serves the app on a free port, or this one, with a store of its own in `folder`; its output goes to `folder`/app.log."""
+    port, store, began = port or _free_port(), folder / "kit.db", time.monotonic()
     own = {"KIT_STORE": str(store), "KIT_MODEL": "offline", "OPENAI_API_KEY": "", "OPENAI_BASE_URL": "", "OPIK_URL_OVERRIDE": ""}
     command = [sys.executable, "-m", "streamlit", "run", entry, "--server.port", str(port), "--server.headless", "true"]
     with (folder / "app.log").open("wb") as log:
@@ -120,6 +122,11 @@ class Visitor:
         """Waits until so many turns show how they ended."""
         badge = self.page.locator("[data-testid=stChatMessage] .stMarkdownBadge:nth-of-type(1)")
         badge.nth(turns - 1).wait_for(timeout=timeout * 1000)
+
+    def below(self) -> float:
+        """Pixels of the page below what is in view."""
+        box = "document.querySelector('.stMain')"
+        return float(self.page.evaluate(f"{box}.scrollHeight - {box}.clientHeight - {box}.scrollTop"))
 
     def text(self) -> str:
         """Everything that can be read."""

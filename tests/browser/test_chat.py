@@ -112,7 +112,7 @@ def test_a_line_is_painted_soon_after_it_was_said(chromium: Any, lively: Served,
     within("event to paint, 95 % of the lines", seconds[int(0.95 * len(seconds))], 0.120)
 
 
-def test_a_killed_server_leaves_an_interrupted_turn_that_can_be_asked_again(chromium: Any, lively: Served) -> None:
+def test_after_a_killed_server_the_page_comes_back_with_what_was_shown(chromium: Any, lively: Served) -> None:
     """The last one here: its server is gone after it."""
     visitor = visit(chromium, lively.url, viewport=DESK)
     visitor.open()
@@ -120,15 +120,19 @@ def test_a_killed_server_leaves_an_interrupted_turn_that_can_be_asked_again(chro
     visitor.ask(MIXED)
     visitor.page.get_by_role("button", name="Stop").wait_for()
     visitor.page.locator("details summary", has_text="Rewards").wait_for()
+    visitor.page.wait_for_timeout(1500)
+    kept = visitor.seen()["steps"]
+    visitor.page.wait_for_timeout(1500)
     lively.process.send_signal(signal.SIGKILL)
     lively.process.wait()
-    address = visitor.page.url.split("?", 1)[1]
-    visitor.page.close()
-    with serve(lively.store.parent, {"KIT_PACE": "0"}) as anew:
-        visitor = visit(chromium, anew.url, viewport=DESK)
-        visitor.open(f"?{address}")
-        visitor.page.locator(".stMarkdownBadge", has_text="Interrupted").wait_for(timeout=20_000)
+    visitor.page.locator(".stApp:not([data-test-connection-state=CONNECTED])").wait_for()
+    assert "lost" in visitor.page.evaluate("getComputedStyle(document.querySelector('.stApp'), '::before').content")
+    assert not visitor.page.get_by_text("Working").first.is_visible()
+    with serve(lively.store.parent, {"KIT_PACE": "0"}, port=int(lively.url.rsplit(":", 1)[1])):
+        visitor.page.locator(".stMarkdownBadge", has_text="Interrupted").wait_for(timeout=30_000)  # nobody touched the page
         assert visitor.page.get_by_test_id("stChatMessage").count() == 2
+        told_again = visitor.page.get_by_test_id("stChatMessage").last.text_content()
+        assert len(kept) > 6 and not [line for line in kept if line["line"] not in str(told_again)]
         visitor.page.get_by_role("button", name="Ask again").click()
         visitor.settled(2)
         assert visitor.badges("Answered") == 1 == visitor.badges("Interrupted")

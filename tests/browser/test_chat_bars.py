@@ -4,6 +4,7 @@
 
 import asyncio
 import json
+import statistics
 import threading
 import time
 from collections.abc import Generator
@@ -263,6 +264,14 @@ def seeded(store: Path, session: str, turns: int) -> None:
     player.join()
 
 
+ANSWERED = """question => {{
+  const all = [...document.querySelectorAll('[data-testid=stChatMessage]')].map((message) => message.innerText);
+  const place = all.findIndex((text) => text.includes(question));
+  return place >= 0 && all[place + 1]?.includes('{words}');
+}}"""
+"""Whether the message after a question says this."""
+
+
 def test_a_session_of_fifty_turns_opens_and_goes_on_quickly(visitor: Visitor, served: Served) -> None:
     seeded(served.store, "fifty", 50)
     began = time.monotonic()
@@ -271,12 +280,39 @@ def test_a_session_of_fifty_turns_opens_and_goes_on_quickly(visitor: Visitor, se
     within("a session of 50 turns, from nothing to its newest answer", time.monotonic() - began, 5)
     visitor.page.get_by_role("button", name="Show earlier").wait_for()
     visitor.ready()
-    visitor.ask("How many points do I have?")
-    lead = "Let me check your points"
-    visitor.page.wait_for_function("lead => window.seen.texts.some((one) => one.text.startsWith(lead))", arg=lead)
+    visitor.page.evaluate("window.seen.jump = 0")  # until here older turns came in above
+    waits: list[float] = []
+    memory: list[float] = []
+    for number in range(15):
+        question = f"How many points do I have? ({number})"
+        began = time.monotonic()
+        visitor.ask(question)
+        visitor.page.wait_for_function(ANSWERED.format(words="Let me check"), arg=question)
+        waits.append(time.monotonic() - began)
+        visitor.page.wait_for_function(ANSWERED.format(words="Answered"), arg=question)
+        visitor.page.wait_for_timeout(300)
+        assert visitor.below() < 2, f"turn {number} is not in view"
+        memory.append(resident(served.process.pid))
+    within("a new turn in it, from Enter to its first words", statistics.median(waits), 0.5)
+    told("its last ten turns added", memory[-1] - memory[5], "MiB")
+    assert memory[-1] - memory[5] < 10
     seen = visitor.seen()
-    first = next(text["at"] for text in seen["texts"] if text["text"].startswith(lead))
-    within("a new turn in it, from Enter to its first words", (first - seen["marks"]["enter"]) / 1000, 1.5)
+    within("Enter to the question on the page, at worst", seen["alone"] / 1000, 0.1)
+    told("an answer moved between two frames, at most", seen["jump"], "px")
+    assert seen["jump"] <= 40 and seen["bare"] == 0
+    visitor.page.get_by_test_id("stChatMessage").last.get_by_role("radio", name="Thumbs up").click()
+    visitor.page.get_by_placeholder("What was good").wait_for()
+    visitor.page.wait_for_timeout(300)
+    assert visitor.below() < 2, "a row that came after the end is not in view"
+    visitor.page.mouse.move(600, 300)
+    visitor.page.mouse.wheel(0, -1500)
+    visitor.page.wait_for_timeout(500)
+    visitor.page.get_by_text("How this was answered").last.evaluate("one => one.click()")  # the page grows at its end
+    visitor.page.wait_for_timeout(500)
+    assert visitor.below() > 500, "it went down under a reader who had scrolled up"
+    visitor.page.get_by_role("button", name="Newest").click()
+    visitor.page.wait_for_timeout(700)
+    assert visitor.below() < 2
 
 
 def test_twenty_sessions_cost_little_memory(served: Served) -> None:

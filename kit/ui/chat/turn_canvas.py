@@ -41,7 +41,7 @@ class Canvas:
             self._lead = st.empty()
             self._steps = st.container(gap=None)
             self._skipped = st.empty()
-            self._answer = GrowingText(st.container())
+            self._answer = GrowingText(st.container(key=f"answer-{view.turn_id}"))
             self._components = st.empty()
             self._foot = st.empty()
         self._boxes: list[StepBox] = []
