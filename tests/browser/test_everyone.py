@@ -138,7 +138,6 @@ def test_the_keyboard_alone_asks_and_stops(visitor: Visitor) -> None:
     visitor.page.locator(".stMarkdownBadge", has_text="Stopped").wait_for(timeout=6_000)
 
 
-@pytest.mark.req("K-19")
 def test_a_screen_reader_is_told_that_a_turn_works_and_how_it_ended(visitor: Visitor) -> None:
     visitor.open()
     visitor.ready()
