@@ -7,16 +7,20 @@
   region.setAttribute("role", "status");
   let working = false, timer = 0;
 
+  const atWork = () => document.querySelector("[class*=st-key-stop-]") !== null;
   const say = () => {
     const turn = [...document.querySelectorAll(".st-key-turns .stChatMessage")].at(-1);
     const ending = turn?.querySelector(".stMarkdownBadge");
-    if (turn && !ending && !working) region.textContent = "Working";
-    if (ending && working) {
+    if (ending && working && !atWork()) {
       const words = [...turn.querySelectorAll(".stMarkdown")].filter((part) => !part.contains(ending)).map((part) => part.innerText);
       region.textContent = `${ending.innerText}. ${words.join(" ")}`;
+      working = false;
     }
-    working = Boolean(turn && !ending);
   };
-  window.spoken = new MutationObserver(() => { clearTimeout(timer); timer = setTimeout(say, PAUSE); });
+  window.spoken = new MutationObserver(() => {
+    if (atWork() && !working) { working = true; region.textContent = "Working"; }
+    clearTimeout(timer);
+    timer = setTimeout(say, PAUSE);
+  });
   window.spoken.observe(document.querySelector(".st-key-page"), { subtree: true, childList: true });
 })();
