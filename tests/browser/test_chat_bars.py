@@ -23,7 +23,7 @@ from kit.stores.sqlite import SqliteStore
 from kit.wire import open_kit
 from studies.scenario_pictures import draw_picture
 from tests.browser.raw import raw_visitor, resident
-from tests.browser.stage import MIXED, Served, Visitor, told, visit, within
+from tests.browser.stage import MIXED, PHONE, Served, Visitor, told, visit, within
 
 pytestmark = pytest.mark.browser
 HANGS = "?fault=rewards%3Dhang"
@@ -171,7 +171,8 @@ def test_a_pill_runs_its_scenario_and_nothing_of_somebody_else_gets_out(visitor:
         assert CANARY not in told_to_somebody and str(CANARY_NUMBER) not in told_to_somebody
 
 
-def test_later_turns_add_two_messages_each(visitor: Visitor) -> None:
+def test_later_turns_add_two_messages_each_on_a_phone(visitor: Visitor) -> None:
+    visitor.page.set_viewport_size(PHONE)  # type: ignore[arg-type]
     visitor.open()
     visitor.ready()
     visitor.page.get_by_text("My points").click()
