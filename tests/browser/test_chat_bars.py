@@ -172,7 +172,7 @@ def test_a_pill_runs_its_scenario_and_nothing_of_somebody_else_gets_out(visitor:
 
 
 def test_later_turns_add_two_messages_each_on_a_phone(visitor: Visitor) -> None:
-    visitor.page.set_viewport_size(PHONE)  # type: ignore[arg-type]
+    visitor.page.set_viewport_size(PHONE)
     visitor.open()
     visitor.ready()
     visitor.page.get_by_text("My points").click()

@@ -99,7 +99,7 @@ def test_every_page_can_be_read_and_stays_at_home(chromium: Any, served: Served)
 
     def look(state: str) -> None:
         for name, window, scheme, rules in LOOKS:
-            visitor.page.set_viewport_size(window)  # type: ignore[arg-type]
+            visitor.page.set_viewport_size(window)
             visitor.page.emulate_media(color_scheme=scheme)
             visitor.page.wait_for_function(IS, arg=BACKGROUNDS[scheme])
             visitor.page.wait_for_function(STILL)
@@ -109,7 +109,7 @@ def test_every_page_can_be_read_and_stays_at_home(chromium: Any, served: Served)
                     grave[f"{state}, {name}, {scheme}"] = found
             if (width := max(visitor.page.evaluate(WIDE))) > window["width"]:
                 wide[f"{state}, {name}"] = width
-        visitor.page.set_viewport_size(DESK)  # type: ignore[arg-type]
+        visitor.page.set_viewport_size(DESK)
 
     walk(visitor, served, look)
     visitor.page.close()
