@@ -58,9 +58,11 @@ def compare(spec: Spec, texts: list[str], answers: list[str]) -> None:
 
 
 async def warm_up(adapter: Adapter, history: History = ()) -> None:
+    """Plays turns, and takes what is loaded by then out of garbage collection, as a server does once it is warm."""
     for place in range(WARM):
         await adapter.turn(f"warm {place}", history)
     gc.collect()
+    gc.freeze()
 
 
 async def time_turns(cell: str, adapter: Adapter, history: History = ()) -> Figures:
