@@ -101,7 +101,9 @@ def test_bands_has_a_panel_a_setting_and_names_each_line_once():
     drawn = {line.get_color(): np.asarray(line.get_ydata()).tolist() for line in right.lines}
     assert drawn == {BLUE: [0.5, 0.5], RUST: [0.52, 0.52]}
     assert [text.get_text() for text in left.texts] == []
-    named = {text.get_text(): text.xy[1] for text in right.texts if isinstance(text, Annotation)}
+    first, second = right.lines
+    assert first.get_marker() != second.get_marker() and first.is_dashed() != second.is_dashed(), "told apart in grey"
+    named = {text.get_text(): text.xyann[1] for text in right.texts if isinstance(text, Annotation)}
     assert named["b"] - named["a"] > 0.08, "two names must not cover each other"
     edges = np.concatenate([path.vertices for path in right.collections[0].get_paths()])[:, 1]
     assert (edges.min(), edges.max()) == pytest.approx((0.4, 0.6))
@@ -132,10 +134,10 @@ def test_ecdf_rises_to_all_turns_in_each_panel_and_names_each_line_once():
     rows = pd.DataFrame({"way": ["a"] * 4 + ["b"] * 2, "first": [1.0, 2, 3, 4, 5, None], "last": [2.0, 4, 6, 8, 9, 10]})
     figure = ecdf(rows, {"first": "first", "last": "last"}, "way", {"b": BLUE, "a": RUST}, "Title", "seconds")
     left, right = figure.axes
-    lines = {str(line.get_label()): np.asarray(line.get_xydata()).tolist() for line in left.get_lines()}
+    lines = {str(line.get_label()).split()[0]: np.asarray(line.get_xydata()).tolist() for line in left.get_lines()}
     assert lines["a"] == [[1, 0.25], [2, 0.5], [3, 0.75], [4, 1.0]] and lines["b"] == [[5, 1.0]], "what is missing is left out"
     named = right.get_legend()
-    assert named and [text.get_text() for text in named.get_texts()] == ["b", "a"] and left.get_legend() is None
+    assert named and [text.get_text() for text in named.get_texts()] == ["b (n = 2)", "a (n = 4)"] and left.get_legend() is None
 
 
 def test_heat_writes_every_count_and_tells_the_diagonal_from_a_leak():

@@ -16,6 +16,11 @@ WIDTH = 6.5
 INK, GREY, PALE = "#2B2F36", "#6F7782", "#DFE5EC"
 BLUE, ORANGE, RUST, RED = "#0072B2", "#E69F00", "#B8500B", "#B3261E"
 """Blue and orange differ in lightness too, so they survive colour blindness and a grey printer. Rust is orange fit for words."""
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+DASHES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1, 1)), (0, (5, 1, 1, 1)), (0, (3, 3)), (0, (8, 2, 1, 2)), (0, (1, 3)), "--")
+"""Beside a colour, each line of a figure has a marker and dashes by its place: they tell lines apart in grey."""
+HATCHES = ("", "////", "....", "\\\\\\\\", "xxxx", "++++")
+"""The same for bars."""
 _STYLE: dict[RcKeyType, Any] = {
     "font.size": 9,
     "axes.titlesize": 10,

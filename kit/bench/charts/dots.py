@@ -7,16 +7,17 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
-from kit.bench.charts.canvas import INK, canvas
+from kit.bench.charts.canvas import INK, MARKERS, canvas
 
 
 def dots(frame: pd.DataFrame, colours: Mapping[str, str], title: str, xlabel: str, *, low: float = 0.0) -> Figure:
     """One row for each value of `row`, in their order, one dot for each of `line`; shares, drawn from `low` to 1.
 
-    `frame` has the columns row, line, y, low, high (see Estimate.columns).
+    `frame` has the columns row, line, y, low, high (see Estimate.columns), and n, the items of a dot, if it is to be said.
     """
     rows: Any = frame
     names = list(dict.fromkeys(rows["row"]))
+    labels = [_count(name, rows, "row") for name in names]
     step = 0.24
     with canvas(0.9 + 0.3 * len(names) + 0.06 * len(names) * (len(colours) - 1)) as (figure, axes):
         for place, (line, colour) in enumerate(colours.items()):
@@ -24,9 +25,18 @@ def dots(frame: pd.DataFrame, colours: Mapping[str, str], title: str, xlabel: st
             at = [names.index(name) + step * (place - (len(colours) - 1) / 2) for name in part["row"]]
             whiskers = [part["y"] - part["low"], part["high"] - part["y"]]
             axes.errorbar(
-                part["y"], at, xerr=whiskers, fmt="o", color=colour, ms=5, elinewidth=1.4, label=line, clip_on=False, zorder=3
+                part["y"],
+                at,
+                xerr=whiskers,
+                fmt=MARKERS[place % len(MARKERS)],
+                color=colour,
+                ms=5,
+                elinewidth=1.4,
+                label=_count(line, rows, "line") if labels == names else line,
+                clip_on=False,
+                zorder=3,
             )
-        axes.set_yticks(range(len(names)), names)
+        axes.set_yticks(range(len(names)), labels)
         axes.set_ylim(len(names) - 0.4, -0.6)
         axes.set_xlim(low, 1.01)
         axes.xaxis.set_major_formatter(PercentFormatter(1, decimals=0))
@@ -46,3 +56,9 @@ def dots(frame: pd.DataFrame, colours: Mapping[str, str], title: str, xlabel: st
                 labelcolor=INK,
             )
         return figure
+
+
+def _count(name: str, rows: Any, column: str) -> str:
+    """The name of a row or of a line, and of how many items each of its dots is; the name alone where they differ in that."""
+    counts = {int(n) for n in rows[rows[column] == name]["n"]} if "n" in rows else set[int]()
+    return f"{name} (n = {counts.pop():,})" if len(counts) == 1 else name

@@ -7,7 +7,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
-from kit.bench.charts.canvas import GREY, headline, panels
+from kit.bench.charts.canvas import DASHES, GREY, headline, panels
 
 
 def ecdf(frame: pd.DataFrame, columns: Mapping[str, str], by: str, colours: Mapping[str, str], title: str, xlabel: str) -> Figure:
@@ -19,16 +19,21 @@ def ecdf(frame: pd.DataFrame, columns: Mapping[str, str], by: str, colours: Mapp
     with panels(2.9, len(columns)) as (figure, row):
         for axes, (column, words) in zip(row, columns.items(), strict=True):
             axes.axhline(0.5, color=GREY, linewidth=0.8, linestyle=":")
-            for name, colour in colours.items():
+            for place, (name, colour) in enumerate(colours.items()):
                 values = sorted(rows[rows[by] == name][column].dropna())
                 proportions = [(rank + 1) / len(values) for rank in range(len(values))]
-                axes.step(values, proportions, where="post", color=colour, linewidth=1.6, label=name)
+                label, width = (
+                    f"{name} (n = {len(values):,})",
+                    2.8 - 1.6 * place / len(colours),
+                )  # the lower line shows at the edges
+                style: Any = {"color": colour, "linestyle": DASHES[place % len(DASHES)], "linewidth": width, "label": label}
+                axes.step(values, proportions, where="post", **style)
             axes.set_title(words, fontweight="normal", fontsize=9)
             axes.set_xlim(0, None)
             axes.set_ylim(0, 1.02)
             axes.grid(axis="y")
             axes.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
-        row[-1].legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False, fontsize=8, handlelength=1.2)
+        row[-1].legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False, fontsize=8, handlelength=2.6)
         row[0].set_ylabel("turns done by then")
         figure.supxlabel(xlabel, fontsize=9)
         headline(figure, title)

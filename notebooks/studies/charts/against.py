@@ -6,7 +6,7 @@ from typing import Any
 import pandas as pd
 from matplotlib.figure import Figure
 
-from kit.bench.charts.canvas import canvas
+from kit.bench.charts.canvas import MARKERS, canvas
 
 
 def against(
@@ -19,11 +19,11 @@ def against(
     with canvas(height) as (figure, axes):
         rows: Any = frame.to_dict("records")
         right, top = max(row["x_high"] for row in rows), max(row["y_high"] for row in rows)
-        for row in rows:
+        for row, marker in zip(rows, MARKERS, strict=False):
             wide = [[row["x"] - row["x_low"]], [row["x_high"] - row["x"]]]
             tall = [[row["y"] - row["y_low"]], [row["y_high"] - row["y"]]]
             colour = colours[row["name"]]
-            axes.errorbar(row["x"], row["y"], tall, wide, fmt="o", color=colour, ms=5, elinewidth=1.4, capsize=3, zorder=3)
+            axes.errorbar(row["x"], row["y"], tall, wide, fmt=marker, color=colour, ms=5, elinewidth=1.4, capsize=3, zorder=3)
             axes.annotate(row["name"], (row["x"], row["y_high"]), (0, 5), textcoords="offset points", color=colour, ha="center")
         axes.set_xlim(0, 1.15 * right)
         axes.set_ylim(0, 1.15 * top)

@@ -6,7 +6,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
-from kit.bench.charts.canvas import INK, canvas
+from kit.bench.charts.canvas import HATCHES, INK, canvas
 from studies.charts.label import label
 
 
@@ -19,9 +19,9 @@ def stack(counts: pd.DataFrame, colours: Mapping[str, str], title: str, xlabel: 
     with canvas(2.6) as (figure, axes):
         bottom = pd.Series(0.0, index=counts.index)
         places = range(len(counts))
-        for part, colour in colours.items():
+        for (part, colour), hatch in zip(colours.items(), HATCHES, strict=False):
             height = counts[part] / total.where(total > 0, 1)
-            axes.bar(places, height, 0.7, bottom, color=colour, edgecolor="white", linewidth=0.8)
+            axes.bar(places, height, 0.7, bottom, color=colour, edgecolor="white", hatch=hatch, linewidth=0.8)
             if height.iloc[-1] > 0:
                 label(axes, part, len(counts) - 0.68, bottom.iloc[-1] + height.iloc[-1] / 2, INK)
             bottom += height
