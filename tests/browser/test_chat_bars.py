@@ -291,7 +291,7 @@ def test_a_session_of_fifty_turns_opens_and_goes_on_quickly(visitor: Visitor, se
         visitor.page.wait_for_function(ANSWERED.format(words="Let me check"), arg=question)
         waits.append(time.monotonic() - began)
         visitor.page.wait_for_function(ANSWERED.format(words="Answered"), arg=question)
-        visitor.page.wait_for_timeout(300)
+        visitor.page.wait_for_timeout(120)
         assert visitor.below() < 2, f"turn {number} is not in view"
         memory.append(resident(served.process.pid))
     within("a new turn in it, from Enter to its first words", statistics.median(waits), 0.5)
