@@ -46,6 +46,16 @@ class ExperimentKits:
         return open_opik(self.settings)
 
 
+@dataclass(frozen=True)
+class WorkerKits:
+    """Opens the kits of a grid on the machines of a cluster, by the environment of each: no key travels."""
+
+    virtual: bool
+
+    def __call__(self, *, models: str, deck: Deck, faults: bool) -> AbstractAsyncContextManager[Kit]:
+        return ExperimentKits.of(Settings.read(), virtual=self.virtual)(models=models, deck=deck, faults=faults)
+
+
 def trace_home(settings: Settings) -> str:
     """Where turns go that are played with these settings, and who gets a copy: what every notebook says first.
 

@@ -40,6 +40,7 @@ PLANTED = {
     "What stands beside notebooks": ("bench/peers.py", "import studies.cap"),
     "OpenAI's client": ("models/scripted.py", "import langchain_openai"),
     "Opik is imported": ("sinks/recorder.py", "import opik"),
+    "Dask is imported": ("bench/grid/run.py", "import distributed"),
     "The A2A SDK": ("patterns/supervisor.py", "import a2a.types"),
     "Streamlit is imported": ("cli/ask.py", "import streamlit"),
     "Frames and figures": ("runtime/rollup.py", "import pandas"),

@@ -27,6 +27,9 @@ def add(commands: Any) -> None:
     grid.add_argument("--out", type=Path, help="folder of ledger and results (default: .kit/grids/<name>)")
     grid.add_argument("--traces", action="store_true", help="keep every turn in traces.db of that folder; always so with Opik")
     grid.add_argument("--workers", type=int, help="processes (default: one a core, for large simulated grids)")
+    grid.add_argument(
+        "--on", metavar="dask://HOST:8786", help="play on the workers of that Dask cluster, which use their own keys"
+    )
     grid.add_argument("--cost", action="store_true", help="play nothing: say what a cell costs beside its turn, in calls and CPU")
     grid.add_argument("--model", help="takes the place of every model of the file but the baseline's")
     taping(grid)
@@ -61,7 +64,7 @@ def _grid(arguments: Namespace) -> int:
     from kit.bench.grid.grid_file import read_grid
     from kit.bench.grid.report import report
     from kit.bench.grid.run import Bar, run_grid
-    from kit.experiment_kits import ExperimentKits
+    from kit.experiment_kits import ExperimentKits, WorkerKits
     from kit.settings import Settings
 
     spec, settings = read_grid(arguments.file, arguments.model), Settings.read()
@@ -70,12 +73,14 @@ def _grid(arguments: Namespace) -> int:
     kits = ExperimentKits.of(settings, virtual=spec.virtual, cassette=cassette)
     if arguments.cost:
         return show_costs(spec, kits)
+    opener = WorkerKits(spec.virtual) if arguments.on else kits
+    traces = arguments.traces or (kits.has_opik and not arguments.on)
     with Bar() as bar:
-        run = run_grid(spec, folder, kits, arguments.workers, bar, traces=arguments.traces or kits.has_opik)
+        run = run_grid(spec, folder, opener, arguments.workers, bar, traces=traces, on=arguments.on)
     if run.complete:
         drop_stale_tracks(spec, cassette)
     print(f"{report(spec, run)}\n{run.done:,} cells played, {run.before:,} were there; results in {folder}")
-    if kits.has_opik:
+    if kits.has_opik and not arguments.on:
         from kit.bench.grid.experiment import copy_to_opik
 
         print(copy_to_opik(spec, run, kits.opik()))
@@ -93,7 +98,7 @@ def _bench(arguments: Namespace) -> int:
     if not (Settings.read().has_model or spec.is_self_contained):
         raise SettingsError(f"{arguments.model!r} cannot be asked without a key: set OPENAI_API_KEY and run this again")
     file = HOME / "data" / "grids" / "paid.yaml"
-    usual = {"out": None, "traces": False, "workers": None, "cost": False, "cassette": None}
+    usual = {"out": None, "traces": False, "workers": None, "cost": False, "cassette": None, "on": None}
     return _grid(Namespace(file=file, model=arguments.model, mode="record", **usual))
 
 

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterable
 from contextlib import closing
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Self
 
@@ -51,14 +52,15 @@ def run_grid(
     go_on: Callable[[], bool] | None = None,
     *,
     traces: bool = False,
+    on: str | None = None,
 ) -> Run:
     """Plays the cells that are not in the folder's ledger yet, and writes results.jsonl, timings.jsonl and provenance.json.
 
     The bytes of results.jsonl depend on the grid alone, provided its models are simulated or the stand-in: not on when, in how
     many processes, how many at a time or in how many runs its cells were played. It is written when the run ends, whole or at a
     limit, from all finished cells. No further cell is begun once `go_on` says no. With `traces`, every turn it plays is kept in
-    traces.db, a store like the app's. Blocks; call it in a thread where a loop runs.
-    Raises DataError when the ledger or a file cannot be written, and whatever opening a kit raises.
+    traces.db, a store like the app's. `on`, the address of a Dask cluster, plays them there. Blocks; call it in a thread where a
+    loop runs. Raises DataError when the ledger or a file cannot be written, and whatever opening a kit raises.
     """
     with closing(Ledger(folder / LEDGER)) as ledger:
         all_cells = list(cells(spec))
@@ -74,16 +76,18 @@ def run_grid(
         if todo:
             ledger.begin(json.dumps(provenance(spec)))
             grid_to_play = replace(spec, traces=folder / TRACES) if traces else spec
-            play(
-                grid_to_play,
-                todo,
-                opener,
-                tally.keep,
-                lambda: tally.go_on() and (go_on is None or go_on()),
-                workers if cassette is None else 1,
-            )
+            play_cells = partial(play, workers=workers if cassette is None else 1) if on is None else _cluster(on, grid_to_play)
+            play_cells(grid_to_play, todo, opener, tally.keep, lambda: tally.go_on() and (go_on is None or go_on()))
         write(folder, spec, all_cells, ledger)
         return Run(folder, len(all_cells), before, tally.count, tally.dollars)
+
+
+def _cluster(address: str, spec: GridSpec) -> Callable[..., None]:
+    if spec.grid.cassette is not None or spec.traces is not None:
+        raise DataError("recordings and traces are kept on this machine: play a grid with them here, or on a cluster without")
+    from kit.bench.grid.cluster import play_on_cluster  # no other grid pays for it
+
+    return partial(play_on_cluster, address)
 
 
 class _Tally:

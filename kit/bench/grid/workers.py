@@ -34,7 +34,7 @@ def play(spec: GridSpec, cells: Sequence[Cell], opener: Opener, keep: Keep, go_o
     if workers > 1:
         _with_workers(spec, cells, opener, keep, go_on, workers)
     else:
-        _here(spec, cells, opener, keep, go_on)
+        play_here(spec, cells, opener, keep, go_on)
 
 
 def cores() -> int:
@@ -42,7 +42,7 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _here(spec: GridSpec, cells: Sequence[Cell], opener: Opener, keep: Keep, go_on: GoOn) -> None:
+def play_here(spec: GridSpec, cells: Sequence[Cell], opener: Opener, keep: Keep, go_on: GoOn) -> None:
     """In this process and thread. What costs money is kept at once, the rest in batches."""
     batch: list[FinishedCell] = []
     most = BATCH if spec.virtual and spec.grid.limits.dollars is None else 1
@@ -111,7 +111,7 @@ def _work(spec: GridSpec, cells: Sequence[Cell], opener: Opener, end: Connection
     """One process: sends batches of finished cells, then None, or the error a person can mend."""
     with suppress(BrokenPipeError, KeyboardInterrupt):
         try:
-            _here(spec, cells, opener, lambda batch: end.send(list(batch)), lambda: not stop.is_set())
+            play_here(spec, cells, opener, lambda batch: end.send(list(batch)), lambda: not stop.is_set())
             end.send(None)
         except KitError as error:
             end.send(DataError(str(error)))

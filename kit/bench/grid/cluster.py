@@ -1,0 +1,88 @@
+"""Plays cells on a Dask cluster that runs already: tasks go out a few ahead, finished cells come back in batches."""
+
+from collections.abc import Generator, Sequence
+from concurrent.futures import CancelledError
+from contextlib import contextmanager
+from itertools import islice
+from typing import Any
+
+from kit.bench.grid.cell import Cell
+from kit.bench.grid.grid_file import GridSpec
+from kit.bench.grid.ledger import FinishedCell
+from kit.bench.grid.player import Opener
+from kit.bench.grid.workers import BATCH, GoOn, Keep, play_here
+from kit.core.errors import DataError, KitError
+
+SCHEME = "dask://"
+AHEAD = 2
+"""Tasks that a thread of the cluster has or is about to get."""
+WAIT = 10
+"""Seconds that the scheduler may take to answer."""
+_AGAIN = "run the grid again: it goes on from the finished cells"
+
+
+def play_on_cluster(address: str, spec: GridSpec, cells: Sequence[Cell], opener: Opener, keep: Keep, go_on: GoOn) -> None:
+    """Plays all cells on the workers of `dask://host:port`. A worker that dies loses its tasks; others play them.
+
+    `opener` is called on the workers. No further task is begun once `go_on` says no; those in flight are kept.
+    Raises DataError where Dask is not installed, the cluster does not answer, has no workers, or is lost.
+    """
+    size = 4 * BATCH if spec.timeless else spec.concurrency
+    batches = [cells[start : start + size] for start in range(0, len(cells), size)]
+    with _client(address) as (client, as_completed):
+        try:
+            client.wait_for_workers(1, timeout=WAIT)
+        except TimeoutError as error:
+            raise DataError(f"the cluster {address} has no workers; start one with: dask worker {_tcp(address)}") from error
+        threads: dict[str, int] = client.nthreads()
+        grid = client.submit(_the_same, spec, pure=False)  # made again where the worker that holds it dies
+
+        def begin(batch: Sequence[Cell]) -> Any:
+            return client.submit(_play, grid, batch, opener, pure=False)
+
+        waiting = iter(batches)
+        first = [begin(batch) for batch in islice(waiting, AHEAD * sum(threads.values()))]
+        done = as_completed(first, loop=client.loop)
+        for task in done:
+            finished, sentence = task.result()
+            keep(finished)
+            if sentence:
+                raise DataError(sentence)
+            if go_on() and (batch := next(waiting, None)) is not None:
+                done.add(begin(batch))
+
+
+@contextmanager
+def _client(address: str) -> Generator[tuple[Any, Any]]:
+    try:
+        from distributed import Client, as_completed
+        from distributed.scheduler import KilledWorker
+    except ImportError as error:
+        raise DataError(f"--on {address} needs Dask: pip install 'dispatch-kit[dask]'") from error
+    try:
+        client = Client(_tcp(address), timeout=WAIT, set_as_default=False)
+    except (OSError, ValueError) as error:
+        raise DataError(f"no Dask scheduler answers at {address}; start one with: dask scheduler") from error
+    with client:
+        try:
+            yield client, as_completed
+        except (KilledWorker, CancelledError) as error:
+            raise DataError(f"the cluster {address} lost its workers or its scheduler; {_AGAIN}") from error
+
+
+def _tcp(address: str) -> str:
+    return f"tcp://{address.removeprefix(SCHEME)}"
+
+
+def _the_same(spec: GridSpec) -> GridSpec:
+    return spec
+
+
+def _play(spec: GridSpec, cells: Sequence[Cell], opener: Opener) -> tuple[list[FinishedCell], str]:
+    """On a worker: the finished cells, and the sentence of the error that ended them, if one did."""
+    finished: list[FinishedCell] = []
+    try:
+        play_here(spec, cells, opener, finished.extend, lambda: True)
+    except KitError as error:
+        return finished, str(error)
+    return finished, ""
