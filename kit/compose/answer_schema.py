@@ -2,37 +2,18 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, cast
+
+from kit.core.schema.validator import Validator, validator
 
 _ASKING = re.compile(r"question|clarif|ask_?user|follow_?up", re.IGNORECASE)
 _ABBREVIATION = re.compile(r"\b(?:Dr|Mr|Mrs|Ms|St|Vol|vs|Jr|Sr|e\.g|i\.e)\.")
 _ENDING = re.compile('(?<=[.!?…])["”’)]*\\s+(?=["“(]*[A-Z0-9])|(?<=[。\uff01\uff1f])\\s*(?=\\S)')
 
 
-@dataclass(frozen=True, slots=True)
-class Validator:
-    """A compiled schema."""
-
-    compiled: Any
-
-    def wrong(self, value: Any) -> str | None:
-        """What is wrong with a value and where, in one sentence; None when it fits."""
-        error = next(iter(self.compiled.iter_errors(value)), None)
-        return None if error is None else f"{error.json_path}: {error.message}"
-
-
-def validator(schema: Mapping[str, Any]) -> Validator:
+def answer_validator(schema: Mapping[str, Any]) -> Validator:
     """Compiles a schema that `schema_faults` found nothing wrong with."""
-    from jsonschema import Draft202012Validator
-    from jsonschema.exceptions import ValidationError
-    from jsonschema.validators import extend  # pyright: ignore[reportUnknownVariableType]
-
-    def max_sentences(_: Any, most: int, text: Any, __: Any) -> Iterator[ValidationError]:
-        if isinstance(text, str) and sentences(text) > most:
-            yield ValidationError(f"{sentences(text)} sentences, {most} allowed")
-
-    return Validator(extend(Draft202012Validator, {"maxSentences": max_sentences})(schema))
+    return validator(schema, {"maxSentences": _max_sentences})
 
 
 def schema_faults(schema: Mapping[str, Any]) -> Iterator[str]:
@@ -53,6 +34,13 @@ def schema_faults(schema: Mapping[str, Any]) -> Iterator[str]:
 def sentences(text: str) -> int:
     """How many sentences a text has; titles and the usual abbreviations end none."""
     return sum(1 for part in _ENDING.split(_ABBREVIATION.sub("", text)) if part and part.strip())
+
+
+def _max_sentences(_: Any, most: int, text: Any, __: Any) -> Iterator[Any]:
+    from jsonschema.exceptions import ValidationError
+
+    if isinstance(text, str) and sentences(text) > most:
+        yield ValidationError(f"{sentences(text)} sentences, {most} allowed")
 
 
 def _properties(schema: Any) -> Iterator[str]:

@@ -52,6 +52,22 @@ class StoreBusy(StoreError):
     """The store is being written by somebody else at this moment."""
 
 
+class StorageSchemaError(StoreError):
+    """A document that its schema refuses; nothing of it was written."""
+
+
+class VersionConflict(StoreError):
+    """A document that somebody else wrote since it was read."""
+
+
+class MemoryLockError(StoreError):
+    """A memory that another task holds, and did not give back in time."""
+
+
+class ShapeError(KitError):
+    """A text that is no shape in the notation of kit.core.schema.shape."""
+
+
 class UpstreamError(KitError):
     """An upstream service cannot be reached, or answered outside its contract."""
 

@@ -7,10 +7,11 @@ from typing import Any, cast
 
 from langchain_core.messages import AIMessage
 
-from kit.compose.answer_schema import Validator, validator
+from kit.compose.answer_schema import answer_validator
 from kit.core.card import AgentCard
 from kit.core.limits import excess, read_json
 from kit.core.outcome import NO_ANSWER, Reason
+from kit.core.schema.validator import Validator
 from kit.models.json_prose import prose
 from kit.runtime.answer.clauses import only_refuses
 
@@ -84,7 +85,7 @@ def contract_of(card: AgentCard) -> Contract:
     schema = card.handoff.output_schema
     if schema is None:
         return Contract(closed=card.handoff.closed)
-    return Contract(validator(schema), card.handoff.min_confidence, card.handoff.closed)
+    return Contract(answer_validator(schema), card.handoff.min_confidence, card.handoff.closed)
 
 
 def refusal(message: AIMessage) -> str | None:

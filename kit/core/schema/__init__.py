@@ -1,0 +1,1 @@
+"""JSON Schema: the notation that it is written in, values held against it, one schema held against another."""

@@ -1,0 +1,120 @@
+"""Whether an output schema promises a shape: decided without a value, and never yes where some value would say no."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+from urllib.parse import unquote
+
+from kit.core.schema.shape import Shape, schema_of
+from kit.core.schema.validator import validator
+
+Schema = Mapping[str, Any]
+SPLITS = 3
+"""Alternatives within alternatives that are followed; deeper ones count as unknown."""
+
+
+def lack(shape: Shape, output: Schema) -> str | None:
+    """Returns the place of the first part of a shape that an output schema does not promise; None where it promises all.
+
+    Sound: what validates against `output` then validates against `schema_of(shape, closed=False)`. Keywords that are not
+    understood promise nothing. Raises ShapeError.
+    """
+    root = json.dumps(output, default=str)
+    refers = root.count('"$id"') == int("$id" in output)  # a reference below an `$id` of its own means another document
+    return _Output(output if refers else {}).lack([output], schema_of(shape, closed=False), "$", SPLITS)
+
+
+@dataclass(frozen=True, slots=True)
+class _Output:
+    root: Schema
+    """What `#/...` refers to."""
+
+    def lack(self, schemas: Sequence[Any], part: Schema, place: str, splits: int) -> str | None:
+        """Returns the first place at which a value that fits all these schemas need not fit the part."""
+        if not part:
+            return None
+        every = list(self.flat(schemas))
+        if any(_only(schema, part) for schema in every):
+            return None
+        reason = self.direct(every, part, place, splits)
+        return None if reason is None or self.split(every, part, place, splits) else reason
+
+    def flat(self, schemas: Sequence[Any]) -> Iterator[Schema]:
+        """Yields these schemas and all that hold along with them: what they refer to, and the members of `allOf`."""
+        queue, seen = list(schemas), set[str]()
+        while queue:
+            schema = queue.pop(0)
+            if not isinstance(schema, Mapping):
+                continue
+            schema = cast("Schema", schema)
+            yield schema
+            queue += _list(schema.get("allOf"))
+            reference = schema.get("$ref")
+            if isinstance(reference, str) and reference not in seen:
+                seen.add(reference)
+                queue.append(self.target(reference))
+
+    def target(self, reference: str) -> Any:
+        found: Any = self.root
+        if reference != "#" and not reference.startswith("#/"):
+            return None
+        for name in unquote(reference).split("/")[1:]:
+            key = name.replace("~1", "/").replace("~0", "~")
+            found = cast("Schema", found).get(key) if isinstance(found, Mapping) else None
+        return found
+
+    def direct(self, schemas: Sequence[Schema], part: Schema, place: str, splits: int) -> str | None:
+        """As `lack`, by what holds of every value."""
+        wanted = {"number", "integer"} if part["type"] == "number" else {part["type"]}
+        if not any(types and types <= wanted for types in map(_types, schemas)):
+            return place
+        for name, field in part.get("properties", {}).items():
+            spot = f"{place}.{name}"
+            if not any(name in _list(schema.get("required")) for schema in schemas):
+                return spot
+            inner = [cast("Schema", schema["properties"]).get(name) for schema in schemas if _is(schema.get("properties"))]
+            if reason := self.lack(inner, field, spot, splits):
+                return reason
+        if items := part.get("items"):
+            return self.items(schemas, items, f"{place}[]", splits)
+        return None
+
+    def items(self, schemas: Sequence[Schema], part: Schema, place: str, splits: int) -> str | None:
+        """As `lack`, for each item of an array: those at the head have schemas of their own."""
+        heads = max((len(_list(schema.get("prefixItems"))) for schema in schemas), default=0)
+        for at in range(heads + 1):
+            rows = [(_list(schema.get("prefixItems")), schema.get("items")) for schema in schemas]
+            if reason := self.lack([head[at] if at < len(head) else rest for head, rest in rows], part, place, splits):
+                return reason
+        return None
+
+    def split(self, schemas: Sequence[Schema], part: Schema, place: str, splits: int) -> bool:
+        """Whether some schema has alternatives, each of which, with all else, promises the part."""
+        for number, schema in enumerate(schemas if splits else ()):
+            for word in ("anyOf", "oneOf"):
+                rest = {key: value for key, value in schema.items() if key not in (word, "allOf", "$ref")}
+                others = [*schemas[:number], rest, *schemas[number + 1 :]]
+                ways = _list(schema.get(word))
+                if ways and all(self.lack([*others, way], part, place, splits - 1) is None for way in ways):
+                    return True
+        return False
+
+
+def _only(schema: Schema, part: Schema) -> bool:
+    """Whether a schema lists its values, and each fits the part."""
+    values = [schema["const"]] if "const" in schema else _list(schema.get("enum"))
+    return bool(values) and all(validator(part).wrong(value) is None for value in values)
+
+
+def _types(schema: Schema) -> set[Any]:
+    types = schema.get("type")
+    return {types} if isinstance(types, str) else set(_list(types))
+
+
+def _is(value: Any) -> bool:
+    return isinstance(value, Mapping)
+
+
+def _list(value: Any) -> list[Any]:
+    return cast("list[Any]", value) if isinstance(value, list) else []

@@ -1,0 +1,164 @@
+"""The notation of shapes, `array<{outlet_id, score: number}>`: what somebody is to return, read into JSON Schema.
+
+A shape is a text or a mapping from fields to shapes. Its types are string, number, integer, boolean, null, any, object, `array`,
+`array<type>` and `{field, field: type}`; a field without a type may hold anything.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, TypeAlias, cast
+
+from kit.core.errors import ShapeError, nearest
+
+Shape: TypeAlias = str | Mapping[str, Any]
+SCALARS = ("string", "number", "integer", "boolean", "null")
+TYPES = (*SCALARS, "any", "object", "array")
+DEEPEST = 32
+"""Levels of a shape; what lies deeper in a value is `any`."""
+_TOKEN = re.compile(r"\s*(?:([A-Za-z_][\w-]*)|(.))")
+
+
+def schema_of(shape: Shape, *, closed: bool = True) -> dict[str, Any]:
+    """Returns the JSON Schema of a shape: every field is required, and where it is `closed` there is no other.
+
+    Raises ShapeError, which names the field and the character, for a text that is no shape.
+    """
+    return _schema(shape, closed, "", 0)
+
+
+def shape_of(value: Any) -> Shape:
+    """Returns the narrowest shape in the notation that a JSON value has."""
+    if isinstance(value, Mapping) and value:
+        return {key: _text(_type(item, 1)) for key, item in cast("Mapping[str, Any]", value).items()}
+    return _text(_type(value, 0))
+
+
+class _Reader:
+    """Reads one text from left to right."""
+
+    def __init__(self, text: str, place: str, closed: bool):
+        self.text, self.place, self.closed = text, place, closed
+        self.at = 0
+
+    def fault(self, wanted: str) -> ShapeError:
+        rest = self.text[self.at :].strip()
+        place = f"field {self.place!r}, " if self.place else ""
+        return ShapeError(f"shape {self.text!r}: {place}character {self.at + 1}: {wanted}, not {rest[:20]!r}")
+
+    def token(self) -> tuple[str, str]:
+        """The word, or else the sign, that comes next; both empty at the end."""
+        match = _TOKEN.match(self.text, self.at)
+        return (match[1] or "", match[2] or "") if match and match.group().strip() else ("", "")
+
+    def step(self) -> None:
+        match = _TOKEN.match(self.text, self.at)
+        self.at = match.end() if match else self.at
+
+    def accept(self, sign: str) -> bool:
+        fits = self.token()[1] == sign
+        if fits:
+            self.step()
+        return fits
+
+    def expect(self, sign: str) -> None:
+        if not self.accept(sign):
+            raise self.fault(f"expected {sign!r}")
+
+    def type(self, depth: int) -> dict[str, Any]:
+        word, sign = self.token()
+        if depth > DEEPEST:
+            raise self.fault(f"expected at most {DEEPEST} levels")
+        if sign == "{":
+            return self.fields(depth)
+        if word not in TYPES:
+            hint = f" ({nearest(word, TYPES)})" if word else ""
+            raise self.fault(f"expected a type{hint}")
+        self.step()
+        if word != "array":
+            return {} if word == "any" else {"type": word}
+        if not self.accept("<"):
+            return {"type": "array"}
+        items = self.type(depth + 1)
+        self.expect(">")
+        return {"type": "array", "items": items} if items else {"type": "array"}
+
+    def fields(self, depth: int) -> dict[str, Any]:
+        self.expect("{")
+        properties: dict[str, Any] = {}
+        while True:
+            name, _ = self.token()
+            if not name or name in properties:
+                raise self.fault("expected a field that is not there yet" if name else "expected the name of a field")
+            self.step()
+            properties[name] = self.type(depth + 1) if self.accept(":") else {}
+            if not self.accept(","):
+                self.expect("}")
+                return _object(properties, self.closed)
+
+
+def _schema(shape: Any, closed: bool, place: str, depth: int) -> dict[str, Any]:
+    if isinstance(shape, str):
+        reader = _Reader(shape, place, closed)
+        schema = reader.type(depth)
+        if reader.token() != ("", ""):
+            raise reader.fault("expected the end")
+        return schema
+    if not isinstance(shape, Mapping) or depth > DEEPEST:
+        raise ShapeError(f"field {place!r}: expected a text, or a mapping of at most {DEEPEST} levels" if place else "no shape")
+    fields = cast("Mapping[str, Any]", shape)
+    return _object(
+        {name: _schema(part, closed, f"{place}.{name}".strip("."), depth + 1) for name, part in fields.items()}, closed
+    )
+
+
+def _object(properties: Mapping[str, Any], closed: bool) -> dict[str, Any]:
+    schema = {"type": "object", "properties": dict(properties), "required": list(properties)}
+    return {**schema, "additionalProperties": False} if closed else schema
+
+
+def _type(value: Any, depth: int) -> Any:
+    """Returns a type as the word, as the fields of an object, or as ("array", type of the items)."""
+    match value:
+        case _ if depth > DEEPEST:
+            return "any"
+        case None | bool() | int() | float() | str():
+            words = {bool: "boolean", int: "integer", float: "number", str: "string"}
+            return next((word for kind, word in words.items() if isinstance(value, kind)), "null")
+        case Mapping():
+            fields = {str(key): _type(item, depth + 1) for key, item in cast("Mapping[Any, Any]", value).items()}
+            return fields if fields and all(re.fullmatch(r"[A-Za-z_][\w-]*", name) for name in fields) else "object"
+        case list() | tuple():
+            kinds = [_type(item, depth + 1) for item in cast("Sequence[Any]", value)]
+            return ("array", _common(kinds) if kinds else "any")
+        case _:
+            return "any"
+
+
+def _common(kinds: Sequence[Any]) -> Any:
+    """Returns the narrowest type that covers all of these."""
+    first = kinds[0]
+    if all(kind == first for kind in kinds):
+        return first
+    if all(isinstance(kind, dict) for kind in kinds):
+        same = all(kind.keys() == first.keys() for kind in kinds)
+        return {name: _common([kind[name] for kind in kinds]) for name in first} if same else "object"
+    if all(isinstance(kind, tuple) for kind in kinds):
+        return ("array", _common([kind[1] for kind in kinds]))
+    if set(map(str, kinds)) <= {"integer", "number"}:
+        return "number"
+    return "object" if all(kind == "object" or isinstance(kind, dict) for kind in kinds) else "any"
+
+
+def _text(kind: Any) -> str:
+    match kind:
+        case ("array", items):
+            return "array" if items == "any" else f"array<{_text(items)}>"
+        case dict():
+            return "{" + ", ".join(_fields(cast("dict[str, Any]", kind))) + "}"
+        case _:
+            return kind
+
+
+def _fields(kind: Mapping[str, Any]) -> Iterator[str]:
+    for name, part in kind.items():
+        yield name if part == "any" else f"{name}: {_text(part)}"
