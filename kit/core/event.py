@@ -10,7 +10,7 @@ from pydantic import Field
 
 from kit.core.context import Principal
 from kit.core.limits import Data
-from kit.core.outcome import Axis, Outcome, RoutingDecision, Usage
+from kit.core.outcome import Axis, ErrorClass, Outcome, RoutingDecision, Usage
 from kit.core.picture import PictureRef
 from kit.core.value import Value
 
@@ -117,6 +117,8 @@ class ModelEnded(Value):
     finish_reason: str | None = None
     """Why it ended, in the provider's word; `cut_off` for a stream that ended without one."""
     error: str | None = None
+    error_class: ErrorClass | None = None
+    """Set where infrastructure lost the call of a real model."""
 
 
 class AgentStarted(Value):

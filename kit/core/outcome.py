@@ -26,6 +26,8 @@ Reason = Literal[
     "cancelled",
 ]
 CapBehavior = Literal["within", "at", "over"]
+ErrorClass = Literal["auth", "not_found", "limit", "network", "server", "budget", "kit"]
+"""What lost a call of a real model, none of which says anything about that model (decisions 35)."""
 OF_MODEL: frozenset[Reason] = frozenset(("not_allowed", "bad_arguments"))
 """Faults of the model that made a call, never of the data (decisions 31)."""
 

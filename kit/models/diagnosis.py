@@ -6,6 +6,7 @@ from urllib.parse import urlsplit
 
 from kit.core.errors import describe_error
 from kit.core.model import ModelSpec
+from kit.core.outcome import ErrorClass
 from kit.core.secret import without_keys
 from kit.models.deadline import seconds_left
 
@@ -22,6 +23,7 @@ _REMEDIES = {
     422: "the endpoint refuses the request: compare `name`, `api`, `routing`, `params` with its documentation",
     429: "ask less at once, or wait{pause}",
 }
+_CLASSES: dict[int, ErrorClass] = {401: "auth", 402: "auth", 403: "auth", 404: "not_found", 408: "network", 429: "limit"}
 
 
 def diagnose(error: BaseException, spec: ModelSpec, model: object) -> str:
@@ -30,6 +32,17 @@ def diagnose(error: BaseException, spec: ModelSpec, model: object) -> str:
     url = _without_credentials(_url_of(model) or str(getattr(request, "url", "")))
     place = f"model {spec.key!r}{f' at {url}' if url else ''}"
     return f"{place}: {f'HTTP {status}, ' if status else ''}{_words(error)}; {_remedy(error, spec, status)}"
+
+
+def class_of(error: BaseException) -> ErrorClass:
+    """Returns what lost a call of a real model; what is none of the others is an answer that no server of the API gives."""
+    status, name = status_of(error), type(error).__name__
+    if status is not None and status < 500:
+        return _CLASSES.get(status, "kit")
+    if isinstance(error, asyncio.CancelledError | TimeoutError):
+        return "budget"
+    of_network = isinstance(error, OSError) or any(word in name for word in ("Connect", "Timeout", "Protocol", "ReadError"))
+    return "network" if status is None and of_network else "server"
 
 
 def status_of(error: BaseException) -> int | None:

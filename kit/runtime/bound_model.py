@@ -9,9 +9,11 @@ from langchain_core.runnables import Runnable
 
 from kit.core.errors import KitError, describe_error
 from kit.core.fault import InjectedFault
+from kit.core.fault_injection import planned_faults
 from kit.core.model import ModelSpec
+from kit.core.outcome import ErrorClass
 from kit.core.secret import without_secret_words
-from kit.models.diagnosis import diagnose, gave_up
+from kit.models.diagnosis import class_of, diagnose, gave_up
 from kit.runtime.budget import OverBudget
 from kit.runtime.log import TurnLog
 
@@ -43,8 +45,7 @@ class BoundModel:
         The first of each kind is logged with the trace's id: without a handler Python writes that to stderr, so it is read in a
         terminal, behind the app and in a notebook. Users read none of it. A replay is `quiet`: nothing failed now.
         """
-        own = self.spec.provider in _OWN or isinstance(error, InjectedFault | KitError | OverBudget)
-        if own or not (isinstance(error, Exception) or gave_up(error)):
+        if isinstance(error, OverBudget) or not self._is_lost(error):
             return describe_error(error)
         line = without_secret_words(diagnose(error, self.spec, self.runnable), turn_log.secrets)
         kind = f"{type(error).__name__} {getattr(error, 'status_code', '')}"
@@ -52,6 +53,18 @@ class BoundModel:
             self.fault_kinds.add(kind)
             log.warning("%s (trace %s)", line, turn_log.turn_id)
         return line if isinstance(error, Exception) else f"{type(error).__name__}: {line}"  # what was cut off stays known as that
+
+    def error_class(self, error: BaseException) -> ErrorClass | None:
+        """Returns what lost a call of a real model; None where the failure was wanted, or is no infrastructure's."""
+        if not self._is_lost(error):
+            return None
+        kind = "budget" if isinstance(error, OverBudget) else class_of(error)
+        return None if kind == "budget" and planned_faults() else kind
+
+    def _is_lost(self, error: BaseException) -> bool:
+        """Whether a call of a real model failed, and neither on purpose nor because whoever asked gave up."""
+        own = self.spec.provider in _OWN or isinstance(error, InjectedFault | KitError)
+        return not own and (isinstance(error, Exception) or gave_up(error))
 
 
 @dataclass(slots=True)

@@ -152,7 +152,8 @@ def _close(span: RunContext, agent: str, model: BoundModel, reply: ModelReply) -
 def _close_failed(span: RunContext, agent: str, model: BoundModel, error: BaseException, usage: Usage) -> None:
     turn = span.turn
     line = model.fault_line(error, turn.log, quiet=turn.cassette is not None and turn.cassette.mode == "replay")
-    span.emit(ModelEnded(agent=agent, model=model.spec.key, error=hide(line, turn.private), usage=usage))
+    error_class = model.error_class(error)
+    span.emit(ModelEnded(agent=agent, model=model.spec.key, error=hide(line, turn.private), error_class=error_class, usage=usage))
 
 
 def _room(tokens: float | None) -> float:

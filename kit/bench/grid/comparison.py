@@ -11,6 +11,8 @@ from typing import Any, Literal
 
 import numpy as np
 
+from kit.bench.grid.failures import CellCount, count_cells, obstacle
+from kit.bench.grid.results import MEASURES
 from kit.bench.scoring.scorers import COSTS
 from kit.bench.statistics.clusters import clustered
 from kit.bench.statistics.difference import Difference, Scores, by_item, holm, holm_levels, mcnemar_of, paired_difference
@@ -37,9 +39,17 @@ class Summary(Value):
     scorer: str
     estimate: Estimate
     undecided: int = 0
+    failed: int = 0
+    """Turns that infrastructure lost; the estimate is of the others."""
+    bounds: tuple[float, float] | None = None
+    """What the figure would be if each failed turn had been 0, or 1: the lower end is the share of all turns."""
 
     def __str__(self) -> str:
         rest = f", {self.undecided} undecided" if self.undecided else ""
+        if self.failed:
+            rest += f" of the completed; {self.failed:,} turns failed"
+        if self.bounds is not None:
+            rest += f": {self.bounds[0]:.3f} of all, {self.bounds[0]:.3f} to {self.bounds[1]:.3f} had they been wrong or right"
         return f"{_label(self.way)}, {self.scorer}: {self.estimate}{rest}"
 
 
@@ -57,9 +67,11 @@ class Comparison(Value):
     """McNemar's mid-p by item; of scores between 0 and 1 that of a sign-flip test."""
     adjusted: float
     """The same, corrected by Holm for all comparisons made together."""
-    verdict: Literal["better", "worse", "not distinguishable"]
+    verdict: Literal["better", "worse", "not distinguishable", "no verdict"]
     more: int | None
     """Items still needed, if the difference stays as seen; 0 when settled, None where no difference is seen."""
+    obstacle: str = ""
+    """Why there is no verdict."""
 
     def __str__(self) -> str:
         verdict: str = self.verdict
@@ -70,6 +82,8 @@ class Comparison(Value):
                 else "; no difference was seen that more items would settle"
             )
         ways = f"{_label(self.way)} {self.after.value:.3f} against {_label(self.baseline)} {self.before.value:.3f}"
+        if self.obstacle:
+            return f"{self.scorer}: {ways} of the completed: no verdict, {self.obstacle}"
         return f"{self.scorer}: {ways}; {self.difference}; p = {self.adjusted:.3g} after Holm: {verdict}"
 
 
@@ -100,12 +114,19 @@ def summarise(rows: Iterable[Row], by: Sequence[str] = WAYS) -> list[Summary]:
     for row in rows:
         groups[(row["scorer"], *(str(row.get(name, "")) for name in by))].append(row)
     return [
-        Summary(
-            way=dict(zip(by, names, strict=True)), scorer=scorer, estimate=estimate(scores), undecided=len(group) - len(scores)
-        )
+        _summary(dict(zip(by, names, strict=True)), scorer, scores, group)
         for (scorer, *names), group in sorted(groups.items())
         if (scores := _decided(group))
     ]
+
+
+def _summary(way: dict[str, str], scorer: str, scores: Sequence[Row], group: Sequence[Row]) -> Summary:
+    failed = sum(bool(row.get("failed")) for row in group)
+    figure, undecided, bounds = estimate(scores), len(group) - len(scores) - failed, None
+    if failed and scorer not in MEASURES:
+        right, count = figure.value * len(scores), len(scores) + failed
+        bounds = (right / count, (right + failed) / count)
+    return Summary(way=way, scorer=scorer, estimate=figure, undecided=undecided, failed=failed, bounds=bounds)
 
 
 def compare(
@@ -119,12 +140,16 @@ def compare(
     """Every other way beside the baseline, by every scorer, over the cases decided on both sides.
 
     `baseline` names the way to compare with, such as {"pattern": "mediated"}; a column of `by` it leaves out must agree between
-    the two that are compared. Raises DataError where no row is of the baseline.
+    the two that are compared. Where too many cells failed there is no verdict. Raises DataError where no row is of the baseline.
     """
+    rows = list(rows)
+    counts = count_cells(rows, by)
     ways: dict[tuple[str, ...], dict[str, list[Row]]] = defaultdict(lambda: defaultdict(list))
-    for row in _decided(rows):
+    for row in rows:
         if scorers is None or row["scorer"] in scorers:
-            ways[tuple(str(row.get(name, "")) for name in by)][row["scorer"]].append(row)
+            scores = ways[tuple(str(row.get(name, "")) for name in by)][row["scorer"]]
+            if row["value"] is not None:
+                scores.append(row)
     way_of = {names: dict(zip(by, names, strict=True)) for names in ways}
     bases = [names for names, way in way_of.items() if all(way.get(key) == str(value) for key, value in baseline.items())]
     if not bases:
@@ -142,7 +167,7 @@ def compare(
     comparisons = [_compare_pair(*job, seed, len(jobs)) for job in jobs]
     chances = {str(place): comparison.p for place, comparison in enumerate(comparisons)}
     corrections = zip(comparisons, holm(chances).values(), holm_levels(chances).values(), strict=True)
-    return [_settle(comparison, p, level) for comparison, p, level in corrections]
+    return [_settle(comparison, p, level, counts) for comparison, p, level in corrections]
 
 
 def standings(rows: Iterable[Row], thresholds: Mapping[str, float]) -> list[Standing]:
@@ -196,10 +221,13 @@ def _compare_pair(scorer: str, first: Side, second: Side, seed: int, count: int)
     )
 
 
-def _settle(comparison: Comparison, adjusted: float, level: float) -> Comparison:
+def _settle(comparison: Comparison, adjusted: float, level: float, counts: Mapping[tuple[str, ...], CellCount]) -> Comparison:
     difference = comparison.difference.at(level)
     update: dict[str, Any] = {"adjusted": adjusted, "difference": difference}
-    if adjusted < 1 - LEVEL and difference.excludes(0.0):
+    why = obstacle(counts[tuple(comparison.baseline.values())], counts[tuple(comparison.way.values())])
+    if why:
+        update |= {"verdict": "no verdict", "more": None, "obstacle": why}
+    elif adjusted < 1 - LEVEL and difference.excludes(0.0):
         ahead = (comparison.difference.value > 0) != (comparison.scorer in LOWER)
         update |= {"verdict": "better" if ahead else "worse", "more": 0}
     return comparison.model_copy(update=update)

@@ -1,30 +1,37 @@
 """The ledger of a grid: finished cells by key in one SQLite file, so that a run goes on where the last one was killed."""
 
 import sqlite3
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from kit.core.errors import DataError
+from kit.core.outcome import ErrorClass
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS cells (
   key TEXT PRIMARY KEY, run INTEGER NOT NULL, lines TEXT NOT NULL, timing TEXT NOT NULL, cost REAL
 ) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS failures (key TEXT PRIMARY KEY, run INTEGER NOT NULL, line TEXT NOT NULL, cost REAL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS runs (run INTEGER PRIMARY KEY, provenance TEXT NOT NULL);
 """
 
+_KEEP_FAILURE = """INSERT INTO failures VALUES (?, ?, ?, ?) ON CONFLICT (key) DO UPDATE
+  SET run = excluded.run, line = excluded.line, cost = coalesce(cost, 0) + coalesce(excluded.cost, 0)"""
+
 
 class FinishedCell(NamedTuple):
-    """A finished cell."""
+    """How a cell ended: scored, or failed with a class."""
 
     key: str
     lines: str
-    """Its part of results.jsonl: a line for each scored turn."""
+    """Its part of results.jsonl, a line for each scored turn; of a failed cell its line of failures.jsonl."""
     timing: str
     """Its part of timings.jsonl: one line."""
     cost: float | None
     """Dollars; None where no price is known."""
+    error_class: ErrorClass | None = None
+    """What lost it: such a cell is no sample, and is played again by the next run (decisions 35)."""
 
 
 class Ledger:
@@ -58,26 +65,36 @@ class Ledger:
         self._write("INSERT INTO runs VALUES (?, ?)", [(self.run, provenance)])
 
     def keys(self) -> set[str]:
-        """Keys of the finished cells."""
+        """Keys of the scored cells."""
         return {key for (key,) in self._read("SELECT key FROM cells")}
 
     def forget(self) -> None:
-        """Takes out every finished cell: they are played again."""
-        self._write("DELETE FROM cells WHERE true = ?", [(1,)])
+        """Takes out every cell: they are played again."""
+        for table in ("cells", "failures"):
+            self._write(f"DELETE FROM {table} WHERE true = ?", [(1,)])
 
-    def keep(self, cells: Iterable[FinishedCell]) -> None:
-        """Commits finished cells together; one that is there already stays as it is."""
-        rows = [(cell.key, self.run, cell.lines, cell.timing, cell.cost) for cell in cells]
-        self.count += self._write("INSERT OR IGNORE INTO cells VALUES (?, ?, ?, ?, ?)", rows)
+    def keep(self, cells: Collection[FinishedCell]) -> None:
+        """Commits cells together; one that is scored already stays as it is, and what was paid for a failed one stays paid."""
+        scored = [(cell.key, self.run, *cell[1:4]) for cell in cells if cell.error_class is None]
+        failed = [(cell.key, self.run, cell.lines, cell.cost) for cell in cells if cell.error_class is not None]
+        if scored:
+            self.count += self._write("INSERT OR IGNORE INTO cells VALUES (?, ?, ?, ?, ?)", scored)
+        if failed:
+            self._write(_KEEP_FAILURE, failed)
 
     def lines(self, column: str) -> Mapping[str, tuple[str, int]]:
         """Key -> what stands in `lines` or `timing`, and the run it is of."""
         return {key: (text, run) for key, text, run in self._read(f"SELECT key, {column}, run FROM cells")}
 
+    def failures(self) -> Mapping[str, str]:
+        """Key -> the line of a cell that failed and is not scored yet."""
+        return dict(self._read("SELECT key, line FROM failures WHERE key NOT IN (SELECT key FROM cells)"))
+
     def cost(self, keys: Iterable[str]) -> float:
-        """Dollars spent on these cells, as far as prices are known."""
+        """Dollars spent on these cells, failed attempts too, as far as prices are known."""
         selection = set(keys)
-        return sum(cost for key, cost in self._read("SELECT key, cost FROM cells WHERE cost > 0") if key in selection)
+        rows = self._read("SELECT key, cost FROM cells WHERE cost > 0 UNION ALL SELECT key, cost FROM failures WHERE cost > 0")
+        return sum(cost for key, cost in rows if key in selection)
 
     def provenance(self) -> Mapping[int, str]:
         """Run -> what it was made of."""

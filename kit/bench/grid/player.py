@@ -3,6 +3,7 @@
 import asyncio
 import json
 import time
+import traceback
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import replace
@@ -10,6 +11,7 @@ from typing import Any, Protocol, cast
 
 from kit.bench.case import Case
 from kit.bench.grid.cell import Cell, track
+from kit.bench.grid.failures import error_of
 from kit.bench.grid.grid_file import GridSpec
 from kit.bench.grid.ledger import FinishedCell
 from kit.bench.grid.simulated_tools import with_simulated_tools
@@ -20,6 +22,8 @@ from kit.bench.scoring.observation import Observation
 from kit.bench.scoring.run_case import run_case
 from kit.bench.scoring.scorers import SCORERS
 from kit.compose.deck import Deck
+from kit.core.errors import KitError
+from kit.core.outcome import ErrorClass
 from kit.core.record import TurnRecord
 from kit.patterns import PATTERNS
 from kit.runtime.handle import Reply
@@ -80,7 +84,19 @@ class Player:
             self._traces.close()
 
     async def cell(self, cell: Cell) -> FinishedCell:
-        """Plays one cell: its case's turns one after the other, in a session of its own."""
+        """Plays one cell: its case's turns one after the other, in a session of its own.
+
+        A fault of the kit fails the cell, as infrastructure does. Raises KitError, which a person can mend.
+        """
+        try:
+            return await self._cell(cell)
+        except KitError:
+            raise
+        except Exception as error:
+            case = self._spec.cases[cell.case]
+            return self._failed(cell, case, "kit", "".join(traceback.format_exception_only(error)).strip(), None)
+
+    async def _cell(self, cell: Cell) -> FinishedCell:
         faults, case = self._spec.faults[cell.fault], self._spec.cases[cell.case]
         if faults:
             case = case.model_copy(update={"faults": (*case.faults, *map(str, faults))})
@@ -96,17 +112,40 @@ class Player:
         if cassette is not None and not (cassette.mode != "replay" and self._spec.virtual):
             cassette.close()  # before the cell counts as finished: what a model said once is not paid for twice
         records = [self._record(store, reply) for _, reply in turns]
-        lines = [self._line(cell, case, *turn) for turn in zip(turns, records, strict=True)]
         costs = [cost for record in records if (cost := self._cost(record)) is not None]
         if self._traces is not None:
             for (_, reply), record in zip(turns, records, strict=True):
                 self._traces.end_turn(record, reply.events, ())
+        dollars = sum(costs) if costs else None
+        if self._kinds[cell.model] == "measured" and (error := error_of([reply for _, reply in turns], faults=bool(case.faults))):
+            return self._failed(cell, case, *error, dollars)
+        lines = [self._line(cell, case, *turn) for turn in zip(turns, records, strict=True)]
         timing: dict[str, Any] = {"cell": cell.key, "wall_ms": round(1e3 * wall_seconds, 3)}
         if self._concurrency == 1:
             timing["cpu_ms"] = round(1e3 * cpu_seconds, 3)
         if not self._virtual:
             timing["turns"] = [_times(record) for record in records]
-        return FinishedCell(cell.key, "".join(lines), json.dumps(timing) + "\n", sum(costs) if costs else None)
+        return FinishedCell(cell.key, "".join(lines), json.dumps(timing) + "\n", dollars)
+
+    def _names(self, cell: Cell, case: Case) -> dict[str, Any]:
+        """What every line of a cell begins with."""
+        return {
+            "kind": self._kinds[cell.model],
+            "model": cell.model,
+            "prompt": cell.prompt,
+            "setting": cell.setting,
+            "pattern": cell.pattern,
+            "fault": cell.fault,
+            "case": case.id,
+            "repeat": cell.repeat,
+        }
+
+    def _failed(self, cell: Cell, case: Case, error_class: ErrorClass, error: str, dollars: float | None) -> FinishedCell:
+        """The end of a cell that is no sample; what it cost stays spent."""
+        turns = sum(not ask.skip for ask in case.turns)
+        row = {**self._names(cell, case), "domain": case.domain, "turns": turns, "error_class": error_class, "error": error}
+        line = json.dumps({**row, "cost": dollars, "cell": cell.key}) + "\n"
+        return FinishedCell(cell.key, line, "", dollars, error_class)
 
     async def host(self, cell: Cell, *, faults: bool) -> Kit:
         """The kit that a cell's turns run on, with the team of its pattern and a store that forgets."""
@@ -144,15 +183,8 @@ class Player:
 
     def _line(self, cell: Cell, case: Case, turn: tuple[Observation, Reply], record: TurnRecord) -> str:
         observation, reply = turn
-        row: dict[str, Any] = {
-            "kind": self._kinds[cell.model],
-            "model": cell.model,
-            "prompt": cell.prompt,
-            "setting": cell.setting,
-            "pattern": cell.pattern,
-            "fault": cell.fault,
-            "case": case.id,
-            "repeat": cell.repeat,
+        row = {
+            **self._names(cell, case),
             "turn": observation.turn,
             "domain": case.domain,
             "parts": len(case.turns[observation.turn].expected),

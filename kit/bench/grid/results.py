@@ -31,6 +31,8 @@ def read_results(folder: Path) -> list[dict[str, Any]]:
         times = {line["cell"]: line.get("turns", ()) for line in read_rows(folder / "timings.jsonl", "cell")}
         places: dict[str, int] = defaultdict(int)
         for row in rows:
+            if "seconds" in row:
+                continue  # played before, in virtual time
             try:
                 row.update(times[row["cell"]][places[row["cell"]]])
             except (LookupError, TypeError, ValueError) as error:
@@ -65,14 +67,23 @@ def _row(line: str, fields: Iterable[str], place: str) -> dict[str, Any]:
         raise DataError(f"{place}: no line of a grid{lacks}; run the grid again, it writes the file anew") from error
 
 
-def tidy(rows: Iterable[Mapping[str, Any]], names: Sequence[str]) -> list[dict[str, Any]]:
-    """A row for each turn and each named scorer or measure, as `compare` and `summarise` take them."""
+def tidy(
+    rows: Iterable[Mapping[str, Any]], names: Sequence[str], failures: Iterable[Mapping[str, Any]] = ()
+) -> list[dict[str, Any]]:
+    """A row for each turn and each named scorer or measure, as `compare` and `summarise` take them.
+
+    A turn of a failed cell has no value and is marked `failed`.
+    """
     tidy_rows: list[dict[str, Any]] = []
     for row in rows:
         common = {name: row[name] for name in (*AXES, "case", "repeat", "turn", "domain")}
         for name in names:
             value = row.get(name) if name in MEASURES else row["scores"].get(name)
             tidy_rows.append({**common, "scorer": name, "value": value})
+    for row in failures:
+        common = {name: row[name] for name in (*AXES, "case", "repeat", "domain")}
+        lost = {"value": None, "failed": True}
+        tidy_rows += [{**common, "turn": turn, "scorer": name, **lost} for turn in range(row["turns"]) for name in names]
     return tidy_rows
 
 

@@ -3,7 +3,8 @@
 import json
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Self
 
 from kit.bench.grid.cell import Cell, cells
+from kit.bench.grid.failures import FAILURES, HOPELESS, STREAK
 from kit.bench.grid.grid_file import GridSpec
 from kit.bench.grid.ledger import FinishedCell, Ledger
 from kit.bench.grid.player import Opener
@@ -36,7 +38,11 @@ class Run:
     done: int
     """Those of this run."""
     dollars: float
-    """Spent on all finished cells of the grid, as far as prices are known."""
+    """Spent on all cells of the grid, failed ones too, as far as prices are known."""
+    failed: int = 0
+    """Cells that infrastructure lost; the next run plays them again."""
+    stopped: str = ""
+    """Why no further cell was begun, in words; empty where all were."""
 
     @property
     def complete(self) -> bool:
@@ -71,7 +77,8 @@ def run_grid(
         todo = [cell for cell in all_cells if cell.key not in finished]
         before = len(all_cells) - len(todo)
         cost = ledger.cost(cell.key for cell in all_cells)
-        tally = _Tally(ledger, len(all_cells), before, cost, spec.grid.limits.dollars, progress)
+        names = {cell.key: cell.model for cell in all_cells}
+        tally = _Tally(ledger, names, before, cost, spec.grid.limits.dollars, progress)
         tally.keep(())
         if todo:
             ledger.begin(json.dumps(provenance(spec)))
@@ -79,7 +86,8 @@ def run_grid(
             play_cells = partial(play, workers=workers if cassette is None else 1) if on is None else _cluster(on, grid_to_play)
             play_cells(grid_to_play, todo, opener, tally.keep, lambda: tally.go_on() and (go_on is None or go_on()))
         write(folder, spec, all_cells, ledger)
-        return Run(folder, len(all_cells), before, tally.count, tally.dollars)
+        failed = len(ledger.failures().keys() & {cell.key for cell in all_cells})
+        return Run(folder, len(all_cells), before, tally.count, tally.dollars, failed, tally.stopped)
 
 
 def _cluster(address: str, spec: GridSpec) -> Callable[..., None]:
@@ -91,39 +99,62 @@ def _cluster(address: str, spec: GridSpec) -> Callable[..., None]:
 
 
 class _Tally:
-    """Keeps finished cells and counts them and what they cost."""
+    """Keeps cells as they end, counts them and what they cost, and says when another one would be in vain."""
 
-    def __init__(self, ledger: Ledger, total: int, before: int, dollars: float, limit: float | None, progress: Progress | None):
-        self._ledger, self._total, self._before, self._limit, self._progress = ledger, total, before, limit, progress
-        self.count, self.dollars = 0, dollars
+    def __init__(
+        self,
+        ledger: Ledger,
+        models: Mapping[str, str],
+        before: int,
+        dollars: float,
+        limit: float | None,
+        progress: Progress | None,
+    ):
+        self._ledger, self._models, self._before, self._limit, self._progress = ledger, models, before, limit, progress
+        self._hopeless: Counter[tuple[str, str]] = Counter()
+        self.count, self._failed, self.dollars, self.stopped = 0, 0, dollars, ""
 
-    def keep(self, batch: Iterable[FinishedCell]) -> None:
-        batch = list(batch)
-        if batch:
-            self._ledger.keep(batch)
-        self.count += len(batch)
-        self.dollars += sum(cell.cost or 0.0 for cell in batch)
+    def keep(self, batch: Collection[FinishedCell]) -> None:
+        self._ledger.keep(batch)
+        failed = [cell for cell in batch if cell.error_class is not None]
+        self._failed += len(failed)
+        self.count += len(batch) - len(failed)
+        self.dollars += sum([cell.cost or 0.0 for cell in batch])
+        for cell in failed:
+            if cell.error_class in HOPELESS:
+                self._hopeless[self._models[cell.key], cell.error_class] += 1
         if self._progress is not None:
-            self._progress(self._before + self.count, self._total)
+            self._progress(self._before + self.count + self._failed, len(self._models))
 
     def go_on(self) -> bool:
-        return self._limit is None or self.dollars < self._limit
+        if self._limit is not None and self.dollars >= self._limit:
+            self.stopped = f"the limit of {self._limit:g} dollars is reached"
+        for (model, name), count in self._hopeless.items():
+            if count >= STREAK:
+                self.stopped = f"model {model!r} failed {count} times for the same reason ({name})"
+        return not self.stopped
 
 
 def write(folder: Path, spec: GridSpec, all_cells: Iterable[Cell], ledger: Ledger) -> None:
-    """The files of the finished cells, in order, each file whole or not at all. Raises DataError where there is no room."""
+    """The files of scored and failed cells, in order, each file whole or not at all. Raises DataError where there is no room."""
     order, grid = [cell.key for cell in all_cells], spec.grid
     files = {RESULTS: "lines", TIMINGS: "timing"}
     try:
         for name, column in files.items():
             lines = ledger.lines(column)
             _replace(folder / name, (lines[key][0] for key in order if key in lines))
+        failures = ledger.failures()
+        lost = [failures[key] for key in order if key in failures]
+        _replace(folder / FAILURES, lost)
+        if not lost:
+            (folder / FAILURES).unlink()
         finished = len(ledger.keys().intersection(order))
         whole = {
             "name": grid.name,
             "kinds": sorted(set(spec.kinds.values())),
             "cells": len(order),
             "played": finished,
+            "failed": Counter(json.loads(line)["error_class"] for line in lost),
             "baseline": grid.baseline,
             "verdicts": grid.verdicts,
         }

@@ -20,6 +20,8 @@ class StoredRun(Value):
     cells: int
     """Cells of the grid; 0 where a folder does not say."""
     played: int
+    failed: dict[str, int] = {}
+    """What lost how many cells."""
     baseline: dict[str, str]
     verdicts: tuple[str, ...]
     runs: tuple[dict[str, Any], ...]
@@ -31,7 +33,8 @@ class StoredRun(Value):
 
     def __str__(self) -> str:
         part = "" if self.complete else f", {self.played:,} of {self.cells:,} cells"
-        return f"{' and '.join(self.kinds)}{part}"
+        lost = f", {sum(self.failed.values()):,} failed" if self.failed else ""
+        return f"{' and '.join(self.kinds)}{part}{lost}"
 
 
 def list_runs(roots: Iterable[Path]) -> tuple[dict[str, StoredRun], list[str]]:
@@ -68,6 +71,7 @@ def read_run(folder: Path) -> StoredRun:
             kinds=grid.get("kinds", sorted(set(last["kinds"].values()))),
             cells=grid.get("cells", 0),
             played=grid.get("played", 0),
+            failed=grid.get("failed", {}),
             baseline=grid.get("baseline", {}),
             verdicts=grid.get("verdicts", ()),
             runs=runs,

@@ -20,6 +20,14 @@ def binomial_share(count: int, total: int, share: float) -> float:
     return float(special.bdtr(count, total, share))
 
 
+def fisher_p(first: tuple[int, int], second: tuple[int, int]) -> float:
+    """Chance that two sides, each so many hits of so many, differ as much where they do not (Fisher's exact test, two-sided)."""
+    from scipy import stats
+
+    result: Any = stats.fisher_exact([[hits, total - hits] for hits, total in (first, second)])
+    return float(result.pvalue)
+
+
 def kappa_of(table: Sequence[Sequence[int]]) -> tuple[float, float, float]:
     """Cohen's kappa of a square table of counts, and its large-sample interval (Fleiss, Cohen and Everitt 1969)."""
     import numpy as np

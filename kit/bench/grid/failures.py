@@ -1,0 +1,94 @@
+"""Cells that infrastructure lost (decisions 35): what lost them, how many, and whether ways can still be compared."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from kit.bench.grid.results import read_rows
+from kit.bench.statistics.distributions import fisher_p
+from kit.core.outcome import ErrorClass
+from kit.core.value import Value
+from kit.metrics.estimate import LEVEL
+from kit.runtime.handle import Reply
+
+FAILURES = "failures.jsonl"
+MOST = 0.02
+"""The share of a way's cells that may fail before it gets no verdict."""
+STREAK = 5
+"""A run ends after so many failures of one model by its key or by an address where nothing is."""
+HOPELESS: frozenset[ErrorClass] = frozenset(("auth", "not_found"))
+Row = Mapping[str, Any]
+
+
+class CellCount(Value):
+    """Cells of one way."""
+
+    total: int = 0
+    failed: int = 0
+
+    @property
+    def share(self) -> float:
+        return self.failed / self.total if self.total else 0.0
+
+    def __str__(self) -> str:
+        return f"{self.failed:,} of {self.total:,} cells failed"
+
+
+def error_of(replies: Iterable[Reply], *, faults: bool) -> tuple[ErrorClass, str] | None:
+    """Returns what lost a cell of a real model, and the developer's line about it; None where its turns are samples.
+
+    A budget loses what it ends, the turn or a sub-agent; a call that a turn goes on without, such as the failsafe's second one,
+    is part of what is measured. `faults`: time-outs are wanted in this cell.
+    """
+    for reply in replies:
+        ends: list[tuple[ErrorClass | None, str]] = [
+            (e.body.error_class, e.body.error or "") for e in reply.events if e.body.kind == "model_ended"
+        ]
+        for name, line in ends:
+            if name is not None and name != "budget":
+                return name, line
+        spent = [o.detail for o in reply.outcomes if o.kind == "failure" and o.reason in ("timeout", "budget")]
+        if not faults and (spent or reply.status in ("failed", "deadline")):
+            lines = [*(line for name, line in ends if name), *spent]
+            if lines or reply.status == "deadline":
+                return "budget", next(iter(lines), "the turn took longer than the deck allows")
+    return None
+
+
+def read_failures(folder: Path) -> list[dict[str, Any]]:
+    """One dict for each failed cell; empty where none failed. Raises DataError, with file and line, for what no grid wrote."""
+    path = folder / FAILURES
+    return list(read_rows(path, "cell", "case", "turns", "error_class", "error")) if path.exists() else []
+
+
+def count_cells(rows: Iterable[Row], by: Sequence[str]) -> dict[tuple[str, ...], CellCount]:
+    """Way -> its cells; rows of failed cells are marked `failed`."""
+    cells: dict[tuple[str, ...], dict[tuple[Any, Any], bool]] = defaultdict(dict)
+    for row in rows:
+        cells[tuple(str(row.get(name, "")) for name in by)][row["case"], row.get("repeat")] = bool(row.get("failed"))
+    return {way: CellCount(total=len(one), failed=sum(one.values())) for way, one in cells.items()}
+
+
+def obstacle(before: CellCount, after: CellCount) -> str:
+    """Returns why two ways must not be compared; empty where they may."""
+    words = f"{after} here, {before} in the baseline"
+    if max(before.share, after.share) > MOST:
+        return f"{words}; more than {MOST:.0%} is no fair comparison"
+    sides = (before.failed, before.total), (after.failed, after.total)
+    if before.failed != after.failed and fisher_p(*sides) < 1 - LEVEL:
+        return f"{words}; they fail differently"
+    return ""
+
+
+def failed_words(failures: Iterable[Row]) -> str:
+    """Returns how many cells each class has lost, in words: `auth 24, network 2`; empty for none."""
+    return ", ".join(f"{name} {count:,}" for name, count in Counter(row["error_class"] for row in failures).most_common())
+
+
+def failure_lines(failures: Sequence[Row], axes: Sequence[str]) -> list[str]:
+    """A line for each way and class: how many cells, and what was said of the first of them."""
+    groups: dict[tuple[str, str], list[Row]] = defaultdict(list)
+    for row in failures:
+        groups[" / ".join(row[axis] for axis in axes), row["error_class"]].append(row)
+    return [f"{way}: {name} {len(rows):,}, such as {rows[0]['error']}" for (way, name), rows in sorted(groups.items())]

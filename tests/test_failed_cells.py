@@ -1,0 +1,174 @@
+"""An endpoint that is dead, limited or gone is no bad model: its cells are counted, never scored, and played again."""
+
+import json
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kit.bench.grid.comparison import compare, summarise
+from kit.bench.grid.failures import FAILURES, STREAK, read_failures
+from kit.bench.grid.grid_file import GridSpec, read_grid
+from kit.bench.grid.report import report
+from kit.bench.grid.results import read_results
+from kit.bench.grid.run import Run, run_grid
+from kit.bench.grid.stored_runs import read_run
+from kit.settings import Settings
+from kit.wire import open_kit
+from tests.loopback_openai import Hang, Raw, Refuse, Reply, Say, loopback
+
+pytestmark = [pytest.mark.realtime, pytest.mark.req("SAT-24")]
+
+KEY = "sk-loopback-4711-secret"
+CASES = 12
+HELLO = Say(["Hello."])
+LIMITED = (Refuse(429, "too many"), Refuse(429, "too many"))
+"""The client asks twice."""
+
+
+def grid_of(folder: Path, url: str, **fields: Any) -> GridSpec:
+    """The stand-in beside a model at this URL, on small talk that only they answer."""
+    cases = [
+        {"id": f"c{n:02}", "kind": "small_talk", "turns": [{"user": "hello", "expected_sub_agents": []}]} for n in range(CASES)
+    ]
+    (folder / "cases.jsonl").write_text("".join(f"{json.dumps(case)}\n" for case in cases))
+    grid: dict[str, Any] = {
+        "name": "small",
+        "models": ["offline", "own"],
+        "specs": {"own": {"provider": "openai", "base_url": url, "price_in": 1.0, "price_out": 1.0}},
+        "cases": [{"file": "cases.jsonl"}],
+        "sub_agents": "stubs",
+        "scorers": ["exact"],
+        "settings": {"quick": {"guards": {"fastpath": False}, "model_call_budget_ms": 1000}},
+        "baseline": {"model": "offline"},
+        "limits": {"concurrency": 1},
+        **fields,
+    }
+    path = folder / "small.yaml"
+    path.write_text(json.dumps(grid))
+    return read_grid(path)
+
+
+def played(spec: GridSpec, folder: Path, **options: Any) -> tuple[Run, str]:
+    opener = partial(open_kit, Settings(store=":memory:", pace=0.0, today="2026-11-01", openai_api_key=KEY))
+    run = run_grid(spec, folder, opener, 1, **options)
+    return run, report(spec, run)
+
+
+def of_own(rows: list[dict[str, Any]]) -> list[str]:
+    return [row["case"] for row in rows if row["model"] == "own"]
+
+
+def test_an_endpoint_that_refuses_the_key_is_no_bad_model(tmp_path: Path) -> None:
+    with loopback() as server:
+        server.key = "another"
+        run, text = played(grid_of(tmp_path, server.url), tmp_path / "out")
+        assert len(server.requests) == STREAK, "it is asked no further"
+        assert text.splitlines()[0] == f"# small: measured and offline stand-in; {STREAK} of 24 cells failed (auth {STREAK})"
+        assert f"model 'own' failed {STREAK} times for the same reason (auth)" in text and "HTTP 401" in text
+        assert f"- own: no verdict, {STREAK} of {STREAK} cells failed" in text and "worse" not in text and KEY not in text
+        assert not of_own(read_results(tmp_path / "out")) and not run.complete
+        assert read_run(tmp_path / "out").failed == {"auth": STREAK}
+        server.key = None
+        server.plays(*[HELLO] * CASES)
+        again, text = played(grid_of(tmp_path, server.url), tmp_path / "out")
+    assert (again.before, again.done, again.complete) == (CASES, CASES, True), "just what was missing is played"
+    assert "failed" not in text and not (tmp_path / "out" / FAILURES).exists()
+    assert len(of_own(read_results(tmp_path / "out"))) == CASES
+
+
+def test_half_of_the_cells_refused_gives_three_figures_and_no_verdict(tmp_path: Path) -> None:
+    with loopback() as server:
+        server.plays(*[*LIMITED, HELLO] * (CASES // 2))
+        _, text = played(grid_of(tmp_path, server.url), tmp_path / "out")
+        assert text.splitlines()[0].endswith("6 of 24 cells failed (limit 6)")
+        figures = "6 of 6 = 1.000 [0.610, 1.000] of the completed; 6 turns failed: 0.500 of all, 0.500 to 1.000 had they been"
+        assert f"- own, exact: {figures}" in text
+        assert "no verdict, 6 of 12 cells failed here, 0 of 12 cells failed in the baseline" in text
+        first = of_own(read_results(tmp_path / "out"))
+        server.plays(*[HELLO] * (CASES // 2))
+        run, _ = played(grid_of(tmp_path, server.url), tmp_path / "out")
+    assert len(first) == 6 and (run.before, run.done) == (18, 6)
+    assert sorted(of_own(read_results(tmp_path / "out"))) == sorted(case.id for case in grid_of(tmp_path, "").cases)
+
+
+def test_an_endpoint_that_dies_half_way_loses_the_other_half(tmp_path: Path) -> None:
+    with ExitStack() as stack:
+        server = stack.enter_context(loopback())
+        server.plays(*[HELLO] * CASES)
+
+        def dies(done: int, total: int) -> None:
+            if len(server.requests) == CASES // 2:
+                stack.close()
+
+        run, text = played(grid_of(tmp_path, server.url), tmp_path / "out", progress=dies)
+    assert text.splitlines()[0].endswith("6 of 24 cells failed (network 6)") and run.failed == 6
+    assert len(of_own(read_results(tmp_path / "out"))) == 6 and ": no verdict, 6 of 12 cells failed here" in text
+
+
+@pytest.mark.parametrize(
+    ("script", "name"),
+    [
+        ((Refuse(404, "gone"),), "not_found"),
+        ((Refuse(500, "boom"), Refuse(500, "boom")), "server"),
+        ((Raw("<html>gateway</html>", "text/html"),), "server"),
+        ((Say(["Hel"], broken=True),), "network"),
+        ((Hang(),), "budget"),
+        ((Refuse(400, "no such field"),), "kit"),
+    ],
+)
+def test_every_way_to_lose_a_call_has_its_class(tmp_path: Path, script: tuple[Reply, ...], name: str) -> None:
+    with loopback() as server:
+        server.plays(*script, *[HELLO] * (CASES - 1))
+        run, _ = played(grid_of(tmp_path, server.url, models=["own"], baseline={}), tmp_path / "out")
+    (failure,) = read_failures(tmp_path / "out")
+    assert (failure["error_class"], failure["case"], run.failed) == (name, "c00", 1)
+    assert "c00" not in of_own(read_results(tmp_path / "out"))
+
+
+def test_what_a_failed_cell_has_cost_counts_against_the_limit(tmp_path: Path) -> None:
+    with loopback() as server:
+        server.plays(*[Say(["Hel"], broken=True)] * CASES)
+        spec = grid_of(tmp_path, server.url, models=["own"], baseline={}, limits={"concurrency": 1, "dollars": 1e-3})
+        run, text = played(spec, tmp_path / "out")
+    assert run.dollars >= 1e-3 and run.failed < CASES and "the limit of 0.001 dollars is reached" in text
+
+
+def test_a_limit_that_is_reached_before_the_baseline_ends_with_a_report(tmp_path: Path) -> None:
+    with loopback() as server:
+        server.plays(HELLO)
+        limits: dict[str, Any] = {"concurrency": 1, "dollars": 1e-6}
+        spec = grid_of(tmp_path, server.url, models=["offline", "own"], limits=limits)
+        specs = {**spec.grid.specs, "yours": {**spec.grid.specs["own"]}}
+        spec = grid_of(tmp_path, server.url, models=["own", "yours"], specs=specs, baseline={"model": "yours"}, limits=limits)
+        run, text = played(spec, tmp_path / "out")
+    assert run.done == 1 and "the limit of 1e-06 dollars is reached" in text and "## Against model yours" in text
+
+
+# the arithmetic
+
+
+def rows_of(way: str, right: int, wrong: int, failed: int) -> list[dict[str, Any]]:
+    common = {"model": way, "scorer": "exact"}
+    values: list[float | None] = [1.0] * right + [0.0] * wrong + [None] * failed
+    return [{**common, "case": f"c{n}", "value": value, "failed": value is None} for n, value in enumerate(values)]
+
+
+def test_a_fiftieth_may_fail_and_no_more_and_not_on_one_side_only() -> None:
+    def verdict(failed: int, of_base: int, cases: int) -> str:
+        bad = rows_of("bad", 0, cases - failed, failed)
+        (one,) = compare([*rows_of("base", cases - of_base, 0, of_base), *bad], {"model": "base"}, by=("model",))
+        return one.verdict
+
+    assert verdict(2, 2, 100) == verdict(1, 0, 100) == "worse"
+    assert verdict(3, 2, 100) == "no verdict", "more than 2 %"
+    assert verdict(10, 0, 500) == "no verdict", "2 % on one side, nothing on the other"
+    assert verdict(10, 9, 500) == "worse"
+
+
+def test_failed_turns_are_neither_right_nor_wrong_nor_undecided() -> None:
+    (one,) = summarise(rows_of("own", 6, 2, 4), by=("model",))
+    assert (one.estimate.right, one.estimate.n, one.failed, one.undecided) == (6, 8, 4, 0)
+    assert one.bounds == (0.5, pytest.approx(10 / 12))
