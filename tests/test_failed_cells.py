@@ -16,6 +16,7 @@ from kit.bench.grid.results import read_results
 from kit.bench.grid.run import Run, run_grid
 from kit.bench.grid.stored_runs import read_run
 from kit.settings import Settings
+from kit.ui.benchmarks.verdict import headline, lines
 from kit.wire import open_kit
 from tests.loopback_openai import Hang, Raw, Refuse, Reply, Say, loopback
 
@@ -172,3 +173,15 @@ def test_failed_turns_are_neither_right_nor_wrong_nor_undecided() -> None:
     (one,) = summarise(rows_of("own", 6, 2, 4), by=("model",))
     assert (one.estimate.right, one.estimate.n, one.failed, one.undecided) == (6, 8, 4, 0)
     assert one.bounds == (0.5, pytest.approx(10 / 12))
+
+
+def test_the_page_says_it_too() -> None:
+    rows = [*rows_of("base", 10, 0, 0), *rows_of("own", 5, 0, 5)]
+    verdicts, ways = compare(rows, {"model": "base"}, by=("model",)), summarise(rows, by=("model",))
+    assert headline(verdicts, "base", "measured", ["model"], ways).startswith(
+        "By messages routed exactly right there is no verdict"
+    )
+    own = lines(ways, verdicts, ["model"])[1]
+    assert own.verdict == "no verdict" and own.value.startswith(
+        "100.0 % of the completed, 5 turns failed: 50.0 % of all, 50.0 % to"
+    )

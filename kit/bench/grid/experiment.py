@@ -8,6 +8,7 @@ from typing import Any
 
 from kit.bench.case import Case
 from kit.bench.grid.comparison import Comparison, Summary
+from kit.bench.grid.failures import read_failures
 from kit.bench.grid.grid_file import CaseFile, GridSpec
 from kit.bench.grid.report import axes, compare_ways
 from kit.bench.grid.results import read_results
@@ -57,7 +58,7 @@ def copy_to_opik(spec: GridSpec, run: Run, sink: OpikSink | None) -> str:
 
 def experiments(spec: GridSpec, run: Run, rows: Sequence[Row], store: SqliteStore) -> Iterator[Experiment]:
     """One for each way of the grid, its verdicts, intervals, seed and revision as metadata, its scores beside its traces."""
-    ways, verdicts = compare_ways(spec, rows)
+    ways, verdicts = compare_ways(spec, rows, read_failures(run.folder))
     names_of_axes = axes(rows)
     groups: dict[tuple[str, ...], list[Row]] = defaultdict(list)
     for row in rows:
@@ -118,6 +119,7 @@ def _common(spec: GridSpec, run: Run) -> dict[str, Any]:
             json.loads(text) for text in sorted({json.dumps(run_record["versions"], sort_keys=True) for run_record in runs})
         ],
         "complete": run.complete,
+        "failed": run.failed,
     }
 
 

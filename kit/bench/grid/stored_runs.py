@@ -33,8 +33,12 @@ class StoredRun(Value):
 
     def __str__(self) -> str:
         part = "" if self.complete else f", {self.played:,} of {self.cells:,} cells"
-        lost = f", {sum(self.failed.values()):,} failed" if self.failed else ""
-        return f"{' and '.join(self.kinds)}{part}{lost}"
+        return f"{' and '.join(self.kinds)}{part}{f', {self.lost:,} failed' if self.failed else ''}"
+
+    @property
+    def lost(self) -> int:
+        """Cells that failed."""
+        return sum(self.failed.values())
 
 
 def list_runs(roots: Iterable[Path]) -> tuple[dict[str, StoredRun], list[str]]:

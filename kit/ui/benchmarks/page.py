@@ -80,9 +80,17 @@ class _Comparisons(NamedTuple):
 
 
 def _one(run: "StoredRun", choices: Any) -> None:
+    if run.failed:
+        classes = ", ".join(f"{name} {count:,}" for name, count in run.failed.items())
+        st.error(
+            f"{run.lost:,} of {run.cells:,} cells failed ({classes}). They are no samples of a model, and not scored; start the "
+            "run again to play just these.",
+            icon=":material/cloud_off:",
+        )
     bases = _bases(str(run.folder), _stamp(run), run.baseline)
-    if not bases:
+    if not bases and not run.failed:
         st.info("Nothing of this run was played. Start it again: it goes on where it was.", icon=":material/hourglass_empty:")
+    if not bases:
         return
     measures = run.verdicts or USUAL
     from kit.ui.benchmarks.verdict import words
@@ -114,7 +122,7 @@ def _verdict(run: "StoredRun", result: _Comparisons, measure: str, base: str) ->
     ways = [way for way in result.ways if way.scorer == measure]
     with st.container(border=True, key="verdict"):
         st.markdown(headline(beside, base, kinds, result.axes, ways).replace("$", r"\$"))
-    if not run.complete:
+    if run.played + run.lost < run.cells:
         sentence = f"Stopped early: {run.played:,} of {run.cells:,} cells. Only cases that both ways have met are compared."
         st.warning(sentence, icon=":material/stop_circle:")
     rows = lines(ways, beside, result.axes)
@@ -176,12 +184,14 @@ def _bases(folder: str, stamp: int, own: dict[str, str]) -> list[dict[str, str]]
 @st.cache_data(show_spinner="Comparing", max_entries=16)
 def _compare(folder: str, stamp: int, measures: tuple[str, ...], base: dict[str, str]) -> _Comparisons:
     from kit.bench.grid.comparison import compare, summarise
+    from kit.bench.grid.failures import read_failures
     from kit.bench.grid.report import axes
     from kit.bench.grid.results import tidy
 
     rows = _rows(folder, stamp)
-    scored_rows, every = tidy(rows, measures), axes(rows)
-    differing = tuple(axis for axis in every if len({row[axis] for row in rows}) > 1)
+    failures = read_failures(Path(folder))
+    scored_rows, every = tidy(rows, measures, failures), axes([*rows, *failures])
+    differing = tuple(axis for axis in every if len({row[axis] for row in [*rows, *failures]}) > 1)
     verdicts = compare(scored_rows, base, every) if differing else []
     return _Comparisons(len(rows), len({row["case"] for row in rows}), differing, summarise(scored_rows, every), verdicts)
 

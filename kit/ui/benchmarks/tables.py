@@ -9,7 +9,7 @@ from typing import Any
 from kit.ui.benchmarks.verdict import Line
 from kit.ui.shared.table import row_html, table_html
 
-_TONES = {"better": "good", "worse": "bad", "not distinguishable": "", "baseline": "busy"}
+_TONES = {"better": "good", "worse": "bad", "not distinguishable": "", "no verdict": "bad", "baseline": "busy"}
 
 
 def verdicts_html(lines: Sequence[Line], measure: str, kinds: str, base: str) -> str:

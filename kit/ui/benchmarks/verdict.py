@@ -55,6 +55,9 @@ def headline(
         line = lines(ways, (), axes)[0]
         sentence = f"By {words(ways[0].scorer)}, **{line.way}** is the only way here ({kinds})"
         return f"{sentence}: {line.value}, 95 % interval {line.interval}; there is nothing to compare it with."
+    if refused := [one for one in comparisons if one.obstacle]:
+        ways_refused = ", ".join(f"**{way_name(one.way, axes)}** ({one.obstacle})" for one in refused)
+        return f"By {words(refused[0].scorer)} there is no verdict beside **{baseline}** ({kinds}): {ways_refused}."
     if not comparisons:
         return f"There is nothing to compare with **{baseline}** here: choose another baseline, or a run with several ways."
     better, worse = ([one for one in comparisons if one.verdict == verdict] for verdict in ("better", "worse"))
@@ -107,9 +110,16 @@ def _unit(measure: str, *, share: bool) -> str:
 def _line(way: Summary, one: Comparison | None, axes: Sequence[str]) -> Line:
     share, measure = way.estimate.is_share, way.scorer
     figure, ends = value(way.estimate.value, measure, share=share), interval(way.estimate, measure, share=share)
+    if way.failed:
+        figure += f" of the completed, {way.failed:,} turns failed"
+    if way.bounds is not None:
+        low, high = (value(end, measure, share=share) for end in way.bounds)
+        figure += f": {low} of all, {low} to {high} had they been wrong or right"
     name = way_name(way.way, axes)
     if one is None:
         return Line(name, figure, ends, "", "baseline", "")
+    if one.obstacle:
+        return Line(name, figure, ends, _difference(one), one.verdict, "")
     more = "settled" if one.more == 0 else f"about {one.more:,}" if one.more else "no number"
     return Line(name, figure, ends, _difference(one), one.verdict, more)
 
