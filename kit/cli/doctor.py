@@ -31,7 +31,7 @@ def _doctor(arguments: Namespace) -> int:
     keys = named if chosen is None else [chosen]
     findings = [finding for key in keys for finding in asyncio.run(_examine(deck.models[key], deck, settings))]
     if arguments.model is None:
-        findings.append(_store(settings))
+        findings += [_store(settings), _sandbox()]
         if unused := [key for key in named if key not in keys]:
             print(f"not in use: {', '.join(unused)}; set OPENAI_API_KEY, or KIT_MODEL to one of them")
     return int(any(finding.state == "failed" and finding.needed for finding in findings))
@@ -89,6 +89,19 @@ def _store(settings: "Settings") -> "Finding":
     except KitError as error:
         return _print(Finding(what="written", state="failed", words=str(error)))
     return _print(Finding(what="written", state="ok", words=settings.store))
+
+
+def _sandbox() -> "Finding":
+    from kit.models.examination import Finding
+    from kit.sandbox.boundary import SandboxUnavailable
+    from kit.sandbox.probe import find_boundary
+
+    print("sandbox")
+    try:
+        name, state = find_boundary().name, "ok"
+    except SandboxUnavailable as error:
+        name, state = str(error), "skipped"
+    return _print(Finding(what="scripts", state=state, words=name, needed=False))
 
 
 def _print(finding: "Finding") -> "Finding":

@@ -1,0 +1,130 @@
+"""What Python runs inside the sandbox. It is handed over as text: no file of the kit can be read there, and only the standard
+library is imported. It reads a script and its input, gives up every right for good, and only then looks at the script.
+
+After that the process can compute, write to its two pipes, sleep and end. Nothing can be opened, so what a script may import is
+imported before, by the words that stand in it.
+"""
+
+import builtins
+import ctypes
+import io
+import json
+import os
+import resource
+import sys
+from contextlib import suppress
+from typing import Any
+
+MODULES = """
+abc array base64 binascii bisect calendar cmath collections contextlib copy csv dataclasses datetime decimal difflib
+enum fractions functools graphlib gzip hashlib heapq html html.parser itertools json math numbers operator pathlib
+pprint random re statistics string _strptime struct textwrap time traceback types typing unicodedata urllib.parse
+xml.etree.ElementTree zlib
+"""
+ENCODINGS = "encodings.ascii encodings.cp1252 encodings.latin_1 encodings.utf_16 encodings.utf_8_sig"
+NOBODY = 65534
+INPUT = "/input"
+FILE_RIGHTS = {1: 13, 2: 14, 3: 15, 4: 15}
+"""How many rights over files each version of Landlock knows; those from 5 on know 16."""
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def call(name: str, *arguments: Any) -> int:
+    """Calls a function of libc. Raises OSError."""
+    result = getattr(_libc, name)(*arguments)
+    if result < 0:
+        raise OSError(ctypes.get_errno(), f"{name}: {os.strerror(ctypes.get_errno())}")
+    return result
+
+
+def limit(seconds: int, memory: int) -> None:
+    """Bounds processor time and address space; forbids files and core dumps."""
+    limits = {"CPU": seconds, "AS": memory, "FSIZE": 0, "CORE": 0}
+    for name, value in limits.items():
+        resource.setrlimit(getattr(resource, f"RLIMIT_{name}"), (value, value))
+
+
+def import_modules(words: bytes) -> None:
+    """Imports the modules that a script may use and whose names stand in it."""
+    for name in MODULES.split():
+        if name.split(".")[0].strip("_").encode() in words:
+            __import__(name)
+    for name in ENCODINGS.split():
+        __import__(name)
+
+
+def drop_root() -> None:
+    """Becomes nobody, where the process is root and may."""
+    if os.getuid() == 0:
+        with suppress(PermissionError):
+            os.setgroups([])
+            os.setresgid(NOBODY, NOBODY, NOBODY)
+            os.setresuid(NOBODY, NOBODY, NOBODY)
+
+
+def forbid_new_rights() -> None:
+    """No program gains rights, nobody debugs this process, and it ends with the one that started it."""
+    for option, value in ((38, 1), (4, 0), (1, 9)):
+        call("prctl", option, value, 0, 0, 0)
+
+
+def restrict_files(needed: bool) -> None:
+    """Gives up all files, ports and signals by Landlock. Raises OSError where the kernel has none and it is `needed`."""
+    try:
+        version = call("syscall", 444, None, 0, 1)
+    except OSError:
+        if needed:
+            raise
+        return
+    rights = (1 << FILE_RIGHTS.get(version, 16)) - 1
+    network, scopes = 0b11 if version >= 4 else 0, 0b11 if version >= 6 else 0
+    rules = (ctypes.c_uint64 * 3)(rights, network, scopes)
+    ruleset = call("syscall", 444, rules, 24 if version >= 6 else 16 if version >= 4 else 8, 0)
+    call("syscall", 446, ruleset, 0)
+
+
+def filter_calls(program: bytes) -> None:
+    """Gives up every system call that the seccomp program does not allow."""
+
+    class Program(ctypes.Structure):
+        _fields_ = [("length", ctypes.c_ushort), ("filter", ctypes.c_char_p)]
+
+    call("prctl", 22, 2, ctypes.byref(Program(len(program) // 8, program)), 0, 0)
+
+
+def open_input(data: bytes) -> Any:
+    """What stands in the place of `open`: it opens the input for reading, as often as one likes, and nothing else."""
+
+    def open(
+        file: Any, mode: str = "r", buffering: int = -1, encoding: str | None = None, errors: Any = None, newline: Any = None
+    ) -> Any:
+        if str(file) != INPUT or not set(mode) <= set("rbt"):
+            raise PermissionError(13, "only input_file can be opened, and only for reading", str(file))
+        raw = io.BytesIO(data)
+        return raw if "b" in mode else io.TextIOWrapper(raw, encoding or "utf-8", errors, newline)
+
+    return open
+
+
+def main() -> None:
+    config = json.loads(sys.argv[1])
+    limit(config["seconds"], config["memory"])
+    content = sys.stdin.buffer.read()
+    script, data = content[: config["script"]], content[config["script"] :]
+    del content
+    import_modules(script)
+    builtins.open = io.open = open_input(data)
+    sys.stdin = open(INPUT)  # noqa: SIM115
+    os.closerange(3, 1024)
+    os.close(0)
+    drop_root()
+    forbid_new_rights()
+    restrict_files(needed=config["landlock"])
+    filter_calls(bytes.fromhex(config["filter"]))
+    sys.excepthook = lambda kind, error, trace: sys.__excepthook__(kind, error, trace and trace.tb_next and trace.tb_next.tb_next)
+    exec(compile(script, "script", "exec"), {"__name__": "__main__", "input_file": INPUT})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,50 @@
+"""The system calls that a script keeps, as the program that Linux's seccomp runs before each call."""
+
+import platform
+import struct
+
+from kit.core.errors import KitError
+
+ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
+CALLS = {
+    "write": (1, 64),
+    "mmap": (9, 222),
+    "mprotect": (10, 226),
+    "munmap": (11, 215),
+    "brk": (12, 214),
+    "mremap": (25, 216),
+    "madvise": (28, 233),
+    "futex": (202, 98),
+    "clock_gettime": (228, 113),
+    "clock_nanosleep": (230, 115),
+    "restart_syscall": (219, 128),
+    "gettimeofday": (96, 169),
+    "getrandom": (318, 278),
+    "exit": (60, 93),
+    "exit_group": (231, 94),
+}
+"""Call -> its number on each architecture. Whatever is not listed fails with EACCES, which Python raises as PermissionError."""
+
+LOAD, JUMP_IF_EQUAL, RETURN = 0x20, 0x15, 0x06
+NUMBER_AT, ARCHITECTURE_AT = 0, 4
+ALLOW, REFUSE, KILL = 0x7FFF0000, 0x00050000 | 13, 0x80000000
+
+
+def filter_program(machine: str | None = None) -> bytes:
+    """The program for an architecture, this machine's when none is named. Raises KitError for one whose calls are not known."""
+    machine = machine or platform.machine()
+    if machine not in ARCHITECTURES:
+        raise KitError(f"the system calls of {machine or 'this machine'} are not known; run it on {' or '.join(ARCHITECTURES)}")
+    column = list(ARCHITECTURES).index(machine)
+    numbers = [numbers[column] for numbers in CALLS.values()]
+    allow_in = range(len(numbers), 0, -1)
+    steps = [
+        (LOAD, 0, 0, ARCHITECTURE_AT),
+        (JUMP_IF_EQUAL, 1, 0, ARCHITECTURES[machine]),
+        (RETURN, 0, 0, KILL),
+        (LOAD, 0, 0, NUMBER_AT),
+        *((JUMP_IF_EQUAL, steps, 0, number) for number, steps in zip(numbers, allow_in, strict=True)),
+        (RETURN, 0, 0, REFUSE),
+        (RETURN, 0, 0, ALLOW),
+    ]
+    return b"".join(struct.pack("=HBBI", *step) for step in steps)

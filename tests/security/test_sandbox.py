@@ -1,0 +1,311 @@
+"""The sandbox of exec_python: ways out are shut, limits hold, and where nothing holds nothing runs."""
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kit.sandbox.boundary import PYTHON, Boundary, SandboxUnavailable, bubblewrap, landlock
+from kit.sandbox.probe import check_boundary, find_boundary
+from kit.sandbox.process import CHILD, ScriptLimits, ScriptResult, run_script, run_to_end
+from tests.security.escapes import ESCAPES, FILES, OF_SOME_HOSTS, script
+
+CI = os.environ.get("CI") == "true"
+SLACK = 0.4
+"""Seconds for starting and ending a process on a busy machine, which are no part of the limit."""
+BOUNDARIES = {"bubblewrap": bubblewrap, "landlock": landlock}
+
+
+@cache
+def held_by(name: str) -> Boundary:
+    """The boundary of this name; the test is skipped where the machine lacks it, but not in CI."""
+    try:
+        boundary = BOUNDARIES[name]()
+        check_boundary(boundary)
+    except SandboxUnavailable as error:
+        if CI:
+            raise
+        pytest.skip(str(error))
+    return boundary
+
+
+@pytest.fixture(scope="module", params=BOUNDARIES)
+def boundary(request: pytest.FixtureRequest) -> Boundary:
+    return held_by(request.param)
+
+
+@pytest.fixture(scope="module")
+def victim() -> Iterator[int]:
+    """The id of a process that somebody else runs."""
+    with subprocess.Popen(["sleep", "300"]) as process:
+        yield process.pid
+        process.kill()
+
+
+@pytest.fixture
+def places(tmp_path: Path, victim: int, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Any]]:
+    """What an escape reaches for: files of the host, its key, its open descriptor, its process and another one."""
+    monkeypatch.setenv("HOST_KEY", "sk-of-the-host")
+    for name in ("secret", "victim", ".ssh/id_ed25519"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("of the host")
+    (tmp_path / "link").symlink_to(tmp_path / "secret")
+    tmp_path.chmod(0o777)
+    descriptor = os.open(tmp_path / "secret", os.O_RDONLY)
+    os.set_inheritable(descriptor, True)
+    names = {"SECRET": "secret", "SSH": ".ssh/id_ed25519", "LINK": "link", "FOLDER": ""}
+    paths = {key: str(tmp_path / name) for key, name in names.items()}
+    yield {**paths, "DESCRIPTOR": descriptor, "HOST": os.getpid(), "VICTIM": victim}
+    os.close(descriptor)
+
+
+def run(code: str, boundary: Boundary, data: bytes = b"", **limits: Any) -> ScriptResult:
+    return run_to_end(code, data, boundary, ScriptLimits(**{"seconds": 10, **limits}))
+
+
+# Ways out
+
+
+@pytest.mark.req("AS-7")
+@pytest.mark.parametrize("name", ESCAPES)
+def test_no_way_out_is_open(name: str, boundary: Boundary, places: dict[str, Any]) -> None:
+    result = run(script(name, **places), boundary)
+    assert "ESCAPED" not in result.stdout
+    assert result.reason in (None, "failed")
+    assert result.stdout or "Error" in result.stderr or result.exit == 159, result  # 159: killed by SIGSYS
+
+
+@pytest.mark.parametrize("name", ESCAPES)
+def test_every_way_out_is_one_where_nothing_holds_it(name: str, places: dict[str, Any]) -> None:
+    """A script that could not get out anywhere would prove nothing of the sandbox."""
+    if name == "end another process":
+        with subprocess.Popen(["sleep", "300"]) as process:
+            output = plain(script(name, **{**places, "VICTIM": process.pid}))
+            assert process.wait() == -15
+    else:
+        output = plain(script(name, **places), places["DESCRIPTOR"])
+    if "ESCAPED" not in output and name in OF_SOME_HOSTS and not CI:
+        pytest.skip("this host refuses it to everybody")
+    assert output.startswith("ESCAPED")
+
+
+def plain(code: str, *descriptors: int, **options: Any) -> str:
+    """What a script prints without a sandbox."""
+    command = [*PYTHON, code]
+    return subprocess.run(command, pass_fds=descriptors, input="x", capture_output=True, text=True, check=False, **options).stdout
+
+
+@pytest.mark.parametrize("name", ESCAPES)
+def test_the_list_of_system_calls_holds_alone(name: str, places: dict[str, Any]) -> None:
+    """Where a kernel's Landlock has a hole, seccomp stands."""
+    if name != "find a key in the environment" and name != "find a key in the memory of libc":
+        assert "ESCAPED" not in with_walls(["filter_calls"], script(name, **places))
+
+
+@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("wall", ["bubblewrap", "landlock"])
+def test_each_boundary_holds_files_alone(wall: str, name: str, places: dict[str, Any]) -> None:
+    """Where seccomp's list has a hole, the boundary stands."""
+    command = held_by(wall).command
+    output = with_walls(["restrict_files"] if wall == "landlock" else [], script(name, **places), command)
+    assert "ESCAPED" not in output
+
+
+def with_walls(walls: list[str], code: str, command: tuple[str, ...] = ()) -> str:
+    """What a script prints behind some walls only: the others are taken out of the sandbox's own code."""
+    from kit.sandbox.seccomp import filter_program
+
+    source = CHILD.read_text()
+    for wall in {"filter_calls", "restrict_files"} - set(walls):
+        assert source.count(f"\n    {wall}(") == 1
+        source = source.replace(f"\n    {wall}(", "\n    (lambda *_, **__: None)(")
+    config = {"script": len(code), "seconds": 10, "memory": 2**29, "landlock": True, "filter": filter_program().hex()}
+    process = subprocess.run(
+        [*command, *PYTHON, source, json.dumps(config)], input=code, env={}, cwd="/", capture_output=True, text=True, check=False
+    )
+    assert process.stdout or "Error" in process.stderr or process.returncode in (-31, 159), process
+    return process.stdout
+
+
+# Limits
+
+
+@pytest.mark.req("AS-7")
+@pytest.mark.parametrize("code", ["while True: print(end='x', flush=True)", "import time\ntime.sleep(1e6)"])
+def test_a_script_without_an_end_is_stopped_on_time(code: str, boundary: Boundary) -> None:
+    begun = time.monotonic()
+    result = run(code, boundary, seconds=1)
+    assert 1.0 <= time.monotonic() - begun <= 1.1 + SLACK
+    assert (result.reason, result.exit, result.truncated) == ("timeout", None, True)
+
+
+@pytest.mark.req("AS-7", "AS-25")
+@pytest.mark.parametrize("stream", ["stdout", "stderr"])
+def test_a_gigabyte_of_output_is_cut_at_its_limit(stream: str, boundary: Boundary) -> None:
+    code = f"import sys\nfor _ in range(1000):\n  sys.{stream}.write('x' * 10**6)\n  sys.{stream}.flush()"
+    begun = time.monotonic()
+    result = run(code, boundary)
+    assert (result.reason, result.exit, result.truncated) == ("oversized_output", None, True)
+    assert len(result.stdout) == (500_000 if stream == "stdout" else 0) and len(result.stderr) <= 4_000
+    assert time.monotonic() - begun < 5
+
+
+@pytest.mark.req("AS-7")
+@pytest.mark.parametrize("memory", [64 * 2**20, 256 * 2**20])
+def test_memory_ends_at_its_limit(memory: int, boundary: Boundary) -> None:
+    code = """
+rows = []
+try:
+    while True:
+        rows.append(bytearray(2**20))
+except MemoryError:
+    size, rows = len(rows), None
+print(size)
+"""
+    size = int(run(code, boundary, memory=memory).stdout) * 2**20
+    assert memory - 50 * 2**20 < size <= memory
+
+
+@pytest.mark.req("AS-7")
+def test_a_bomb_of_processes_makes_none(boundary: Boundary) -> None:
+    code = "import os\nmade = 0\nfor _ in range(10_000):\n  try: made += os.fork() >= 0\n  except OSError: pass\nprint(made)"
+    assert run(code, boundary).stdout == "0\n"
+
+
+@pytest.mark.realtime
+async def test_a_cancelled_script_is_ended(boundary: Boundary, victim: int) -> None:
+    task = asyncio.create_task(run_script("while True: pass", b"", boundary, ScriptLimits()))
+    await asyncio.sleep(0.3)
+    assert len(children()) > 1
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    async with asyncio.timeout(5):
+        while children() != {victim}:
+            await asyncio.sleep(0.01)
+
+
+def children() -> set[int]:
+    """The processes that this one has started and that are there."""
+    return {int(word) for path in Path("/proc/self/task").glob("*/children") for word in path.read_text().split()}
+
+
+# What a script can do
+
+
+def test_a_script_reads_its_input_and_prints_what_is_asked_for(boundary: Boundary) -> None:
+    rows = [{"id": number, "price": number * 1.5, "name": "müsli"} for number in range(50_000)]
+    code = """
+import json
+with open(input_file) as f:
+    rows = json.load(f)
+print(json.dumps([row["id"] for row in rows if row["price"] > 74_994]))
+"""
+    assert run(code, boundary, json.dumps(rows).encode()) == ScriptResult(stdout="[49997, 49998, 49999]\n", exit=0)
+
+
+@pytest.mark.parametrize(
+    "reading",
+    [
+        "open(input_file, 'rb').read().decode()",
+        "pathlib.Path(input_file).read_text()",
+        "sys.stdin.read()",
+        "io.open(input_file).read()",
+    ],
+)
+def test_the_input_is_read_as_files_are(reading: str, boundary: Boundary) -> None:
+    assert (
+        run(
+            f"import io, pathlib, sys\nprint({reading} == {reading.replace('sys.stdin', 'open(input_file)')})",
+            boundary,
+            "ä\n".encode(),
+        ).stdout
+        == "True\n"
+    )
+
+
+def test_the_plain_part_of_the_standard_library_is_there_and_the_rest_is_not(boundary: Boundary) -> None:
+    code = """
+import csv, datetime, decimal, re, statistics
+print(datetime.datetime.strptime("2026-11-01", "%Y-%m-%d").year, statistics.mean([1, 2]))
+"""
+    assert run(code, boundary).stdout == "2026 1.5\n"
+    assert "No module named 'socket'" in run("import socket", boundary).stderr
+    assert "No module named 'pydantic'" in run("import pydantic", boundary).stderr
+    assert "only input_file can be opened" in run("open('/etc/passwd')", boundary).stderr
+
+
+@pytest.mark.parametrize(
+    ("code", "exit", "words"),
+    [
+        ("total = 1\nprint(total / 0)", 1, 'File "script", line 2, in <module>\nZeroDivisionError'),
+        ("if:", 1, "SyntaxError"),
+        ("raise SystemExit(3)", 3, ""),
+        ("import ctypes\nctypes.string_at(0)", 139, ""),
+        ("\ud800", 1, "SyntaxError"),
+    ],
+)
+def test_a_failure_is_told_by_the_scripts_own_words(code: str, exit: int, words: str, boundary: Boundary) -> None:
+    result = run(code, boundary)
+    assert (result.reason, result.exit) == ("failed", exit)
+    assert words in result.stderr and "child" not in result.stderr
+
+
+# Where nothing holds
+
+
+def test_without_bubblewrap_landlock_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    held_by("landlock")
+    monkeypatch.setenv("PATH", "/nonexistent")
+    assert find_boundary.__wrapped__().name == "landlock"
+
+
+def test_bubblewrap_comes_first() -> None:
+    held_by("bubblewrap")
+    assert find_boundary.__wrapped__().name == "bubblewrap"
+
+
+REFUSING = """
+import struct, sys
+from kit.sandbox.child import filter_calls, forbid_new_rights
+number, errno = 444, 38
+steps = [(0x20, 0, 0, 0), (0x15, 0, 1, number), (0x06, 0, 0, 0x50000 | errno), (0x06, 0, 0, 0x7FFF0000)]
+forbid_new_rights()
+filter_calls(b"".join(struct.pack("=HBBI", *step) for step in steps))
+from kit.sandbox.boundary import SandboxUnavailable
+from kit.sandbox.probe import find_boundary
+try:
+    print(find_boundary())
+except SandboxUnavailable as error:
+    print(error)
+"""
+"""A process whose kernel knows no Landlock: seccomp answers as such a kernel does."""
+
+
+@pytest.mark.req("AS-7")
+def test_where_nothing_holds_nothing_runs(tmp_path: Path) -> None:
+    """A bwrap that cannot make namespaces, as in many containers, and a kernel without Landlock."""
+    (tmp_path / "bwrap").write_text("#!/bin/sh\necho 'bwrap: No permissions to create a new namespace' >&2\nexit 1\n")
+    (tmp_path / "bwrap").chmod(0o755)
+    command = [sys.executable, "-c", REFUSING]
+    done = subprocess.run(command, env={"PATH": str(tmp_path)}, capture_output=True, text=True, check=False)
+    assert done.stdout.startswith("no sandbox holds on this machine, so no script runs. bubblewrap: bwrap does not hold here"), (
+        done
+    )
+    assert "No permissions to create a new namespace; landlock: it does not hold here" in done.stdout
+
+
+def test_a_bwrap_that_holds_nothing_is_found_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "bwrap").write_text('#!/bin/sh\nwhile [ "$1" != -- ]; do shift; done\nshift\nexec "$@"\n')
+    (tmp_path / "bwrap").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    with pytest.raises(SandboxUnavailable, match="does not hold here: False True False"):
+        bubblewrap()
