@@ -92,7 +92,7 @@ format: setup
 	@$(py) -m ruff check --fix . && $(py) -m ruff format . && $(py) -m nbstripout --keep-id notebooks/*.ipynb
 
 lock: setup
-	@$(py) -m uv pip compile --quiet pyproject.toml --extra test -o requirements.txt --python-version 3.11
+	@$(py) -m uv pip compile --quiet pyproject.toml --extra all --extra test -o requirements.txt --python-version 3.11
 	@$(py) -m uv pip compile --quiet benchmarks/peers/requirements.in -o benchmarks/peers/requirements.txt --python-version 3.11
 	@$(py) -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["browser"], sep="\n")' \
 		| $(py) -m uv pip compile --quiet - -c requirements.txt -o requirements-browser.txt --python-version 3.11

@@ -12,22 +12,41 @@ from pydantic import AfterValidator, Field, ValidationError
 from kit.core.errors import SettingsError
 from kit.core.secret import SHORTEST
 from kit.core.value import Value
-
-HOME = Path(__file__).resolve().parent.parent
-"""Where cards/ and data/ lie: the checkout."""
+from kit.home import HOME, IS_CHECKOUT
 
 _SECRET = re.compile("KEY|TOKEN|SECRET|PASSWORD")
 """Names of environment variables whose values are secret."""
 
 
+def own_project() -> Path | None:
+    """The folder worked in: the working folder or the nearest one above it that holds deck/deck.yaml, as `kit new` makes it."""
+    here = Path.cwd()
+    return next((folder for folder in (here, *here.parents) if (folder / "deck" / "deck.yaml").is_file()), None)
+
+
+def _deck() -> Path:
+    project = own_project()
+    return project / "deck" if project else HOME / "cards" / "consumer"
+
+
+def _data() -> Path:
+    project = own_project()
+    return project / "data" if project else HOME / "data" / "world"
+
+
+def _state() -> Path:
+    """The folder for what is written: in the project, else in the checkout, else in the working folder."""
+    return (own_project() or (HOME if IS_CHECKOUT else Path.cwd())) / ".kit"
+
+
 class Settings(Value):
     """Everything that differs between two machines. `Settings.read()` takes it from the environment."""
 
-    deck: Path = HOME / "cards" / "consumer"
-    """KIT_DECK: folder of the deck."""
-    data: Path = HOME / "data" / "world"
-    """KIT_DATA: folder of the data that a deck's tools read."""
-    store: str = str(HOME / ".kit" / "kit.db")
+    deck: Path = Field(default_factory=_deck)
+    """KIT_DECK: folder of the deck; unset, that of the project worked in, else the consumer deck."""
+    data: Path = Field(default_factory=_data)
+    """KIT_DATA: folder of the data that a deck's tools read; unset, data/ of the project, else the embedded world."""
+    store: str = Field(default_factory=lambda: str(_state() / "kit.db"))
     """KIT_STORE: file of sessions and traces; `:memory:` keeps nothing."""
     environment: str = "default"
     """KIT_ENV: which cards/settings/<name>.yaml is laid over default.yaml."""
@@ -51,6 +70,8 @@ class Settings(Value):
     """OPIK_PROJECT_NAME."""
     otlp_endpoint: str | None = None
     """OTEL_EXPORTER_OTLP_ENDPOINT: where spans go; unset, nowhere."""
+    otlp_service: str = "dispatch-kit"
+    """OTEL_SERVICE_NAME: what the collector calls this process."""
     tenant: str | None = None
     """KIT_TENANT: who the command line and the app speak for; unset, the visitor that the deck names."""
     user: str | None = None
@@ -102,7 +123,7 @@ class Settings(Value):
     @property
     def grids(self) -> Path:
         """Where grids leave their results: a folder each, beside the store."""
-        return (HOME / ".kit" if self.store == ":memory:" else Path(self.store).parent) / "grids"
+        return (_state() if self.store == ":memory:" else Path(self.store).parent) / "grids"
 
     def with_(self, **changes: Any) -> "Settings":
         """The same settings, some changed."""
@@ -124,6 +145,7 @@ _VARIABLES: Mapping[str, str] = {
     "opik_workspace": "OPIK_WORKSPACE",
     "opik_project": "OPIK_PROJECT_NAME",
     "otlp_endpoint": "OTEL_EXPORTER_OTLP_ENDPOINT",
+    "otlp_service": "OTEL_SERVICE_NAME",
     "tenant": "KIT_TENANT",
     "user": "KIT_USER",
     "location": "KIT_LOCATION",

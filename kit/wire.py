@@ -290,7 +290,7 @@ def _sinks(settings: Settings) -> tuple[Sink, ...]:
     if settings.otlp_endpoint:
         from kit.sinks.opentelemetry import OtelSink
 
-        sinks.append(OtelSink(endpoint=settings.otlp_endpoint))
+        sinks.append(OtelSink(endpoint=settings.otlp_endpoint, service=settings.otlp_service))
     if opik := open_opik(settings):
         sinks.append(opik)
     return tuple(sinks)

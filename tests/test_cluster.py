@@ -17,7 +17,7 @@ from distributed import Client
 from kit.bench.grid.cell import cells
 from kit.bench.grid.results import read_results
 from kit.bench.grid.run import RESULTS, run_grid
-from kit.core.errors import DataError
+from kit.core.errors import DataError, SettingsError
 from kit.experiment_kits import WorkerKits
 from kit.settings import HOME
 from tests.loopback_openai import Say, loopback
@@ -107,5 +107,5 @@ def test_a_cluster_that_cannot_play_says_what_to_do(tmp_path: Path, monkeypatch:
     with pytest.raises(DataError, match="traces are kept on this machine"):
         run_grid(spec, tmp_path / "out", kits, on="dask://127.0.0.1:1", traces=True)
     monkeypatch.setitem(sys.modules, "distributed", None)
-    with pytest.raises(DataError, match=r"needs Dask: pip install 'dispatch-kit\[dask\]'"):
+    with pytest.raises(SettingsError, match=r"pip install 'dispatch-kit\[dask\]'"):
         run_grid(spec, tmp_path / "out", kits, on="dask://127.0.0.1:1")

@@ -163,13 +163,13 @@ def test_a_stuck_receiver_does_not_hold_the_close() -> None:
 @pytest.mark.parametrize("path", ["", "/", "/v1/traces", "/tenant"])
 def test_spans_and_the_decision_reach_an_otlp_receiver(path: str) -> None:
     with otlp_receiver() as receiver:
-        sink = OtelSink(endpoint=receiver.url + path)
+        sink = OtelSink(endpoint=receiver.url + path, service="helpdesk")
         send(sink)
         sink.close()
         (received,) = receiver.requests
     assert received[0] == ("/tenant/v1/traces" if path == "/tenant" else "/v1/traces")
     (resource,) = received[1].resource_spans
-    assert resource.resource.attributes[0].value.string_value == "dispatch-kit"
+    assert resource.resource.attributes[0].value.string_value == "helpdesk"
     spans = resource.scope_spans[0].spans
     assert sink.spans_missing == 0 and len(spans) == sink.spans_queued
     assert {span.trace_id.hex() for span in spans} == {TURN}

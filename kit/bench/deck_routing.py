@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from kit.bench.case import as_line, read_cases
-from kit.bench.home import HOME
 from kit.bench.routing import Catalog, RoutingKit, catalog_team, route_case
 from kit.bench.routing_report import RoutedTurn, RoutingReport, report
 from kit.compose.deck import Deck, load_deck
 from kit.core.card import AgentCard
 from kit.core.value import Value
+from kit.home import HOME
 
 
 class Progress(Value):

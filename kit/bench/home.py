@@ -1,5 +1,3 @@
-"""Where the checkout is: grids, cases, cards and rubrics are read from it."""
+"""Where the shipped grids, cases, cards and rubrics lie, for notebooks."""
 
-from pathlib import Path
-
-HOME = Path(__file__).resolve().parents[2]
+from kit.home import HOME as HOME

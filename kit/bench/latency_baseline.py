@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from math import ceil, log, pi, sqrt
 from statistics import NormalDist
 
-from kit.bench.home import HOME
 from kit.bench.statistics.power import POWER
 from kit.compose.yaml_loader import load_yaml
 from kit.core.value import Value
+from kit.home import HOME
 from kit.metrics.estimate import normal_reach
 from kit.metrics.latency import Latency, Measure, Path, Spread
 

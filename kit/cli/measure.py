@@ -23,7 +23,7 @@ def add(commands: Any) -> None:
     routing.set_defaults(run=_deck_routing)
 
     grid = commands.add_parser("grid", help="models x prompts x patterns x cases as a file says; goes on where it was stopped")
-    grid.add_argument("file", type=Path, metavar="FILE.yaml")
+    grid.add_argument("file", type=Path, nargs="?", metavar="FILE.yaml", help="default: grid.yaml of the project worked in")
     grid.add_argument("--out", type=Path, help="folder of ledger and results (default: .kit/grids/<name>)")
     grid.add_argument("--traces", action="store_true", help="keep every turn in traces.db of that folder; always so with Opik")
     grid.add_argument("--workers", type=int, help="processes (default: one a core, for large simulated grids)")
@@ -65,11 +65,17 @@ def _grid(arguments: Namespace) -> int:
     from kit.bench.grid.report import report
     from kit.bench.grid.run import Bar, run_grid
     from kit.experiment_kits import ExperimentKits, WorkerKits
-    from kit.settings import Settings
+    from kit.settings import Settings, own_project
 
-    spec, settings = read_grid(arguments.file, arguments.model), Settings.read()
+    file: Path | None = arguments.file
+    if file is None:
+        project = own_project()
+        if project is None:
+            raise SettingsError("name the grid's file; only in a project that `dispatch-kit new` made it is grid.yaml")
+        file = project / "grid.yaml"
+    spec, settings = read_grid(file, arguments.model), Settings.read()
     folder = arguments.out or settings.grids / spec.grid.name
-    spec, cassette = with_cassette(spec, arguments.cassette, arguments.mode, folder, arguments.file)
+    spec, cassette = with_cassette(spec, arguments.cassette, arguments.mode, folder, file)
     kits = ExperimentKits.of(settings, virtual=spec.virtual, cassette=cassette)
     if arguments.cost:
         return show_costs(spec, kits)

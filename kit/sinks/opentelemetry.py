@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, cast
 
 from kit.core.errors import SettingsError
 from kit.core.event import Event, Routing
+from kit.core.extra import require
 from kit.core.record import TurnRecord
 from kit.core.trace import Span, Trace
 from kit.sinks.alert_counter import AlertCounter
@@ -43,19 +44,21 @@ class OtelSink:
         *,
         content: bool = False,
         limit: int = 8192,
+        service: str = "dispatch-kit",
     ):
+        require("otlp", "opentelemetry")
         from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
         self.spans_queued = 0
         """Spans given to the exporter's queue."""
         self.spans_left_out = 0
         """Spans of turns left out because the queue was full."""
-        self._content, self._limit = content, limit
+        self._content, self._limit, self._service = content, limit, service
         self._exporter = _CountingExporter(exporter or _otlp(endpoint))
         self._batch = BatchSpanProcessor(
             cast("SpanExporter", self._exporter), max_queue_size=limit, max_export_batch_size=min(512, limit)
         )
-        self._alerts = AlertCounter(_collector(endpoint)) if endpoint else None
+        self._alerts = AlertCounter(_collector(endpoint), service) if endpoint else None
         atexit.register(self._batch.shutdown)  # for a process that ends without closing
 
     @property
@@ -76,7 +79,7 @@ class OtelSink:
                 log.warning("the OpenTelemetry receiver is too slow: spans are dropped and counted from here on")
             self.spans_left_out += len(trace.spans)
             return
-        for span in _spans(turn, trace, events, content=self._content):
+        for span in _spans(turn, trace, events, self._service, content=self._content):
             self._batch.on_end(span)
         self.spans_queued += len(trace.spans)
 
@@ -130,7 +133,7 @@ def _collector(endpoint: str) -> str:
     return endpoint.rstrip("/").removesuffix("/v1/traces")
 
 
-def _spans(turn: TurnRecord, trace: Trace, events: Sequence[Event], *, content: bool) -> "Iterator[ReadableSpan]":
+def _spans(turn: TurnRecord, trace: Trace, events: Sequence[Event], service: str, *, content: bool) -> "Iterator[ReadableSpan]":
     from opentelemetry.sdk.resources import Resource
     from opentelemetry.sdk.trace import ReadableSpan
     from opentelemetry.sdk.trace.id_generator import RandomIdGenerator
@@ -139,7 +142,7 @@ def _spans(turn: TurnRecord, trace: Trace, events: Sequence[Event], *, content: 
 
     number, new_id, flags = int(trace_id(turn.id), 16), RandomIdGenerator().generate_span_id, TraceFlags(TraceFlags.SAMPLED)
     contexts = {span.id: SpanContext(number, new_id(), is_remote=False, trace_flags=flags) for span in trace.spans}
-    resource, scope = Resource({"service.name": "dispatch-kit"}), InstrumentationScope("kit")
+    resource, scope = Resource({"service.name": service}), InstrumentationScope("kit")
     for span in trace.spans:
         name, attributes = _described(span, turn)
         if content:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import quote
 
 from kit.core.event import Event
+from kit.core.extra import require
 from kit.core.record import TurnRecord
 from kit.core.trace import Span, SpanKind, Trace
 
@@ -82,8 +83,9 @@ def open_opik(
     """A sink to the Opik server at `url` (its REST root, ending in /api); without a url, to the cloud of `api_key`.
 
     None, and one warning in a process, where no server answers: see `answers`. Else the first call imports the SDK, which takes
-    seconds.
+    seconds. Raises SettingsError where the SDK is not installed.
     """
+    require("opik", "opik")
     if not answers(url):
         return None
     # The SDK reads its switches from the environment while it is imported, and by default reports to its makers,

@@ -12,6 +12,7 @@ from kit.bench.grid.ledger import FinishedCell
 from kit.bench.grid.player import Opener
 from kit.bench.grid.workers import BATCH, GoOn, Keep, play_here
 from kit.core.errors import DataError, KitError
+from kit.core.extra import require
 
 SCHEME = "dask://"
 AHEAD = 2
@@ -25,7 +26,7 @@ def play_on_cluster(address: str, spec: GridSpec, cells: Sequence[Cell], opener:
     """Plays all cells on the workers of `dask://host:port`. A worker that dies loses its tasks; others play them.
 
     `opener` is called on the workers. No further task is begun once `go_on` says no; those in flight are kept.
-    Raises DataError where Dask is not installed, the cluster does not answer, has no workers, or is lost.
+    Raises SettingsError where Dask is not installed, DataError where the cluster does not answer, has no workers, or is lost.
     """
     size = 4 * BATCH if spec.timeless else spec.concurrency
     batches = [cells[start : start + size] for start in range(0, len(cells), size)]
@@ -54,11 +55,10 @@ def play_on_cluster(address: str, spec: GridSpec, cells: Sequence[Cell], opener:
 
 @contextmanager
 def _client(address: str) -> Generator[tuple[Any, Any]]:
-    try:
-        from distributed import Client, as_completed
-        from distributed.scheduler import KilledWorker
-    except ImportError as error:
-        raise DataError(f"--on {address} needs Dask: pip install 'dispatch-kit[dask]'") from error
+    require("dask", "distributed")
+    from distributed import Client, as_completed
+    from distributed.scheduler import KilledWorker
+
     try:
         client = Client(_tcp(address), timeout=WAIT, set_as_default=False)
     except (OSError, ValueError) as error:

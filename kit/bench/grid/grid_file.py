@@ -12,7 +12,6 @@ from pydantic import Field, field_validator
 
 from kit.bench.case import Case, read_cases
 from kit.bench.grid.results import AXES, MEASURES
-from kit.bench.home import HOME
 from kit.bench.scoring.scorers import ROUTING, SCORERS
 from kit.compose.deck import Block, Deck, load_deck
 from kit.compose.models import load_models
@@ -23,6 +22,7 @@ from kit.core.errors import DataError, KitError, nearest
 from kit.core.fault import Fault, parse_all
 from kit.core.model import OFFLINE, ModelSpec
 from kit.core.value import Value
+from kit.home import HOME
 from kit.patterns import PATTERNS
 from kit.runtime.recording.cassette import Mode
 

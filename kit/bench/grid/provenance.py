@@ -6,7 +6,7 @@ import subprocess
 from importlib.metadata import PackageNotFoundError, version
 
 from kit.bench.grid.grid_file import GridSpec, digest
-from kit.bench.home import HOME
+from kit.home import HOME
 
 PACKAGES = ("langchain-core", "langchain-openai", "pydantic", "numpy", "scipy", "statsmodels")
 

@@ -8,7 +8,6 @@ from typing import Any, Literal
 from pydantic import TypeAdapter
 
 from kit.bench.case import Ask, Case
-from kit.bench.home import HOME
 from kit.bench.scoring.judge import Judge, RuleJudge, read_rubric
 from kit.bench.scoring.observation import Observation
 from kit.bench.scoring.quality import policy, response_quality
@@ -17,6 +16,7 @@ from kit.bench.statistics.distributions import kappa_of
 from kit.compose.yaml_loader import load_yaml
 from kit.core.errors import DataError
 from kit.core.value import Value
+from kit.home import HOME
 from kit.metrics.estimate import Estimate
 
 SOURCE = HOME / "data" / "source" / "cases"

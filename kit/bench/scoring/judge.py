@@ -11,12 +11,12 @@ from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 from langchain_core.runnables import Runnable
 
 from kit.bench.case import Case
-from kit.bench.home import HOME
 from kit.bench.scoring.observation import Observation
 from kit.compose.yaml_source import Faults, build, parse, read_text
 from kit.core.errors import DataError
 from kit.core.limits import read_json
 from kit.core.value import Value
+from kit.home import HOME
 
 RUBRICS = HOME / "cards" / "rubrics"
 _FORM = 'Answer with one line of JSON and nothing else: {"score": <number from 0 to 1>, "why": "<one short sentence>"}'

@@ -8,7 +8,6 @@ from typing import Protocol
 
 import yaml
 
-from kit.bench.home import HOME
 from kit.bench.scoring.labelling_sheet import Item, item_of, items, write_sheet
 from kit.compose.reference import points_back, resolve
 from kit.compose.yaml_loader import load_yaml
@@ -17,6 +16,7 @@ from kit.core.language.small_talk import asks, bare_answer, small_talk
 from kit.core.language.words import content_words
 from kit.core.record import ShownComponent
 from kit.core.value import Value
+from kit.home import HOME
 from kit.metrics.summary import Label, turns_since
 from kit.runtime.answer.raw_text import looks_raw
 from kit.stores.protocol import Store

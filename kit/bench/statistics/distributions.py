@@ -3,7 +3,10 @@
 from collections.abc import Sequence
 from typing import Any
 
+from kit.core.extra import require
 from kit.metrics.estimate import LEVEL, normal_reach
+
+require("bench", "scipy", "statsmodels")
 
 
 def student_reach(freedom: int, level: float = LEVEL) -> float:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from kit.compose.deck import Deck
 from kit.core.card import AgentCard
+from kit.core.extra import require
 from kit.patterns.agents_as_tools import run_mediated
 from kit.runtime.context import Agent
 from kit.runtime.pattern import Bind, Pattern
@@ -22,7 +23,7 @@ def serve_in_process(deck: Deck, bind: Bind) -> Team:
     """The deck's team, its sub-agents served and called over A2A inside this process: the SDK on both sides, no wire between."""
     import httpx
 
-    _disable_sdk_tracing()
+    _prepare_sdk()
     from kit.patterns.a2a.in_process import in_process_client
     from kit.patterns.a2a.server import peer_card, serve_team
     from kit.tools.asgi_transport import StreamingASGITransport
@@ -44,7 +45,7 @@ A2A = Pattern("a2a", run_mediated, serve_in_process)
 
 def remote(team: Team, url: str, http: "httpx.AsyncClient") -> Team:
     """The same team with its sub-agents at `<url>/<id>`; whoever opened `http` closes it."""
-    _disable_sdk_tracing()
+    _prepare_sdk()
     from kit.patterns.a2a.client import http_client
     from kit.patterns.a2a.server import peer_card
 
@@ -62,6 +63,7 @@ def _with_remote_agents(team: Team, client: Callable[[AgentCard], "Client"]) -> 
     return team.with_agents(agents)
 
 
-def _disable_sdk_tracing() -> None:
+def _prepare_sdk() -> None:
     """Switches the SDK's own tracing off: it opens a hundred spans a call, and the turn's trace has the hop already."""
+    require("a2a", "a2a")
     os.environ.setdefault("OTEL_INSTRUMENTATION_A2A_SDK_ENABLED", "false")

@@ -5,11 +5,15 @@ import errno
 import socket
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
 
-import uvicorn
 from starlette.types import ASGIApp
 
 from kit.core.errors import UpstreamError
+from kit.core.extra import require
+
+if TYPE_CHECKING:
+    import uvicorn
 
 
 def serve(app: ASGIApp, host: str, port: int) -> None:
@@ -48,5 +52,8 @@ async def serving(app: ASGIApp, host: str = "127.0.0.1", port: int = 0) -> Async
             await running
 
 
-def _server(app: ASGIApp) -> uvicorn.Server:
+def _server(app: ASGIApp) -> "uvicorn.Server":
+    require("serve", "uvicorn")
+    import uvicorn
+
     return uvicorn.Server(uvicorn.Config(app, lifespan="off", ws="none", log_level="warning", timeout_graceful_shutdown=2))

@@ -1,0 +1,22 @@
+"""`kit app`: serves the chat."""
+
+import subprocess
+import sys
+from argparse import Namespace
+from typing import Any
+
+
+def add(commands: Any) -> None:
+    """Adds the command to a parser's."""
+    app = commands.add_parser("app", help="serve the chat over the deck of the working folder, else over the demo's")
+    app.add_argument("--port", type=int, default=8501)
+    app.set_defaults(run=_app)
+
+
+def _app(arguments: Namespace) -> int:
+    from kit.core.extra import require
+    from kit.home import HOME
+
+    require("app", "streamlit", "altair", "pandas")
+    command = [sys.executable, "-m", "streamlit", "run", str(HOME / "app.py"), "--server.port", str(arguments.port)]
+    return subprocess.run(command, check=False).returncode

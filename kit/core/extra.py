@@ -1,0 +1,11 @@
+"""Packages that only a part of the kit needs, and the line that installs them."""
+
+from importlib.util import find_spec
+
+from kit.core.errors import SettingsError
+
+
+def require(extra: str, *packages: str) -> None:
+    """Raises SettingsError, with the line that installs the extra, where one of these packages is not installed."""
+    if missing := [name for name in packages if find_spec(name) is None]:
+        raise SettingsError(f"missing here: {', '.join(missing)}; run: pip install 'dispatch-kit[{extra}]'")

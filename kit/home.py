@@ -1,0 +1,9 @@
+"""Where the shipped decks, data and app lie: at the root of a checkout, or inside the package once it is installed."""
+
+from pathlib import Path
+
+_PACKAGE = Path(__file__).resolve().parent
+_SHIPPED = _PACKAGE / "shipped"
+IS_CHECKOUT = not _SHIPPED.is_dir()
+HOME = _PACKAGE.parent if IS_CHECKOUT else _SHIPPED
+"""Holds app.py, cards/, data/ and template/."""

@@ -1,0 +1,117 @@
+"""A project of one's own: written by one command, found by all others, and what is not installed is named."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from kit.settings import HOME, Settings
+from tests.test_cli import Result, refused, run
+
+QUESTION = "Which laptop does Ana have, and which room is free on Friday?"
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project as `new` writes it, and the folder worked in."""
+    monkeypatch.chdir(tmp_path)
+    assert run("new", "helpdesk").returncode == 0
+    monkeypatch.chdir(tmp_path / "helpdesk")
+    return tmp_path / "helpdesk"
+
+
+def here(*arguments: str) -> Result:
+    """The command with nothing in the environment that says where things are."""
+    return run(*arguments, KIT_STORE="")
+
+
+def test_a_new_project_is_checked_and_asked_without_a_flag(project: Path) -> None:
+    checked = here("check")
+    assert f"imports ./tools.py:TOOLS ({project}/deck/tools.py)" in checked.stdout and "0 warnings" in checked.stdout
+    reply = json.loads(here("ask", "--json", QUESTION).stdout.splitlines()[-1])
+    assert [one["agent"] for one in reply["outcomes"]] == ["devices", "rooms"]
+    assert "Model 14" in reply["text"] and "Garden" in reply["text"]
+    assert (project / ".kit" / "kit.db").is_file()
+
+
+def test_a_tool_that_is_changed_answers_as_changed(project: Path) -> None:
+    tools = project / "deck" / "tools.py"
+    tools.write_text(tools.read_text().replace("Model 14", "Model 18"))
+    assert "Model 18" in here("ask", QUESTION).stdout
+
+
+def test_the_grid_of_a_new_project_ends_in_a_verdict(project: Path) -> None:
+    played = here("grid")
+    assert played.returncode == 0, played.stderr
+    assert "offline, exact: 17 of 17" in played.stdout and "not distinguishable; needs about" in played.stdout
+    assert (project / ".kit" / "grids" / "helpdesk" / "results.jsonl").is_file()
+
+
+def test_a_project_is_found_from_the_folders_inside_it(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (project / "data").mkdir()
+    monkeypatch.chdir(project / "data")
+    settings = Settings.read({})
+    assert (settings.deck, settings.data) == (project / "deck", project / "data")
+    assert settings.store == str(project / ".kit" / "kit.db") and settings.grids == project / ".kit" / "grids"
+
+
+def test_what_the_environment_names_goes_before_the_project(project: Path, tmp_path: Path) -> None:
+    settings = Settings.read({"KIT_DECK": "cards/manga", "KIT_STORE": str(tmp_path / "other" / "kit.db")})
+    assert settings.deck == Path("cards/manga") and settings.grids == tmp_path / "other" / "grids"
+
+
+def test_outside_of_a_project_the_demo_answers_and_no_grid_is_guessed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert Settings.read({}).deck == HOME / "cards" / "consumer"
+    refused(run("grid"), "name the grid's file")
+
+
+@pytest.mark.parametrize(("name", "words"), [("there", "is there already"), ("x.y", "is no name"), ("a b", "is no name")])
+def test_a_project_is_not_written_over_anything(name: str, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "there").mkdir()
+    refused(run("new", name), words)
+    assert [path.name for path in tmp_path.iterdir()] == ["there"]
+
+
+def test_the_project_s_own_test_passes(project: Path) -> None:
+    environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(HOME)}
+    code = "import test_project as tests; [test() for name, test in vars(tests).items() if name.startswith('test_')]"
+    subprocess.run([sys.executable, "-c", code], cwd=project, env=environment, check=True, timeout=60)
+
+
+HIDDEN = """
+import io, sys
+from contextlib import redirect_stderr
+for name in ("a2a", "matplotlib", "opentelemetry", "opik", "pandas", "scipy", "statsmodels", "streamlit", "uvicorn"):
+    sys.modules[name] = None
+from kit.cli import main
+for command in (["judge"], ["ask", "--pattern", "a2a", "hi"], ["app"], ["grid", "data/grids/patterns_small.yaml"]):
+    assert main(command) == 2, command
+import asyncio, os
+from kit import KitError, Settings, open_kit
+async def opened(**settings):
+    try:
+        async with open_kit(Settings(store=":memory:", model="offline", **settings)):
+            pass
+    except KitError as error:
+        print(error, file=sys.stderr)
+asyncio.run(opened(otlp_endpoint="http://127.0.0.1:9"))
+asyncio.run(opened(opik_url="http://127.0.0.1:9/api"))
+try:
+    import kit.bench.charts
+except KitError as error:
+    print(error, file=sys.stderr)
+"""
+
+
+def test_a_missing_extra_is_named_with_the_line_that_installs_it() -> None:
+    environment = {"PATH": os.environ["PATH"], "KIT_STORE": ":memory:"}
+    done = subprocess.run([sys.executable, "-c", HIDDEN], cwd=HOME, env=environment, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0 and "Traceback" not in done.stderr, done.stderr
+    lines = done.stderr.splitlines()
+    extras = ("bench", "a2a", "app", "bench", "otlp", "opik", "bench")
+    assert [line.rpartition("; ")[2] for line in lines] == [f"run: pip install 'dispatch-kit[{extra}]'" for extra in extras]
