@@ -29,7 +29,7 @@ from kit.runtime.agents.faulty import faulty_team
 from kit.runtime.memory import most_lines
 from kit.runtime.pattern import Pattern
 from kit.runtime.recording.cassette import Cassette
-from kit.runtime.team import Models, Team, bind
+from kit.runtime.team import Models, Places, Team, bind
 from kit.runtime.turn import Turn, run_turn
 from kit.settings import Settings
 from kit.sinks.recorder import Recorder, Sink
@@ -174,15 +174,17 @@ def stages_of(
     faults: bool,
     store: Store,
     admission: asyncio.Semaphore | None,
+    places: Places,
     models: Models | None,
 ) -> Stages:
-    """The teams of a deck on these models, their prompts kept for the traces; all let turns in together, by `admission`.
+    """The teams of a deck on these models, their prompts kept for the traces; all let turns in together, by `admission`,
+    and calls of a tool by its `places`.
 
     Raises BindError where one cannot do the work. Nothing is called.
     """
 
     def bound(deck: Deck) -> Team:
-        team = replace(bind(deck, models, tools, access_of(settings)), admission=admission)
+        team = replace(bind(deck, models, tools, access_of(settings), places), admission=admission)
         with suppress(StoreBusy):  # a trace without its prompts is better than no answer
             store.keep_prompts(team.prompts)
         team = faulty_team(team) if faults else team
@@ -225,7 +227,7 @@ async def open_kit(
         setup = ToolSetup(deck.tools.folder, settings, store, environment, faults=faults)
         toolbox = await stack.enter_async_context(deck.tools.plus(more).open(setup))
         admission = asyncio.Semaphore(deck.settings.turns_at_once) if deck.settings.turns_at_once else None
-        stages_on = partial(stages_of, deck, toolbox, settings, services or {}, faults, store, admission)
+        stages_on = partial(stages_of, deck, toolbox, settings, services or {}, faults, store, admission, Places())
         stages = stages_on(models)
         team = stages.team(MEDIATED)
         if team.orchestrator.model.spec.key == OFFLINE.key:

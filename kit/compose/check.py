@@ -12,7 +12,10 @@ from kit.compose.prompts import window_fault
 from kit.compose.topology_check import topology_faults
 from kit.compose.yaml_source import Faults
 from kit.core.card import AgentCard
-from kit.core.errors import nearest
+from kit.core.errors import BindError, nearest
+from kit.tools.limits import NO_LIMITS, ToolLimits, without_limits
+from kit.tools.tool import ConfiguredTool
+from kit.tools.tool_factory import ToolFactory
 
 Where = Callable[[str, str, tuple[str | int, ...]], str]
 """The place of a value: (card, block, settings or environment; its id; path inside it) -> words for a report."""
@@ -46,7 +49,7 @@ class Check:
             self._report("settings", "deck", self._settings())
             self._root()
             page = page_faults(settings.page, parts.cards, settings.orchestrator)
-            self._report("settings", "deck", chain(topology_faults(parts), page, self._required()))
+            self._report("settings", "deck", chain(topology_faults(parts), page, self._required(), self._limits()))
             self._prompts()
         return self
 
@@ -106,9 +109,29 @@ class Check:
             elif self.tools is not None and (sentence := self._unknown("tool", tool, self.tools)):
                 yield path, sentence
         for tool in card.tool_config:
-            if tool not in card.tools:
+            if tool in card.tools:
+                yield from self._config(card, tool)
+            else:
                 sentence = f"tool_config for {tool!r}, which the card does not list: {nearest(tool, card.tools)}"
                 yield ("tool_config", tool), sentence
+
+    def _config(self, card: AgentCard, tool: str) -> Iterator[Fault]:
+        entry = self.parts.tools.tools.get(tool)
+        unknown = entry is None or isinstance(entry, ToolFactory)  # what a factory makes has its own limits
+        own = ToolLimits(idempotent=True) if unknown else getattr(entry, "limits", NO_LIMITS)
+        try:
+            self.parts.tool_limits(card, tool, own)
+        except BindError as error:
+            yield ("tool_config", tool), str(error)
+        settings = without_limits(card.tool_config[tool])
+        if settings and not unknown and not isinstance(entry, ConfiguredTool):
+            known = f"of a tool that is no ConfiguredTool these can be set: {', '.join(ToolLimits.model_fields)}"
+            yield ("tool_config", tool, next(iter(settings))), f"tool {tool!r} takes no setting {next(iter(settings))!r}; {known}"
+
+    def _limits(self) -> Iterator[Fault]:
+        for tool in self.parts.settings.tool_limits if self.tools is not None else ():
+            if sentence := self._unknown("tool", tool, self.tools or ()):
+                yield ("tool_limits", tool), sentence
 
     def _subs(self, card: AgentCard) -> list[AgentCard]:
         return [self.parts.cards[name] for name in card.sub_agents if name in self.parts.cards]

@@ -16,6 +16,7 @@ from kit.core.model import OFFLINE, ModelSpec
 from kit.core.status import OWN, Term
 from kit.core.value import Value
 from kit.tools.deck_tools import DeckTools
+from kit.tools.limits import NO_LIMITS, ToolLimits, merge_limits
 
 PLATFORM = "platform"
 Category = Literal["persona", "instructions", "capabilities", "safety", "format", "context"]
@@ -78,6 +79,8 @@ class DeckSettings(Value):
     """Helper cards (judge, distiller) that go without the required blocks (decisions 15); no card that speaks to a user."""
     tools: tuple[str, ...] = ()
     """The code that holds the deck's tools: `package.module:NAME`, or `./file.py:NAME` for a file beside deck.yaml."""
+    tool_limits: dict[str, ToolLimits] = {}
+    """Tool id -> how long a call of it may take, how often it is tried again, and how many run at once, whoever calls it."""
     environment: tuple[str, ...] = ()
     """The environment variables that this code may read; it is given no others."""
     cap: int = 4
@@ -220,3 +223,11 @@ class Parts:
             if self.on(flag):
                 config |= tools.get(tool_id, {})
         return config
+
+    def tool_limits(self, card: AgentCard, tool_id: str, own: ToolLimits) -> ToolLimits:
+        """Returns the limits of a tool in a card's hands: those of its configuration, else of deck.yaml, else the tool's `own`.
+
+        Raises BindError for limits that cannot be used.
+        """
+        deck = self.settings.tool_limits.get(tool_id, NO_LIMITS).model_dump(exclude_unset=True)
+        return merge_limits(tool_id, own, deck, self.tool_config(card, tool_id))

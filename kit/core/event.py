@@ -169,6 +169,21 @@ class ToolEnded(Value):
     """The reservation that an answer from it must carry."""
 
 
+class ToolRetry(Value):
+    """An attempt of a tool call failed, and another one follows: the tool says that this does no harm."""
+
+    kind: Literal["tool_retry"] = "tool_retry"
+    agent: str
+    tool: str
+    call_id: str
+    attempt: int
+    """The number of the one that failed, from 1."""
+    error: str
+    """Raw reason, for the trace alone."""
+    pause_ms: int
+    """How long the tool is left alone."""
+
+
 class Status(Value):
     """A sub-agent's progress as an identifier of the vocabulary; the log writes `unknown` in the place of any other."""
 
@@ -380,6 +395,7 @@ Body = Annotated[
     | AgentEnded
     | ToolStarted
     | ToolEnded
+    | ToolRetry
     | Status
     | StatusLine
     | Component

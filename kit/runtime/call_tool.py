@@ -1,5 +1,6 @@
 """Runs one tool call of a sub-agent: whitelist, context, span; what goes wrong becomes a value here."""
 
+import asyncio
 import datetime
 import json
 from collections.abc import Callable, Mapping
@@ -11,18 +12,19 @@ from langchain_core.tools import BaseTool
 from pydantic import ValidationError
 
 from kit.core.errors import describe_error
-from kit.core.event import AccessDenied, Body, Component, ToolEnded, ToolStarted
+from kit.core.event import AccessDenied, Body, Component, ToolEnded, ToolRetry, ToolStarted
 from kit.core.outcome import NO_TEXT, ComponentPayload, Reason, Usage
 from kit.core.value import builder
+from kit.models.deadline import seconds_left
 from kit.runtime.agents.handoff import hide
 from kit.runtime.agents.tool_grants import watched_since
 from kit.runtime.context import RunContext
 from kit.runtime.recording.replay import replay_tool
 from kit.runtime.tool_call_ids import UNREAD
+from kit.tools.bounds import ToolBounds
 from kit.tools.direct_call import result_of
-from kit.tools.tool import ToolContext, ToolResult, within
+from kit.tools.tool import UNAVAILABLE, ToolContext, ToolResult, within
 
-UNAVAILABLE = "This data is unavailable right now."
 NO_SUCH_TOOL = "You have no such tool. Call one that you were given, or answer without, and do not speak of this."
 UNREADABLE = (
     "This call was not made: its arguments could not be read. Make it again as its description says, and do not speak of this."
@@ -30,6 +32,11 @@ UNREADABLE = (
 _ONE_CALL = Usage(tool_calls=1)
 _tool_ended = builder(ToolEnded)
 _NONE: Mapping[str, datetime.date] = MappingProxyType({})
+_UNBOUND: Mapping[str, ToolBounds] = MappingProxyType({})
+PAUSE = 0.2
+"""Seconds before the second attempt of a tool; before each further one twice as many."""
+PASSING: tuple[Reason, ...] = ("timeout", "exception", "unavailable")
+"""Faults that may be gone a moment later."""
 
 
 async def call_tool(
@@ -38,12 +45,14 @@ async def call_tool(
     agent: str,
     ctx: RunContext,
     new_tools: Mapping[str, datetime.date] = _NONE,
+    bounds: Mapping[str, ToolBounds] = _UNBOUND,
 ) -> tuple[ToolMessage, ToolResult]:
     """Runs a tool call on behalf of the turn's principal and returns its message with its typed result.
 
     A tool outside the whitelist is refused, a tool that raises is a fault: both are results, neither raises (decisions 9).
     So is a call that nobody can read, and a lookup that met a foreign principal in this turn is not made again, whoever asks
-    (decisions 30, 31). Raw reasons go to the trace only. `new_tools`: those put on the card later, with the day.
+    (decisions 30, 31). Raw reasons go to the trace only. `new_tools`: those put on the card later, with the day. `bounds`: of
+    the tools that have limits.
     """
     call_id = call["id"] or ctx.turn.log.new_span()
     private = ctx.turn.private
@@ -58,7 +67,7 @@ async def call_tool(
         result = ToolResult(text=NO_SUCH_TOOL, fault="not_allowed", detail=f"{call['name']!r} is not on the card")
     else:
         try:
-            result = await _look_up(tool, call, agent, span)
+            result = await _look_up(tool, call, agent, span, bounds.get(call["name"]) if bounds else None)
         except BaseException as error:
             span.emit(ToolEnded(agent=agent, tool=call["name"], call_id=call_id, error=type(error).__name__))
             raise
@@ -76,13 +85,13 @@ async def call_tool(
     return ToolMessage(result.text or NO_TEXT, tool_call_id=call_id, name=call["name"], status=status), result
 
 
-async def _look_up(tool: BaseTool, call: ToolCall, agent: str, ctx: RunContext) -> ToolResult:
+async def _look_up(tool: BaseTool, call: ToolCall, agent: str, ctx: RunContext, bounds: ToolBounds | None) -> ToolResult:
     """Runs the tool, unless the same lookup met a foreign principal in this turn."""
     turn = ctx.turn
     key = lookup_key(call) if turn.barred else ""
     if key in turn.barred:
         return ToolResult(text=UNAVAILABLE, fault="principal_mismatch", detail="not asked again in this turn")
-    result = await (_run if turn.cassette is None else _taped)(tool, call, agent, ctx)
+    result = await (_run if turn.cassette is None else _taped)(tool, call, agent, ctx, bounds)
     if result.fault == "principal_mismatch":
         turn.barred.add(lookup_key(call))
     return result
@@ -94,7 +103,7 @@ def lookup_key(call: ToolCall) -> str:
     return f"{call['name']} {json.dumps(args, sort_keys=True, default=str)}"
 
 
-async def _taped(tool: BaseTool, call: ToolCall, agent: str, ctx: RunContext) -> ToolResult:
+async def _taped(tool: BaseTool, call: ToolCall, agent: str, ctx: RunContext, bounds: ToolBounds | None) -> ToolResult:
     """Answers from the recording, or runs the tool and records its result with what it said meanwhile."""
     cassette, log, who = ctx.turn.cassette, ctx.turn.log, ctx.inherited.principal
     assert cassette is not None
@@ -111,7 +120,7 @@ async def _taped(tool: BaseTool, call: ToolCall, agent: str, ctx: RunContext) ->
         emit(body)
 
     try:
-        result = await _run(tool, call, agent, ctx, hear)
+        result = await _run(tool, call, agent, ctx, bounds, hear)
     except BaseException as error:
         cassette.keep_fault(place, request, error, told=bodies, seconds=log.now() - began)
         raise
@@ -120,8 +129,14 @@ async def _taped(tool: BaseTool, call: ToolCall, agent: str, ctx: RunContext) ->
 
 
 async def _run(
-    tool: BaseTool, call: ToolCall, agent: str, ctx: RunContext, emit: Callable[[Body], None] | None = None
+    tool: BaseTool,
+    call: ToolCall,
+    agent: str,
+    ctx: RunContext,
+    bounds: ToolBounds | None,
+    emit: Callable[[Body], None] | None = None,
 ) -> ToolResult:
+    """Runs the tool, again after a fault that may pass where its limits allow that and the agent has time for it."""
     context = ToolContext(
         agent=agent,
         turn_id=ctx.turn.log.turn_id,
@@ -129,9 +144,23 @@ async def _run(
         emit=emit or ctx.report,
         found=lambda: _components(agent, ctx),
     )
+    result = await _attempt(tool, call, context, bounds)
+    for number in range(bounds.limits.retries if bounds is not None else 0):
+        pause = PAUSE * 2**number
+        if result.fault not in PASSING or pause >= seconds_left():
+            break
+        error = hide(f"{result.fault}: {result.detail}", ctx.turn.private)
+        name, call_id, ms = call["name"], call["id"] or "", round(pause * 1000)
+        context.emit(ToolRetry(agent=agent, tool=name, call_id=call_id, attempt=number + 1, error=error, pause_ms=ms))
+        await asyncio.sleep(pause)
+        result = await _attempt(tool, call, context, bounds)
+    return result
+
+
+async def _attempt(tool: BaseTool, call: ToolCall, context: ToolContext, bounds: ToolBounds | None) -> ToolResult:
     try:
         with within(context):
-            return await result_of(tool, call)
+            return await (result_of(tool, call) if bounds is None else bounds.result_of(tool, call))
     except Exception as error:  # the second and last place that turns an exception into a value (decisions 9)
         fault: Reason = "timeout" if isinstance(error, TimeoutError) else "exception"
         own_schema = getattr(tool.args_schema, "__name__", None)

@@ -32,7 +32,10 @@ from kit.runtime.agents.tool_grants import new_tools
 from kit.runtime.bound_model import BoundModel
 from kit.runtime.context import Agent
 from kit.runtime.job import JOBS
-from kit.tools.tool import Toolbox
+from kit.tools.bounds import THREADS, ToolBounds, is_synchronous
+from kit.tools.limits import NO_LIMITS, without_limits
+from kit.tools.loading import function_tool
+from kit.tools.tool import LimitedTool, Toolbox
 
 Model = str | BaseChatModel | tuple[BaseChatModel, ModelSpec]
 """A key of models.yaml, or a LangChain chat model, alone or with what is known of it, such as its price."""
@@ -40,6 +43,8 @@ Models = Model | Mapping[str, Model]
 """One for all, or a mapping agent id -> model ("*" stands for the rest, `helper` for the small jobs, `<id>:fallback` and
 `<id>:composer` for an agent's second models)."""
 
+Places = dict[tuple[str, int], asyncio.Semaphore]
+"""(tool id, calls at once) -> the places that its calls share."""
 _Schemas = Sequence[dict[str, Any]]
 _Private = Mapping[str, frozenset[str]]
 
@@ -93,13 +98,20 @@ class Team:
             await close()
 
 
-def bind(deck: Deck, models: Models | None = None, tools: Toolbox | None = None, access: ModelAccess | None = None) -> Team:
+def bind(
+    deck: Deck,
+    models: Models | None = None,
+    tools: Toolbox | None = None,
+    access: ModelAccess | None = None,
+    places: Places | None = None,
+) -> Team:
     """Resolves every model, tool, block and sub-agent of a deck.
 
     `models`: one key or model for all, or a mapping; None takes what each card names. `tools`: id -> tool or factory.
+    `places`: what other teams have of these tools, so that all of them together keep within `at_once`.
     Raises BindError or UnknownId, naming the card and the nearest known ids. No model is called.
     """
-    binder = _Binder(deck, models, tools or {}, access or ModelAccess())
+    binder = _Binder(deck, models, tools or {}, access or ModelAccess(), {} if places is None else places)
     agents: dict[str, Agent] = {card.id: binder.agent(card) for card in deck.active()}
     admission = asyncio.Semaphore(deck.settings.turns_at_once) if deck.settings.turns_at_once else None
     return Team(
@@ -108,8 +120,8 @@ def bind(deck: Deck, models: Models | None = None, tools: Toolbox | None = None,
 
 
 class _Binder:
-    def __init__(self, deck: Deck, models: Models | None, tools: Toolbox, access: ModelAccess):
-        self._deck, self._models, self._tools, self._access = deck, models, tools, access
+    def __init__(self, deck: Deck, models: Models | None, tools: Toolbox, access: ModelAccess, places: Places):
+        self._deck, self._models, self._tools, self._access, self._places = deck, models, tools, access, places
         self._cache: dict[tuple[str, Tuning], BaseChatModel] = {}
         self.secrets = access.secrets
         _check_names(models, deck)
@@ -139,6 +151,7 @@ class _Binder:
             composer=self._second(card, "composer", composer if as_named and card.sub_agents else None, bound),
             contract=contract_of(card),
             new_tools=MappingProxyType(new_tools(card, own)),
+            bounds=MappingProxyType({tool.name: b for tool_id, tool in own.items() if (b := self._bounds(card, tool_id, tool))}),
         )
 
     def jobs(self) -> Mapping[str, BoundModel]:
@@ -163,7 +176,18 @@ class _Binder:
         entry = self._tools.get(tool_id)
         if entry is None:
             raise UnknownId(f"tool of card {card.id!r}", tool_id, self._tools)
-        return entry if isinstance(entry, BaseTool) else entry(self._deck.tool_config(card, tool_id))
+        if isinstance(entry, LimitedTool):
+            return entry.tool if isinstance(entry.tool, BaseTool) else function_tool(tool_id, entry.tool)
+        return entry if isinstance(entry, BaseTool) else entry(without_limits(self._deck.tool_config(card, tool_id)))
+
+    def _bounds(self, card: AgentCard, tool_id: str, tool: BaseTool) -> ToolBounds | None:
+        """Returns a tool's limits with the places that its calls share over all teams; None where it has neither."""
+        limits = self._deck.tool_limits(card, tool_id, getattr(self._tools[tool_id], "limits", NO_LIMITS))
+        at_once = limits.at_once or (THREADS if is_synchronous(tool) else 0)
+        if not (at_once or limits.timeout_ms or limits.retries):
+            return None
+        places = self._places.setdefault((tool_id, at_once), asyncio.Semaphore(at_once)) if at_once else None
+        return ToolBounds(limits, places)
 
     def _model(self, card: AgentCard) -> tuple[ModelSpec, BaseChatModel]:
         choice = self._models

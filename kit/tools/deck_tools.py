@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from kit.core.errors import BindError, CodeError
 from kit.tools.loading import Reference, Tools, tools_in
-from kit.tools.tool import ConfiguredTool, Toolbox
+from kit.tools.tool import ConfiguredTool, LimitedTool, Toolbox
 from kit.tools.tool_factory import ToolFactory, ToolSetup
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class DeckTools:
     @asynccontextmanager
     async def open(self, setup: ToolSetup) -> AsyncGenerator[Toolbox]:
         """Enters each factory once, and leaves them in reverse order. Raises BindError for a factory that breaks its promise."""
-        box: dict[str, BaseTool | ConfiguredTool] = {}
+        box: dict[str, BaseTool | ConfiguredTool | LimitedTool] = {}
         async with AsyncExitStack() as stack:
             for tool_id, tool in self.tools.items():
                 if isinstance(tool, ToolFactory) and tool_id not in box:
@@ -62,7 +62,7 @@ def load_deck_tools(references: Sequence[str], folder: Path, report: Callable[[i
 
     Without `report` the first fault raises CodeError.
     """
-    tools: dict[str, BaseTool | ConfiguredTool | ToolFactory] = {}
+    tools: dict[str, BaseTool | ConfiguredTool | LimitedTool | ToolFactory] = {}
     places: dict[str, str] = {}
     for number, text in enumerate(references):
         try:

@@ -37,11 +37,11 @@ async def result_of(tool: BaseTool, call: ToolCall) -> ToolResult:
     ValueError where a tool of content and artifact returns something else.
     """
     if not _is_plain(tool) or call["id"] is None or has_listeners(tool.callbacks, tool.verbose):
-        return _read(await tool.ainvoke({**call, "type": "tool_call"}))
+        return read_answer(await tool.ainvoke({**call, "type": "tool_call"}))
     plain: Any = tool
     _, arguments = plain._to_args_and_kwargs(call["args"].copy(), call["id"])
     if not _OF_WRAPPER.isdisjoint(arguments):
-        return _read(await tool.ainvoke({**call, "type": "tool_call"}))
+        return read_answer(await tool.ainvoke({**call, "type": "tool_call"}))
     response: Any = await plain.coroutine(**arguments)
     content, artifact = response, None
     if tool.response_format == "content_and_artifact":
@@ -53,10 +53,11 @@ async def result_of(tool: BaseTool, call: ToolCall) -> ToolResult:
         content, artifact = cast("tuple[Any, Any]", response)
     if isinstance(content, str):  # its message would hold nothing else
         return artifact if isinstance(artifact, ToolResult) else ToolResult(text=content)
-    return _read(_langchain._format_output(content, artifact, call["id"], tool.name, "success"))
+    return read_answer(_langchain._format_output(content, artifact, call["id"], tool.name, "success"))
 
 
-def _read(answer: Any) -> ToolResult:
+def read_answer(answer: Any) -> ToolResult:
+    """Returns the artifact of a tool message where that is a ToolResult, else its text as one."""
     return answer.artifact if isinstance(answer.artifact, ToolResult) else ToolResult(text=str(answer.text))
 
 

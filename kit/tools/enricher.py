@@ -1,6 +1,5 @@
 """The one wrapper around every call to the context service: as the principal, verified, and decided by status alone."""
 
-import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
@@ -13,15 +12,17 @@ from kit.core.errors import BindError, UpstreamError
 from kit.core.event import Envelope, Status
 from kit.core.outcome import ComponentPayload, Reason
 from kit.core.value import Value
-from kit.tools.tool import ToolContext, ToolResult, tool_context
+from kit.tools.limits import ToolLimits
+from kit.tools.tool import UNAVAILABLE, ToolContext, ToolResult, tool_context
 
 if TYPE_CHECKING:
     import httpx
     from langchain_core.tools import BaseTool
 
+LIMITS = ToolLimits(timeout_ms=5000)
+"""Of every tool of the context service, where the configuration sets no others."""
 PAYLOAD_VERSION = "1.0.0"
 """The payload version the tools are written for; the same major number is understood."""
-UNAVAILABLE = "This data is unavailable right now."
 CAVEAT = "Some sources did not answer, so this may be incomplete."
 Reply = EnricherResponse[Any]
 
@@ -59,7 +60,6 @@ class ToolConfig(Value):
 
     limit: int = Field(default=3, ge=1, le=20)
     """How many rows when the model does not say."""
-    timeout_ms: int = Field(default=5000, gt=0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +124,7 @@ def enricher_tool(spec: EnricherSpec, enrich: Enrich, config: Mapping[str, Any],
         params = {"limit": settings.limit, **fit_arguments(arguments, spec.properties)}
         if context.inherited.location:
             params.setdefault("location", context.inherited.location)
-        result = await _ask(spec, enrich, params, settings.timeout_ms / 1000, context, key)
+        result = await _ask(spec, enrich, params, context, key)
         return result.text, result
 
     return structured(spec.id, spec.description, spec.properties, (), call)
@@ -146,7 +146,7 @@ def read_config(tool: str, config: Mapping[str, Any]) -> ToolConfig:
         return ToolConfig.model_validate(dict(config))
     except ValidationError as error:
         fault = error.errors()[0]
-        options = ", ".join(ToolConfig.model_fields)
+        options = ", ".join((*ToolConfig.model_fields, *ToolLimits.model_fields))
         raise BindError(
             f"tool {tool!r}: setting {fault['loc'][0]!r} cannot be used ({fault['msg']}); it knows {options}"
         ) from error
@@ -169,9 +169,7 @@ def fit_arguments(arguments: Mapping[str, Any], properties: Mapping[str, Mapping
     return values
 
 
-async def _ask(
-    spec: EnricherSpec, enrich: Enrich, params: dict[str, Any], seconds: float, context: ToolContext, key: str | None
-) -> ToolResult:
+async def _ask(spec: EnricherSpec, enrich: Enrich, params: dict[str, Any], context: ToolContext, key: str | None) -> ToolResult:
     request = EnricherRequest(
         request_id=f"{context.turn_id}/{context.agent}/{spec.id}/{crc32(repr(sorted(params.items())).encode()):08x}",
         principal=context.inherited.principal,
@@ -181,10 +179,7 @@ async def _ask(
         params=params,
     )
     try:
-        async with asyncio.timeout(seconds):
-            reply = await enrich(request)
-    except TimeoutError:
-        return _none("timeout", f"no answer within {seconds:g} s")
+        reply = await enrich(request)
     except EnrichError as error:
         if error.reason == "principal_mismatch":
             _report(context, spec, None)

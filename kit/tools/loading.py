@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 from zlib import crc32
 
 from kit.core.errors import CodeError, nearest
-from kit.tools.tool import ConfiguredTool
+from kit.tools.tool import ConfiguredTool, LimitedTool
 from kit.tools.tool_factory import ToolFactory
 
 if TYPE_CHECKING:
     from langchain_core.tools import BaseTool, StructuredTool
 
-Tools: TypeAlias = Mapping[str, "BaseTool | ConfiguredTool | ToolFactory"]
+Tools: TypeAlias = Mapping[str, "BaseTool | ConfiguredTool | LimitedTool | ToolFactory"]
 """Tool id -> the tool, or the factory that makes it when a Kit opens."""
 FORMS = "`package.module:NAME`, or `./file.py:NAME` for a file beside deck.yaml"
 
@@ -112,7 +112,7 @@ def tools_in(value: object, place: str) -> Tools:
     else:
         items = cast("Iterable[object]", value) if isinstance(value, list | tuple) else [value]
         entries = [("", item) for item in items]
-    tools: dict[str, BaseTool | ConfiguredTool | ToolFactory] = {}
+    tools: dict[str, BaseTool | ConfiguredTool | LimitedTool | ToolFactory] = {}
     for number, (key, item) in enumerate(entries, 1):
         for tool_id, tool in _tools_of(key, item, f"{place}, {repr(key) if key else f'item {number}'}").items():
             if tool_id in tools:
@@ -127,6 +127,9 @@ def _tools_of(key: str, item: object, place: str) -> Tools:
             return dict.fromkeys(item.ids, item)
         case ConfiguredTool() if key:
             return {key: item}
+        case LimitedTool() if not isinstance(item.tool, ToolFactory | ConfiguredTool):
+            tools = _tools_of(key, item.tool, place)
+            return {tool_id: LimitedTool(cast("BaseTool", tool), item.limits) for tool_id, tool in tools.items()}
         case _ if inspect.isroutine(item):
             tool = function_tool(key, item, place)
             return {tool.name: tool}

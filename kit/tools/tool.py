@@ -10,9 +10,14 @@ from kit.core.context import InheritedContext
 from kit.core.event import Body
 from kit.core.outcome import ComponentPayload, Reason
 from kit.core.value import Value
+from kit.tools.limits import NO_LIMITS, ToolLimits
 
 if TYPE_CHECKING:
     from langchain_core.tools import BaseTool
+
+
+UNAVAILABLE = "This data is unavailable right now."
+"""All that a model reads of a tool that has no data."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,12 +25,22 @@ class ConfiguredTool:
     """A tool that is made for each card from its configuration there: the card's, then the settings', then the flags'."""
 
     make: "Callable[[Mapping[str, Any]], BaseTool]"
+    limits: ToolLimits = NO_LIMITS
+    """Those of the tool where the configuration sets no others."""
 
     def __call__(self, config: Mapping[str, Any]) -> "BaseTool":
         return self.make(config)
 
 
-Toolbox: TypeAlias = Mapping[str, "BaseTool | ConfiguredTool"]
+@dataclass(frozen=True, slots=True)
+class LimitedTool:
+    """A function or a LangChain tool with limits of its own: `LimitedTool(stock, ToolLimits(timeout_ms=500))`."""
+
+    tool: "BaseTool | Callable[..., Any]"
+    limits: ToolLimits
+
+
+Toolbox: TypeAlias = Mapping[str, "BaseTool | ConfiguredTool | LimitedTool"]
 """Tool id -> what `bind` gives to the agents whose cards name it."""
 
 

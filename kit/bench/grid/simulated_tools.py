@@ -15,7 +15,8 @@ from kit.core.fault_injection import active_faults
 from kit.core.outcome import Reason
 from kit.tools.deck_tools import DeckTools
 from kit.tools.enricher import CAVEAT, UNAVAILABLE
-from kit.tools.tool import ConfiguredTool, Toolbox, ToolResult
+from kit.tools.limits import NO_LIMITS
+from kit.tools.tool import ConfiguredTool, LimitedTool, Toolbox, ToolResult
 from kit.tools.tool_factory import ToolSetup, tool_factory
 
 SECONDS = 0.2
@@ -54,9 +55,11 @@ def simulate(tools: Toolbox, deck: Deck) -> Toolbox:
     return {**tools, **{tool: _without_service(tools[tool], owner) for tool, owner in owners.items() if tool in tools}}
 
 
-def _without_service(entry: BaseTool | ConfiguredTool, owner: str) -> ConfiguredTool:
+def _without_service(entry: BaseTool | ConfiguredTool | LimitedTool, owner: str) -> ConfiguredTool:
+    limits = getattr(entry, "limits", NO_LIMITS)
+
     def make(config: Mapping[str, Any]) -> BaseTool:
-        tool = cast(StructuredTool, entry if isinstance(entry, BaseTool) else entry(config))
+        tool = cast(StructuredTool, entry(config) if isinstance(entry, ConfiguredTool) else getattr(entry, "tool", entry))
         answer = ToolResult(text=f"Simulated finding about {owner.replace('_', ' ')}.")
 
         async def call(**_: Any) -> tuple[str, ToolResult]:
@@ -71,4 +74,4 @@ def _without_service(entry: BaseTool | ConfiguredTool, owner: str) -> Configured
 
         return tool.model_copy(update={"coroutine": call})
 
-    return ConfiguredTool(make)
+    return ConfiguredTool(make, limits)

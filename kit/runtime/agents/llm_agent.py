@@ -27,6 +27,7 @@ from kit.runtime.message import human_message
 from kit.runtime.speech.narration import Hear
 from kit.runtime.speech.stream import Speech
 from kit.runtime.tool_call_ids import UNREAD, with_calls
+from kit.tools.bounds import ToolBounds
 from kit.tools.tool import ToolResult
 
 _text = builder(Text)
@@ -98,6 +99,8 @@ class LLMAgent:
     """Words the answer in place of `model`, where the deck names a cheaper one for that."""
     contract: Contract = field(default_factory=Contract)
     new_tools: Mapping[str, datetime.date] = field(default_factory=dict[str, datetime.date])
+    bounds: Mapping[str, ToolBounds] = field(default_factory=dict[str, ToolBounds])
+    """Of its tools, those that have limits."""
 
     @property
     def time_budget(self) -> float | None:
@@ -284,5 +287,7 @@ class LLMAgent:
     ) -> list[tuple[ToolMessage, ToolResult]]:
         """Runs calls of its own tools at the same time, in the name of their `owners`; a message and a result for each."""
         names = [(owners or {}).get(call["name"], self.card.id) for call in calls]
-        runs = [call_tool(call, self.tools, name, ctx, self.new_tools) for call, name in zip(calls, names, strict=True)]
+        runs = [
+            call_tool(call, self.tools, name, ctx, self.new_tools, self.bounds) for call, name in zip(calls, names, strict=True)
+        ]
         return [await runs[0]] if len(runs) == 1 else await asyncio.gather(*runs)

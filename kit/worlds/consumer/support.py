@@ -1,6 +1,5 @@
 """The support upstream: its streaming client, and the tool that asks it and keeps its conversation going."""
 
-import asyncio
 import json
 import time
 from collections.abc import AsyncGenerator, Callable, Mapping
@@ -17,6 +16,7 @@ from kit.core.event import Envelope, Status
 from kit.core.record import Message, Note
 from kit.core.value import Value
 from kit.tools.enricher import UNAVAILABLE, EnrichError, fit_arguments, read_config, structured
+from kit.tools.limits import ToolLimits
 from kit.tools.tool import ToolContext, ToolResult, tool_context
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ DESCRIPTION = (
     "Ask the support service about a problem with the app or the account: missing points, a receipt that did not scan or was "
     "rejected, a gift card that did not arrive, connecting eReceipts, the points card, referrals, the profile."
 )
+PATIENCE = ToolLimits(timeout_ms=10_000)
 PROPERTIES: Mapping[str, Mapping[str, Any]] = {
     "query": {"type": "string", "description": "The user's question in the user's own words."},
     "category": {"type": "string", "description": "The support topic, when it is clear."},
@@ -171,7 +172,7 @@ def _name(context: ToolContext) -> str:
 
 def support_tool(name: str, support: Support, config: Mapping[str, Any], conversations: Conversations) -> "BaseTool":
     """The tool a support agent calls; its text is material for the answer, never the answer itself."""
-    seconds = read_config(name, {"timeout_ms": 10_000, **config}).timeout_ms / 1000
+    read_config(name, config)
 
     async def call(**arguments: Any) -> tuple[str, ToolResult]:
         context = tool_context()
@@ -179,10 +180,7 @@ def support_tool(name: str, support: Support, config: Mapping[str, Any], convers
         parts = fit_arguments(arguments, PROPERTIES)
         try:
             question = _question(parts.get("query", ""), context, conversations, parts.get("category"))
-            async with asyncio.timeout(seconds):
-                text = "".join([piece async for piece in _fragments(support, question, context, conversations)])
-        except TimeoutError:
-            result = ToolResult(text=UNAVAILABLE, fault="timeout", detail=f"no answer within {seconds:g} s")
+            text = "".join([piece async for piece in _fragments(support, question, context, conversations)])
         except EnrichError as error:
             result = ToolResult(text=UNAVAILABLE, fault=error.reason, detail=str(error))
         else:

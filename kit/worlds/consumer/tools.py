@@ -3,11 +3,11 @@
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
-from kit.tools.enricher import Enrich, EnricherSpec, HttpEnrich, enricher_tool
+from kit.tools.enricher import LIMITS, Enrich, EnricherSpec, HttpEnrich, enricher_tool
 from kit.tools.render import RenderSpec, render_tool
 from kit.tools.tool import ConfiguredTool, Toolbox
 from kit.tools.tool_factory import ToolSetup, tool_factory
-from kit.worlds.consumer.support import Conversations, Episodes, HttpSupport, Support, support_tool
+from kit.worlds.consumer.support import PATIENCE, Conversations, Episodes, HttpSupport, Support, support_tool
 from kit.worlds.consumer.wording import WORDINGS
 from kit.worlds.consumer.world import World
 from kit.worlds.service.clients import KEY, open_client
@@ -209,7 +209,7 @@ def toolbox(enrich: Enrich, support: Support, episodes: Episodes | None = None, 
     conversations = Conversations(episodes) if episodes is not None else Conversations()
 
     def enricher(spec: EnricherSpec) -> ConfiguredTool:
-        return ConfiguredTool(lambda config: enricher_tool(spec, enrich, config, key))
+        return ConfiguredTool(lambda config: enricher_tool(spec, enrich, config, key), LIMITS)
 
     def renderer(spec: RenderSpec) -> ConfiguredTool:
         return ConfiguredTool(lambda _: render_tool(spec))
@@ -217,7 +217,7 @@ def toolbox(enrich: Enrich, support: Support, episodes: Episodes | None = None, 
     return {
         **{spec.id: enricher(spec) for spec in SPECS},
         **{spec.id: renderer(spec) for spec in RENDERS},
-        SUPPORT: ConfiguredTool(lambda config: support_tool(SUPPORT, support, config, conversations)),
+        SUPPORT: ConfiguredTool(lambda config: support_tool(SUPPORT, support, config, conversations), PATIENCE),
     }
 
 

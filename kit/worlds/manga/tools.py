@@ -3,7 +3,7 @@
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
-from kit.tools.enricher import Enrich, EnricherSpec, HttpEnrich, enricher_tool
+from kit.tools.enricher import LIMITS, Enrich, EnricherSpec, HttpEnrich, enricher_tool
 from kit.tools.tool import ConfiguredTool, Toolbox
 from kit.tools.tool_factory import ToolSetup, tool_factory
 from kit.worlds.manga.wording import WORDINGS
@@ -66,7 +66,7 @@ def toolbox(enrich: Enrich, *, key: str | None = None) -> Toolbox:
     """The tools over a client of the context service. `key` signs envelopes."""
 
     def enricher(spec: EnricherSpec) -> ConfiguredTool:
-        return ConfiguredTool(lambda config: enricher_tool(spec, enrich, config, key))
+        return ConfiguredTool(lambda config: enricher_tool(spec, enrich, config, key), LIMITS)
 
     return {spec.id: enricher(spec) for spec in SKILLS}
 
