@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kit.compose.deck import Deck
+from kit.models.access import ModelAccess
 from kit.runtime.recording.cassette import Cassette
 from kit.settings import Settings
-from kit.wire import Kit, open_kit, open_opik
+from kit.wire import Kit, access_of, open_kit, open_opik
 
 if TYPE_CHECKING:
     from kit.sinks.opik import OpikSink
@@ -36,6 +37,11 @@ class ExperimentKits:
         """A kit as `Player` asks for one."""
         quiet = self.settings.with_(store=":memory:", today=DAY, opik_url=None, opik_api_key=None)
         return open_kit(quiet, models=models, deck=deck, faults=faults, cassette=self.cassette)
+
+    @property
+    def access(self) -> ModelAccess:
+        """The keys and endpoints that models are reached with."""
+        return access_of(self.settings)
 
     @property
     def has_opik(self) -> bool:

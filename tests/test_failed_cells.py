@@ -15,6 +15,7 @@ from kit.bench.grid.report import report
 from kit.bench.grid.results import read_results
 from kit.bench.grid.run import Run, run_grid
 from kit.bench.grid.stored_runs import read_run
+from kit.experiment_kits import ExperimentKits
 from kit.settings import Settings
 from kit.ui.benchmarks.verdict import headline, lines
 from kit.wire import open_kit
@@ -146,6 +147,23 @@ def test_a_limit_that_is_reached_before_the_baseline_ends_with_a_report(tmp_path
         spec = grid_of(tmp_path, server.url, models=["own", "yours"], specs=specs, baseline={"model": "yours"}, limits=limits)
         run, text = played(spec, tmp_path / "out")
     assert run.done == 1 and "the limit of 1e-06 dollars is reached" in text and "## Against model yours" in text
+
+
+@pytest.mark.parametrize("moved", ["entry", "environment"])
+def test_another_endpoint_is_another_model_and_the_way_back_plays_nothing(tmp_path: Path, moved: str) -> None:
+    def run(url: str, **params: Any) -> Run:
+        spec = grid_of(tmp_path, url)
+        own: dict[str, Any] = {**spec.grid.specs["own"], "params": params}
+        if moved == "environment":
+            own.pop("base_url")
+        kits = ExperimentKits(Settings(store=":memory:", pace=0.0, openai_base_url=url, openai_api_key=KEY))
+        return run_grid(grid_of(tmp_path, url, specs={"own": own}).at(kits.access), tmp_path / "out", kits, 1)
+
+    with loopback() as first, loopback() as second:
+        first.plays(*[HELLO] * 2 * CASES)
+        second.plays(*[HELLO] * CASES)
+        runs = [run(first.url), run(second.url), run(first.url), run(first.url, temperature=0.5)]
+    assert [one.done for one in runs] == [2 * CASES, CASES, 0, CASES]
 
 
 # the arithmetic

@@ -79,7 +79,7 @@ def _grid(arguments: Namespace) -> int:
     kits = ExperimentKits.of(settings, virtual=spec.virtual, cassette=cassette)
     if arguments.cost:
         return show_costs(spec, kits)
-    opener = WorkerKits(spec.virtual) if arguments.on else kits
+    spec, opener = (spec, WorkerKits(spec.virtual)) if arguments.on else (spec.at(kits.access), kits)
     traces = arguments.traces or (kits.has_opik and not arguments.on)
     with Bar() as bar:
         run = run_grid(spec, folder, opener, arguments.workers, bar, traces=traces, on=arguments.on)

@@ -49,6 +49,17 @@ class ModelAccess:
             raise SettingsError(f"model {spec.key!r} needs a key: set {name}")
         return spec.base_url or home, given[name]
 
+    def moved_endpoint(self, spec: ModelSpec) -> str | None:
+        """Where the environment sends a spec's requests; None where the spec itself says so, or nobody moves them.
+
+        Raises SettingsError as `own_endpoint` does.
+        """
+        if spec.provider not in ("openai", "langchain"):
+            return None
+        own = self.own_endpoint(spec)[0] if spec.api_key_env else self.base_url if spec.provider == "openai" else None
+        url = None if spec.base_url else own
+        return None if url is None or any(same_url(url, home) for home in _HOMES.values()) else url.rstrip("/")
+
 
 NO_ACCESS = ModelAccess()
 """Neither a key nor an endpoint."""

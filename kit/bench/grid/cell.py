@@ -44,12 +44,15 @@ def track(spec: GridSpec, cell: Cell) -> str:
 def cells(spec: GridSpec) -> Iterator[Cell]:
     """Every cell, in the order of their names; case ids within a way, repeats within a case.
 
-    A key changes with model, law, seed, deck, prompt, setting, fault, case or scorers, and with nothing else: neither the name of
-    the grid, nor its limits, nor what else is in it.
+    A key changes with model, endpoint, params, law, seed, deck, prompt, setting, fault, case or scorers, and with nothing else:
+    neither the name of the grid, nor its limits, nor what else is in it.
     """
     grid = spec.grid
     base = digest(FORMAT, grid.seed, grid.sub_agents, grid.scorers)
-    models = {key: digest(model.model_dump(mode="json", exclude=_silent(model))) for key, model in spec.models.items()}
+    models = {
+        key: digest(model.model_dump(mode="json", exclude=_silent(model)), *([url] if (url := spec.endpoints.get(key)) else []))
+        for key, model in spec.models.items()
+    }
     decks = {
         names: digest(
             deck.settings.model_dump(mode="json", exclude=NO_OUTCOME),

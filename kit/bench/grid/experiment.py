@@ -29,7 +29,7 @@ def experiment(spec: GridSpec, folder: Path, kits: ExperimentKits, workers: int 
     The results are written before Opik hears of anything: whatever becomes of the copy, they stay as they are. Blocks; raises
     what `run_grid` does.
     """
-    run = run_grid(spec, folder, kits, workers, traces=True)
+    run = run_grid(spec.at(kits.access), folder, kits, workers, traces=True)
     if kits.has_opik:
         print(copy_to_opik(spec, run, kits.opik()))
     return run

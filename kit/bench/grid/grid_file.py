@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -23,6 +23,7 @@ from kit.core.fault import Fault, parse_all
 from kit.core.model import OFFLINE, ModelSpec
 from kit.core.value import Value
 from kit.home import HOME
+from kit.models.access import ModelAccess
 from kit.patterns import PATTERNS
 from kit.runtime.recording.cassette import Mode
 
@@ -108,10 +109,19 @@ class GridSpec:
     """(prompt, setting) -> the deck it is."""
     traces: Path | None = None
     """The store that every turn is kept in; None keeps none."""
+    endpoints: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Model -> where the environment sends its requests, if that is not what its entry says."""
 
     @property
     def models(self) -> dict[str, ModelSpec]:
         return {key: self.deck.models[key] for key in self.grid.models}
+
+    def at(self, access: ModelAccess) -> "GridSpec":
+        """The same grid where its models are reached like this. Raises SettingsError for a key that is not set."""
+        if self.grid.cassette is not None and self.grid.cassette.mode != "record":
+            return self  # the recording answers, wherever it was made
+        urls = {key: url for key, model in self.models.items() if (url := access.moved_endpoint(model))}
+        return replace(self, endpoints=urls)
 
     @property
     def virtual(self) -> bool:
@@ -189,15 +199,15 @@ def _with_models(deck: Deck, grid: Grid, source: Source) -> Deck:
 
 
 def _check_names(grid: Grid, deck: Deck, source: Source) -> None:
-    for field, noun, registry in (
+    for names, noun, registry in (
         ("models", "model", deck.models),
         ("patterns", "pattern", PATTERNS),
         ("scorers", "scorer", SCORERS),
         ("verdicts", "scorer or measure", (*grid.scorers, *MEASURES)),
     ):
-        for place, name in enumerate(getattr(grid, field)):
+        for place, name in enumerate(getattr(grid, names)):
             if name not in registry:
-                raise DataError(f"{source.at(field, place)}: unknown {noun} {name!r}: {nearest(name, registry)}")
+                raise DataError(f"{source.at(names, place)}: unknown {noun} {name!r}: {nearest(name, registry)}")
     ways = {axis: getattr(grid, f"{axis}s") for axis in AXES}
     for axis, name in grid.baseline.items():
         if axis not in ways:

@@ -34,7 +34,7 @@ def main(file: str, folder: str) -> int:
         spec = read_grid(Path(file))
         spec, cassette = with_cassette(spec, None, None, Path(folder), Path(file))
         kits = ExperimentKits.of(Settings.read(), virtual=spec.virtual, cassette=cassette)
-        run = run_grid(spec, Path(folder), kits, 1, _Steps(), going.is_set, traces=True)
+        run = run_grid(spec.at(kits.access), Path(folder), kits, 1, _Steps(), going.is_set, traces=True)
         report(spec, run)
         _say(done=run.before + run.done, total=run.total, complete=run.complete, dollars=run.dollars)
     except KitError as error:
