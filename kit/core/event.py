@@ -184,6 +184,22 @@ class ToolRetry(Value):
     """How long the tool is left alone."""
 
 
+class Script(Value):
+    """A script that a model wrote was run in the sandbox, or refused."""
+
+    kind: Literal["script"] = "script"
+    agent: str
+    sha256: str
+    """Of its text in UTF-8."""
+    boundary: Literal["bubblewrap", "landlock"] | None = None
+    """What it was locked in by; None where nothing holds on this machine."""
+    exit: int | None = None
+    """Its exit code; None where it was stopped or did not run."""
+    output_bytes: int = 0
+    """How many of what it printed were read."""
+    reason: Literal["failed", "timeout", "oversized_output", "unavailable"] | None = None
+
+
 class Status(Value):
     """A sub-agent's progress as an identifier of the vocabulary; the log writes `unknown` in the place of any other."""
 
@@ -396,6 +412,7 @@ Body = Annotated[
     | ToolStarted
     | ToolEnded
     | ToolRetry
+    | Script
     | Status
     | StatusLine
     | Component

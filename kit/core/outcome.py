@@ -16,6 +16,7 @@ Reason = Literal[
     "not_allowed",
     "budget",
     "bad_arguments",
+    "script_failed",
     "refusal",
     "unanswerable",
     "unavailable",
@@ -28,7 +29,7 @@ Reason = Literal[
 CapBehavior = Literal["within", "at", "over"]
 ErrorClass = Literal["auth", "not_found", "limit", "network", "server", "budget", "kit"]
 """What lost a call of a real model, none of which says anything about that model (decisions 35)."""
-OF_MODEL: frozenset[Reason] = frozenset(("not_allowed", "bad_arguments"))
+OF_MODEL: frozenset[Reason] = frozenset(("not_allowed", "bad_arguments", "script_failed"))
 """Faults of the model that made a call, never of the data (decisions 31)."""
 
 PARTLY = "Part of the data was not available, so this may be incomplete."

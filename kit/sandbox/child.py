@@ -69,12 +69,12 @@ def forbid_new_rights() -> None:
         call("prctl", option, value, 0, 0, 0)
 
 
-def restrict_files(needed: bool) -> None:
-    """Gives up all files, ports and signals by Landlock. Raises OSError where the kernel has none and it is `needed`."""
+def restrict_files(strict: bool) -> None:
+    """Gives up all files, ports and signals by Landlock. Raises OSError where the kernel has none, if `strict`."""
     try:
         version = call("syscall", 444, None, 0, 1)
     except OSError:
-        if needed:
+        if strict:
             raise
         return
     rights = (1 << FILE_RIGHTS.get(version, 16)) - 1
@@ -120,7 +120,7 @@ def main() -> None:
     os.close(0)
     drop_root()
     forbid_new_rights()
-    restrict_files(needed=config["landlock"])
+    restrict_files(strict=config["landlock"])
     filter_calls(bytes.fromhex(config["filter"]))
     sys.excepthook = lambda kind, error, trace: sys.__excepthook__(kind, error, trace and trace.tb_next and trace.tb_next.tb_next)
     exec(compile(script, "script", "exec"), {"__name__": "__main__", "input_file": INPUT})

@@ -46,6 +46,8 @@ class ScriptResult(Value):
     """`stdout` is only the beginning."""
     reason: Literal["failed", "timeout", "oversized_output"] | None = None
     """None where it ended by itself with 0."""
+    size: int = 0
+    """Bytes that were read of what it wrote, errors among them."""
 
 
 async def run_script(script: str, data: bytes, boundary: Boundary, limits: ScriptLimits) -> ScriptResult:
@@ -116,6 +118,7 @@ def _collect(process: subprocess.Popen[bytes], limits: ScriptLimits) -> ScriptRe
         exit=None if reason in ("timeout", "oversized_output") else code if code >= 0 else 128 - code,
         truncated=reason in ("timeout", "oversized_output"),
         reason=reason,
+        size=len(stdout) + len(stderr),
     )
 
 

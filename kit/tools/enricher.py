@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 from zlib import crc32
 
 from pydantic import Field, ValidationError
@@ -25,6 +25,7 @@ PAYLOAD_VERSION = "1.0.0"
 """The payload version the tools are written for; the same major number is understood."""
 CAVEAT = "Some sources did not answer, so this may be incomplete."
 Reply = EnricherResponse[Any]
+C = TypeVar("C", bound=Value)
 
 
 class Enrich(Protocol):
@@ -115,7 +116,7 @@ def enricher_tool(spec: EnricherSpec, enrich: Enrich, config: Mapping[str, Any],
 
     With a `key` every envelope must be signed with it; one that is not counts as another principal's.
     """
-    settings = read_config(spec.id, config)
+    settings = read_config(spec.id, config, ToolConfig)
 
     async def call(**arguments: Any) -> tuple[str, ToolResult]:
         context = tool_context()
@@ -140,13 +141,13 @@ def structured(name: str, description: str, properties: Mapping[str, Any], requi
     )
 
 
-def read_config(tool: str, config: Mapping[str, Any]) -> ToolConfig:
-    """The configuration of a tool. Raises BindError, which names what can be set."""
+def read_config(tool: str, config: Mapping[str, Any], kind: type[C]) -> C:
+    """The configuration of a tool, as a value of its kind. Raises BindError, which names what can be set."""
     try:
-        return ToolConfig.model_validate(dict(config))
+        return kind.model_validate(dict(config))
     except ValidationError as error:
         fault = error.errors()[0]
-        options = ", ".join((*ToolConfig.model_fields, *ToolLimits.model_fields))
+        options = ", ".join((*kind.model_fields, *ToolLimits.model_fields))
         raise BindError(
             f"tool {tool!r}: setting {fault['loc'][0]!r} cannot be used ({fault['msg']}); it knows {options}"
         ) from error

@@ -150,6 +150,7 @@ def test_a_script_without_an_end_is_stopped_on_time(code: str, boundary: Boundar
 @pytest.mark.req("AS-7", "AS-25")
 @pytest.mark.parametrize("stream", ["stdout", "stderr"])
 def test_a_gigabyte_of_output_is_cut_at_its_limit(stream: str, boundary: Boundary) -> None:
+    assert (ScriptLimits().seconds, ScriptLimits().output) == (30, 500_000)
     code = f"import sys\nfor _ in range(1000):\n  sys.{stream}.write('x' * 10**6)\n  sys.{stream}.flush()"
     begun = time.monotonic()
     result = run(code, boundary)

@@ -42,6 +42,7 @@ REASONS: dict[Reason, str] = {
     "not_allowed": "may not be used here",
     "budget": "ran out of the room it was given",
     "bad_arguments": "asked in a way that nobody could read",
+    "script_failed": "wrote a script that does not work",
     "refusal": "declined to answer",
     "unanswerable": "has nothing on that",
     "unavailable": "could not reach its data",

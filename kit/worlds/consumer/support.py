@@ -15,7 +15,7 @@ from kit.core.errors import StoreError
 from kit.core.event import Envelope, Status
 from kit.core.record import Message, Note
 from kit.core.value import Value
-from kit.tools.enricher import UNAVAILABLE, EnrichError, fit_arguments, read_config, structured
+from kit.tools.enricher import UNAVAILABLE, EnrichError, ToolConfig, fit_arguments, read_config, structured
 from kit.tools.limits import ToolLimits
 from kit.tools.tool import ToolContext, ToolResult, tool_context
 
@@ -172,7 +172,7 @@ def _name(context: ToolContext) -> str:
 
 def support_tool(name: str, support: Support, config: Mapping[str, Any], conversations: Conversations) -> "BaseTool":
     """The tool a support agent calls; its text is material for the answer, never the answer itself."""
-    read_config(name, config)
+    read_config(name, config, ToolConfig)
 
     async def call(**arguments: Any) -> tuple[str, ToolResult]:
         context = tool_context()

@@ -1,0 +1,95 @@
+"""exec_python: a model computes over data that is too long to read, by a script that runs in the sandbox."""
+
+import asyncio
+import hashlib
+import json
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+from kit.core.event import Script
+from kit.sandbox.boundary import Boundary, SandboxUnavailable
+from kit.sandbox.probe import find_boundary
+from kit.sandbox.process import ScriptLimits, ScriptResult, run_script
+from kit.tools.enricher import fit_arguments, read_config, structured
+from kit.tools.limits import ToolLimits
+from kit.tools.tool import UNAVAILABLE, ConfiguredTool, Toolbox, ToolContext, ToolResult, tool_context
+from kit.tools.tool_factory import ToolSetup, tool_factory
+
+if TYPE_CHECKING:
+    from langchain_core.tools import BaseTool
+
+EXEC_PYTHON = "exec_python"
+LIMITS = ToolLimits(at_once=4)
+"""Where the configuration sets no others: scripts of a kit that run at the same time."""
+DESCRIPTION = (
+    "Run a Python script and get what it prints: to count, filter, sort or add up data exactly. `input_file` is the path of a "
+    "text that the script can open: `data` where you give any, else the JSON list of what your tools have found, each item with "
+    "its type and payload. Import json, csv, re, math, statistics, datetime, decimal, collections or another plain module of the "
+    "standard library; there are no packages, no other files and no network. Print only what is needed."
+)
+PROPERTIES: dict[str, dict[str, Any]] = {
+    "script": {"type": "string", "description": "Python that prints its result."},
+    "data": {"type": "string", "description": "The text in input_file; leave it out for what your tools have found."},
+}
+
+
+def exec_python_tool(boundary: Boundary | SandboxUnavailable, limits: ScriptLimits) -> "BaseTool":
+    """The tool; without a boundary it refuses every script."""
+
+    async def call(**arguments: Any) -> tuple[str, ToolResult]:
+        values, context = fit_arguments(arguments, PROPERTIES), tool_context()
+        script = values.get("script", "")
+        if isinstance(boundary, SandboxUnavailable):
+            result = ToolResult(text=UNAVAILABLE, fault="unavailable", detail=str(boundary))
+            context.emit(_event(context, script, "unavailable"))
+        else:
+            data = (values.get("data") or _components(context)).encode("utf-8", "replace")
+            run = await run_script(script, data, boundary, limits)
+            result = _result(run, limits)
+            context.emit(_event(context, script, run.reason, boundary=boundary.name, exit=run.exit, output_bytes=run.size))
+        return result.text, result
+
+    return structured(EXEC_PYTHON, DESCRIPTION, PROPERTIES, ("script",), call)
+
+
+def _event(context: ToolContext, script: str, reason: Any, **fields: Any) -> Script:
+    digest = hashlib.sha256(script.encode("utf-8", "replace")).hexdigest()
+    return Script(agent=context.agent, sha256=digest, reason=reason, **fields)
+
+
+def _components(context: ToolContext) -> str:
+    return json.dumps([component.model_dump(include={"type", "payload"}) for component in context.found()])
+
+
+def _result(run: ScriptResult, limits: ScriptLimits) -> ToolResult:
+    """What the model reads. A script that went wrong is its own fault and can be written anew (decisions 31)."""
+    match run.reason:
+        case None:
+            return ToolResult(text=run.stdout or "The script printed nothing.")
+        case "timeout":
+            text = f"timeout: the script was stopped after {limits.seconds:g} s. Write one that does less."
+        case "oversized_output":
+            text = f"oversized_output: the script printed more than {limits.output:,} bytes. Print only what is needed."
+        case "failed":
+            text = f"The script failed with exit code {run.exit}.\n{run.stderr}".strip()
+    return ToolResult(text=text, fault="script_failed", detail=text)
+
+
+@tool_factory(EXEC_PYTHON)
+@asynccontextmanager
+async def TOOLS(setup: ToolSetup) -> AsyncGenerator[Toolbox]:
+    """What deck.yaml names as `kit.tools.exec_python:TOOLS`. A card may set the limits (`ScriptLimits`) under `tool_config`."""
+    boundary = await asyncio.to_thread(_boundary)
+
+    def make(config: Mapping[str, Any]) -> "BaseTool":
+        return exec_python_tool(boundary, read_config(EXEC_PYTHON, config, ScriptLimits))
+
+    yield {EXEC_PYTHON: ConfiguredTool(make, LIMITS)}
+
+
+def _boundary() -> Boundary | SandboxUnavailable:
+    try:
+        return find_boundary()
+    except SandboxUnavailable as error:
+        return error

@@ -1,0 +1,148 @@
+"""exec_python: the tool of any card that runs a model's script in the sandbox, as typed and as traced as any other."""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from kit import Settings, open_kit
+from kit.compose.deck import Deck
+from kit.core.card import AgentCard
+from kit.core.errors import BindError
+from kit.core.event import AccessDenied, AgentEnded, Script, ToolEnded
+from kit.core.outcome import Answer, ComponentPayload
+from kit.models.scripted import Line, ScriptedModel
+from kit.runtime.turn import Reply
+from kit.sandbox.boundary import SandboxUnavailable
+from kit.sandbox.probe import find_boundary
+from kit.sandbox.process import ScriptLimits
+from kit.tools.enricher import structured
+from kit.tools.exec_python import EXEC_PYTHON, TOOLS, exec_python_tool
+from kit.tools.tool import ToolResult
+from tests.kits import asks, stitched
+
+SETTINGS = Settings(store=":memory:", pace=0.0, today="2026-11-01", model="offline")
+SUM = "import json\nprint(sum(json.load(open(input_file))))"
+
+
+def repeats(messages: Sequence[Any]) -> Line:
+    """Answers with the last thing its tools said."""
+    return Line(str(messages[-1].content))
+
+
+def deck_of(tools: object, listed: tuple[str, ...] = (EXEC_PYTHON,), **fields: Any) -> Deck:
+    lead = AgentCard(id="lead", description="Leads.", model="offline", sub_agents=("desk",))
+    desk = AgentCard(id="desk", description="Adds up.", model="offline", tools=listed, **fields)
+    return Deck.of([lead, desk], required_blocks=(), tools=tools)
+
+
+async def ask(deck: Deck, *lines: Any) -> Reply:
+    models = {"lead": ScriptedModel(asks("desk"), stitched), "desk": ScriptedModel(*lines)}
+    async with open_kit(SETTINGS, deck=deck, models=models) as kit:
+        return await kit.ask("add it up", kit.session("s"))
+
+
+def one(reply: Reply, kind: type[Any]) -> Any:
+    (body,) = (event.body for event in reply.events if isinstance(event.body, kind))
+    return body
+
+
+@pytest.fixture(autouse=True)
+def boundary() -> None:
+    try:
+        find_boundary()
+    except SandboxUnavailable as error:
+        pytest.skip(str(error))
+
+
+@pytest.mark.req("AS-7")
+async def test_a_card_that_lists_it_computes_and_the_trace_has_the_scripts_hash() -> None:
+    reply = await ask(deck_of([TOOLS]), Line(calls=[(EXEC_PYTHON, {"script": SUM, "data": "[1, 2, 39]"})]), repeats)
+    assert "42" in reply.text
+    script = one(reply, Script)
+    assert script.sha256 == hashlib.sha256(SUM.encode()).hexdigest()
+    assert (script.agent, script.boundary, script.exit, script.reason) == ("desk", find_boundary().name, 0, None)
+    assert script.output_bytes == 3
+    spans = {type(event.body): event.span_id for event in reply.events if isinstance(event.body, Script | ToolEnded)}
+    assert spans[Script] == spans[ToolEnded]
+
+
+async def test_without_data_it_reads_what_the_agents_tools_have_found() -> None:
+    async def search() -> tuple[str, ToolResult]:
+        rows = tuple(ComponentPayload(type="offer", payload={"points": points}) for points in (20, 22))
+        return "two offers", ToolResult(text="two offers", components=rows)
+
+    tools = [TOOLS, structured("search", "Search offers.", {}, (), search)]
+    script = "import json\nprint(sum(item['payload']['points'] for item in json.load(open(input_file))))"
+    lines = [Line(calls=[("search", {})]), Line(calls=[(EXEC_PYTHON, {"script": script})]), repeats]
+    assert "42" in (await ask(deck_of(tools, ("search", EXEC_PYTHON)), *lines)).text
+
+
+@pytest.mark.req("AS-25")
+@pytest.mark.parametrize(
+    ("script", "config", "words", "reason"),
+    [
+        (
+            "print('x' * 2_000)",
+            {"output": 1_000},
+            "oversized_output: the script printed more than 1,000 bytes",
+            "oversized_output",
+        ),
+        ("while True: pass", {"seconds": 0.3}, "timeout: the script was stopped after 0.3 s", "timeout"),
+        ("rows = bytearray(2**28)", {"memory": 2**27}, "MemoryError", "failed"),
+        ("print(1 / 0)", {}, "ZeroDivisionError: division by zero", "failed"),
+        ("raise SystemExit(3)", {}, "The script failed with exit code 3.", "failed"),
+    ],
+)
+async def test_a_model_reads_why_its_script_failed_and_writes_a_better_one(
+    script: str, config: dict[str, Any], words: str, reason: str
+) -> None:
+    read: list[str] = []
+
+    def correct(messages: Sequence[Any]) -> Line:
+        read.append(str(messages[-1].content))
+        return Line(calls=[(EXEC_PYTHON, {"script": "print(42)"})])
+
+    deck = deck_of([TOOLS], tool_config={EXEC_PYTHON: config})
+    reply = await ask(deck, Line(calls=[(EXEC_PYTHON, {"script": script})]), correct, repeats)
+    assert words in read[0]
+    first, second = (event.body for event in reply.events if isinstance(event.body, Script))
+    assert (first.reason, second.reason) == (reason, None)
+    first, second = (event.body for event in reply.events if isinstance(event.body, ToolEnded))
+    assert (first.error or "").startswith("script_failed: ") and second.error is None
+    outcome = one(reply, AgentEnded).outcome
+    assert isinstance(outcome, Answer) and outcome.text == "42\n".strip() and outcome.caveat is None, (
+        "the model's fault, not the data's"
+    )
+
+
+async def test_where_no_sandbox_holds_every_script_is_refused_and_the_trace_says_why() -> None:
+    tool = exec_python_tool(SandboxUnavailable("install bubblewrap"), ScriptLimits())
+    reply = await ask(deck_of([tool]), Line(calls=[(EXEC_PYTHON, {"script": "print(42)"})]), repeats)
+    assert "42" not in reply.text
+    assert one(reply, ToolEnded).error == "unavailable: install bubblewrap"
+    script = one(reply, Script)
+    assert (script.reason, script.boundary, script.exit) == ("unavailable", None, None)
+
+
+async def test_a_card_that_does_not_list_it_cannot_run_a_script() -> None:
+    reply = await ask(deck_of([TOOLS], ()), Line(calls=[(EXEC_PYTHON, {"script": "print(42)"})]), Line("No."))
+    assert one(reply, AccessDenied).name == EXEC_PYTHON
+    assert not any(isinstance(event.body, Script) for event in reply.events)
+
+
+async def test_an_unknown_limit_is_a_fault_that_names_the_limits() -> None:
+    with pytest.raises(BindError, match=r"'hours' cannot be used.*it knows seconds, output, memory, timeout_ms"):
+        await ask(deck_of([TOOLS], tool_config={EXEC_PYTHON: {"hours": 1}}), Line(""))
+
+
+@pytest.mark.realtime
+async def test_scripts_run_at_the_same_time_and_each_has_its_own_input() -> None:
+    calls = [(EXEC_PYTHON, {"script": SUM, "data": json.dumps([number])}) for number in range(6)]
+
+    def all_of_them(messages: Sequence[Any]) -> Line:
+        return Line(",".join(str(message.content).strip() for message in messages[-6:]))
+
+    assert "0,1,2,3,4,5" in (await ask(deck_of([TOOLS]), Line(calls=calls), all_of_them)).text
