@@ -3,7 +3,7 @@
 from pathlib import Path
 
 _PACKAGE = Path(__file__).resolve().parent
-_SHIPPED = _PACKAGE / "shipped"
-IS_CHECKOUT = not _SHIPPED.is_dir()
-HOME = _PACKAGE.parent if IS_CHECKOUT else _SHIPPED
+_BUNDLE = _PACKAGE / "shipped"
+IS_CHECKOUT = not _BUNDLE.is_dir()
+HOME = _PACKAGE.parent if IS_CHECKOUT else _BUNDLE
 """Holds app.py, cards/, data/ and template/."""

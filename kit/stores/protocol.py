@@ -119,4 +119,11 @@ class Store(Protocol):
         """Every thumb of that score, in the order of their turns."""
         ...
 
+    def forget(self, who: Principal) -> dict[str, int]:
+        """Removes a principal's turns with their events, sessions, narration, notes and feedback; returns how many rows of each.
+
+        Raises StoreBusy while a turn of theirs runs.
+        """
+        ...
+
     def close(self) -> None: ...

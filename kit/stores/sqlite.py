@@ -7,11 +7,12 @@ from functools import partial
 from typing import Any
 
 from kit.core.context import Principal, Session
-from kit.core.errors import StoreError
+from kit.core.errors import StoreBusy, StoreError
 from kit.core.event import Event
 from kit.core.record import CohortPrompt, Feedback, Message, Note, SessionRecall, ShownComponent, TurnRecord
 from kit.core.value import builder
 from kit.stores.database import Database
+from kit.stores.forget import forget
 from kit.stores.rollup import tally
 from kit.stores.rows import (
     BEGIN_TURN,
@@ -211,6 +212,18 @@ class SqliteStore(Database):
         for score, note in self._read("SELECT score, note FROM feedback WHERE turn_id = ?", turn_id):
             return Feedback(turn_id=turn_id, score=score, note=note)
         return None
+
+    def forget(self, who: Principal) -> dict[str, int]:
+        """Removes a principal's rows, overwritten with zeros in the file and its log; returns how many of each table.
+
+        Raises StoreBusy while a turn of theirs runs, or while somebody reads what the log still holds.
+        """
+        with self._commit() as db:
+            db.execute("PRAGMA secure_delete = ON")
+            counts = forget(db, who)
+        if self._read("PRAGMA wal_checkpoint(TRUNCATE)")[0][0]:
+            raise StoreBusy(f"{who.user_id} is removed, but {self.path}-wal is being read and still holds them; try this again")
+        return counts
 
     def feedbacks(self, score: int) -> list[Feedback]:
         """Every thumb of that score, in the order of their turns."""

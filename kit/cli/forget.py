@@ -1,0 +1,79 @@
+"""`kit forget`: a user is removed from every store that the settings name."""
+
+from argparse import Namespace
+from collections.abc import Collection, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from kit.core.record import TurnRecord
+
+ELSEWHERE = (
+    "Not reached: copies sent to Opik or to a collector of spans, what providers of models keep, exports of the page, "
+    "sheets and cases written by `drift` and `cases`, and recordings not named by --cassette."
+)
+
+
+def add(commands: Any) -> None:
+    """Adds the command to a parser's."""
+    forget = commands.add_parser("forget", help="remove a user from the store and from the traces of grids")
+    forget.add_argument("user")
+    forget.add_argument("--tenant", help="whose user it is (default: the one tenant that has a user of that id)")
+    forget.add_argument(
+        "--cassette",
+        type=Path,
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="a recording, deleted if they ask in it; repeatable",
+    )
+    forget.set_defaults(run=_forget)
+
+
+def _forget(arguments: Namespace) -> int:
+    from kit.core.context import Principal
+    from kit.settings import Settings
+    from kit.wire import open_store
+
+    settings, user = Settings.read(), arguments.user
+    paths = [path for path in (Path(settings.store), *sorted(settings.grids.glob("*/traces.db"))) if path.is_file()]
+    turns = [turn for path in paths for turn in _turns(path, user)]
+    who = Principal(tenant_id=arguments.tenant or _tenant(user, {turn.tenant_id for turn in turns}), user_id=user)
+    questions = {turn.message for turn in turns if turn.tenant_id == who.tenant_id}
+    tapes = [path for path in arguments.cassette if _delete(path, questions)]  # first: afterwards nobody knows the questions
+    total = len(tapes)
+    for path in paths:
+        with closing(open_store(str(path))) as store:
+            counts = store.forget(who)
+        total += sum(counts.values())
+        print(f"{path}: " + ", ".join(f"{count} {table}" for table, count in counts.items()))
+    print(*(f"{path}: deleted" for path in tapes), ELSEWHERE, sep="\n")
+    return 0 if total else 1
+
+
+def _turns(path: Path, user: str) -> "Iterator[TurnRecord]":
+    from kit.wire import open_store
+
+    with closing(open_store(str(path))) as store:
+        yield from store.turns(user_id=user, limit=-1)
+
+
+def _tenant(user: str, tenants: Collection[str]) -> str:
+    from kit.core.errors import SettingsError
+
+    if len(tenants) == 1:
+        return next(iter(tenants))
+    tenancy = f"several tenants have one: {', '.join(sorted(tenants))}" if tenants else "no stored turn is theirs"
+    raise SettingsError(f"say whose user {user!r} is by --tenant; {tenancy}")
+
+
+def _delete(path: Path, questions: Collection[str]) -> bool:
+    """Deletes a recording in which one of these questions is asked."""
+    from kit.runtime.recording.recorded_call import read
+
+    _, takes = read(path)
+    lines = [text for take in takes.values() for label, text in take.request if label.endswith("(human)")]
+    if is_theirs := any(question in text for text in lines for question in questions):
+        path.unlink()
+    return is_theirs

@@ -1,0 +1,25 @@
+"""Removes a user from the store's file: every row of theirs, and the bytes it had."""
+
+import sqlite3
+
+from kit.core.context import Principal
+from kit.core.errors import StoreBusy
+
+_TURNS = "SELECT id FROM turns WHERE tenant_id = :tenant AND user_id = :user"
+_SESSIONS = "SELECT id FROM sessions WHERE tenant_id = :tenant AND user_id = :user"
+_ROWS = {
+    "feedback": f"turn_id IN ({_TURNS})",
+    "messages": f"turn_id IN ({_TURNS}) OR session_id IN ({_SESSIONS})",
+    "notes": f"session_id IN ({_SESSIONS})",
+    "turns": "tenant_id = :tenant AND user_id = :user",
+    "sessions": "tenant_id = :tenant AND user_id = :user",
+}
+"""Table -> its rows of one user, in the order in which they can go. A trigger takes the sums they are part of."""
+
+
+def forget(db: sqlite3.Connection, who: Principal) -> dict[str, int]:
+    """Deletes a principal's rows and returns how many of each table. Raises StoreBusy while a turn of theirs runs."""
+    names = {"tenant": who.tenant_id, "user": who.user_id}
+    if db.execute(f"{_TURNS} AND status = 'running'", names).fetchone():
+        raise StoreBusy(f"a turn of {who.user_id} is running; try again when it has ended")
+    return {table: db.execute(f"DELETE FROM {table} WHERE {rows}", names).rowcount for table, rows in _ROWS.items()}
