@@ -13,6 +13,7 @@ from kit.compose.read import read_deck
 from kit.compose.registry import Registry
 from kit.compose.topology import Rubric
 from kit.core.card import AgentCard
+from kit.core.display.html import folded, notebook_html, table, text
 from kit.core.errors import DeckError
 from kit.core.model import OFFLINE, ModelSpec
 from kit.tools.deck_tools import given_tools, load_deck_tools
@@ -25,6 +26,13 @@ class Deck(Parts):
     """Parts that passed every check. Immutable; `bind()` makes a team of it."""
 
     warnings: tuple[str, ...] = field(default=(), compare=False)
+
+    def _repr_html_(self) -> str:
+        """Shows the cards in a notebook, and the warnings on a click."""
+        rows = [(card.id, card.description, card.model, ", ".join(card.tools), card.status) for card in self.cards.values()]
+        head = f"{self.name} · {len(rows)} cards · cap {self.settings.cap} · {len(self.warnings)} warnings"
+        parts = [folded("warnings", text("\n".join(self.warnings)))] if self.warnings else []
+        return notebook_html(text(head), table(("card", "description", "model", "tools", "status"), rows), *parts)
 
     @classmethod
     def of(

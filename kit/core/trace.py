@@ -5,6 +5,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal, NamedTuple
 
+from kit.core.display.html import Html, bar, notebook_html, table, text
 from kit.core.event import (
     AgentEnded,
     AgentStarted,
@@ -17,6 +18,7 @@ from kit.core.event import (
     Replay,
     Routing,
     ToolEnded,
+    ToolRetry,
     ToolStarted,
     TurnStarted,
     TurnUsage,
@@ -79,6 +81,10 @@ class Trace(Value):
     """In the order they began; the first is the turn itself."""
     routing: RoutingDecision | None = None
     usage: Usage = Usage()
+
+    def _repr_html_(self) -> str:
+        """Shows the waterfall in a notebook."""
+        return notebook_html(text(f"{len(self.spans)} spans · turn {self.turn_id}"), waterfall(self))
 
     def children(self, span_id: str | None) -> tuple[Span, ...]:
         return tuple(span for span in self.spans if span.parent_id == span_id)
@@ -167,7 +173,7 @@ def trace_of(events: Iterable[Event]) -> Trace:
                 routing = decision
             case TurnUsage(usage=turn_usage):
                 usage = turn_usage
-            case Replay() | Fork() if event.span_id in open_spans:
+            case Replay() | Fork() | ToolRetry() if event.span_id in open_spans:
                 attribute = event.body.model_dump(exclude={"kind"}, exclude_none=True) or True
                 open_spans[event.span_id]["attributes"][event.kind] = attribute
             case _:
@@ -202,6 +208,21 @@ def bars(trace: Trace) -> list[Bar]:
             until[row : row + 1] = [span.ended]
         layout.append(Bar(span, depth, row))
     return layout
+
+
+def waterfall(trace: Trace) -> Html:
+    """Returns the spans of a trace as a table: each under what it is part of, with its time as a bar."""
+    whole = max((span.ended for span in trace.spans), default=0.0) or 1.0
+    rows = [
+        (
+            "  " * depth + (f"{span.agent} · {span.name}" if span.kind == "tool" else span.name or span.kind),
+            bar(span.started / whole, span.ended / whole, error=span.status == "error"),
+            f"{span.seconds:.2f} s",
+            span.error or span.status,
+        )
+        for depth, span in trace.rows()
+    ]
+    return table(("span", "", "time", "end"), rows)
 
 
 def slowest(spans: Sequence[Span]) -> Span | None:

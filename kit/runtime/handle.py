@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, Protocol
 
+from kit.core.display.html import folded, notebook_html, table, text
 from kit.core.event import Event
 from kit.core.outcome import Outcome, RoutingDecision, Usage
-from kit.core.trace import Trace, trace_of
+from kit.core.trace import Trace, trace_of, waterfall
 from kit.models.message import CUT_OFF
 from kit.runtime.budget import GRACE
 from kit.runtime.log import TurnLog
@@ -37,6 +38,14 @@ class Reply:
     def trace(self) -> Trace:
         return trace_of(self.events)
 
+    def _repr_html_(self) -> str:
+        """Shows the answer in a notebook, how each sub-agent's part ended, and the trace on a click."""
+        rows = [(one.agent, _ending(one), f"{one.timing.seconds:.2f} s" if one.timing else "") for one in self.outcomes]
+        tokens = self.usage.input_tokens + self.usage.output_tokens
+        head = f"{self.status} · {self.usage.model_calls} model calls · {tokens:,} tokens · turn {self.turn_id}"
+        parts = [table(("sub-agent", "outcome", "time"), rows)] if rows else []
+        return notebook_html(text(head), text(self.text), *parts, folded("trace", waterfall(self.trace)))
+
     @property
     def truncated(self) -> bool:
         """Whether a part of the answer was cut off before its end; the text says so."""
@@ -51,6 +60,10 @@ class Reply:
         own = [e.span_id for e in self.events if e.body.kind == "model_started" and e.body.purpose in ("decide", "compose")]
         text = cut.get(own[-1], "").strip() if own else ""
         return bool(text) and text in self.text
+
+
+def _ending(outcome: Outcome) -> str:
+    return outcome.text if outcome.kind == "answer" else f"failed: {outcome.reason}"
 
 
 class Runner(Protocol):

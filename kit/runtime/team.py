@@ -17,6 +17,7 @@ from kit.compose.deck import Deck
 from kit.compose.models import build_model, check_orchestrator
 from kit.compose.prompts import plan_prompt, window_fault
 from kit.core.card import AgentCard, Tuning
+from kit.core.display.html import notebook_html, table, text
 from kit.core.errors import BindError, UnknownId, nearest
 from kit.core.model import OFFLINE, ModelSpec, fallback_of
 from kit.core.record import CohortPrompt
@@ -87,6 +88,18 @@ class Team:
             for agent in agents
         ]
         return [without_secrets(prompt, self.secrets) for prompt in prompts] if self.secrets else prompts
+
+    def _repr_html_(self) -> str:
+        """Shows in a notebook who asks whom, on which model and with which tools."""
+        subs = self.agents[self.root].card.sub_agents
+        order = sorted(self.agents, key=lambda name: (name != self.root, name not in subs))
+        rows = [self._row(self.agents[name], "└ " if name in subs else "") for name in order]
+        return notebook_html(text(f"{self.deck.name} · {len(rows)} agents"), table(("agent", "model", "tools", "time"), rows))
+
+    def _row(self, agent: Agent, branch: str) -> tuple[str, str, str, str]:
+        model, tools = (agent.model.spec.key, ", ".join(agent.tools)) if isinstance(agent, LLMAgent) else ("elsewhere", "")
+        seconds = self.deck.settings.turn_budget_ms / 1000 if agent.card.id == self.root else agent.time_budget
+        return branch + agent.card.id, model, tools, f"{seconds:g} s" if seconds else ""
 
     def with_agents(self, agents: Mapping[str, Agent]) -> "Team":
         """The same team with some agents replaced: stubs, remote peers."""

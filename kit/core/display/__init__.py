@@ -1,0 +1,1 @@
+"""How values look where a notebook shows them."""
