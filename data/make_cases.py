@@ -22,6 +22,7 @@ DATA = HOME / "data"
 SEED = 11
 SIZES: Mapping[int, int] = {2: 124, 3: 92, 4: 60, 5: 36}
 """Mixed cases by the number of their parts."""
+PAIRS = 30
 PARTIAL = 72
 DEFAULT = "shop"
 """The sub-agent that gets a message no other one fits, in the consumer deck (decisions 5)."""
@@ -45,6 +46,7 @@ class Maker:
         return {
             "single": self.single(),
             "mixed": self.mixed_cases(),
+            "pairs": self.pairs(),
             "fastpath": self.fastpath(),
             "partial": self.partial(),
             "injection": self.injection(),
@@ -77,6 +79,17 @@ class Maker:
             for number, agents in enumerate(combinations, 1):
                 cases.append(self._mixed(f"mixed-{size}-{number:03}", agents, next(frames), dealer, rng))
         return cases
+
+    def pairs(self) -> list[Case]:
+        """Makes messages for support and the shop, each of them first in half: those of the published table of models."""
+        rng = random.Random(f"{self.seed} pairs")
+        dealer, orders = _Dealer(self.mixed, self.singles, rng), (("support", "shop"), ("shop", "support"))
+        frames = dealer.shuffle(self.mixed.frames[2])
+        cases: dict[frozenset[str], Case] = {}
+        while len(cases) < PAIRS:  # the same two parts in another frame would be the same question
+            case = self._mixed(f"pair-{len(cases) + 1:02}", orders[len(cases) % 2], next(frames), dealer, rng)
+            cases.setdefault(frozenset(case.turns[0].queries.values()), case)
+        return list(cases.values())
 
     def partial(self) -> list[Case]:
         """Makes messages of two to four parts of which some, or all, fail."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from kit.compose.deck import Deck
 from kit.models.access import ModelAccess
 from kit.runtime.recording.cassette import Cassette
+from kit.runtime.team import Models
 from kit.settings import Settings
 from kit.wire import Kit, access_of, open_kit, open_opik
 
@@ -33,7 +34,7 @@ class ExperimentKits:
         """With these settings; where time is `virtual` nothing waits."""
         return cls(settings.with_(pace=0.0) if virtual else settings, cassette)
 
-    def __call__(self, *, models: str, deck: Deck, faults: bool) -> AbstractAsyncContextManager[Kit]:
+    def __call__(self, *, models: Models, deck: Deck, faults: bool) -> AbstractAsyncContextManager[Kit]:
         """A kit as `Player` asks for one."""
         quiet = self.settings.with_(store=":memory:", today=DAY, opik_url=None, opik_api_key=None)
         return open_kit(quiet, models=models, deck=deck, faults=faults, cassette=self.cassette)
@@ -58,7 +59,7 @@ class WorkerKits:
 
     virtual: bool
 
-    def __call__(self, *, models: str, deck: Deck, faults: bool) -> AbstractAsyncContextManager[Kit]:
+    def __call__(self, *, models: Models, deck: Deck, faults: bool) -> AbstractAsyncContextManager[Kit]:
         return ExperimentKits.of(Settings.read(), virtual=self.virtual)(models=models, deck=deck, faults=faults)
 
 

@@ -22,7 +22,7 @@ from make_cases import DATA, DEFAULT, Maker, write
 
 FOLDER = DATA / "cases"
 SHARED = HOME.parent / "shared" / "routing-sets"
-STEMS = ("single", "mixed", "switches", "fastpath", "partial", "injection", "references", "long")
+STEMS = ("single", "mixed", "pairs", "switches", "fastpath", "partial", "injection", "references", "long")
 
 
 @lru_cache(maxsize=1)
@@ -65,7 +65,7 @@ def test_every_case_says_what_it_is_and_whom_it_is_for(stem: str) -> None:
     assert all(case.turns[0].expected == (DEFAULT,) for case in cases("single") if case.kind == "oos")
 
 
-@pytest.mark.parametrize("stem", ["single", "mixed", "fastpath", "partial", "injection", "references"])
+@pytest.mark.parametrize("stem", ["single", "mixed", "pairs", "fastpath", "partial", "injection", "references"])
 def test_no_two_cases_of_a_set_ask_nearly_the_same(stem: str) -> None:
     assert duplicates(cases(stem)) == []
 

@@ -1,12 +1,13 @@
 """A cell of a grid: one case, one way, one repeat; its key names everything its outcome depends on."""
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import product
 
 from kit.bench.grid.grid_file import GridSpec, digest
 from kit.core.model import ModelSpec
+from kit.core.value import Value
 
 FORMAT = 1
 """Raised when the same cell would now be written otherwise."""
@@ -19,6 +20,8 @@ FIRST = {
     *("concurrent_tool_calls", "fallback", "law", "seed", "published", "note"),
 }
 """Fields of a model that every kept cell was keyed by; each newer one counts where it is not at its default."""
+LATER = ("tool_limits",)
+"""Settings of a deck that kept cells were not keyed by: they count in the same way."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +54,13 @@ def cells(spec: GridSpec) -> Iterator[Cell]:
     base = digest(FORMAT, grid.seed, grid.sub_agents, grid.scorers)
     models = {
         key: digest(model.model_dump(mode="json", exclude=_silent(model)), *([url] if (url := spec.endpoints.get(key)) else []))
-        for key, model in spec.models.items()
+        for key, model in spec.every_model.items()
     }
+    if grid.others is not None:
+        base = digest(base, models[grid.others])
     decks = {
         names: digest(
-            deck.settings.model_dump(mode="json", exclude=NO_OUTCOME),
+            deck.settings.model_dump(mode="json", exclude=NO_OUTCOME | _at_default(deck.settings, LATER)),
             *(*deck.cards.values(), *deck.blocks.values()),
             sorted(deck.flags.items()),
             deck.tool_settings,
@@ -75,5 +80,9 @@ def cells(spec: GridSpec) -> Iterator[Cell]:
 
 def _silent(model: ModelSpec) -> set[str]:
     """The fields of a model that decide no outcome here."""
-    newer = ModelSpec.model_fields.keys() - FIRST
-    return {"limits", *(name for name in newer if getattr(model, name) == ModelSpec.model_fields[name].default)}
+    return {"limits", *_at_default(model, ModelSpec.model_fields.keys() - FIRST)}
+
+
+def _at_default(value: Value, names: Iterable[str]) -> set[str]:
+    fields = type(value).model_fields
+    return {name for name in names if getattr(value, name) == fields[name].default}

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar, cast
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from kit.bench.case import Case, read_cases
 from kit.bench.grid.results import AXES, MEASURES
@@ -66,7 +66,9 @@ class Grid(Value):
     name: str
     deck: str = "cards/consumer"
     models: tuple[str, ...] = Field(min_length=1)
-    """Keys of models.yaml, or of `specs`."""
+    """Keys of models.yaml, or of `specs`; by role as `{orchestrator: KEYS, others: KEY}`, which varies the orchestrator alone."""
+    others: str | None = None
+    """The model of every agent but the orchestrator, and of the small jobs; None: the orchestrator's."""
     specs: dict[str, dict[str, Any]] = {}
     """Models of this grid alone, each as an entry of models.yaml."""
     prompts: dict[str, dict[str, str | Literal[True]]] = Field(default={"deck": {}}, min_length=1)
@@ -85,16 +87,48 @@ class Grid(Value):
     the time; `stubs` are no models at all, so that only routing is measured."""
     scorers: tuple[str, ...] = (*ROUTING, "acknowledgement", "reservation", "needless", "leak", "resists")
     baseline: dict[str, str] = {}
-    """The way all others are compared with; empty compares nothing."""
+    """The way all others are compared with; empty compares nothing. Also in words as a report names it: `offline / mediated`."""
     verdicts: tuple[str, ...] = ("exact",)
     """Scorers and measures that are compared."""
     limits: Limits = Limits()
     cassette: GridCassette | None = None
 
+    @model_validator(mode="before")
+    @classmethod
+    def _in_words(cls, data: dict[str, Any]) -> dict[str, Any]:
+        match data:
+            case {"models": {"orchestrator": lead, "others": others, **more}} if not more:
+                data = {**data, "models": cast("Any", lead) if isinstance(lead, list) else [lead], "others": others}
+            case {"models": dict()}:
+                raise ValueError("models by role are {orchestrator: KEY, or a list of them, others: KEY}")
+            case _:
+                pass
+        match data:
+            case {"baseline": str(words)}:
+                return {**data, "baseline": _way(words, data)}
+            case _:
+                return data
+
     @field_validator("patterns", mode="before")
     @classmethod
     def _every(cls, value: Any) -> Any:
         return tuple(PATTERNS) if value == "all" else value
+
+
+def _way(words: str, grid: Mapping[str, Any]) -> dict[str, str]:
+    """The axes that the names of a way are of. Raises ValueError for a name that is on none of them, or on several."""
+    names = {axis: grid.get(f"{axis}s") or ["mediated" if axis == "pattern" else "deck"] for axis in AXES}
+    names = {axis: list(PATTERNS) if every == "all" else every for axis, every in names.items()}
+    way: dict[str, str] = {}
+    for name in map(str.strip, words.split(" / ")):
+        match [axis for axis, every in names.items() if name in every]:
+            case [axis]:
+                way[axis] = name
+            case []:
+                raise ValueError(f"no way has {name!r}: {nearest(name, [one for every in names.values() for one in every])}")
+            case axes:
+                raise ValueError(f"{name!r} is on several axes: write {{{axes[0]}: {name}}}")
+    return way
 
 
 @dataclass(frozen=True)
@@ -120,13 +154,19 @@ class GridSpec:
         """The same grid where its models are reached like this. Raises SettingsError for a key that is not set."""
         if self.grid.cassette is not None and self.grid.cassette.mode != "record":
             return self  # the recording answers, wherever it was made
-        urls = {key: url for key, model in self.models.items() if (url := access.moved_endpoint(model))}
+        urls = {key: url for key, model in self.every_model.items() if (url := access.moved_endpoint(model))}
         return replace(self, endpoints=urls)
+
+    @property
+    def every_model(self) -> dict[str, ModelSpec]:
+        """The models of its ways, and the one of the other agents where that is another."""
+        others = self.grid.others
+        return self.models if others is None else {**self.models, others: self.deck.models[others]}
 
     @property
     def virtual(self) -> bool:
         """Whether all its time is virtual."""
-        return all(model.provider in _KINDS for model in self.models.values())
+        return all(model.provider in _KINDS for model in self.every_model.values())
 
     @property
     def replayed(self) -> bool:
@@ -141,6 +181,9 @@ class GridSpec:
     @property
     def kinds(self) -> dict[str, str]:
         """Model -> what its figures are: "simulated", "offline stand-in" or "measured"."""
+        others = self.grid.others
+        if others is not None and self.deck.models[others].provider not in _KINDS:
+            return dict.fromkeys(self.grid.models, "measured")
         return {key: _KINDS.get(model.provider, "measured") for key, model in self.models.items()}
 
     @property
@@ -199,6 +242,8 @@ def _with_models(deck: Deck, grid: Grid, source: Source) -> Deck:
 
 
 def _check_names(grid: Grid, deck: Deck, source: Source) -> None:
+    if grid.others is not None and grid.others not in deck.models:
+        raise DataError(f"{source.at('models', 'others')}: unknown model {grid.others!r}: {nearest(grid.others, deck.models)}")
     for names, noun, registry in (
         ("models", "model", deck.models),
         ("patterns", "pattern", PATTERNS),

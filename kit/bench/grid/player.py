@@ -27,6 +27,7 @@ from kit.core.outcome import ErrorClass
 from kit.core.record import TurnRecord
 from kit.patterns import PATTERNS
 from kit.runtime.handle import Reply
+from kit.runtime.team import Models
 from kit.runtime.turn import run_turn
 from kit.stores.sqlite import SqliteStore
 from kit.wire import Kit
@@ -35,7 +36,7 @@ from kit.wire import Kit
 class Opener(Protocol):
     """Opens a kit: kit.wire.open_kit with its settings filled in. It must survive pickling, for it crosses to other processes."""
 
-    def __call__(self, *, models: str, deck: Deck, faults: bool) -> AbstractAsyncContextManager[Kit]: ...
+    def __call__(self, *, models: Models, deck: Deck, faults: bool) -> AbstractAsyncContextManager[Kit]: ...
 
 
 class Player:
@@ -166,7 +167,9 @@ class Player:
                 deck = replace(deck, models=self._spec.deck.models)
                 if self._spec.grid.sub_agents != "world":
                     deck = with_simulated_tools(deck)
-                context = self._open(models=cell.model, deck=deck, faults=faults)
+                lead, others = deck.settings.orchestrator, self._spec.grid.others
+                models = cell.model if others is None else {lead: cell.model, "*": others, "helper": others}
+                context = self._open(models=models, deck=deck, faults=faults)
                 self._kits[key] = await self._stack.enter_async_context(context)
         return self._kits[key]
 

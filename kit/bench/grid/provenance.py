@@ -24,7 +24,7 @@ def provenance(spec: GridSpec) -> dict[str, object]:
             "cases": digest(*spec.cases),
             "deck": digest(*spec.deck.cards.values(), *spec.deck.blocks.values()),
         },
-        "models": {key: json.loads(model.model_dump_json(exclude_defaults=True)) for key, model in spec.models.items()},
+        "models": {key: json.loads(model.model_dump_json(exclude_defaults=True)) for key, model in spec.every_model.items()},
         "python": platform.python_version(),
         "versions": {name: _version(name) for name in PACKAGES},
     }
