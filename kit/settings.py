@@ -82,6 +82,8 @@ class Settings(Value):
     """KIT_LOCALE, such as `es-MX`: the language of the fixed sentences; unset, that of the visitor whom the deck names."""
     variables: Mapping[str, str] = Field(default={}, repr=False)
     """The whole environment; a deck's tools see of it what deck.yaml lists under `environment:`."""
+    secret_names: frozenset[str] = frozenset()
+    """Further variables whose values are secret: what a deck's MCP servers are told."""
 
     @classmethod
     def read(cls, environ: Mapping[str, str] | None = None) -> "Settings":
@@ -108,7 +110,7 @@ class Settings(Value):
     @property
     def secrets(self) -> frozenset[str]:
         """The keys it knows, and what of the environment is called one: no trace and no recording holds them."""
-        values = (value for name, value in self.variables.items() if _SECRET.search(name))
+        values = (value for name, value in self.variables.items() if _SECRET.search(name) or name in self.secret_names)
         return frozenset(key for key in (self.openai_api_key, self.opik_api_key, *values) if key and len(key) >= SHORTEST)
 
     @property

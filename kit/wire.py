@@ -216,7 +216,7 @@ async def open_kit(
     """
     settings, more = settings or Settings.read(), given_tools(tools)
     deck = deck or load_deck(settings.deck, more.ids, environment=settings.environment)
-    environment = settings.environment_of(deck.settings.environment)
+    settings = settings.with_(secret_names=deck.tools.told) if deck.tools.told else settings
     if cassette is not None:
         settings, models = _as_recorded(settings, models, cassette, deck)
     elif models is None:
@@ -224,7 +224,9 @@ async def open_kit(
     async with AsyncExitStack() as stack:
         store = open_store(settings.store)
         stack.callback(store.close)
-        setup = ToolSetup(deck.tools.folder, settings, store, environment, faults=faults)
+        live, here = cassette is None or cassette.mode != "replay", settings.environment_of
+        environments = here(deck.settings.environment), here(deck.tools.variables)
+        setup = ToolSetup(deck.tools.folder, settings, store, *environments, live, faults=faults)
         toolbox = await stack.enter_async_context(deck.tools.plus(more).open(setup))
         admission = asyncio.Semaphore(deck.settings.turns_at_once) if deck.settings.turns_at_once else None
         stages_on = partial(stages_of, deck, toolbox, settings, services or {}, faults, store, admission, Places())

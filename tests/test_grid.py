@@ -377,7 +377,7 @@ BAD = [
     ({"repeats": 0}, r"small.yaml:\d+: 'repeats': input should be greater than 0"),
     ({"faults": {"down": ["reward=down"]}}, r"small.yaml:\d+: unknown agent 'reward': did you mean 'rewards'"),
     ({"prompts": {"x": {"instruction-routing": ""}}}, r"small.yaml:\d+: unknown block 'instruction-routing': did you mean"),
-    ({"settings": {"x": {"cpa": 3}}}, r"small.yaml:\d+: unknown field 'cpa': did you mean 'cap'"),
+    ({"settings": {"x": {"cpa": 3}}}, r"small.yaml:\d+: unknown field 'cpa': did you mean .*'cap'"),
     ({"baseline": {"pattern": "direct"}}, r"small.yaml:\d+: unknown pattern 'direct': .*mediated"),
     ({"baseline": {"patern": "mediated"}}, r"small.yaml:\d+: unknown axis 'patern': did you mean 'pattern'"),
     ({"verdicts": ["secondz"]}, r"small.yaml:\d+: unknown scorer or measure 'secondz': did you mean 'seconds'"),

@@ -42,6 +42,7 @@ PLANTED = {
     "Opik is imported": ("sinks/recorder.py", "import opik"),
     "Dask is imported": ("bench/grid/run.py", "import distributed"),
     "The A2A SDK": ("patterns/supervisor.py", "import a2a.types"),
+    "The MCP SDK": ("tools/loading.py", "import mcp"),
     "Streamlit is imported": ("cli/ask.py", "import streamlit"),
     "Frames and figures": ("runtime/rollup.py", "import pandas"),
     "SciPy and statsmodels": ("bench/grid/forecast.py", "import scipy"),

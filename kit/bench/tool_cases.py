@@ -20,6 +20,7 @@ from kit.runtime.dispatch import fan_out
 from kit.runtime.pattern import Pattern
 from kit.runtime.team import Team
 from kit.runtime.turn import Reply, run_turn
+from kit.tools.tool import tool_name
 
 ADMISSIONS: frozenset[Reason] = frozenset({"unanswerable", "insufficient", "low_confidence"})
 """Reasons by which an agent says itself that it has no answer, beside data that failed it; any other means that it broke."""
@@ -46,9 +47,10 @@ async def play_cases(team: Team, agent_id: str) -> tuple[ToolCaseResult, ...]:
 
 
 async def _play(case: ToolCase, agent: LLMAgent, team: Team) -> ToolCaseResult:
-    if case.tool not in agent.tools:
+    name = tool_name(case.tool)
+    if name not in agent.tools:
         raise BindError(f"tool {case.tool!r} of card {agent.card.id!r} is not bound: load the deck with its flag on")
-    tools: Mapping[str, BaseTool] = {**agent.tools, case.tool: _failing_tool(case.tool, case.mode)}
+    tools: Mapping[str, BaseTool] = {**agent.tools, name: _failing_tool(name, case.mode)}
     team = team.with_agents({agent.card.id: replace(agent, tools=MappingProxyType(tools))})
 
     async def alone(call: AgentCall, ctx: RunContext) -> Outcome:
@@ -71,7 +73,7 @@ def _failing_tool(name: str, mode: ToolMode) -> BaseTool:
 
 def _wrong(case: ToolCase, reply: Reply) -> str | None:
     outcome = reply.outcomes[0]
-    if not any(isinstance(event.body, ToolStarted) and event.body.tool == case.tool for event in reply.events):
+    if not any(isinstance(event.body, ToolStarted) and event.body.tool == tool_name(case.tool) for event in reply.events):
         return f"{case.tool} was not called"
     if outcome.kind == "failure":
         return None if outcome.axis == "data" or outcome.reason in ADMISSIONS else f"the agent failed: {outcome.reason}"

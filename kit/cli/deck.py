@@ -14,6 +14,9 @@ def add(commands: Any) -> None:
     """Adds the commands to a parser's."""
     check = commands.add_parser("check", help="load and bind a deck; every fault in one report")
     check.add_argument("deck", type=Path, nargs="?", help="folder of the deck (default: the settings')")
+    check.add_argument(
+        "--trust", action="store_true", help="start the deck's MCP servers and accept the tools they offer (mcp.lock)"
+    )
     check.set_defaults(run=_check)
 
     gained = commands.add_parser("gained", help="which agent gained which tool between two git revisions of the cards")
@@ -34,14 +37,22 @@ def add(commands: Any) -> None:
 
 def _check(arguments: Namespace) -> int:
     from kit.compose.deck import load_deck
-    from kit.compose.read import code_references
+    from kit.compose.read import code_references, read_servers
     from kit.settings import Settings
     from kit.tools.loading import Reference
+    from kit.tools.mcp.tools import accept, variables_of
 
     settings = Settings.read()
     folder = Path(arguments.deck or settings.deck)
     for reference in code_references(folder):
         print(f"imports {reference} ({Reference.parse(reference).place(folder)})", flush=True)
+    servers = read_servers(folder)
+    for name, server in servers.items():
+        print(f"MCP server {name} {server.describe(folder)}", flush=True)
+    if arguments.trust and servers:
+        environment = settings.environment_of(variables_of(servers))
+        for name, difference in asyncio.run(accept(servers, folder, environment)).items():
+            print(f"MCP server {name}: {difference or 'offers what was accepted'}")
     deck = load_deck(folder, (), environment=settings.environment)
     for warning in deck.warnings:
         print(f"warning: {warning}")

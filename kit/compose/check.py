@@ -14,7 +14,7 @@ from kit.compose.yaml_source import Faults
 from kit.core.card import AgentCard
 from kit.core.errors import BindError, nearest
 from kit.tools.limits import NO_LIMITS, ToolLimits, without_limits
-from kit.tools.tool import ConfiguredTool
+from kit.tools.tool import ConfiguredTool, tool_name
 from kit.tools.tool_factory import ToolFactory
 
 Where = Callable[[str, str, tuple[str | int, ...]], str]
@@ -102,7 +102,7 @@ class Check:
         for path, tool in self._once(card, "tools", card.tools):
             if tool in ids:
                 yield path, f"tool {tool!r} has the name under which card {ids[tool]!r} is called; rename one"
-            elif not _TOOL_NAME.fullmatch(tool):
+            elif not _TOOL_NAME.fullmatch(tool_name(tool)):
                 yield path, f"{tool!r} is no tool name; use letters, digits, _ and -, at most 64 of them"
             elif tool in below:
                 yield path, f"tool {tool!r} is held by the sub-agent {below[tool]!r} too; a parent asks, so take it out here"

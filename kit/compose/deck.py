@@ -75,7 +75,7 @@ class Deck(Parts):
             flag_settings=flag_settings or {},
             tool_flags=tool_flags or {},
             rubrics={rubric.id: rubric for rubric in rubrics},
-            tools=load_deck_tools(settings.tools, Path()) if tools is None else given_tools(tools),
+            tools=load_deck_tools(settings.tools, Path(), servers=settings.mcp) if tools is None else given_tools(tools),
         )
         check = Check(parts, lambda noun, name, path: f"{noun} {name!r}", _tool_ids(parts, known))
         for noun, ids in (("card", [card.id for card in cards]), ("block", [block.id for block in blocks])):
@@ -107,7 +107,7 @@ def load_deck(
 
 
 def _tool_ids(parts: Parts, known: Collection[str] | None) -> Collection[str] | None:
-    if known is None and not parts.tools.ids and not parts.tools.references:
+    if known is None and not parts.tools.ids and not parts.tools.references and not parts.tools.servers:
         return None
     return parts.tools.ids | frozenset(known or ())
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, cast
+from typing import Annotated, Any, Literal, cast
 
 from pydantic import Field, field_validator
 
@@ -17,6 +17,7 @@ from kit.core.status import OWN, Term
 from kit.core.value import Value
 from kit.tools.deck_tools import DeckTools
 from kit.tools.limits import NO_LIMITS, ToolLimits, merge_limits
+from kit.tools.mcp.server import McpServer
 
 PLATFORM = "platform"
 Category = Literal["persona", "instructions", "capabilities", "safety", "format", "context"]
@@ -83,6 +84,8 @@ class DeckSettings(Value):
     """Tool id -> how long a call of it may take, how often it is tried again, and how many run at once, whoever calls it."""
     environment: tuple[str, ...] = ()
     """The environment variables that this code may read; it is given no others."""
+    mcp: dict[Annotated[str, Field(pattern=r"^[A-Za-z0-9-]{1,32}$")], McpServer] = Field(default={}, exclude=True)
+    """MCP servers by name; a card lists their tools as `name.tool` (docs/mcp.md)."""
     cap: int = 4
     """How many sub-agents one turn may call at most."""
     default_sub_agent: str | None = None

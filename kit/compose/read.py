@@ -17,6 +17,7 @@ from kit.core.model import OFFLINE, ModelSpec
 from kit.core.value import Value
 from kit.tools.deck_tools import DeckTools, load_deck_tools
 from kit.tools.loading import is_reference
+from kit.tools.mcp.server import McpServer
 
 _FRONT = re.compile(r"\A---[ \t]*\r?\n(.*?)^---[ \t]*\r?$\n?", re.DOTALL | re.MULTILINE)
 
@@ -73,7 +74,7 @@ def read_deck(folder: Path, environment: str, flags: Mapping[str, bool]) -> tupl
         tool_flags=here.tool_flags,
         rubrics=_rubrics(root / "rubrics", draft),
         environment_surface=here.surface,
-        tools=_tools(folder, settings.tools, draft),
+        tools=_tools(folder, settings, draft),
     )
     return parts, draft
 
@@ -91,6 +92,15 @@ def code_references(folder: Path) -> tuple[str, ...]:
     return tuple(text for text in references if isinstance(text, str) and is_reference(text))
 
 
+def read_servers(folder: Path) -> Mapping[str, McpServer]:
+    """The MCP servers of a deck's deck.yaml. Nothing is started; what cannot be read is left out."""
+    source = _parse(folder / "deck.yaml", Draft())
+    named: Any = source.value.get("mcp") if source else None
+    names = cast("dict[str, Any]", named) if isinstance(named, dict) else {}
+    servers = {name: build(McpServer, source, Faults(), "mcp", name) for name in names} if source else {}
+    return {name: server for name, server in servers.items() if server}
+
+
 def _settings(path: Path, draft: Draft) -> DeckSettings:
     source, settings = _build(DeckSettings, path, draft)
     if source:
@@ -100,12 +110,12 @@ def _settings(path: Path, draft: Draft) -> DeckSettings:
     return settings or DeckSettings(orchestrator="")
 
 
-def _tools(folder: Path, references: tuple[str, ...], draft: Draft) -> DeckTools:
-    def report(number: int, sentence: str) -> None:
-        draft.faults.add(draft.where("settings", "deck", ("tools", number)), sentence)
+def _tools(folder: Path, settings: DeckSettings, draft: Draft) -> DeckTools:
+    def report(place: int | str, sentence: str) -> None:
+        draft.faults.add(draft.where("settings", "deck", ("mcp" if isinstance(place, str) else "tools", place)), sentence)
         draft.unreadable.add(("tool", "*"))
 
-    return load_deck_tools(references, folder, report)
+    return load_deck_tools(settings.tools, folder, report, settings.mcp)
 
 
 def _cards(folder: Path, draft: Draft) -> dict[str, AgentCard]:

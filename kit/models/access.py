@@ -36,14 +36,13 @@ class ModelAccess:
         name = spec.api_key_env
         if name is None:
             return None, None
-        owner = name.removesuffix("_API_KEY")
         of_settings = {"OPENAI_BASE_URL": self.base_url, "OPENAI_API_KEY": self.api_key}
         given = {**self.variables, **{variable: value for variable, value in of_settings.items() if value}}
-        home = given.get(f"{owner}_BASE_URL") or _HOMES.get(owner)
+        home = home_of(name, given)
         if home and spec.base_url and not same_url(home, spec.base_url):
             raise SettingsError(
                 f"model {spec.key!r}: {name} belongs to {home} and is not sent to {spec.base_url}; put the key of that endpoint "
-                f"into another variable and name that in `api_key_env`, or set {owner}_BASE_URL"
+                f"into another variable and name that in `api_key_env`, or set {name.removesuffix('_API_KEY')}_BASE_URL"
             )
         if not given.get(name):
             raise SettingsError(f"model {spec.key!r} needs a key: set {name}")
@@ -63,6 +62,12 @@ class ModelAccess:
 
 NO_ACCESS = ModelAccess()
 """Neither a key nor an endpoint."""
+
+
+def home_of(name: str, variables: Mapping[str, str]) -> str | None:
+    """Where the key in an environment variable belongs; None where nothing says so (decisions 43)."""
+    owner = name.removesuffix("_API_KEY")
+    return variables.get(f"{owner}_BASE_URL") or _HOMES.get(owner)
 
 
 def same_url(one: str, other: str) -> bool:

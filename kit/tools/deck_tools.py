@@ -1,6 +1,6 @@
 """The tools that a deck brings: from the code its deck.yaml names, or given in Python; opened and closed with a Kit."""
 
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from kit.core.errors import BindError, CodeError
 from kit.tools.loading import Reference, Tools, tools_in
-from kit.tools.tool import ConfiguredTool, LimitedTool, Toolbox
+from kit.tools.mcp.server import McpServer
+from kit.tools.mcp.tools import accepted_tools, variables_of
+from kit.tools.tool import ConfiguredTool, LimitedTool, Toolbox, tool_name
 from kit.tools.tool_factory import ToolFactory, ToolSetup
 
 if TYPE_CHECKING:
@@ -24,6 +26,18 @@ class DeckTools:
     """The references of deck.yaml that led to them; empty for tools given in Python."""
     folder: Path = field(default=Path(), compare=False)
     """The deck's folder, which factories are told."""
+    servers: Mapping[str, McpServer] = field(default_factory=dict[str, McpServer])
+    """The MCP servers of deck.yaml, whose tools are among them."""
+
+    @property
+    def told(self) -> frozenset[str]:
+        """The environment variables that its MCP servers are told: their values are secret."""
+        return frozenset(name for server in self.servers.values() for name in server.variables)
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The environment variables that its MCP servers are told, and those that say where these belong."""
+        return variables_of(self.servers)
 
     @property
     def ids(self) -> frozenset[str]:
@@ -34,7 +48,7 @@ class DeckTools:
         for tool_id in more.tools:
             if tool_id in self.tools:
                 raise BindError(f"tool {tool_id!r} is one of the deck's own already; rename the one that is added")
-        return DeckTools({**self.tools, **more.tools}, folder=self.folder)
+        return DeckTools({**self.tools, **more.tools}, folder=self.folder, servers=self.servers)
 
     @asynccontextmanager
     async def open(self, setup: ToolSetup) -> AsyncGenerator[Toolbox]:
@@ -54,29 +68,48 @@ class DeckTools:
 
     def __reduce__(self) -> tuple[Callable[..., "DeckTools"], tuple[Any, ...]]:
         """Code crosses to another process by its references, as the functions of a deck's file have no importable name."""
-        return (load_deck_tools, (self.references, self.folder)) if self.references else (DeckTools, (self.tools,))
+        if self.references or self.servers:
+            return load_deck_tools, (self.references, self.folder, None, self.servers)
+        return DeckTools, (self.tools,)
 
 
-def load_deck_tools(references: Sequence[str], folder: Path, report: Callable[[int, str], None] | None = None) -> DeckTools:
-    """Imports the code that a deck names. `report` gets each fault with the number of its reference, from 0.
+def load_deck_tools(
+    references: Sequence[str],
+    folder: Path,
+    report: Callable[[int | str, str], None] | None = None,
+    servers: Mapping[str, McpServer] | None = None,
+) -> DeckTools:
+    """Imports the code that a deck names, and reads which tools of its MCP servers were accepted; no server is started.
 
-    Without `report` the first fault raises CodeError.
+    `report` gets each fault with the number of its reference, from 0, or the name of its server. Without `report` the first
+    fault raises CodeError.
     """
     tools: dict[str, BaseTool | ConfiguredTool | LimitedTool | ToolFactory] = {}
     places: dict[str, str] = {}
+
+    def complain(where: int | str, sentence: str) -> None:
+        if report is None:
+            raise CodeError(sentence)
+        report(where, sentence)
+
     for number, text in enumerate(references):
         try:
             more = tools_in(Reference.parse(text).load(folder), text)
             if tool_id := next((one for one in more if one in places), None):
                 raise CodeError(f"tool {tool_id!r} of {text} is there already, from {places[tool_id]}; rename one")
         except CodeError as error:
-            if report is None:
-                raise
-            report(number, str(error))
+            complain(number, str(error))
         else:
             tools |= more
             places |= dict.fromkeys(more, text)
-    return DeckTools(tools, tuple(references), folder)
+    for tool_id, factory in accepted_tools(servers or {}, folder, complain).items():
+        if tool_name(tool_id) in places:
+            complain(
+                tool_id.partition(".")[0],
+                f"a model would read {tool_id!r} as {tool_name(tool_id)!r}, a tool of the deck's; rename one",
+            )
+        tools[tool_id] = factory
+    return DeckTools(tools, tuple(references), folder, servers or {})
 
 
 def given_tools(tools: object) -> DeckTools:

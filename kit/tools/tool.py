@@ -44,6 +44,11 @@ Toolbox: TypeAlias = Mapping[str, "BaseTool | ConfiguredTool | LimitedTool"]
 """Tool id -> what `bind` gives to the agents whose cards name it."""
 
 
+def tool_name(tool_id: str) -> str:
+    """The name of a tool as a model sees it: endpoints take no dot, as in the id `server.tool`."""
+    return tool_id.replace(".", "__")
+
+
 class ToolResult(Value):
     """The artifact of a tool call: returned beside its text by tools with `response_format="content_and_artifact"`."""
 

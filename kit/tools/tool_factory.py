@@ -46,6 +46,10 @@ class ToolSetup:
     """The kit's store of turns, conversations and feedback."""
     environment: Mapping[str, str] = field(default_factory=dict[str, str])
     """The environment variables that deck.yaml lists under `environment:` and that are set."""
+    server_environment: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    """What the deck's MCP servers may be told, and where it belongs."""
+    live: bool = True
+    """Whether tools are going to be called; else a recording or a simulation answers, and no MCP server is started."""
     clock: Callable[[], float] = time.time
     """Seconds since the epoch."""
     faults: bool = False

@@ -30,6 +30,7 @@ from kit.runtime.handle import Reply
 from kit.runtime.team import Models
 from kit.runtime.turn import run_turn
 from kit.stores.sqlite import SqliteStore
+from kit.tools.tool import tool_name
 from kit.wire import Kit
 
 
@@ -49,7 +50,7 @@ class Player:
         self._hosts: dict[tuple[str, str, str, bool, str], Kit] = {}
         self._lock = asyncio.Lock()
         subs = spec.deck.active_sub_agents(spec.deck.cards[spec.deck.settings.orchestrator])
-        self._tools = {card.id: card.tools[0] for card in subs if card.tools}
+        self._tools = {card.id: tool_name(card.tools[0]) for card in subs if card.tools}
         self.store = TransientStore()
         """Where the rollups of the turns are until their cells have taken them."""
         self._traces = SqliteStore(spec.traces) if spec.traces else None

@@ -37,7 +37,7 @@ def with_simulated_tools(deck: Deck) -> Deck:
     @tool_factory(*deck.tools.ids)
     @asynccontextmanager
     async def simulated(setup: ToolSetup) -> AsyncGenerator[Toolbox]:
-        async with deck.tools.open(setup) as tools:
+        async with deck.tools.open(replace(setup, live=False)) as tools:
             yield simulate(tools, deck)
 
     return replace(deck, tools=DeckTools(dict.fromkeys(deck.tools.ids, simulated)))

@@ -1,0 +1,60 @@
+"""An MCP server as deck.yaml names it: what is run or called, what it is told, and how long and how much it may answer."""
+
+import shlex
+from pathlib import Path
+from string import Template
+from typing import Any, Self
+from urllib.parse import urlsplit
+
+from pydantic import Field, model_validator
+
+from kit.core.value import Value
+
+
+class McpServer(Value):
+    """A server that is run as a command, or called at a URL."""
+
+    command: tuple[str, ...] = ()
+    """What is run in the deck's folder and speaks MCP over its standard input and output: a program and its arguments."""
+    url: str | None = None
+    """Where it is called instead: an endpoint of streamable HTTP."""
+    headers: dict[str, str] = {}
+    """Sent with every request to the URL; `$NAME` stands for the environment variable of that name."""
+    environment: tuple[str, ...] = ()
+    """The environment variables that the command is given, beside PATH, HOME, LANG and USER."""
+    connect_ms: int = Field(default=20_000, gt=0)
+    """Milliseconds until it has to have said which tools it has."""
+    timeout_ms: int = Field(default=30_000, gt=0)
+    """Milliseconds a call of one of its tools may take, where neither deck.yaml nor a card says otherwise (docs/tools.md)."""
+    most_bytes: int = Field(default=64 * 1024 * 1024, gt=0)
+    """Bytes of one message from it; a longer one is cut off, and is a fault."""
+
+    @model_validator(mode="after")
+    def _is_one_of_two(self) -> Self:
+        if bool(self.command) == bool(self.url):
+            raise ValueError("give it either a `command`, as a list, or a `url`")
+        if self.url and (self.environment or urlsplit(self.url).scheme not in ("http", "https")):
+            raise ValueError("a `url` begins with http:// or https:// and takes `headers`; `environment` is for a command")
+        if self.command and self.headers:
+            raise ValueError("`headers` are for a `url`; a command takes `environment`")
+        if not all(Template(text).is_valid() for text in self.headers.values()):
+            raise ValueError("a header names a variable as $NAME or ${NAME}; write $$ for a dollar sign")
+        return self
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The environment variables whose values it is told."""
+        names = (name for text in self.headers.values() for name in Template(text).get_identifiers())
+        return tuple(dict.fromkeys((*self.environment, *names)))
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What was accepted of it beside its tools: what is run or called, and what it is told."""
+        return self.model_dump(mode="json", include={"command", "url", "headers", "environment"}, exclude_defaults=True)
+
+    def describe(self, folder: Path) -> str:
+        """What using it does, for a person who decides whether to trust it."""
+        names = ", ".join(self.variables)
+        if self.url:
+            return f"calls {self.url}" + (f" and sends it {names}" if names else "")
+        return f"runs {shlex.join(self.command)} in {folder}" + (f" and gives it {names}" if names else "")

@@ -1,0 +1,197 @@
+"""A session with an MCP server: opened once, reopened when lost, refused while its tools are not the accepted ones."""
+
+import asyncio
+import json
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from mcp import Client
+from mcp.shared.exceptions import MCPError
+from mcp_types import CONNECTION_CLOSED, CallToolResult
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from pydantic import ValidationError
+
+from kit.core.errors import BindError, describe_error
+from kit.core.outcome import Reason
+from kit.tools.enricher import UNAVAILABLE
+from kit.tools.mcp.lock import AcceptedTool, tools_difference
+from kit.tools.mcp.server import McpServer
+from kit.tools.mcp.transport import GRACE, Wire
+from kit.tools.tool import ToolResult
+
+Connect = Callable[[Wire], Any]
+"""Makes what the SDK's client takes: a transport, or a server in this process."""
+MOST_PAGES = 100
+_CLOSING = 3 * GRACE
+
+
+class ToolsChanged(Exception):
+    """A server offers other tools than those that were accepted."""
+
+
+@dataclass
+class _Connection:
+    """One connection of a session; the task that opened it is the one that closes it, as the SDK wants."""
+
+    wire: Wire
+    client: "asyncio.Future[Client]"
+    """Ready while the server's tools are known to be the accepted ones."""
+    task: "asyncio.Task[None] | None" = None
+    tasks: set["asyncio.Task[None]"] = field(default_factory=set["asyncio.Task[None]"])
+
+
+class McpSession:
+    """Calls the tools of one server. It belongs to one event loop; any number of calls may run at once."""
+
+    def __init__(self, name: str, server: McpServer, tools: Sequence[AcceptedTool] | None, connect: Connect, fix: str = ""):
+        """`tools`: the accepted ones; None takes any. `fix`: what to do where they are not those of the server."""
+        self._name, self._server, self._tools, self._connect, self._fix = name, server, tools, connect, fix
+        self._connection: _Connection | None = None
+
+    async def open(self) -> tuple[AcceptedTool, ...]:
+        """Connects, and returns the server's tools. Raises BindError where it is gone, or they are not as accepted."""
+        connection = self._current()
+        try:
+            return await offered_tools(await asyncio.shield(connection.client))
+        except Exception as error:  # border: the server, and all that lies between, is someone else's
+            _, detail = _fault_of(error, connection.wire)
+            raise BindError(f"MCP server {self._name!r} cannot be used: {detail}{_quoted(connection.wire)}") from error
+
+    async def call(self, tool: str, arguments: dict[str, Any]) -> ToolResult:
+        """Calls a tool by the server's name for it; whatever goes wrong is a fault in the result."""
+        connection = self._current()
+        try:
+            client = await asyncio.shield(connection.client)
+            result = await client.call_tool(tool, arguments)
+        except Exception as error:  # the same border
+            reason, detail = _fault_of(error, connection.wire)
+            return ToolResult(text=UNAVAILABLE, fault=reason, detail=f"MCP server {self._name!r}: {detail}")
+        text = _text_of(result)
+        if result.is_error:
+            return ToolResult(text=UNAVAILABLE, fault="exception", detail=describe_error(RuntimeError(text)))
+        return ToolResult(text=text)
+
+    async def aclose(self) -> None:
+        """Ends the connection, and the server's process with it."""
+        connection, self._connection = self._connection, None
+        if connection is None or connection.task is None:
+            return
+        connection.wire.end()
+        _, late = await asyncio.wait([connection.task], timeout=_CLOSING)
+        for task in late:
+            task.cancel()
+            await asyncio.wait([task], timeout=_CLOSING)
+
+    def _current(self) -> _Connection:
+        """The connection, a new one where there is none or the last one has ended."""
+        last = self._connection
+        if last is None or last.wire.ended or last.task is None or last.task.done():
+            self._connection = last = _Connection(Wire(self._server.most_bytes), asyncio.get_running_loop().create_future())
+            last.task = asyncio.create_task(self._keep(last))
+        return last
+
+    async def _keep(self, connection: _Connection) -> None:
+        """Holds a connection open until it ends; compares the tools at first, and whenever the server says that they changed."""
+        wire, seconds = connection.wire, self._server.connect_ms / 1000
+
+        async def hear(message: Any) -> None:
+            if getattr(message, "method", None) == "notifications/tools/list_changed":
+                self._doubt(connection)
+
+        try:
+            async with asyncio.timeout(seconds) as limit:
+                async with Client(self._connect(wire), cache=None, message_handler=hear) as client:
+                    watch = asyncio.create_task(self._watch(client, connection))
+                    try:
+                        while not wire.ended:
+                            wire.news.clear()
+                            await self._compare(client)
+                            limit.reschedule(None)
+                            connection.client.set_result(client)
+                            await wire.news.wait()
+                            limit.reschedule(asyncio.get_running_loop().time() + seconds)
+                    finally:
+                        watch.cancel()
+                        await asyncio.wait([watch])
+        except Exception as error:  # the same border
+            self._fail(connection, error)
+        finally:
+            wire.end()
+            self._fail(connection, ConnectionError("the connection has ended"))
+
+    def _doubt(self, connection: _Connection) -> None:
+        """Lets calls wait until the tools have been compared again."""
+        if connection.client.done():
+            connection.client = asyncio.get_running_loop().create_future()
+        connection.wire.news.set()
+
+    def _fail(self, connection: _Connection, error: Exception) -> None:
+        if not connection.client.done():
+            connection.client.set_exception(error)
+            connection.client.exception()  # nobody may be waiting for it
+
+    async def _watch(self, client: Client, connection: _Connection) -> None:
+        """Listens for changes of the tools, where the protocol has the client ask for them."""
+        tools = client.server_capabilities.tools
+        if client.protocol_version not in MODERN_PROTOCOL_VERSIONS or not (tools and tools.list_changed):
+            return
+        with suppress(Exception):  # a server that does not tell is compared whenever it is connected
+            async with client.listen(tools_list_changed=True) as changes:
+                async for _ in changes:
+                    self._doubt(connection)
+
+    async def _compare(self, client: Client) -> None:
+        tools = await offered_tools(client)
+        if self._tools is not None and (difference := tools_difference(self._tools, tools)):
+            raise ToolsChanged(f"its tools are not those that were accepted{self._fix}:\n{difference}")
+
+
+async def offered_tools(client: Client) -> tuple[AcceptedTool, ...]:
+    """What a server says about its tools."""
+    tools: list[AcceptedTool] = []
+    cursor: str | None = None
+    for _ in range(MOST_PAGES):
+        page = await client.list_tools(cursor=cursor)
+        for tool in page.tools:
+            words = (tool.name, tool.description or "", tool.input_schema, tool.output_schema)
+            tools.append(AcceptedTool.model_validate(dict(zip(AcceptedTool.model_fields, words, strict=True))))
+        cursor = page.next_cursor
+        if cursor is None:
+            return tuple(sorted(tools, key=lambda tool: tool.name))
+    raise ToolsChanged(f"its list of tools has more than {MOST_PAGES} pages")
+
+
+def _fault_of(error: BaseException, wire: Wire) -> tuple[Reason, str]:
+    """What an exception of the SDK means, and in what words the trace keeps it."""
+    while isinstance(error, BaseExceptionGroup):
+        error = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]
+    if wire.cut:
+        return "contract_violation", str(wire.too_large())
+    match error:
+        case ToolsChanged():
+            return "contract_violation", str(error)
+        case TimeoutError():
+            return "timeout", "it did not answer in time"
+        case MCPError() if error.code != CONNECTION_CLOSED:
+            return "exception", describe_error(error)
+        case ValidationError() | RuntimeError():  # the SDK's words for a result that does not fit the protocol, or its own schema
+            return "contract_violation", describe_error(error)
+        case _:
+            return "unavailable", describe_error(error)
+
+
+def _text_of(result: CallToolResult) -> str:
+    """The words of a result; of what is no text, such as a picture, its type alone. Structured content says the same again."""
+    parts = [part.text if part.type == "text" else f"({part.type.replace('_', ' ')}, not shown)" for part in result.content]
+    if not parts and result.structured_content is not None:
+        parts = [json.dumps(result.structured_content)]
+    return "\n".join(parts)
+
+
+def _quoted(wire: Wire) -> str:
+    """The end of what the server wrote to its standard error, for the developer who started it."""
+    words = wire.last_words.decode(errors="replace")
+    text = "".join(letter for letter in words if letter.isprintable() or letter == "\n").strip()
+    return f"\nIts last words:\n{text}" if text else ""

@@ -1,0 +1,156 @@
+"""The tools of a deck's MCP servers: made from what was accepted, so a model reads nothing that a server says later."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from string import Template
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from kit.core.errors import BindError, CodeError
+from kit.core.extra import require
+from kit.models.access import home_of
+from kit.tools.enricher import UNAVAILABLE
+from kit.tools.limits import ToolLimits
+from kit.tools.mcp.lock import Acceptance, AcceptedTool, accepting, lock_fault, read_lock, tools_difference, write_lock
+from kit.tools.mcp.server import McpServer
+from kit.tools.tool import LimitedTool, Toolbox, ToolResult, tool_name
+from kit.tools.tool_factory import ToolFactory, ToolSetup
+
+if TYPE_CHECKING:
+    from langchain_core.tools import BaseTool
+
+    from kit.tools.mcp.session import Connect
+
+Call: TypeAlias = Callable[[str, dict[str, Any]], Awaitable[ToolResult]]
+"""Calls a tool by its server's name for it."""
+ALWAYS = ("PATH", "HOME", "LANG", "USER")
+"""The environment variables that every command is given."""
+UNREADABLE = (
+    "This call was not made: its arguments do not fit its description. Make it again as that says, and do not speak of this."
+)
+
+
+def accepted_tools(
+    servers: Mapping[str, McpServer], folder: Path, report: Callable[[str, str], None]
+) -> Mapping[str, ToolFactory]:
+    """The tools of a deck's servers by id, `server.tool`, as mcp.lock has them; `report` gets what was not accepted."""
+    try:
+        lock: Mapping[str, Acceptance] = read_lock(folder) if servers else {}
+    except CodeError as error:
+        report(next(iter(servers)), str(error))
+        return {}
+    faults = [(name, fault) for name, server in servers.items() if (fault := lock_fault(name, server, lock, folder))]
+    for name, fault in faults:
+        report(name, fault)
+    if faults:
+        return {}
+    tools = {f"{name}.{tool.name}": (name, tool) for name in servers for tool in lock[name].tools}
+    return dict.fromkeys(tools, _factory(servers, tools, lock, folder))
+
+
+def _factory(
+    servers: Mapping[str, McpServer],
+    tools: Mapping[str, tuple[str, AcceptedTool]],
+    lock: Mapping[str, Acceptance],
+    folder: Path,
+) -> ToolFactory:
+    """Makes these tools. The servers are started, or called, when a Kit opens, all at once."""
+
+    @asynccontextmanager
+    async def open_servers(setup: ToolSetup) -> AsyncGenerator[Toolbox]:
+        async with AsyncExitStack() as stack:
+            calls: Mapping[str, Call] = dict.fromkeys(servers, _call_nobody)
+            if setup.live:
+                connects = {
+                    name: connection_to(name, server, folder, setup.server_environment) for name, server in servers.items()
+                }
+                from kit.tools.mcp.session import McpSession
+
+                fix = f"; if you trust them: {accepting(folder)}"
+                sessions = {name: McpSession(name, servers[name], lock[name].tools, connects[name], fix) for name in servers}
+                for session in sessions.values():
+                    stack.push_async_callback(session.aclose)
+                await asyncio.gather(*(session.open() for session in sessions.values()))
+                calls = {name: session.call for name, session in sessions.items()}
+            limits = {name: ToolLimits(timeout_ms=server.timeout_ms) for name, server in servers.items()}
+            yield {key: LimitedTool(mcp_tool(key, tool, calls[name]), limits[name]) for key, (name, tool) in tools.items()}
+
+    return ToolFactory(tuple(tools), open_servers)
+
+
+async def _call_nobody(tool: str, arguments: dict[str, Any]) -> ToolResult:
+    return ToolResult(text=UNAVAILABLE, fault="unavailable", detail="MCP servers are not called in a replay or a simulation")
+
+
+def mcp_tool(tool_id: str, tool: AcceptedTool, server: Call) -> "BaseTool":
+    """A LangChain tool over a server's. Raises BindError for a schema that is none."""
+    from jsonschema.exceptions import SchemaError
+    from jsonschema.validators import validator_for
+    from langchain_core.tools import StructuredTool
+    from referencing import Registry
+
+    kind: Any = validator_for(tool.input_schema)
+    try:
+        kind.check_schema(tool.input_schema)
+    except SchemaError as error:
+        raise BindError(f"tool {tool_id!r} has an input schema that is none: {error.message}; take it off the cards") from error
+    validator = kind(tool.input_schema, registry=Registry[Any]())  # a reference to elsewhere is not followed
+
+    async def call(**arguments: Any) -> tuple[str, ToolResult]:
+        if fault := next(validator.iter_errors(arguments), None):
+            result = ToolResult(text=UNREADABLE, fault="bad_arguments", detail=f"{fault.json_path}: {fault.message}"[:500])
+        else:
+            result = await server(tool.name, arguments)
+        return result.text, result
+
+    return StructuredTool(
+        name=tool_name(tool_id),
+        description=tool.description,
+        args_schema=tool.input_schema,
+        coroutine=call,
+        response_format="content_and_artifact",
+    )
+
+
+def connection_to(name: str, server: McpServer, folder: Path, environment: Mapping[str, str]) -> "Connect":
+    """How a server is reached. Raises KitError for a variable that is unset, a key that belongs elsewhere, a missing package."""
+    for variable in server.variables:
+        if not environment.get(variable):
+            raise BindError(f"MCP server {name!r} is to be told {variable}, which is not set")
+        home = home_of(variable, environment)
+        if server.url and home and not f"{server.url}/".startswith(f"{home.rstrip('/')}/"):
+            raise BindError(f"MCP server {name!r}: {variable} belongs to {home} and is not sent to {server.url}; name another")
+    require("mcp", "mcp")
+    from kit.tools.mcp import transport
+
+    if server.url:
+        url, headers = server.url, {key: Template(text).substitute(environment) for key, text in server.headers.items()}
+        return lambda wire: transport.http_transport(url, headers, wire)
+    told = {key: value for key, value in environment.items() if key in (*ALWAYS, *server.environment)}
+    return lambda wire: transport.stdio_transport(server.command, folder, told, wire)
+
+
+async def accept(servers: Mapping[str, McpServer], folder: Path, environment: Mapping[str, str]) -> dict[str, str]:
+    """Starts or calls each server and writes down what it offers; returns server -> how that differs from what was accepted.
+
+    Raises BindError for a server that cannot be used; nothing is written then.
+    """
+    connects = {name: connection_to(name, server, folder, environment) for name, server in servers.items()}
+    from kit.tools.mcp.session import McpSession
+
+    old, new = read_lock(folder), dict[str, Acceptance]()
+    for name, server in servers.items():
+        session = McpSession(name, server, None, connects[name])
+        try:
+            new[name] = Acceptance(server=server.identity, tools=await session.open())
+        finally:
+            await session.aclose()
+    write_lock(folder, new)
+    return {name: tools_difference(old[name].tools if name in old else (), new[name].tools) for name in new}
+
+
+def variables_of(servers: Mapping[str, McpServer]) -> tuple[str, ...]:
+    """The environment variables that are looked at for servers: what they are told, and where a key among that belongs."""
+    names = [name for server in servers.values() for name in server.variables]
+    return (*ALWAYS, *names, *(f"{name.removesuffix('_API_KEY')}_BASE_URL" for name in names))

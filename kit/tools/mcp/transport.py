@@ -1,0 +1,180 @@
+"""How messages reach an MCP server and come back: a process of its own, or HTTP. A message over the limit is cut off here."""
+
+import asyncio
+import os
+import signal
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeAlias, cast
+
+import anyio
+import httpx2
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared.message import SessionMessage
+from mcp_types import jsonrpc_message_adapter
+
+GRACE = 2.0
+"""Seconds a server has to end by itself once its input is closed."""
+LAST_WORDS = 2_000
+"""Bytes kept of what a server writes to its standard error."""
+Inward: TypeAlias = MemoryObjectSendStream[SessionMessage | Exception]
+Streams: TypeAlias = tuple[Any, Any]
+"""What the SDK calls a transport's streams: to read messages from, to write messages to."""
+
+
+class TooLarge(Exception):
+    """A message of a server that is longer than it may be."""
+
+
+@dataclass
+class Wire:
+    """What happens to a connection beside its messages."""
+
+    most_bytes: int
+    cut: bool = False
+    """A message was over the limit."""
+    last_words: bytes = b""
+    """The end of what the server wrote to its standard error."""
+    news: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when the connection has ended, or has to be looked at."""
+    ended: bool = False
+
+    def end(self) -> None:
+        """Says that no further message will come."""
+        self.ended = True
+        self.news.set()
+
+    def too_large(self) -> TooLarge:
+        """Notes that a message was cut off; returns what to raise."""
+        self.cut = True
+        return TooLarge(f"a message of more than {self.most_bytes:,} bytes was cut off")
+
+
+@asynccontextmanager
+async def stdio_transport(
+    command: Sequence[str], folder: Path, environment: Mapping[str, str], wire: Wire
+) -> AsyncGenerator[Streams]:
+    """Runs a server as a process group of its own, and ends all of it. Raises OSError where it cannot be started."""
+    process = await asyncio.create_subprocess_exec(
+        *command,
+        cwd=folder,
+        env=environment,
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        start_new_session=True,
+        limit=wire.most_bytes,
+    )
+    inward, messages = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+    answers, outward = anyio.create_memory_object_stream[SessionMessage](0)
+    tasks = [
+        asyncio.create_task(job) for job in (_read(process, inward, wire), _write(process, outward), _overhear(process, wire))
+    ]
+    try:
+        yield messages, answers
+    finally:
+        try:
+            with anyio.CancelScope(shield=True):
+                await _stop(process, tasks)
+        finally:
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, signal.SIGKILL)
+            for stream in (inward, messages, answers, outward):
+                stream.close()
+
+
+async def _stop(process: asyncio.subprocess.Process, tasks: Sequence[asyncio.Task[None]]) -> None:
+    assert process.stdin is not None
+    process.stdin.close()
+    with suppress(TimeoutError):
+        async with asyncio.timeout(GRACE):
+            await process.wait()
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+    await process.wait()
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    cast("Any", process)._transport.close()
+
+
+async def _read(process: asyncio.subprocess.Process, inward: Inward, wire: Wire) -> None:
+    """Hands on each line that is a message; whatever else a server prints is passed over."""
+    assert process.stdout is not None
+    try:
+        async with inward:
+            while line := await _line(process.stdout, wire):
+                with suppress(ValueError):
+                    await inward.send(SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False)))
+    except (TooLarge, OSError, anyio.BrokenResourceError, anyio.ClosedResourceError):
+        pass
+    finally:
+        wire.end()
+
+
+async def _line(stream: asyncio.StreamReader, wire: Wire) -> bytes:
+    try:
+        return await stream.readline()
+    except ValueError:  # asyncio's word for a line over the limit
+        raise wire.too_large() from None
+
+
+async def _write(process: asyncio.subprocess.Process, outward: MemoryObjectReceiveStream[SessionMessage]) -> None:
+    assert process.stdin is not None
+    with suppress(OSError):  # the reader sees the end as well
+        async for message in outward:
+            process.stdin.write(message.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
+            await process.stdin.drain()
+
+
+async def _overhear(process: asyncio.subprocess.Process, wire: Wire) -> None:
+    """Reads what a server writes to its standard error, so that it never waits for a reader."""
+    assert process.stderr is not None
+    while words := await process.stderr.read(65_536):
+        wire.last_words = (wire.last_words + words)[-LAST_WORDS:]
+
+
+@asynccontextmanager
+async def http_transport(url: str, headers: Mapping[str, str], wire: Wire) -> AsyncGenerator[Streams]:
+    """Calls a server at a URL. A redirect to another origin is not followed."""
+    client = httpx2.AsyncClient(
+        headers={**headers, "accept-encoding": "identity"}, transport=_Limited(wire), timeout=httpx2.Timeout(30.0, read=None)
+    )
+    async with client, streamable_http_client(url, http_client=client, max_sse_event_size=wire.most_bytes) as streams:
+        yield streams
+
+
+class _Limited(httpx2.AsyncHTTPTransport):
+    """HTTP whose replies are cut off at the limit; a compressed one is refused, as its size says nothing."""
+
+    def __init__(self, wire: Wire):
+        super().__init__()
+        self._wire = wire
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        response = await super().handle_async_request(request)
+        if response.headers.get("content-encoding", "identity") != "identity":
+            await response.aclose()
+            raise self._wire.too_large()
+        if not response.headers.get("content-type", "").startswith("text/event-stream"):
+            response.stream = _LimitedStream(cast("httpx2.AsyncByteStream", response.stream), self._wire)
+        return response
+
+
+class _LimitedStream(httpx2.AsyncByteStream):
+    def __init__(self, stream: httpx2.AsyncByteStream, wire: Wire):
+        self._stream, self._wire = stream, wire
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        size = 0
+        async for chunk in self._stream:
+            size += len(chunk)
+            if size > self._wire.most_bytes:
+                raise self._wire.too_large()
+            yield chunk
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
