@@ -116,8 +116,6 @@ def main() -> None:
     import_modules(script)
     builtins.open = io.open = open_input(data)
     sys.stdin = open(INPUT)  # noqa: SIM115
-    os.closerange(3, 1024)
-    os.close(0)
     drop_root()
     forbid_new_rights()
     restrict_files(strict=config["landlock"])

@@ -156,7 +156,7 @@ def test_a_gigabyte_of_output_is_cut_at_its_limit(stream: str, boundary: Boundar
     result = run(code, boundary)
     assert (result.reason, result.exit, result.truncated) == ("oversized_output", None, True)
     assert len(result.stdout) == (500_000 if stream == "stdout" else 0) and len(result.stderr) <= 4_000
-    assert time.monotonic() - begun < 5
+    assert result.size == 500_001 and time.monotonic() - begun < 5
 
 
 @pytest.mark.req("AS-7")
