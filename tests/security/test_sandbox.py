@@ -210,7 +210,7 @@ with open(input_file) as f:
     rows = json.load(f)
 print(json.dumps([row["id"] for row in rows if row["price"] > 74_994]))
 """
-    assert run(code, boundary, json.dumps(rows).encode()) == ScriptResult(stdout="[49997, 49998, 49999]\n", exit=0)
+    assert run(code, boundary, json.dumps(rows).encode()).stdout == "[49997, 49998, 49999]\n"
 
 
 @pytest.mark.parametrize(
