@@ -18,7 +18,8 @@ import pytest
 import yaml
 
 from kit.bench.grid.experiment import data_set
-from kit.bench.grid.grid_file import CaseFile, GridSpec, read_grid
+from kit.bench.grid.grid import CaseFile
+from kit.bench.grid.grid_file import GridSpec, read_grid
 from kit.bench.grid.report import compare_ways
 from kit.bench.grid.results import read_results
 from kit.bench.grid.run import RESULTS, TRACES, run_grid

@@ -83,7 +83,7 @@ def test_the_orchestrator_varies_over_the_same_sub_agents(tmp_path: Path) -> Non
     assert not {cell.key for cell in cells(spec)} & {cell.key for cell in cells(alone)}, "other sub-agents, other cells"
     with pytest.raises(DataError, match=r"small\.yaml:1.*unknown model 'ofline'.*offline"):
         changed(tmp_path, models={"orchestrator": "simulated-a", "others": "ofline"})
-    with pytest.raises(DataError, match="models by role are {orchestrator: KEY"):
+    with pytest.raises(DataError, match=r"models by role are {orchestrator: KEY"):
         changed(tmp_path, models={"lead": "simulated-a"})
 
 
@@ -95,5 +95,5 @@ def test_a_baseline_may_be_named_as_a_report_names_it(tmp_path: Path) -> None:
     }
     with pytest.raises(DataError, match=r"no way has 'simulated-c'.*simulated-"):
         changed(tmp_path, baseline="simulated-c / direct", **fields)
-    with pytest.raises(DataError, match="'deck' is on several axes: write {prompt: deck}"):
+    with pytest.raises(DataError, match=r"'deck' is on several axes: write {prompt: deck}"):
         changed(tmp_path, baseline="deck", settings={"deck": {}}, **fields)

@@ -5,7 +5,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from kit.bench.grid.cell import cells, track
-from kit.bench.grid.grid_file import GridCassette, GridSpec
+from kit.bench.grid.grid import GridCassette
+from kit.bench.grid.grid_file import GridSpec
 from kit.runtime.recording.cassette import Cassette, Mode
 
 

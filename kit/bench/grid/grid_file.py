@@ -6,13 +6,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
-from typing import Any, Literal, TypeVar, cast
-
-from pydantic import Field, field_validator, model_validator
+from typing import Any, TypeVar
 
 from kit.bench.case import Case, read_cases
+from kit.bench.grid.grid import Grid
 from kit.bench.grid.results import AXES, MEASURES
-from kit.bench.scoring.scorers import ROUTING, SCORERS
+from kit.bench.scoring.scorers import SCORERS
 from kit.compose.deck import Block, Deck, load_deck
 from kit.compose.models import load_models
 from kit.compose.parts import DeckSettings
@@ -25,110 +24,10 @@ from kit.core.value import Value
 from kit.home import HOME
 from kit.models.access import ModelAccess
 from kit.patterns import PATTERNS
-from kit.runtime.recording.cassette import Mode
 
 V = TypeVar("V", bound=Value)
 _KINDS = {"offline": "offline stand-in", "simulated": "simulated"}
 """Providers whose models know no clock but the turn's own: they run in virtual time."""
-
-
-class CaseFile(Value):
-    """Cases of one file."""
-
-    file: str
-    take: int | None = Field(default=None, gt=0)
-    """The first so many; None takes all."""
-    every: int = Field(default=1, gt=0)
-    """Only every so many-th of them."""
-
-
-class Limits(Value):
-    """Where a run stops or waits."""
-
-    concurrency: int | None = Field(default=None, gt=0)
-    """Turns at the same time in each process; None is one where time is virtual, for they would only take turns, else 16."""
-    dollars: float | None = Field(default=None, ge=0)
-    """No cell is begun once the known costs of this grid's finished cells reach this."""
-    unpriced: tuple[float, float] | None = None
-    """Dollars that a million tokens in, and out, of a model without a known price are taken for, against that limit alone."""
-
-
-class GridCassette(Value):
-    """A recording of what the models and tools of a grid answered (docs/bench.md)."""
-
-    file: str
-    mode: Mode = "replay"
-
-
-class Grid(Value):
-    """What is compared, on what, how often."""
-
-    name: str
-    deck: str = "cards/consumer"
-    models: tuple[str, ...] = Field(min_length=1)
-    """Keys of models.yaml, or of `specs`; by role as `{orchestrator: KEYS, others: KEY}`, which varies the orchestrator alone."""
-    others: str | None = None
-    """The model of every agent but the orchestrator, and of the small jobs; None: the orchestrator's."""
-    specs: dict[str, dict[str, Any]] = {}
-    """Models of this grid alone, each as an entry of models.yaml."""
-    prompts: dict[str, dict[str, str | Literal[True]]] = Field(default={"deck": {}}, min_length=1)
-    """Name -> block id -> the text that takes its place; true puts in a block whose flag is off."""
-    settings: dict[str, dict[str, Any]] = Field(default={"deck": {}}, min_length=1)
-    """Name -> fields of deck.yaml that differ, such as {cap: 8} or {guards: {failsafe: false}}."""
-    patterns: tuple[str, ...] = Field(default=("mediated",), min_length=1)
-    """Names of `PATTERNS`; the word `all` stands for every one there is."""
-    faults: dict[str, tuple[str, ...]] = Field(default={"none": ()}, min_length=1)
-    """Name -> what goes wrong in every turn, as `rewards=timeout`, beside the faults of a case."""
-    cases: tuple[CaseFile, ...] = Field(min_length=1)
-    repeats: int = Field(default=1, gt=0)
-    seed: int = 7
-    sub_agents: Literal["cards", "world", "stubs"] = "cards"
-    """`cards`: as in the app, but with simulated tools; `world`: with the embedded services behind their tools, which costs twice
-    the time; `stubs` are no models at all, so that only routing is measured."""
-    scorers: tuple[str, ...] = (*ROUTING, "acknowledgement", "reservation", "needless", "leak", "resists")
-    baseline: dict[str, str] = {}
-    """The way all others are compared with; empty compares nothing. Also in words as a report names it: `offline / mediated`."""
-    verdicts: tuple[str, ...] = ("exact",)
-    """Scorers and measures that are compared."""
-    limits: Limits = Limits()
-    cassette: GridCassette | None = None
-
-    @model_validator(mode="before")
-    @classmethod
-    def _in_words(cls, data: dict[str, Any]) -> dict[str, Any]:
-        match data:
-            case {"models": {"orchestrator": lead, "others": others, **more}} if not more:
-                data = {**data, "models": cast("Any", lead) if isinstance(lead, list) else [lead], "others": others}
-            case {"models": dict()}:
-                raise ValueError("models by role are {orchestrator: KEY, or a list of them, others: KEY}")
-            case _:
-                pass
-        match data:
-            case {"baseline": str(words)}:
-                return {**data, "baseline": _way(words, data)}
-            case _:
-                return data
-
-    @field_validator("patterns", mode="before")
-    @classmethod
-    def _every(cls, value: Any) -> Any:
-        return tuple(PATTERNS) if value == "all" else value
-
-
-def _way(words: str, grid: Mapping[str, Any]) -> dict[str, str]:
-    """The axes that the names of a way are of. Raises ValueError for a name that is on none of them, or on several."""
-    names = {axis: grid.get(f"{axis}s") or ["mediated" if axis == "pattern" else "deck"] for axis in AXES}
-    names = {axis: list(PATTERNS) if every == "all" else every for axis, every in names.items()}
-    way: dict[str, str] = {}
-    for name in map(str.strip, words.split(" / ")):
-        match [axis for axis, every in names.items() if name in every]:
-            case [axis]:
-                way[axis] = name
-            case []:
-                raise ValueError(f"no way has {name!r}: {nearest(name, [one for every in names.values() for one in every])}")
-            case axes:
-                raise ValueError(f"{name!r} is on several axes: write {{{axes[0]}: {name}}}")
-    return way
 
 
 @dataclass(frozen=True)
