@@ -92,7 +92,7 @@ def measure(path: Path) -> Iterator[Figure]:
         return stored_view(turn, tuple(store.events(turn.id))).trace.rows()
 
     def spans() -> object:
-        return store._read("SELECT * FROM spans WHERE turn_id IN (SELECT id FROM turns ORDER BY started_at DESC LIMIT 20)")
+        return store.read("SELECT * FROM spans WHERE turn_id IN (SELECT id FROM turns ORDER BY started_at DESC LIMIT 20)")
 
     readings: dict[str, Callable[[], object]] = {
         "sums of all turns, which a thread writes as they end": store.sum_up,

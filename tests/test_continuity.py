@@ -263,7 +263,7 @@ def test_a_file_of_the_first_version_gets_what_is_new_and_keeps_what_it_has(tmp_
     old = SqliteStore(path)
     old.open_session(ALICE)
     old.end_turn(a_turn("t1", ALICE.id), [], [Message(turn_id="t1", role="user", text="kept")])
-    with old._commit() as db:
+    with old.commit() as db:
         db.execute("DROP TABLE notes")
         db.execute("DROP VIEW tool_messages")
         db.execute("PRAGMA user_version = 1")
@@ -272,7 +272,7 @@ def test_a_file_of_the_first_version_gets_what_is_new_and_keeps_what_it_has(tmp_
     new.keep_note(ALICE.id, "summary", Note(value="{}", at=1.0))
     recalled = new.recall(ALICE.id)
     assert recalled is not None and recalled.session == ALICE and list(recalled.notes) == ["summary"]
-    assert [line.text for line in new.history(ALICE.id)] == ["kept"] and new._read("SELECT * FROM tool_messages") == []
+    assert [line.text for line in new.history(ALICE.id)] == ["kept"] and new.read("SELECT * FROM tool_messages") == []
     new.close()
 
 

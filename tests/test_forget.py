@@ -74,9 +74,9 @@ def test_sums_of_all_time_lose_the_user() -> None:
     ended = {"seconds": 1.0, "status": "ok"}
     for number in range(CHUNK):
         store.end_turn(a_turn(f"t{number}", user="ann" if number % 2 else "ben").model_copy(update=ended), (), ())
-    assert {user for _, user in store.tally().users} == {"ann", "ben"} and store._read("SELECT count(*) FROM rollups") == [(1,)]
+    assert {user for _, user in store.tally().users} == {"ann", "ben"} and store.read("SELECT count(*) FROM rollups") == [(1,)]
     store.forget(Principal(tenant_id=a_turn().tenant_id, user_id="ann"))
-    assert {user for _, user in store.tally().users} == {"ben"} and store._read("SELECT count(*) FROM rollups") == [(0,)]
+    assert {user for _, user in store.tally().users} == {"ben"} and store.read("SELECT count(*) FROM rollups") == [(0,)]
     store.close()
 
 

@@ -145,5 +145,5 @@ def test_a_span_that_nobody_closed_ends_with_what_it_is_part_of_and_a_running_on
     assert (diagnosis.cause, diagnosis.slowest, diagnosis.seconds) == ("tool", "find", 3.0)
     store = SqliteStore(":memory:")
     store.end_turn(a_turn("t1"), events, [])
-    rows = store._read("SELECT id, ended, status FROM spans ORDER BY started")
+    rows = store.read("SELECT id, ended, status FROM spans ORDER BY started")
     assert [tuple(row) for row in rows] == [(span.id, span.ended, span.status) for span in trace.spans]

@@ -146,7 +146,7 @@ async def test_a_prompt_is_kept_once_and_personal_values_and_keys_never() -> Non
     text = "".join(as_json(request) for (turn,) in turns for request in turn)
     assert "shoe: [personal]" in text and "shoe: 7" not in text and '"7"' not in text
     assert "hunter2" not in text and "[secret]" in text
-    assert kit.store._read("SELECT agent, count(*) FROM prompts GROUP BY agent") == [("a", 1), ("orchestrator", 1)]
+    assert kit.store.read("SELECT agent, count(*) FROM prompts GROUP BY agent") == [("a", 1), ("orchestrator", 1)]
 
 
 @pytest.mark.req("K-31")
@@ -170,7 +170,7 @@ def test_a_tool_that_changed_is_kept_beside_what_it_was(tmp_path: Path) -> None:
     store.keep_prompts([newer])
     store.keep_prompts([newer])
     assert store.prompt("c", between) == prompt and store.prompt("c", time.time()) == newer
-    assert store.prompt("c", 0.0) is None and store._read("SELECT count(*) FROM prompts") == [(2,)]
+    assert store.prompt("c", 0.0) is None and store.read("SELECT count(*) FROM prompts") == [(2,)]
     store.close()
 
 

@@ -30,7 +30,7 @@ async def many(store: SqliteStore, count: int) -> list[TurnRecord]:
 
 
 def sums(store: SqliteStore) -> int:
-    return store._read("SELECT count(DISTINCT through) FROM rollups")[0][0]
+    return store.read("SELECT count(DISTINCT through) FROM rollups")[0][0]
 
 
 def figures(metrics: Metrics) -> dict[tuple[str, str], Any]:

@@ -203,7 +203,7 @@ def test_a_file_with_a_table_of_events_keeps_every_one_of_them(path: Path) -> No
     assert {turn.id: turn.status for turn in store.turns()} == {"t1": "ok", "t2": "interrupted", "t3": "failed"}
     finish(store, a_turn("t4"))
     assert store.events("t4") == some_events("t4")
-    found = store._read("SELECT turn_id, count(*) FROM spans GROUP BY turn_id")
+    found = store.read("SELECT turn_id, count(*) FROM spans GROUP BY turn_id")
     assert found == [("t1", 7), ("t4", 7)]
     store.close()
     assert SqliteStore(path).events("t1") == some_events()
@@ -441,7 +441,7 @@ def test_only_turns_that_are_met_twice_are_written_all_of_them_at_once(monkeypat
 def test_a_session_is_read_as_quickly_whatever_else_its_user_has(store: SqliteStore) -> None:
     """An idle tab asks for the newest turn of its session every few seconds."""
     rows = [a_turn(f"old{n}", f"s{n // 40}", at=float(n)) for n in range(20_000)]
-    with store._commit() as db:
+    with store.commit() as db:
         db.executemany(BEGIN_TURN, [(*row_of(turn), "nobody", None) for turn in rows])
     began = time.process_time()
     newest = [store.turns("s7", "acme", "ann", limit=1)[0].id for _ in range(100)]
@@ -571,6 +571,6 @@ def test_a_file_of_before_lists_and_sums_is_given_both_when_it_is_opened(path: P
     store.close()
     store = SqliteStore(path)
     assert (store.tally().counts, store.search(ANN, TurnFilter(), 5), store.conversations(ANN)) == before
-    assert store._read("SELECT through FROM rollups") == [(1_000,)]
-    assert not store._read("SELECT 1 FROM sqlite_master WHERE name = 'turns_by_user'")
+    assert store.read("SELECT through FROM rollups") == [(1_000,)]
+    assert not store.read("SELECT 1 FROM sqlite_master WHERE name = 'turns_by_user'")
     store.close()

@@ -55,7 +55,7 @@ class Database:
     def _prepare(self) -> None:
         self._db.execute("PRAGMA synchronous = NORMAL")
         _bound_log(self._db)
-        with self._commit() as db:
+        with self.commit() as db:
             if not self._is_current():  # raises before anything is written: another program's file stays as it is
                 lay_out(db)
             self._owner.live()
@@ -93,14 +93,15 @@ class Database:
         """
         if self.path == ":memory:":
             return 0
-        with self._commit() as db:
+        with self.commit() as db:
             running = {row[0] for row in db.execute("SELECT DISTINCT owner FROM turns WHERE status = 'running'")}
             dead = [owner for owner in running | self._owner.others() if self._owner.dead(owner)]
             sql = "UPDATE turns SET status = 'interrupted' WHERE status = 'running' AND owner = ?"
             return sum(db.execute(sql, (owner,)).rowcount for owner in dead)
 
     @contextmanager
-    def _commit(self, wait: bool = True) -> Generator[sqlite3.Connection]:
+    def commit(self, wait: bool = True) -> Generator[sqlite3.Connection]:
+        """One transaction: all that is written in it, or, when it raises, nothing. Raises StoreError, or StoreBusy."""
         lock, db = self._connection
         try:
             with lock:
@@ -114,7 +115,8 @@ class Database:
         except sqlite3.Error as error:
             raise (StoreBusy if is_busy(error) else StoreError)(advice(self.path, error)) from error
 
-    def _read(self, sql: str, *values: Any, **named: Any) -> list[Any]:
+    def read(self, sql: str, *values: Any, **named: Any) -> list[Any]:
+        """Every row of a query; within `commit` as they are by then. Raises StoreError."""
         lock, db = self._connection
         try:
             with lock:
@@ -137,8 +139,8 @@ class Database:
 
     def sum_up(self) -> None:
         """Adds up the turns that have ended, a thousand at a time, for metrics of all time."""
-        while self._read(READY)[0][0]:
-            with self._commit() as db:
+        while self.read(READY)[0][0]:
+            with self.commit() as db:
                 if not sum_up(db):
                     return
 
@@ -146,11 +148,11 @@ class Database:
         """Does beside the loop what no turn shall wait for: works the log into the file, adds up the turns that have ended."""
         if self._ended >= TURNS:
             self._ended = 0
-            self._read("PRAGMA wal_checkpoint(PASSIVE)")
+            self.read("PRAGMA wal_checkpoint(PASSIVE)")
         self.sum_up()
 
     def _keep_logs(self, rows: Rows) -> None:
-        with self._commit() as db:
+        with self.commit() as db:
             db.executemany("UPDATE turns SET log = ? WHERE id = ? AND status = 'running'", rows)
 
     def close(self) -> None:

@@ -16,10 +16,21 @@ _ROWS = {
 }
 """Table -> its rows of one user, in the order in which they can go. A trigger takes the sums they are part of."""
 
+DOCUMENTS = ("agent_memory", "agent_souls", "agent_sessions", "agent_plans", "agent_events")
+"""Tables that a file has once documents were opened in it."""
+_DOCUMENT = "tenant_id = :tenant AND document ->> 'user_id' = :user"
+_WORDS = "agent_memory_words"
+
 
 def forget(db: sqlite3.Connection, who: Principal) -> dict[str, int]:
     """Deletes a principal's rows and returns how many of each table. Raises StoreBusy while a turn of theirs runs."""
     names = {"tenant": who.tenant_id, "user": who.user_id}
     if db.execute(f"{_TURNS} AND status = 'running'", names).fetchone():
         raise StoreBusy(f"a turn of {who.user_id} is running; try again when it has ended")
-    return {table: db.execute(f"DELETE FROM {table} WHERE {rows}", names).rowcount for table, rows in _ROWS.items()}
+    tables = [name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+    documents = {table: _DOCUMENT for table in DOCUMENTS if table in tables}
+    rows = {**_ROWS, **documents}
+    counts = {table: db.execute(f"DELETE FROM {table} WHERE {where}", names).rowcount for table, where in rows.items()}
+    if _WORDS in tables:  # its words are in an index that is rewritten now, not when it grows
+        db.execute(f"INSERT INTO {_WORDS} ({_WORDS}) VALUES ('optimize')")
+    return counts

@@ -52,18 +52,18 @@ class SqliteStore(Database):
 
     def open_session(self, session: Session) -> None:
         """Writes the session if it is new; leaves an existing one alone. Raises SessionError when it is another principal's."""
-        with self._commit() as db:
+        with self.commit() as db:
             open_session(db, session)
 
     def session(self, session_id: str) -> Session | None:
         """The session, or None when it was never opened."""
-        for key, tenant, user, locale, location in self._read("SELECT * FROM sessions WHERE id = ?", session_id):
+        for key, tenant, user, locale, location in self.read("SELECT * FROM sessions WHERE id = ?", session_id):
             return Session(id=key, principal=Principal(tenant_id=tenant, user_id=user), locale=locale, location=location)
         return None
 
     def recall(self, session_id: str) -> SessionRecall | None:
         """The session, who was called last, and its notes, in one query; None when it was never opened."""
-        for key, tenant, user, locale, location, last, routed, unanswered, notes in self._read(RECALL_SESSION, session_id):
+        for key, tenant, user, locale, location, last, routed, unanswered, notes in self.read(RECALL_SESSION, session_id):
             session = Session(id=key, principal=Principal(tenant_id=tenant, user_id=user), locale=locale, location=location)
             notes_by_name = {name: Note(value=value, at=at) for name, (value, at) in json.loads(notes).items()}
             return SessionRecall(
@@ -82,7 +82,7 @@ class SqliteStore(Database):
 
         `events` is the turn's log, which grows: until the turn ends it is kept once a second.
         """
-        with self._commit(wait) as db:
+        with self.commit(wait) as db:
             write_turn(db, BEGIN_TURN, (*row_of(turn), self._owner.id, None), session)
         if events:
             self._running[turn.id] = events
@@ -112,7 +112,7 @@ class SqliteStore(Database):
             self._end(plain(row), [plain(line) for line in lines], [plain(note) for note in note_rows], session, wait)
 
     def _end(self, row: _Row, lines: Sequence[_Row], notes: Sequence[_Row], session: Session | None, wait: bool) -> None:
-        with self._commit(wait) as db:
+        with self.commit(wait) as db:
             write_turn(db, END_TURN, row, session)
             db.executemany(INSERT_MESSAGE, lines)
             if notes:
@@ -126,18 +126,18 @@ class SqliteStore(Database):
         Of the turns of `who`; None is for an operator's tools alone.
         """
         sql = HISTORY if limit > 0 else OLDEST_FIRST
-        rows = self._read(sql, **_of(session_id, who), agent=agent, since=since, limit=abs(limit))[:: -1 if limit > 0 else 1]
+        rows = self.read(sql, **_of(session_id, who), agent=agent, since=since, limit=abs(limit))[:: -1 if limit > 0 else 1]
         return [_new_message(turn_id=turn, role=role, text=text, agent=reader) for turn, role, text, reader in rows]
 
     def note(self, session_id: str, name: str) -> Note | None:
         """One note of an episode, or None."""
-        for value, at in self._read("SELECT value, at FROM notes WHERE session_id = ? AND name = ?", session_id, name):
+        for value, at in self.read("SELECT value, at FROM notes WHERE session_id = ? AND name = ?", session_id, name):
             return Note(value=value, at=at)
         return None
 
     def keep_note(self, session_id: str, name: str, note: Note) -> None:
         """Writes a note; a later one of the same name replaces it."""
-        with self._commit() as db:
+        with self.commit() as db:
             db.execute(INSERT_NOTE, (session_id, name, note.value, note.at))
 
     def shown_components(self, session_id: str, who: Principal | None = None, turns: int = 20) -> list[ShownComponent]:
@@ -145,24 +145,24 @@ class SqliteStore(Database):
 
         Where an agent chose what to show by render_* calls, its other components are left out.
         """
-        rows = self._read(SHOWN, **_of(session_id, who), turns=turns)
+        rows = self.read(SHOWN, **_of(session_id, who), turns=turns)
         return [component for turn_id, log in rows for component in readable(partial(shown_in, turn_id), log, turn_id) or ()]
 
     def keep_prompts(self, prompts: Sequence[CohortPrompt]) -> None:
         """Writes the prompts that are new, or whose tools are: what a cohort was shown before stays."""
         rows = [{**vars(prompt), "tools": json.dumps(prompt.tools), "since": time.time()} for prompt in prompts]
-        with self._commit() as db:
+        with self.commit() as db:
             db.executemany(KEEP_PROMPT, rows)
 
     def prompt(self, cohort: str, at: float) -> CohortPrompt | None:
         """A cohort's prompt as it was at a moment, in seconds since the epoch; None where none was kept by then."""
-        for name, agent, text, tools in self._read(PROMPT, cohort, at):
+        for name, agent, text, tools in self.read(PROMPT, cohort, at):
             return CohortPrompt(cohort=name, agent=agent, text=text, tools=json.loads(tools))
         return None
 
     def turn(self, turn_id: str) -> TurnRecord | None:
         """The rollup of one turn, or None when it was never accepted."""
-        rows = self._read(f"SELECT {', '.join(COLUMNS)} FROM turns WHERE id = ?", turn_id)
+        rows = self.read(f"SELECT {', '.join(COLUMNS)} FROM turns WHERE id = ?", turn_id)
         return readable(record_of, rows[0], turn_id) if rows else None
 
     def turns(
@@ -174,7 +174,7 @@ class SqliteStore(Database):
         plus = "" if session_id is None else "+"  # a session has few turns, and its user may have all of them
         where = " AND ".join(f"{'' if name == 'session_id' else plus}{name} = ?" for name in conditions) or "true"
         sql = f"SELECT {', '.join(COLUMNS)} FROM turns WHERE {where} ORDER BY started_at DESC, rowid DESC LIMIT ?"
-        records = (readable(record_of, row, row[0]) for row in self._read(sql, *conditions.values(), limit))
+        records = (readable(record_of, row, row[0]) for row in self.read(sql, *conditions.values(), limit))
         return [record for record in records if record is not None]
 
     def search(self, who: Principal, by: TurnFilter, limit: int = 50, offset: int = 0) -> TurnPage:
@@ -196,20 +196,20 @@ class SqliteStore(Database):
 
     def events(self, turn_id: str) -> list[Event]:
         """Every event of a turn in order; of one that runs, those kept so far."""
-        rows = self._read("SELECT log FROM turns WHERE id = ? AND log IS NOT NULL", turn_id)
+        rows = self.read("SELECT log FROM turns WHERE id = ? AND log IS NOT NULL", turn_id)
         return (readable(events_of, rows[0][0], turn_id) if rows else None) or []
 
     def give_feedback(self, feedback: Feedback) -> None:
         """One thumb a turn; a later one replaces it. Raises StoreError when the turn is not stored."""
         sql = "INSERT OR REPLACE INTO feedback SELECT id, ?, ? FROM turns WHERE id = ?"
-        with self._commit() as db:
+        with self.commit() as db:
             count = db.execute(sql, (feedback.score, feedback.note, feedback.turn_id)).rowcount
         if not count:
             raise StoreError(f"no feedback was kept: the store holds no turn {feedback.turn_id!r}; give it for a stored turn.")
 
     def feedback(self, turn_id: str) -> Feedback | None:
         """The thumb given on a turn, or None."""
-        for score, note in self._read("SELECT score, note FROM feedback WHERE turn_id = ?", turn_id):
+        for score, note in self.read("SELECT score, note FROM feedback WHERE turn_id = ?", turn_id):
             return Feedback(turn_id=turn_id, score=score, note=note)
         return None
 
@@ -218,17 +218,17 @@ class SqliteStore(Database):
 
         Raises StoreBusy while a turn of theirs runs, or while somebody reads what the log still holds.
         """
-        with self._commit() as db:
+        with self.commit() as db:
             db.execute("PRAGMA secure_delete = ON")
             counts = forget(db, who)
-        if self._read("PRAGMA wal_checkpoint(TRUNCATE)")[0][0]:
+        if self.read("PRAGMA wal_checkpoint(TRUNCATE)")[0][0]:
             raise StoreBusy(f"{who.user_id} is removed, but {self.path}-wal is being read and still holds them; try this again")
         return counts
 
     def feedbacks(self, score: int) -> list[Feedback]:
         """Every thumb of that score, in the order of their turns."""
         sql = "SELECT turn_id, score, note FROM feedback JOIN turns ON id = turn_id WHERE score = ? ORDER BY started_at, turn_id"
-        return [Feedback(turn_id=turn_id, score=score, note=note) for turn_id, score, note in self._read(sql, score)]
+        return [Feedback(turn_id=turn_id, score=score, note=note) for turn_id, score, note in self.read(sql, score)]
 
 
 def _of(session_id: str, who: Principal | None) -> dict[str, Any]:

@@ -182,7 +182,7 @@ def rendering() -> SmallKit:
 async def test_a_render_call_is_stored_as_a_tool_message_with_ids_titles_tags_and_data() -> None:
     kit = rendering()
     reply = await run_turn("find coffee", ALICE, kit)
-    rows = kit.store._read(
+    rows = kit.store.read(
         "SELECT sub_agent_id, turn_id, tool_input, component_data FROM tool_messages WHERE tool LIKE 'render_%'"
     )
     [(agent, turn_id, tool_input, data)] = rows

@@ -177,7 +177,7 @@ def test_a_write_that_will_not_wait_is_refused_at_once(tmp_path: Path) -> None:
 async def test_the_loop_does_not_wait_until_another_thread_has_read(tmp_path: Path) -> None:
     store = SqliteStore(tmp_path / "kit.db")
     slow = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3000000) SELECT count(*) FROM n"
-    reading = asyncio.create_task(asyncio.to_thread(store._read, slow))
+    reading = asyncio.create_task(asyncio.to_thread(store.read, slow))
     await asyncio.sleep(0.02)
     while not reading.done():
         began = time.monotonic()

@@ -1,0 +1,228 @@
+"""The five kinds of documents: the fields of their indices and no others, checked before anything is written."""
+
+import json
+import math
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, TypeVar
+
+from pydantic import Field, ValidationError
+
+from kit.core.errors import StorageSchemaError, StoreError
+from kit.core.value import Value
+
+D = TypeVar("D", bound=Value)
+
+
+def _index(kind: str) -> Any:
+    return Field(json_schema_extra={"index": kind})
+
+
+Keyword = Annotated[str, _index("keyword")]
+"""Compared as a whole."""
+Text = Annotated[str, _index("text")]
+"""Searched by its words."""
+Date = Annotated[float, _index("date")]
+"""Seconds since the epoch."""
+Integer = Annotated[int, _index("integer")]
+Boolean = Annotated[bool, _index("boolean")]
+Json = Annotated[Any, _index("object")]
+"""Kept as it is, never searched."""
+Vector = Annotated[tuple[float, ...], _index("knn_vector")]
+"""As many numbers as the embedder gives, kept with 32 bits each."""
+Scope = Literal["session", "user", "tenant"]
+OWNER = {"session": ("tenant_id", "user_id", "session_id"), "user": ("tenant_id", "user_id"), "tenant": ("tenant_id",)}
+"""What a memory of each scope has to name."""
+PlanStatus = Literal["pending", "planning", "executing", "replanning", "complete", "failed"]
+EXTENSIONS: Mapping[str, frozenset[str]] = {
+    "Memory": frozenset(["value"]),
+    "AgentSession": frozenset(["summary", "support_conversation"]),
+    "SessionMessage": frozenset(["turn_id", "sub_agent_id", "components"]),
+    "Plan": frozenset(["original_task", "task_type", "version", "lease_owner", "lease_expires"]),
+    "AgentEvent": frozenset(("user_id", "seq", "agent", "status", "duration_ms", "input_size_bytes"))
+    | frozenset(("response_size_bytes", "large_response_triggered", "lock_wait_ms", "exit_code")),
+}
+"""What each kind has beyond the mapping it was designed with (decisions 21, 40)."""
+
+
+class Memory(Value):
+    """What a task leaves for others: the output of a step, a summary, a fact. Its scope says who may read it."""
+
+    id: Keyword
+    tenant_id: Keyword
+    scope: Annotated[Scope, _index("keyword")]
+    key: Keyword
+    """Unique within its tenant; a second write replaces the first."""
+    source: Keyword
+    """Who wrote it: an agent's id, or what a summary was made by."""
+    created_at: Date
+    session_id: Keyword | None = None
+    user_id: Keyword | None = None
+    task_id: Keyword | None = None
+    plan_id: Keyword | None = None
+    step_index: Integer | None = None
+    text: Text | None = None
+    embedding: Vector | None = None
+    value: Json = None
+    locked_by: Keyword | None = None
+    """The task that holds it, until `lock_expires` or until its reader has confirmed."""
+    lock_expires: Date | None = None
+    ttl_at: Date | None = None
+    """From then on nobody reads it."""
+
+
+class Persona(Value):
+    """How an assistant speaks."""
+
+    name: Keyword = ""
+    system_prompt: Text = ""
+    tone: Keyword = ""
+    language: Keyword = ""
+
+
+class Soul(Value):
+    """A persona and its policies: a tenant's, or where it has a user, that user's."""
+
+    id: Keyword
+    tenant_id: Keyword
+    user_id: Keyword | None = None
+    key: Keyword = "soul"
+    persona: Persona = Persona()
+    policies: Json = {}
+    updated_at: Date
+
+
+class SessionMessage(Value):
+    """One message of a session's window."""
+
+    msg_id: Keyword
+    role: Keyword
+    content: Text
+    ts: Date
+    turn_id: Keyword | None = None
+    sub_agent_id: Keyword | None = None
+    components: Json = None
+
+
+class AgentSession(Value):
+    """A session of the agentic service, with its newest messages. An episode is a session."""
+
+    session_id: Keyword
+    tenant_id: Keyword
+    user_id: Keyword
+    state: Keyword
+    started_at: Date
+    last_active: Date
+    messages: tuple[SessionMessage, ...] = ()
+    summary: Text | None = None
+    support_conversation: Keyword | None = None
+
+
+class PlanStep(Value):
+    """One step of a plan, and what became of it."""
+
+    step_index: Integer
+    task: Text
+    skills: tuple[Keyword, ...] = ()
+    return_spec: Json = {}
+    input_from_step: Integer | None = None
+    status: Keyword = "pending"
+    task_id: Keyword | None = None
+    memory_key: Keyword | None = None
+    validated: Boolean = False
+    failure_reason: Text | None = None
+    started_at: Date | None = None
+    finished_at: Date | None = None
+
+
+class Replan(Value):
+    """One revision of a plan, and why it was made."""
+
+    attempt: Integer
+    trigger: Keyword
+    failed_step: Integer
+    reason: Text
+    revised_at: Date
+
+
+class Plan(Value):
+    """A plan as it is stored at every transition."""
+
+    plan_id: Keyword
+    session_id: Keyword
+    tenant_id: Keyword
+    user_id: Keyword
+    status: Annotated[PlanStatus, _index("keyword")] = "pending"
+    replan_count: Integer = 0
+    created_at: Date
+    completed_at: Date | None = None
+    steps: tuple[PlanStep, ...] = ()
+    replan_history: tuple[Replan, ...] = ()
+    original_task: Text
+    task_type: Keyword | None = None
+    version: Integer = 1
+    """Grows by one with every write; a write that was made from an older one is refused."""
+    lease_owner: Keyword | None = None
+    lease_expires: Date | None = None
+
+
+class AgentEvent(Value):
+    """Something that happened; never changed, and gone only past its retention."""
+
+    event_id: Keyword
+    """Given by whoever reports it: an event that is reported twice is kept once."""
+    tenant_id: Keyword
+    event_type: Keyword
+    ts: Date
+    session_id: Keyword | None = None
+    user_id: Keyword | None = None
+    plan_id: Keyword | None = None
+    task_id: Keyword | None = None
+    agent: Keyword | None = None
+    skill_id: Keyword | None = None
+    script_hash: Keyword | None = None
+    status: Keyword | None = None
+    payload: Json = None
+    duration_ms: Integer | None = None
+    input_size_bytes: Integer | None = None
+    response_size_bytes: Integer | None = None
+    large_response_triggered: Boolean = False
+    lock_wait_ms: Integer | None = None
+    exit_code: Integer | None = None
+    seq: Integer = 0
+    """Its place in the log; the store sets it."""
+
+
+def check(document: Value, dimension: int | None = None) -> str:
+    """Returns a document as JSON, its vector aside.
+
+    Raises StorageSchemaError, which names kind and place, for one whose fields are not of their types, whose vector has not that
+    dimension, or which JSON cannot hold.
+    """
+    kind = type(document).__name__
+    fields = document.model_dump(warnings=False)
+    try:
+        type(document).model_validate(fields, strict=True)
+        vector = fields.pop("embedding", None)
+        if vector is not None and (len(vector) != dimension or not all(map(math.isfinite, vector))):
+            raise ValueError(f"embedding has {len(vector)} numbers, the embedder gives {dimension}, all finite")
+        lacking = [name for name in OWNER.get(fields.get("scope", ""), ()) if not fields[name]]
+        if lacking:
+            raise ValueError(f"of scope {fields['scope']} it has to name its {', '.join(lacking)}")
+        text = json.dumps(fields, ensure_ascii=False, allow_nan=False)
+        text.encode()
+    except ValidationError as error:
+        faults = "; ".join(f"{'.'.join(map(str, one['loc'])) or 'document'}: {one['msg']}" for one in error.errors())
+        raise StorageSchemaError(f"{kind} was not written, {faults}") from error
+    except (TypeError, ValueError, RecursionError) as error:
+        raise StorageSchemaError(f"{kind} was not written: {error}") from error
+    return text
+
+
+def document_of(kind: type[D], text: str) -> D:
+    """Returns a document from its JSON. Raises StoreError for one that was damaged, or written by a newer kit."""
+    try:
+        return kind.model_validate_json(text)
+    except ValidationError as error:
+        raise StoreError(
+            f"a stored {kind.__name__} cannot be read: {error.errors()[0]['msg']}; restore the file, or move it away"
+        ) from error

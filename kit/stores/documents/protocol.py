@@ -1,0 +1,130 @@
+"""What is asked of a backend of documents: five stores, all of them asynchronous.
+
+Every write raises StorageSchemaError for a document that its schema refuses, and StoreError where the backend fails; what was
+acknowledged by a return is kept. Whoever reads says for whom: nobody is given what belongs to another tenant or user.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from kit.core.context import Principal
+from kit.core.value import Value
+from kit.stores.documents.document import AgentEvent, AgentSession, Memory, Plan, Scope, SessionMessage, Soul
+
+
+class EventFilter(Value):
+    """Which events: those of one tenant that have all of these."""
+
+    tenant_id: str
+    session_id: str | None = None
+    plan_id: str | None = None
+    task_id: str | None = None
+    event_type: str | None = None
+    skill_id: str | None = None
+    large_response_triggered: bool | None = None
+    since: float = 0.0
+
+
+class MemoryStore(Protocol):
+    """Values by key, by meaning and by words; a key can be locked by the task that wrote it."""
+
+    async def write(self, memory: Memory) -> None:
+        """Writes or replaces. One with `locked_by` takes the lock along, in the same commit.
+
+        Raises MemoryLockError at once where another task holds the key.
+        """
+        ...
+
+    async def read(self, who: Principal, key: str) -> Memory | None: ...
+
+    async def unlock(self, who: Principal, key: str, task_id: str) -> bool:
+        """Gives a lock back; False where this task did not hold it."""
+        ...
+
+    async def nearest(
+        self, who: Principal, scope: Scope, vector: Sequence[float], top_k: int = 5, session_id: str = ""
+    ) -> list[Memory]:
+        """The memories of that scope, and for a session of that session, whose vectors are nearest by angle, nearest first."""
+        ...
+
+    async def search(self, who: Principal, scope: Scope, text: str, top_k: int = 5, session_id: str = "") -> list[Memory]:
+        """The memories of that scope whose text has one of these words, best first."""
+        ...
+
+    async def sweep(self) -> int:
+        """Deletes what has expired; returns how many."""
+        ...
+
+
+class SoulStore(Protocol):
+    """Personas: one a tenant, one a user."""
+
+    async def put(self, soul: Soul) -> None: ...
+
+    async def of(self, who: Principal) -> tuple[Soul | None, Soul | None]:
+        """The soul of the tenant, and that of the user."""
+        ...
+
+
+class SessionStore(Protocol):
+    """Sessions with their newest messages."""
+
+    async def put(self, session: AgentSession) -> None:
+        """Writes or replaces. Raises SessionError for the id of another user's session."""
+        ...
+
+    async def read(self, who: Principal, session_id: str) -> AgentSession | None: ...
+
+    async def append(self, who: Principal, session_id: str, message: SessionMessage) -> AgentSession:
+        """Adds a message, the oldest beyond the window goes. Raises SessionError for a session that is not there."""
+        ...
+
+
+class PlanStore(Protocol):
+    """Plans, each written by whoever has read its newest version."""
+
+    async def create(self, plan: Plan) -> None:
+        """Raises VersionConflict where the plan exists."""
+        ...
+
+    async def read(self, who: Principal, plan_id: str) -> Plan | None: ...
+
+    async def replace(self, plan: Plan) -> Plan:
+        """Writes a plan and returns it with its new version. Raises VersionConflict when it is not made from the newest one."""
+        ...
+
+    async def lease(self, who: Principal, plan_id: str, owner: str, seconds: float) -> Plan | None:
+        """Takes or extends a lease; None while somebody else's runs. Who held it before can no longer replace the plan."""
+        ...
+
+    async def unfinished(self, limit: int = 50) -> list[Plan]:
+        """Plans of every tenant that have not ended and that nobody holds; for workers alone."""
+        ...
+
+
+class EventStore(Protocol):
+    """What happened, in order: events are added, never changed."""
+
+    async def append(self, event: AgentEvent) -> AgentEvent:
+        """Returns the event with its place; one that is there already is left as it is."""
+        ...
+
+    async def query(self, by: EventFilter, limit: int = 1000) -> list[AgentEvent]:
+        """The first `limit` of the events that match, in order."""
+        ...
+
+    async def sweep(self, before: float) -> int:
+        """Deletes the events of before that moment; returns how many."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Documents:
+    """The five stores of one backend."""
+
+    memory: MemoryStore
+    souls: SoulStore
+    sessions: SessionStore
+    plans: PlanStore
+    events: EventStore

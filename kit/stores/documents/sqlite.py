@@ -1,0 +1,169 @@
+"""Souls, sessions, plans and events in SQLite, and all five stores over one file."""
+
+import sqlite3
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from kit.core.context import Principal
+from kit.core.errors import SessionError, VersionConflict
+from kit.stores.database import Database
+from kit.stores.documents.document import AgentEvent, AgentSession, Plan, SessionMessage, Soul, check, document_of
+from kit.stores.documents.memory import SqliteMemory
+from kit.stores.documents.protocol import Documents, EventFilter
+from kit.stores.documents.tables import Tables, lay_out_documents
+
+WINDOW = 40
+"""Messages that a session keeps."""
+DIMENSION = 256
+"""Numbers in a vector of the embedder that comes with the kit."""
+
+
+def open_documents(database: Database, *, dimension: int = DIMENSION, clock: Callable[[], float] = time.time) -> Documents:
+    """Opens the five stores in the file of a store; what is in it stays as it is. Raises StoreError.
+
+    `clock` gives seconds since the epoch: by it leases, locks and memories end.
+    """
+    lay_out_documents(database)
+    tables = Tables(database, clock)
+    memory = SqliteMemory(tables, dimension)
+    return Documents(memory, SqliteSouls(tables), SqliteSessions(tables), SqlitePlans(tables), SqliteEvents(tables))
+
+
+@dataclass(frozen=True, slots=True)
+class SqliteSouls:
+    """The SoulStore protocol."""
+
+    tables: Tables
+
+    async def put(self, soul: Soul) -> None:
+        row = (soul.tenant_id, soul.user_id or "", check(soul))
+        await self.tables.write(lambda db: db.execute("INSERT OR REPLACE INTO agent_souls VALUES (?, ?, ?)", row))
+
+    async def of(self, who: Principal) -> tuple[Soul | None, Soul | None]:
+        sql = "SELECT document FROM agent_souls WHERE tenant_id = ? AND user_id IN ('', ?)"
+        souls = [document_of(Soul, text) for (text,) in self.tables.database.read(sql, who.tenant_id, who.user_id)]
+        tenant, user = (next((one for one in souls if bool(one.user_id) is own), None) for own in (False, True))
+        return tenant, user
+
+
+@dataclass(frozen=True, slots=True)
+class SqliteSessions:
+    """The SessionStore protocol."""
+
+    tables: Tables
+
+    async def put(self, session: AgentSession) -> None:
+        text = check(session)
+        await self.tables.write(lambda db: self._put(db, session, text))
+
+    def _put(self, db: sqlite3.Connection, session: AgentSession, text: str) -> None:
+        sql = """INSERT INTO agent_sessions VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET document = excluded.document
+            WHERE user_id = excluded.user_id"""
+        if not db.execute(sql, (session.tenant_id, session.session_id, session.user_id, text)).rowcount:
+            raise SessionError(f"session {session.session_id!r} belongs to someone else; start a new one under another id")
+
+    async def read(self, who: Principal, session_id: str) -> AgentSession | None:
+        return self._read(who, session_id)
+
+    def _read(self, who: Principal, session_id: str) -> AgentSession | None:
+        sql = "SELECT document FROM agent_sessions WHERE tenant_id = ? AND session_id = ? AND user_id = ?"
+        rows = self.tables.database.read(sql, who.tenant_id, session_id, who.user_id)
+        return document_of(AgentSession, rows[0][0]) if rows else None
+
+    async def append(self, who: Principal, session_id: str, message: SessionMessage) -> AgentSession:
+        def work(db: sqlite3.Connection) -> AgentSession:
+            session = self._read(who, session_id)
+            if session is None:
+                raise SessionError(f"there is no session {session_id!r}; put it first")
+            session = session.replace(messages=(*session.messages, message)[-WINDOW:], last_active=message.ts)
+            self._put(db, session, check(session))
+            return session
+
+        return await self.tables.write(work)
+
+
+@dataclass(frozen=True, slots=True)
+class SqlitePlans:
+    """The PlanStore protocol. Whoever takes a lease raises the version, which fences off who had it before."""
+
+    tables: Tables
+
+    async def create(self, plan: Plan) -> None:
+        text = check(plan)
+
+        def work(db: sqlite3.Connection) -> None:
+            row = (plan.tenant_id, plan.plan_id, plan.user_id, plan.status, plan.version, plan.lease_expires, text)
+            if not db.execute("INSERT OR IGNORE INTO agent_plans VALUES (?, ?, ?, ?, ?, ?, ?)", row).rowcount:
+                raise VersionConflict(f"plan {plan.plan_id!r} is there already; read it")
+
+        await self.tables.write(work)
+
+    async def read(self, who: Principal, plan_id: str) -> Plan | None:
+        return self._read(who, plan_id)
+
+    def _read(self, who: Principal, plan_id: str) -> Plan | None:
+        sql = "SELECT document FROM agent_plans WHERE tenant_id = ? AND plan_id = ? AND user_id = ?"
+        rows = self.tables.database.read(sql, who.tenant_id, plan_id, who.user_id)
+        return document_of(Plan, rows[0][0]) if rows else None
+
+    async def replace(self, plan: Plan) -> Plan:
+        return await self.tables.write(lambda db: self._replace(db, plan))
+
+    def _replace(self, db: sqlite3.Connection, plan: Plan) -> Plan:
+        check(plan)
+        newer = plan.replace(version=plan.version + 1)
+        sql = """UPDATE agent_plans SET status = ?, version = ?, lease_expires = ?, document = ?
+            WHERE tenant_id = ? AND plan_id = ? AND user_id = ? AND version = ?"""
+        where = (plan.tenant_id, plan.plan_id, plan.user_id, plan.version)
+        if not db.execute(sql, (newer.status, newer.version, newer.lease_expires, check(newer), *where)).rowcount:
+            raise VersionConflict(f"plan {plan.plan_id!r} has changed since its version {plan.version} was read; read it again")
+        return newer
+
+    async def lease(self, who: Principal, plan_id: str, owner: str, seconds: float) -> Plan | None:
+        def work(db: sqlite3.Connection) -> Plan | None:
+            plan, now = self._read(who, plan_id), self.tables.clock()
+            if plan is None or (plan.lease_owner not in (None, owner) and (plan.lease_expires or 0) > now):
+                return None
+            return self._replace(db, plan.replace(lease_owner=owner, lease_expires=now + seconds))
+
+        return await self.tables.write(work)
+
+    async def unfinished(self, limit: int = 50) -> list[Plan]:
+        sql = """SELECT document FROM agent_plans WHERE status NOT IN ('complete', 'failed')
+            AND (lease_expires IS NULL OR lease_expires <= ?) ORDER BY lease_expires LIMIT ?"""
+        return [document_of(Plan, text) for (text,) in self.tables.database.read(sql, self.tables.clock(), limit)]
+
+
+@dataclass(frozen=True, slots=True)
+class SqliteEvents:
+    """The EventStore protocol. A trigger of the file refuses to change an event."""
+
+    tables: Tables
+
+    async def append(self, event: AgentEvent) -> AgentEvent:
+        columns = ("tenant_id", "event_id", "session_id", "plan_id", "task_id", "event_type", "skill_id")
+        columns += ("large_response_triggered", "ts")
+        row = [*(getattr(event, name) for name in columns), check(event)]
+        sql = f"""INSERT INTO agent_events ({", ".join(columns)}, document) VALUES ({", ".join("?" * len(row))})
+            ON CONFLICT (tenant_id, event_id) DO NOTHING"""
+
+        def work(db: sqlite3.Connection) -> AgentEvent:
+            db.execute(sql, row)
+            kept = "SELECT seq, document FROM agent_events WHERE tenant_id = ? AND event_id = ?"
+            return _event(*db.execute(kept, row[:2]).fetchone())
+
+        return await self.tables.write(work)
+
+    async def query(self, by: EventFilter, limit: int = 1000) -> list[AgentEvent]:
+        values = {name: value for name, value in by.model_dump(exclude={"since"}).items() if value is not None}
+        where = " AND ".join(f"{name} = ?" for name in values)
+        sql = f"SELECT seq, document FROM agent_events WHERE {where} AND ts >= ? ORDER BY seq LIMIT ?"
+        return [_event(*row) for row in self.tables.database.read(sql, *values.values(), by.since, limit)]
+
+    async def sweep(self, before: float) -> int:
+        return await self.tables.write(lambda db: db.execute("DELETE FROM agent_events WHERE ts < ?", (before,)).rowcount)
+
+
+def _event(seq: int, text: str) -> AgentEvent:
+    return document_of(AgentEvent, text).replace(seq=seq)

@@ -1,0 +1,78 @@
+"""Exact search for the nearest vectors: one matrix for each scope of a tenant, kept until something in it is written."""
+
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Read = Callable[..., list[Any]]
+"""Gives the rows of a query, as `Database.read` does."""
+Owner = tuple[str, str, str, str]
+"""Tenant, scope, user and session: what a search never leaves. The last two are empty where the scope is wider."""
+OWN = "tenant_id = ? AND scope = ? AND user_id = ? AND session_id = ?"
+MATRICES = 64
+"""Scopes whose matrices are kept; the one that was longest not asked for goes."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Matrix:
+    state: Any
+    """The newest number of a row and their count. A number is never given twice, so no two contents share both."""
+    seqs: NDArray[np.int64]
+    ends: NDArray[np.float64]
+    rows: NDArray[np.float32]
+    """Each of length 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class VectorSearch:
+    """The matrices of one file."""
+
+    matrices: OrderedDict[Owner, _Matrix] = field(default_factory=OrderedDict[Owner, _Matrix])
+
+    def nearest(self, read: Read, owner: Owner, vector: Sequence[float], top_k: int, now: float) -> list[int]:
+        """Returns the rows whose vectors have the smallest angle to this one, nearest first; expired ones are left out."""
+        matrix = self._matrix(read, owner, len(vector))
+        # row by row: a matrix product would wake other threads, which takes longer than the work
+        scores = np.vecdot(matrix.rows, _unit(np.asarray([vector], np.float32))[0])
+        scores[matrix.ends <= now] = -np.inf
+        count = min(top_k, int(np.count_nonzero(scores > -np.inf)))
+        if count <= 0:
+            return []
+        best = np.argpartition(-scores, count - 1)[:count]
+        return [int(seq) for seq in matrix.seqs[best[np.argsort(-scores[best], kind="stable")]]]
+
+    def _matrix(self, read: Read, owner: Owner, dimension: int) -> _Matrix:
+        """Returns the matrix of an owner, read again where something was written since, by whatever process."""
+        where = f"FROM agent_memory WHERE {OWN} AND embedding IS NOT NULL"
+        (state,) = read(f"SELECT max(seq), count(*) {where}", *owner)
+        matrix = self.matrices.get(owner)
+        if matrix is None or matrix.state != state:
+            sql = f"SELECT seq, ttl_at, embedding {where} AND length(embedding) = ? ORDER BY seq"  # not those of another embedder
+            rows = read(sql, *owner, 4 * dimension)
+            vectors = np.frombuffer(b"".join(row[2] for row in rows), np.float32).reshape(len(rows), dimension)
+            ends = np.array([np.inf if row[1] is None else row[1] for row in rows], np.float64)
+            matrix = _Matrix(state, np.array([row[0] for row in rows], np.int64), ends, _unit(vectors))
+        self.matrices[owner] = matrix
+        self.matrices.move_to_end(owner)
+        if len(self.matrices) > MATRICES:
+            self.matrices.popitem(last=False)
+        return matrix
+
+
+def as_blob(vector: Sequence[float] | None) -> bytes | None:
+    """Returns the bytes a vector is kept as."""
+    return None if vector is None else np.asarray(vector, np.float32).tobytes()
+
+
+def of_blob(blob: bytes | None) -> tuple[float, ...] | None:
+    """Returns the vector of such bytes."""
+    return None if blob is None else tuple(np.frombuffer(blob, np.float32).tolist())
+
+
+def _unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return vectors / np.maximum(lengths, np.float32(1e-30), dtype=np.float32)

@@ -1,0 +1,390 @@
+"""The contract of the five stores: whatever backend keeps the documents, this file holds. A new backend joins `BACKENDS`."""
+
+import asyncio
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kit.core.context import Principal
+from kit.core.errors import MemoryLockError, SessionError, StorageSchemaError, StoreError, VersionConflict
+from kit.core.value import Value
+from kit.runtime.clock import run_virtual
+from kit.stores.documents.document import (
+    EXTENSIONS,
+    AgentEvent,
+    AgentSession,
+    Memory,
+    Persona,
+    Plan,
+    PlanStep,
+    Replan,
+    Scope,
+    SessionMessage,
+    Soul,
+)
+from kit.stores.documents.protocol import Documents, EventFilter
+from kit.stores.documents.sqlite import WINDOW, open_documents
+from kit.stores.sqlite import SqliteStore
+
+ANN, BOB = Principal(tenant_id="acme", user_id="ann"), Principal(tenant_id="acme", user_id="bob")
+EVE = Principal(tenant_id="other", user_id="ann")
+BACKENDS = (":memory:", "kit.sqlite")
+
+
+@dataclass
+class Clock:
+    now: float = 1_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@dataclass
+class Backend:
+    """A backend of three-dimensional vectors, and its clock."""
+
+    stores: Documents
+    clock: Clock = field(default_factory=Clock)
+
+
+@pytest.fixture(params=BACKENDS)
+def backend(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Backend]:
+    store = SqliteStore(request.param if request.param == ":memory:" else tmp_path / request.param)
+    clock = Clock()
+    yield Backend(open_documents(store, dimension=3, clock=clock), clock)
+    store.close()
+
+
+def a_memory(key: str, who: Principal = ANN, **fields: Any) -> Memory:
+    return Memory.model_validate(
+        {"id": key, "tenant_id": who.tenant_id, "user_id": who.user_id, "session_id": "s1", "scope": "session"}
+        | {"key": key, "source": "planner", "created_at": 1.0, "task_id": "t1", "value": [key], **fields}
+    )
+
+
+def a_plan(plan_id: str = "p1", who: Principal = ANN, **fields: Any) -> Plan:
+    steps = (PlanStep(step_index=1, task="list", skills=("outlets",), return_spec={"shape": {"ids": "array<string>"}}),)
+    plan = Plan(plan_id=plan_id, session_id="s1", tenant_id=who.tenant_id, user_id=who.user_id, created_at=1.0, original_task="?")
+    return plan.replace(steps=steps, **fields)
+
+
+def an_event(event_id: str, who: Principal = ANN, **fields: Any) -> AgentEvent:
+    named = {"tenant_id": who.tenant_id, "session_id": "s1", "event_type": "skill.called", "ts": 1.0}
+    return AgentEvent.model_validate({"event_id": event_id, **named, **fields})
+
+
+def a_session(who: Principal = ANN, **fields: Any) -> AgentSession:
+    named = {"tenant_id": who.tenant_id, "user_id": who.user_id, "state": "active", "started_at": 1.0, "last_active": 1.0}
+    return AgentSession.model_validate({"session_id": "s1", **named, **fields})
+
+
+def a_soul(who: Principal = ANN, user: bool = True, **persona: Any) -> Soul:
+    user_id = who.user_id if user else None
+    return Soul(id=str(who), tenant_id=who.tenant_id, user_id=user_id, persona=Persona(**persona), updated_at=1.0)
+
+
+def a_message(number: int) -> SessionMessage:
+    return SessionMessage(msg_id=f"m{number}", role="user", content=f"line {number}", ts=float(number))
+
+
+DESIGN: dict[type[Value], str] = {
+    Memory: "id:keyword tenant_id:keyword session_id:keyword task_id:keyword user_id:keyword scope:keyword key:keyword text:text "
+    "embedding:knn_vector source:keyword step_index:integer plan_id:keyword locked_by:keyword lock_expires:date created_at:date "
+    "ttl_at:date",
+    Soul: "id:keyword tenant_id:keyword user_id:keyword key:keyword persona policies:object updated_at:date",
+    Persona: "name:keyword system_prompt:text tone:keyword language:keyword",
+    AgentSession: "session_id:keyword tenant_id:keyword user_id:keyword state:keyword started_at:date last_active:date messages",
+    SessionMessage: "msg_id:keyword role:keyword content:text ts:date",
+    Plan: "plan_id:keyword session_id:keyword tenant_id:keyword user_id:keyword status:keyword replan_count:integer "
+    "created_at:date completed_at:date steps replan_history",
+    PlanStep: "step_index:integer task:text skills:keyword return_spec:object input_from_step:integer status:keyword "
+    "task_id:keyword memory_key:keyword validated:boolean failure_reason:text started_at:date finished_at:date",
+    Replan: "attempt:integer trigger:keyword failed_step:integer reason:text revised_at:date",
+    AgentEvent: "event_id:keyword tenant_id:keyword session_id:keyword plan_id:keyword task_id:keyword event_type:keyword "
+    "skill_id:keyword script_hash:keyword payload:object ts:date",
+}
+"""The mappings that were designed, by kind: `field:type`, an inner document without a type."""
+
+
+def index_of(schema: Any) -> str:
+    """The type of the index that a field's JSON Schema carries, wherever `| None` or a tuple has put it."""
+    if not isinstance(schema, dict):
+        return ""
+    inner = [*schema.get("anyOf", ()), schema.get("items")]
+    return schema.get("index") or next(filter(None, map(index_of, inner)), "")
+
+
+@pytest.mark.parametrize("kind", DESIGN, ids=lambda kind: kind.__name__)
+def test_a_kind_has_the_fields_that_were_designed_and_the_extensions_and_no_others(kind: type[Value]) -> None:
+    properties = kind.model_json_schema()["properties"]
+    fields = {name: index_of(schema) for name, schema in properties.items() if name not in EXTENSIONS.get(kind.__name__, ())}
+    assert fields == {name: index for name, _, index in (pair.partition(":") for pair in DESIGN[kind].split())}
+    assert EXTENSIONS.get(kind.__name__, frozenset()) <= properties.keys()
+    assert kind.model_json_schema()["additionalProperties"] is False
+
+
+async def test_what_a_schema_refuses_is_not_written(backend: Backend) -> None:
+    """A value that was made without validation is refused as well, before the backend sees it."""
+    stores, foreign = backend.stores, object()
+    writes = [
+        (stores.memory.write, a_memory("k").replace(scope="galaxy"), "scope"),
+        (stores.memory.write, a_memory("k").replace(value=float("nan")), "JSON"),
+        (stores.memory.write, a_memory("k").replace(value=foreign), "JSON"),
+        (stores.memory.write, a_memory("k").replace(text="\ud800"), "surrogate"),
+        (stores.memory.write, a_memory("k").replace(embedding=(1.0, 2.0)), "2 numbers"),
+        (stores.memory.write, a_memory("k").replace(user_id=None), "scope session"),
+        (stores.souls.put, a_soul().replace(persona={"voice": "deep"}), "persona.voice"),
+        (stores.sessions.put, a_session().replace(messages=("hi",)), "messages.0"),
+        (
+            stores.plans.create,
+            a_plan().replace(steps=(PlanStep(step_index=1, task="x").replace(skills=(3,)),)),
+            "steps.0.skills.0",
+        ),
+        (stores.plans.create, a_plan().replace(status="done"), "status"),
+        (stores.events.append, an_event("e").replace(duration_ms="long"), "duration_ms"),
+    ]
+    for write, document, words in writes:
+        with pytest.raises(StorageSchemaError) as error:
+            await write(document)  # pyright: ignore[reportArgumentType]
+        assert words in str(error.value), str(error.value)
+    assert await stores.memory.read(ANN, "k") is None and await stores.plans.read(ANN, "p1") is None
+    assert await stores.events.query(EventFilter(tenant_id="acme")) == [] and await stores.sessions.read(ANN, "s1") is None
+
+
+async def test_a_memory_comes_back_as_it_was_and_a_second_write_replaces_it(backend: Backend) -> None:
+    memory = a_memory(
+        "k", text="blue door", embedding=(0.5, 0.25, 1.0), value={"ids": ["o1", None, 2.5]}, plan_id="p", step_index=1
+    )
+    await backend.stores.memory.write(memory)
+    assert await backend.stores.memory.read(ANN, "k") == memory
+    await backend.stores.memory.write(memory.replace(value=2, text="red door"))
+    assert await backend.stores.memory.read(ANN, "k") == memory.replace(value=2, text="red door")
+    assert await backend.stores.memory.search(ANN, "session", "blue", session_id="s1") == []
+    assert len(await backend.stores.memory.search(ANN, "session", "a red wall", session_id="s1")) == 1
+
+
+@pytest.mark.req("AS-30")
+async def test_a_scope_says_who_reads_a_memory(backend: Backend) -> None:
+    memory = backend.stores.memory
+    for scope in ("session", "user", "tenant"):
+        await memory.write(a_memory(scope, scope=scope, text="door", embedding=(1.0, 0.0, 0.0), source=f"by {scope}"))
+    readers = {"ann": ANN, "bob": BOB, "eve": EVE}
+    keys = {name: [key for key in ("session", "user", "tenant") if await memory.read(who, key)] for name, who in readers.items()}
+    assert keys == {"ann": ["session", "user", "tenant"], "bob": ["tenant"], "eve": []}
+    searches: list[tuple[Principal, Scope, str, list[str]]] = [
+        (ANN, "session", "s1", ["session"]), (ANN, "session", "s2", []), (ANN, "user", "s2", ["user"]),
+        (BOB, "user", "s1", []), (BOB, "session", "s1", []), (BOB, "tenant", "", ["tenant"]), (EVE, "tenant", "", []),
+    ]  # fmt: skip
+    for who, scope, session_id, expected in searches:
+        near = await memory.nearest(who, scope, (1.0, 0.0, 0.0), session_id=session_id)
+        words = await memory.search(who, scope, "door", session_id=session_id)
+        assert [one.key for one in near] == [one.key for one in words] == expected
+        assert [one.source for one in near] == [f"by {key}" for key in expected]
+
+
+@pytest.mark.req("AS-30")
+async def test_a_memory_ends_at_its_time_by_the_clock_of_the_kit(backend: Backend) -> None:
+    memory, clock = backend.stores.memory, backend.clock
+    await memory.write(a_memory("short", ttl_at=clock.now + 10, text="door", embedding=(1.0, 0.0, 0.0)))
+    await memory.write(a_memory("long", text="door", embedding=(0.0, 1.0, 0.0)))
+
+    async def keys() -> list[list[str]]:
+        near = await memory.nearest(ANN, "session", (1.0, 0.0, 0.0), 1, session_id="s1")
+        words = await memory.search(ANN, "session", "door", session_id="s1")
+        return [[one.key for one in near], [one.key for one in words], [key for key in ("short",) if await memory.read(ANN, key)]]
+
+    assert await keys() == [["short"], ["short", "long"], ["short"]]
+    clock.now += 10
+    assert await keys() == [["long"], ["long"], []]
+    assert [await memory.sweep() for _ in range(2)] == [1, 0]
+    clock.now -= 10
+    assert await keys() == [["long"], ["long"], []]  # a clock that goes back brings nothing back
+
+
+@pytest.mark.req("AS-12")
+@settings(max_examples=30, deadline=None)
+@given(st.lists(st.tuples(st.sampled_from([ANN, BOB, EVE]), st.sampled_from(["session", "user", "tenant"]),
+                          st.tuples(*[st.integers(-4, 4).map(float)] * 3).filter(any)), max_size=12), st.data())  # fmt: skip
+def test_the_nearest_are_found_exactly_among_those_of_tenant_and_scope(rows: list[Any], data: Any) -> None:
+    """Against a plain loop; and what others wrote changes nothing, whatever it is."""
+    vector = data.draw(st.tuples(*[st.integers(-4, 4).map(float)] * 3).filter(any))
+    who, scope = data.draw(st.sampled_from([ANN, BOB, EVE])), data.draw(st.sampled_from(["session", "user", "tenant"]))
+
+    async def play() -> None:
+        store = SqliteStore(":memory:")
+        memory = open_documents(store, dimension=3).memory
+        for number, (writer, own_scope, embedding) in enumerate(rows):
+            await memory.write(a_memory(f"k{number}", writer, scope=own_scope, embedding=embedding))
+            if data.draw(st.booleans()):
+                await memory.nearest(who, scope, vector, session_id="s1")  # now a matrix is kept that the next write outdates
+        near = await memory.nearest(who, scope, vector, 4, session_id="s1")
+        store.close()
+
+        def cosine(other: Any) -> float:
+            dot = sum(a * b for a, b in zip(vector, other, strict=True))
+            return dot / (sum(a * a for a in vector) * sum(b * b for b in other)) ** 0.5
+
+        mine = [r for r in rows if r[1] == scope and r[0].tenant_id == who.tenant_id and (scope == "tenant" or r[0] == who)]
+        exact = sorted((cosine(r[2]) for r in mine), reverse=True)[:4]
+        assert [cosine(one.embedding) for one in near] == pytest.approx(exact, abs=1e-6)
+        assert all(one.tenant_id == who.tenant_id for one in near)
+
+    run_virtual(play())
+
+
+async def test_a_key_is_held_by_one_task_until_it_gives_it_back_or_its_time_is_over(backend: Backend) -> None:
+    memory, clock = backend.stores.memory, backend.clock
+    held = a_memory("k", locked_by="t1", lock_expires=clock.now + 60)
+    await memory.write(held)
+    with pytest.raises(MemoryLockError, match="t1"):
+        await memory.write(a_memory("k", locked_by="t2", lock_expires=clock.now + 60, value="lost"))
+    with pytest.raises(MemoryLockError):
+        await memory.write(a_memory("k", value="lost"))
+    assert await memory.read(ANN, "k") == held
+    await memory.write(held.replace(value="again"))  # its own task may
+    assert not await memory.unlock(ANN, "k", "t2") and not await memory.unlock(BOB, "k", "t1")
+    assert await memory.unlock(ANN, "k", "t1")
+    await memory.write(a_memory("k", locked_by="t2", lock_expires=clock.now + 60, value="second"))
+    clock.now += 60
+    await memory.write(a_memory("k", locked_by="t3", lock_expires=clock.now + 60, value="third"))
+    assert not await memory.unlock(ANN, "k", "t2")  # whose lock expired gives back nobody else's
+    clock.now -= 3600
+    with pytest.raises(MemoryLockError):  # a clock that goes back frees no lock
+        await memory.write(a_memory("k", locked_by="t4", lock_expires=clock.now + 60))
+
+
+async def test_a_users_key_cannot_be_taken_by_another(backend: Backend) -> None:
+    await backend.stores.memory.write(a_memory("k", scope="user"))
+    with pytest.raises(StorageSchemaError, match="another scope or user"):
+        await backend.stores.memory.write(a_memory("k", BOB, scope="user", value="mine"))
+    await backend.stores.memory.write(a_memory("k", EVE, scope="user", value="hers"))  # keys are unique within a tenant
+    values = [(await backend.stores.memory.read(who, "k")) for who in (ANN, EVE)]
+    assert [one and one.value for one in values] == [["k"], "hers"]
+
+
+async def test_a_tenant_has_a_soul_and_a_user_has_one(backend: Backend) -> None:
+    souls = backend.stores.souls
+    assert await souls.of(ANN) == (None, None)
+    await souls.put(a_soul(user=False, name="Acme"))
+    await souls.put(a_soul(tone="dry"))
+    await souls.put(a_soul(tone="warm"))
+    tenant, user = await souls.of(ANN)
+    assert tenant and user and (tenant.persona.name, user.persona.tone) == ("Acme", "warm")
+    assert await souls.of(BOB) == (tenant, None) and await souls.of(EVE) == (None, None)
+
+
+async def test_a_session_keeps_its_newest_messages_and_when_it_was_last_active(backend: Backend) -> None:
+    sessions = backend.stores.sessions
+    with pytest.raises(SessionError):
+        await sessions.append(ANN, "s1", a_message(0))
+    await sessions.put(a_session())
+    for number in range(WINDOW + 2):
+        await sessions.append(ANN, "s1", a_message(number))
+    session = await sessions.read(ANN, "s1")
+    assert session and [m.msg_id for m in session.messages] == [f"m{n}" for n in range(2, WINDOW + 2)]
+    assert session.last_active == WINDOW + 1 and await sessions.read(BOB, "s1") is None and await sessions.read(EVE, "s1") is None
+    with pytest.raises(SessionError):
+        await sessions.put(a_session(BOB))
+    with pytest.raises(SessionError):
+        await sessions.append(BOB, "s1", a_message(1))
+    await sessions.put(a_session(EVE))
+
+
+async def test_a_plan_is_replaced_only_by_who_read_its_newest_version(backend: Backend) -> None:
+    plans, plan = backend.stores.plans, a_plan()
+    await plans.create(plan)
+    with pytest.raises(VersionConflict):
+        await plans.create(plan.replace(status="failed"))
+    newer = await plans.replace(plan.replace(status="executing"))
+    assert newer == plan.replace(status="executing", version=2) == await plans.read(ANN, "p1")
+    for stale in (plan, newer.replace(user_id="bob"), newer.replace(tenant_id="other"), a_plan("none")):
+        with pytest.raises(VersionConflict):
+            await plans.replace(stale.replace(status="failed"))
+    assert await plans.read(BOB, "p1") is None and await plans.read(EVE, "p1") is None
+    assert await plans.read(ANN, "p1") == newer
+
+
+async def test_who_lost_a_lease_cannot_write_the_plan_any_more(backend: Backend) -> None:
+    plans, clock = backend.stores.plans, backend.clock
+    await plans.create(a_plan())
+    first = await plans.lease(ANN, "p1", "w1", 30)
+    assert first and await plans.lease(ANN, "p1", "w2", 30) is None and await plans.unfinished() == []
+    clock.now += 29
+    extended = await plans.lease(ANN, "p1", "w1", 30)
+    clock.now += 29
+    assert extended and await plans.lease(ANN, "p1", "w2", 30) is None
+    clock.now += 1
+    assert [plan.plan_id for plan in await plans.unfinished()] == ["p1"]
+    second = await plans.lease(ANN, "p1", "w2", 30)
+    assert second and second.lease_owner == "w2"
+    with pytest.raises(VersionConflict):
+        await plans.replace(extended.replace(status="failed"))
+    await plans.replace(second.replace(status="complete"))
+    clock.now += 100
+    assert await plans.unfinished() == [] and await plans.lease(ANN, "none", "w1", 1) is None
+
+
+async def test_events_are_added_in_order_never_changed_and_kept_once(backend: Backend) -> None:
+    events = backend.stores.events
+    first = await events.append(an_event("e1", payload={"bytes": 3}))
+    assert await events.append(an_event("e1", payload={"bytes": 4})) == first  # reported again
+    late = await events.append(an_event("e2", ts=50.0, skill_id="outlets", large_response_triggered=True, plan_id="p"))
+    await events.append(an_event("e1", EVE))
+    assert await events.query(EventFilter(tenant_id="acme")) == [first, late] and first.seq < late.seq
+    big = EventFilter(tenant_id="acme", event_type="skill.called", large_response_triggered=True, since=40.0)
+    assert await events.query(big) == [late] and await events.query(big.replace(tenant_id="other")) == []
+    assert await events.query(EventFilter(tenant_id="acme"), limit=1) == [first]
+    assert await events.sweep(before=10.0) == 2 and await events.query(EventFilter(tenant_id="acme")) == [late]
+
+
+TENANTS, WRITERS = 20, 50
+
+
+async def test_of_fifty_writers_for_twenty_tenants_none_loses_a_write_or_reads_anothers(backend: Backend) -> None:
+    stores = backend.stores
+    for tenant in range(TENANTS):
+        await stores.plans.create(a_plan(who=Principal(tenant_id=f"t{tenant}", user_id="u")))
+
+    async def work(number: int) -> None:
+        who = Principal(tenant_id=f"t{number % TENANTS}", user_id="u")
+        for turn in range(5):
+            await stores.memory.write(a_memory(f"k{number}.{turn}", who, scope="tenant", value=str(who), text="door"))
+            await stores.events.append(an_event(f"e{number}.{turn}", who))
+            await asyncio.sleep(0.001 * (number % 3))
+            while True:
+                plan = await stores.plans.read(who, "p1")
+                assert plan is not None
+                await asyncio.sleep(0.001 * (number % 2))
+                try:
+                    await stores.plans.replace(plan.replace(replan_count=plan.replan_count + 1))
+                    break
+                except VersionConflict:
+                    continue
+
+    await asyncio.gather(*(work(number) for number in range(WRITERS)))
+    for tenant in range(TENANTS):
+        who = Principal(tenant_id=f"t{tenant}", user_id="u")
+        mine = 5 * len(range(tenant, WRITERS, TENANTS))
+        plan = await stores.plans.read(who, "p1")
+        memories = await stores.memory.search(who, "tenant", "door", top_k=1000)
+        assert (
+            plan
+            and plan.replan_count == len(memories) == len(await stores.events.query(EventFilter(tenant_id=f"t{tenant}"))) == mine
+        )
+        assert {one.value for one in memories} == {str(who)}
+
+
+async def test_another_error_of_the_backend_is_a_store_error(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path / "kit.sqlite")
+    documents = open_documents(store)
+    with pytest.raises(StoreError), store.commit() as db:
+        await documents.events.append(an_event("e1"))
+        db.execute("UPDATE agent_events SET ts = 0")
+    store.close()
+    with pytest.raises(StoreError, match="open it again"):
+        await documents.memory.write(a_memory("k"))
