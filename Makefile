@@ -28,7 +28,7 @@ ifneq ($(wildcard /etc/ssl/certs/ca-certificates.crt),)
 export UV_SYSTEM_CERTS := true
 endif
 
-.PHONY: help setup app notebooks test lint type unit run-notebooks browser matrix bench bench-peers sweeps small-model all format lock
+.PHONY: help setup app notebooks test lint type unit run-notebooks browser installed matrix bench bench-peers sweeps small-model all format lock
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' Makefile
@@ -45,8 +45,8 @@ app: setup ## serve the chat on http://127.0.0.1:8501 (PORT=... for another port
 notebooks: setup ## open the notebooks in JupyterLab
 	@$(py) -m jupyterlab --notebook-dir notebooks
 
-test: setup ## everything that must hold: lint, type, tests, notebooks, browser
-	@$(MAKE) lint type unit run-notebooks browser
+test: setup ## everything that must hold: lint, type, tests, notebooks, browser, the installed wheel
+	@$(MAKE) lint type unit run-notebooks browser installed
 
 lint: setup ## ruff, notebooks without outputs, import order
 	@$(stage) lint 30 .ci/lint "$(py)"
@@ -55,13 +55,16 @@ type: setup ## pyright, strict
 	@$(stage) type 90 $(py) -m pyright --warnings
 
 unit: setup
-	@mkdir -p .kit && $(stage) tests 300 $(py) -m pytest -q -p tests.matrix --ignore=tests/browser -n auto --maxprocesses=4 --dist=worksteal
+	@mkdir -p .kit && $(stage) tests 300 $(py) -m pytest -q -p tests.matrix --ignore=tests/browser --ignore=tests/installed -n auto --maxprocesses=4 --dist=worksteal
 
 run-notebooks: setup
 	@$(stage) notebooks 240 $(py) -m pytest -q --nbmake --nbmake-timeout=60 -n auto --maxprocesses=4 --dist=worksteal notebooks
 
 browser: setup
 	@$(stage) browser 180 .ci/browser "$(py)"
+
+installed: setup ## the wheel in an environment of its own, from `dispatch-kit new` to a verdict
+	@$(stage) installed 180 $(py) -m pytest -q tests/installed
 
 matrix: setup ## which requirement is proven by which test
 	@$(stage) matrix 30 $(py) -m tests.matrix

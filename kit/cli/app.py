@@ -1,9 +1,9 @@
 """`kit app`: serves the chat."""
 
-import subprocess
+import os
 import sys
 from argparse import Namespace
-from typing import Any
+from typing import Any, NoReturn
 
 
 def add(commands: Any) -> None:
@@ -13,10 +13,10 @@ def add(commands: Any) -> None:
     app.set_defaults(run=_app)
 
 
-def _app(arguments: Namespace) -> int:
+def _app(arguments: Namespace) -> NoReturn:
     from kit.core.extra import require
     from kit.home import HOME
 
     require("app", "streamlit", "altair", "pandas")
     command = [sys.executable, "-m", "streamlit", "run", str(HOME / "app.py"), "--server.port", str(arguments.port)]
-    return subprocess.run(command, check=False).returncode
+    os.execv(sys.executable, command)
