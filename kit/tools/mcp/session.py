@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, cast
@@ -15,6 +15,7 @@ from pydantic import ValidationError
 
 from kit.core.errors import BindError, describe_error
 from kit.core.outcome import Reason
+from kit.core.secret import without_secret_words
 from kit.tools.enricher import UNAVAILABLE
 from kit.tools.mcp.lock import AcceptedTool, tools_difference
 from kit.tools.mcp.server import McpServer
@@ -45,9 +46,19 @@ class _Connection:
 class McpSession:
     """Calls the tools of one server. It belongs to one event loop; any number of calls may run at once."""
 
-    def __init__(self, name: str, server: McpServer, tools: Sequence[AcceptedTool] | None, connect: Connect, fix: str = ""):
-        """`tools`: the accepted ones; None takes any. `fix`: what to do where they are not those of the server."""
-        self._name, self._server, self._tools, self._connect, self._fix = name, server, tools, connect, fix
+    def __init__(
+        self,
+        name: str,
+        server: McpServer,
+        connect: Connect,
+        *,
+        tools: Sequence[AcceptedTool] | None = None,
+        fix: str = "",
+        secrets: Collection[str] = (),
+    ):
+        """`tools`: the accepted ones; None takes any. `fix`: what to do where it has others. `secrets`: what no error has."""
+        self._name, self._server, self._connect = name, server, connect
+        self._tools, self._fix, self._secrets = tools, fix, secrets
         self._connection: _Connection | None = None
 
     async def open(self) -> tuple[AcceptedTool, ...]:
@@ -57,7 +68,8 @@ class McpSession:
             return await offered_tools(await asyncio.shield(connection.client))
         except Exception as error:  # border: the server, and all that lies between, is someone else's
             _, detail = _fault_of(error, connection.wire)
-            raise BindError(f"MCP server {self._name!r} cannot be used: {detail}{_quoted(connection.wire)}") from error
+            words = without_secret_words(f"{detail}{_quoted(connection.wire)}", self._secrets)
+            raise BindError(f"MCP server {self._name!r} cannot be used: {words}") from error
 
     async def call(self, tool: str, arguments: dict[str, Any]) -> ToolResult:
         """Calls a tool by the server's name for it; whatever goes wrong is a fault in the result."""

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
 from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -20,7 +21,7 @@ from kit.tools.tool_factory import ToolFactory, ToolSetup
 if TYPE_CHECKING:
     from langchain_core.tools import BaseTool
 
-    from kit.tools.mcp.session import Connect
+    from kit.tools.mcp.session import McpSession
 
 Call: TypeAlias = Callable[[str, dict[str, Any]], Awaitable[ToolResult]]
 """Calls a tool by its server's name for it."""
@@ -62,13 +63,8 @@ def _factory(
         async with AsyncExitStack() as stack:
             calls: Mapping[str, Call] = dict.fromkeys(servers, _call_nobody)
             if setup.live:
-                connects = {
-                    name: connection_to(name, server, folder, setup.server_environment) for name, server in servers.items()
-                }
-                from kit.tools.mcp.session import McpSession
-
-                fix = f"; if you trust them: {accepting(folder)}"
-                sessions = {name: McpSession(name, servers[name], lock[name].tools, connects[name], fix) for name in servers}
+                told = setup.server_environment
+                sessions = {name: session_with(name, server, folder, told, lock[name]) for name, server in servers.items()}
                 for session in sessions.values():
                     stack.push_async_callback(session.aclose)
                 await asyncio.gather(*(session.open() for session in sessions.values()))
@@ -113,8 +109,13 @@ def mcp_tool(tool_id: str, tool: AcceptedTool, server: Call) -> "BaseTool":
     )
 
 
-def connection_to(name: str, server: McpServer, folder: Path, environment: Mapping[str, str]) -> "Connect":
-    """How a server is reached. Raises KitError for a variable that is unset, a key that belongs elsewhere, a missing package."""
+def session_with(
+    name: str, server: McpServer, folder: Path, environment: Mapping[str, str], acceptance: Acceptance | None = None
+) -> "McpSession":
+    """A session that is not open yet; without an acceptance it takes whatever tools there are.
+
+    Raises KitError for a variable that is unset, a key that belongs elsewhere, a missing package.
+    """
     for variable in server.variables:
         if not environment.get(variable):
             raise BindError(f"MCP server {name!r} is to be told {variable}, which is not set")
@@ -122,13 +123,18 @@ def connection_to(name: str, server: McpServer, folder: Path, environment: Mappi
         if server.url and home and not f"{server.url}/".startswith(f"{home.rstrip('/')}/"):
             raise BindError(f"MCP server {name!r}: {variable} belongs to {home} and is not sent to {server.url}; name another")
     require("mcp", "mcp")
-    from kit.tools.mcp import transport
+    from kit.tools.mcp.session import McpSession
+    from kit.tools.mcp.transport import http_transport, stdio_transport
 
     if server.url:
         url, headers = server.url, {key: Template(text).substitute(environment) for key, text in server.headers.items()}
-        return lambda wire: transport.http_transport(url, headers, wire)
-    told = {key: value for key, value in environment.items() if key in (*ALWAYS, *server.environment)}
-    return lambda wire: transport.stdio_transport(server.command, folder, told, wire)
+        connect = partial(http_transport, url, headers)
+    else:
+        told = {key: value for key, value in environment.items() if key in (*ALWAYS, *server.environment)}
+        connect = partial(stdio_transport, server.command, folder, told)
+    secrets = [environment[variable] for variable in server.variables]
+    tools = acceptance.tools if acceptance else None
+    return McpSession(name, server, connect, tools=tools, fix=f"; if you trust them: {accepting(folder)}", secrets=secrets)
 
 
 async def accept(servers: Mapping[str, McpServer], folder: Path, environment: Mapping[str, str]) -> dict[str, str]:
@@ -136,14 +142,11 @@ async def accept(servers: Mapping[str, McpServer], folder: Path, environment: Ma
 
     Raises BindError for a server that cannot be used; nothing is written then.
     """
-    connects = {name: connection_to(name, server, folder, environment) for name, server in servers.items()}
-    from kit.tools.mcp.session import McpSession
-
+    sessions = {name: session_with(name, server, folder, environment) for name, server in servers.items()}
     old, new = read_lock(folder), dict[str, Acceptance]()
-    for name, server in servers.items():
-        session = McpSession(name, server, None, connects[name])
+    for name, session in sessions.items():
         try:
-            new[name] = Acceptance(server=server.identity, tools=await session.open())
+            new[name] = Acceptance(server=servers[name].identity, tools=await session.open())
         finally:
             await session.aclose()
     write_lock(folder, new)
