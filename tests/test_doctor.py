@@ -83,10 +83,13 @@ def test_a_server_that_is_not_there_and_a_key_that_is_missing() -> None:
     refused(run("doctor", "gpt-4.1-mni"), "unknown model 'gpt-4.1-mni': did you mean 'gpt-4.1-mini'")
 
 
-def test_without_a_model_it_says_what_is_offline_and_looks_at_the_store(tmp_path: Path) -> None:
+def test_without_a_model_it_says_what_is_offline_and_looks_at_store_and_sandbox(tmp_path: Path) -> None:
     result = run("doctor", KIT_STORE=str(tmp_path / "kit.db"))
     assert result.returncode == 0 and "nothing to reach: the offline stand-in, which is no LLM" in result.stdout
     assert "not in use: gpt-" in result.stdout and f"written          ok       {tmp_path}/kit.db" in result.stdout
+    assert re.search(
+        r"^sandbox\n  scripts +(ok +(bubblewrap|landlock)|skipped +no sandbox holds on this machine)", result.stdout, re.M
+    )
     (tmp_path / "file").write_text("")
     unwritable = run("doctor", KIT_STORE=str(tmp_path / "file" / "kit.db"))
     assert unwritable.returncode == 1 and "cannot be made" in unwritable.stdout and "set KIT_STORE" in unwritable.stdout

@@ -13,6 +13,7 @@ import os
 import resource
 import sys
 from contextlib import suppress
+from types import TracebackType
 from typing import Any
 
 MODULES = """
@@ -107,6 +108,16 @@ def open_input(data: bytes) -> Any:
     return open
 
 
+def report(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    """Says where a script failed. Python's own words may need modules, which cannot be imported any more."""
+    while trace is not None:
+        code = trace.tb_frame.f_code
+        if code.co_filename == "script":
+            print(f"line {trace.tb_lineno}, in {code.co_name}", file=sys.stderr)
+        trace = trace.tb_next
+    print(f"{kind.__name__}: {error}", file=sys.stderr)
+
+
 def main() -> None:
     config = json.loads(sys.argv[1])
     limit(config["seconds"], config["memory"])
@@ -120,7 +131,7 @@ def main() -> None:
     forbid_new_rights()
     restrict_files(strict=config["landlock"])
     filter_calls(bytes.fromhex(config["filter"]))
-    sys.excepthook = lambda kind, error, trace: sys.__excepthook__(kind, error, trace and trace.tb_next and trace.tb_next.tb_next)
+    sys.excepthook = report
     exec(compile(script, "script", "exec"), {"__name__": "__main__", "input_file": INPUT})
 
 
