@@ -7,6 +7,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from kit.bench.python_grid import GridResult as GridResult
+    from kit.bench.python_grid import compare as compare
     from kit.compose.deck import Deck as Deck
     from kit.compose.deck import load_deck as load_deck
     from kit.core.card import AgentCard as AgentCard
@@ -55,6 +57,7 @@ _HOME = {
     "ExperimentKits": "experiment_kits",
     "Failure": "core.outcome",
     "FanOut": "core.outcome",
+    "GridResult": "bench.python_grid",
     "Kit": "wire",
     "KitError": "core.errors",
     "Line": "models.scripted",
@@ -73,6 +76,7 @@ _HOME = {
     "Turn": "runtime.handle",
     "Usage": "core.outcome",
     "bind": "runtime.team",
+    "compare": "bench.python_grid",
     "dispatch": "runtime.dispatch",
     "fan_out": "runtime.dispatch",
     "load_deck": "compose.deck",

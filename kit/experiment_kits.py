@@ -30,14 +30,15 @@ class ExperimentKits:
     """What is recorded of the models and tools of every kit, or answers in their place."""
 
     @classmethod
-    def of(cls, settings: Settings, *, virtual: bool, cassette: Cassette | None = None) -> "ExperimentKits":
-        """With these settings; where time is `virtual` nothing waits."""
+    def of(cls, settings: Settings | None = None, *, virtual: bool, cassette: Cassette | None = None) -> "ExperimentKits":
+        """With these settings, else those of the environment; where time is `virtual` nothing waits."""
+        settings = settings or Settings.read()
         return cls(settings.with_(pace=0.0) if virtual else settings, cassette)
 
-    def __call__(self, *, models: Models, deck: Deck, faults: bool) -> AbstractAsyncContextManager[Kit]:
-        """A kit as `Player` asks for one."""
+    def __call__(self, *, models: Models, deck: Deck, faults: bool, tools: object = None) -> AbstractAsyncContextManager[Kit]:
+        """A kit as `Player` asks for one; `models` and `tools` as `open_kit` takes them."""
         quiet = self.settings.with_(store=":memory:", today=DAY, opik_url=None, opik_api_key=None)
-        return open_kit(quiet, models=models, deck=deck, faults=faults, cassette=self.cassette)
+        return open_kit(quiet, models=models, deck=deck, faults=faults, tools=tools, cassette=self.cassette)
 
     @property
     def access(self) -> ModelAccess:
@@ -60,7 +61,7 @@ class WorkerKits:
     virtual: bool
 
     def __call__(self, *, models: Models, deck: Deck, faults: bool) -> AbstractAsyncContextManager[Kit]:
-        return ExperimentKits.of(Settings.read(), virtual=self.virtual)(models=models, deck=deck, faults=faults)
+        return ExperimentKits.of(virtual=self.virtual)(models=models, deck=deck, faults=faults)
 
 
 def trace_home(settings: Settings) -> str:

@@ -20,7 +20,7 @@ from kit.core.picture import Picture
 from kit.core.record import SessionRecall, TurnRecord
 from kit.models.access import ModelAccess
 from kit.models.offline import OfflineModel
-from kit.patterns import PATTERNS
+from kit.patterns import pattern_of
 from kit.patterns.agents_as_tools import MEDIATED
 from kit.patterns.fork import fork_turn
 from kit.patterns.stages import Stages
@@ -96,21 +96,21 @@ class Kit:
         self,
         message: str,
         session: Session,
-        pattern: str | None = None,
+        pattern: str | Pattern | None = None,
         cap: int | None = None,
         faults: Sequence[str | Fault] = (),
         images: Sequence[Picture] = (),
         surface: str | None = None,
         past: SessionRecall | None = None,
     ) -> Turn:
-        """Starts a turn; `pattern` by name, the kit's own when none is named; `surface` as the deck's topologies name it.
+        """Starts a turn; `pattern` by name or one's own, else the kit's; `surface` as the deck's topologies name it.
         `images` come with the message; a `past` stands in for what the store remembers of the session (`recall_before`).
 
         `faults` make this one turn go wrong, such as `["rewards=timeout"]`. Raises FaultError or UnknownId, which
         name the nearest agents and kinds, FaultError when the kit was opened without faults, PictureError for too many images,
         UnknownId for a flag of the session that the deck does not declare.
         """
-        chosen = PATTERNS[pattern] if pattern else self.pattern
+        chosen = pattern_of(pattern or self.pattern)
         team = self.stages.team(chosen, surface, session.flags)
         host = self if team is self.stages.team(MEDIATED) else replace(self, team=team)
         if not faults:
@@ -200,7 +200,7 @@ async def open_kit(
     models: Models | None = None,
     tools: object = None,
     deck: Deck | None = None,
-    pattern: str = "mediated",
+    pattern: str | Pattern = "mediated",
     cassette: Cassette | None = None,
     faults: bool = False,
     services: Mapping[str, Service] | None = None,
@@ -238,7 +238,7 @@ async def open_kit(
         stack.callback(recorder.close)
         today = today_of(settings, deck)
         stack.push_async_callback(stages.aclose)
-        yield Kit(settings, team, store, recorder, PATTERNS[pattern], today, stages, stages_on, toolbox, cassette, faults)
+        yield Kit(settings, team, store, recorder, pattern_of(pattern), today, stages, stages_on, toolbox, cassette, faults)
         if cassette is not None:
             cassette.close()
 

@@ -6,7 +6,7 @@ of one turn may put `user` and `expected_sub_agents` on the line itself. What a 
 
 import json
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
@@ -127,12 +127,21 @@ def read_cases(path: Path, agents: Collection[str] | None = None, *, with_labels
     Raises DataError, one sentence with file and line, for a file that cannot be read and for a line that is no JSON, lacks a
     field, names an unknown agent or repeats an id.
     """
+    lines = numbered(read_text(path, "the cases of "), path)
+    yield from check_cases(((place, _case(line, place, with_labels)) for place, line in lines), agents)
+
+
+def check_cases(cases: Iterable[tuple[str, Case]], agents: Collection[str] | None = None) -> Iterator[Case]:
+    """The cases, each as soon as it is known to be alone with its id and to name only `agents`.
+
+    Each comes with its place, which the DataError names.
+    """
     first: dict[str, str] = {}
-    for place, line in numbered(read_text(path, "the cases of "), path):
-        case = _case(line, place, with_labels)
+    for place, case in cases:
         if case.id in first:
-            raise DataError(f"{place}: id {case.id!r} is that of line {first[case.id]} already; choose another")
-        first[case.id] = place.rpartition(":")[2]
+            raise DataError(f"{place}: id {case.id!r} is that of {first[case.id]} already; choose another")
+        name, _, line = place.rpartition(":")
+        first[case.id] = f"line {line}" if name else place
         if agents is not None and (unknown := sorted(case.agents.difference(agents))):
             raise DataError(f"{place}: unknown agent {unknown[0]!r}: {nearest(unknown[0], agents)}")
         yield case
@@ -150,7 +159,11 @@ def _case(line: str, place: str, with_labels: bool) -> Case:
         raise DataError(f"{place}: not JSON ({error}); a case is one object a line") from error
     if not isinstance(raw, dict):
         raise DataError(f"{place}: not a case; a case is one object a line")
-    fields = cast("dict[str, Any]", raw)
+    return make_case(cast("dict[str, Any]", raw), place, with_labels=with_labels)
+
+
+def make_case(fields: Mapping[str, Any], place: str, *, with_labels: bool = True) -> Case:
+    """The case that these fields describe, as on a line of a file. Raises DataError, which names the place."""
     if fields.get("id") in (None, ""):
         raise DataError(f'{place}: a case without an id; give it one, such as "id": "coffee-1"')
     turns = fields.get("turns") or ([fields] if "user" in fields else None)
@@ -158,7 +171,7 @@ def _case(line: str, place: str, with_labels: bool) -> Case:
         raise DataError(f'{place}: case {fields["id"]!r} has no turns; it needs "turns", or "user" and "expected_sub_agents"')
     try:
         asks = [_ask(turn, with_labels) for turn in cast("list[dict[str, Any]]", turns)]
-        own = fields if with_labels else {}
+        own: Mapping[str, Any] = fields if with_labels else {}
         kind = own.get("kind") or kind_of(asks)
         return Case.model_validate({"domain": "", **own, "id": str(fields["id"]), "kind": kind, "turns": asks})
     except ValidationError as error:

@@ -15,3 +15,8 @@ from kit.runtime.pattern import Pattern
 _OFFERED = (MEDIATED, DIRECT, CLASSIFIER_GATEWAY, MONOLITH, SUPERVISOR, SWARM, A2A)
 PATTERNS: Mapping[str, Pattern] = Registry("pattern", ((pattern.name, pattern) for pattern in _OFFERED))
 """Name -> pattern, in the order in which they are offered; a wrong name raises UnknownId with the nearest ones."""
+
+
+def pattern_of(choice: str | Pattern) -> Pattern:
+    """A pattern by name, or one of one's own as it is. Raises UnknownId."""
+    return PATTERNS[choice] if isinstance(choice, str) else choice

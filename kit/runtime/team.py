@@ -220,7 +220,7 @@ class _Binder:
 
     def _build(self, card: AgentCard, key: Model) -> tuple[ModelSpec, BaseChatModel]:
         if not isinstance(key, str):
-            model, spec = key if isinstance(key, tuple) else (key, _spec_of(key))
+            model, spec = key if isinstance(key, tuple) else (key, spec_of_model(key))
             self.secrets |= _keys_of(model)
             return spec, model
         specs = {OFFLINE.key: OFFLINE, **self._deck.models}
@@ -245,7 +245,8 @@ def _bind_one_tool(
     return BoundModel(spec, model.bind_tools([tool], tool_choice=name), private, spec.provider == "simulated", [tool])
 
 
-def _spec_of(model: BaseChatModel) -> ModelSpec:
+def spec_of_model(model: BaseChatModel) -> ModelSpec:
+    """What is known of a chat model that was passed in: its own word, else its name and class."""
     own = getattr(model, "spec", None)
     if isinstance(own, ModelSpec):
         return own

@@ -8,12 +8,14 @@ import pandas as pd
 
 from kit.bench.grid.results import read_results
 
+Frame = pd.DataFrame
 
-def load_frame(folder: Path) -> pd.DataFrame:
+
+def load_frame(folder: Path) -> Frame:
     """Ways, case, measures, and each score in a column of its name. Raises DataError for a folder without results."""
     return frame(read_results(folder))
 
 
-def frame(rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
+def frame(rows: Iterable[Mapping[str, Any]]) -> Frame:
     """The same of rows that were read already."""
     return pd.DataFrame([{**{name: value for name, value in row.items() if name != "scores"}, **row["scores"]} for row in rows])

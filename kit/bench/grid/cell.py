@@ -50,10 +50,12 @@ def cells(spec: GridSpec) -> Iterator[Cell]:
     A key changes with model, endpoint, params, law, seed, deck, prompt, setting, fault, case or scorers, and with nothing else:
     neither the name of the grid, nor its limits, nor what else is in it.
     """
-    grid = spec.grid
+    grid, own = spec.grid, spec.own
     base = digest(FORMAT, grid.seed, grid.sub_agents, grid.scorers)
+    base += own.identity("scorer", grid.scorers) + own.identity("tools", ("",))
     models = {
         key: digest(model.model_dump(mode="json", exclude=_silent(model)), *([url] if (url := spec.endpoints.get(key)) else []))
+        + own.identity("model", (key,))
         for key, model in spec.every_model.items()
     }
     if grid.others is not None:
@@ -71,7 +73,9 @@ def cells(spec: GridSpec) -> Iterator[Cell]:
     cases = sorted((case.id, place, digest(case)) for place, case in enumerate(spec.cases))
     ways = product(*map(sorted, (grid.models, grid.prompts, grid.settings, grid.patterns, grid.faults)))
     for model, prompt, setting, pattern, fault in ways:
-        way = "|".join((base, models[model], decks[prompt, setting], pattern, faults[fault]))
+        way = "|".join(
+            (base, models[model], decks[prompt, setting], pattern + own.identity("pattern", (pattern,)), faults[fault])
+        )
         for _, place, case in cases:
             for repeat in range(grid.repeats):
                 key = hashlib.sha256(f"{way}|{case}|{repeat}".encode()).hexdigest()[:24]

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
@@ -11,7 +11,9 @@ from typing import Any, TypeVar
 from kit.bench.case import Case, read_cases
 from kit.bench.grid.grid import Grid
 from kit.bench.grid.results import AXES, MEASURES
-from kit.bench.scoring.scorers import SCORERS
+from kit.bench.own_parts import NONE, OwnParts
+from kit.bench.scoring.judge import Judge
+from kit.bench.scoring.scorers import SCORERS, Scorer
 from kit.compose.deck import Block, Deck, load_deck
 from kit.compose.models import load_models
 from kit.compose.parts import DeckSettings
@@ -24,6 +26,7 @@ from kit.core.value import Value
 from kit.home import HOME
 from kit.models.access import ModelAccess
 from kit.patterns import PATTERNS
+from kit.runtime.pattern import Pattern
 
 V = TypeVar("V", bound=Value)
 _KINDS = {"offline": "offline stand-in", "simulated": "simulated"}
@@ -44,6 +47,7 @@ class GridSpec:
     """The store that every turn is kept in; None keeps none."""
     endpoints: Mapping[str, str] = field(default_factory=dict[str, str])
     """Model -> where the environment sends its requests, if that is not what its entry says."""
+    own: OwnParts = NONE
 
     @property
     def models(self) -> dict[str, ModelSpec]:
@@ -63,10 +67,18 @@ class GridSpec:
         return self.models if others is None else {**self.models, others: self.deck.models[others]}
 
     @property
+    def patterns(self) -> Mapping[str, Pattern]:
+        """Every pattern by name, the grid's own with the kit's."""
+        return {**PATTERNS, **self.own.patterns}
+
+    @property
+    def scorers(self) -> Mapping[str, Scorer | Judge]:
+        """Every scorer by name, the grid's own judges with the kit's rules."""
+        return {**SCORERS, **self.own.judges}
+
+    @property
     def virtual(self) -> bool:
-        """Whether all its time is virtual: nothing is called that is elsewhere, no model and no MCP server."""
-        if self.grid.sub_agents == "world" and self.deck.tools.servers:
-            return False
+        """Whether all its time is virtual."""
         return all(model.provider in _KINDS for model in self.every_model.values())
 
     @property
@@ -102,7 +114,7 @@ def read_grid(path: Path, model: str | None = None) -> GridSpec:
     source = parse_file(path, faults)
     if source is None or faults:
         raise DataError(faults.in_order()[0])
-    grid = _built(Grid, source, extra={"name": source.value.get("name", path.stem)})
+    grid = build_value(Grid, source, extra={"name": source.value.get("name", path.stem)})
     if model is not None:
         models = dict.fromkeys((grid.baseline["model"], model) if "model" in grid.baseline else (model,))
         grid = grid.model_copy(update={"models": tuple(models), "name": f"{grid.name}-{model}", "cassette": None})
@@ -119,14 +131,24 @@ def read_grid(path: Path, model: str | None = None) -> GridSpec:
         deck = load_deck(_resolve(grid.deck, path))
     except KitError as error:
         raise DataError(f"{source.at('deck')}: {' '.join(str(error).split())}") from error
-    deck = _with_models(deck, grid, source)
-    _check_names(grid, deck, source)
+    return make_spec(grid, deck, source, lambda agents: _cases(grid, agents, path))
+
+
+def make_spec(
+    grid: Grid, deck: Deck, source: Source, cases: Callable[[Sequence[str]], Iterable[Case]], own: OwnParts = NONE
+) -> GridSpec:
+    """The grid with all it names. `cases` gives them for the sub-agents there are. Raises DataError."""
+    deck = _with_models(deck, grid, source, own.models)
+    agents = [card.id for card in deck.active_sub_agents(deck.cards[deck.settings.orchestrator])]
+    spec = GridSpec(grid, deck, (), {}, {}, own=own)
+    _check_names(spec, source)
     decks = {(p, s): _deck(deck, grid, p, s, source) for p in grid.prompts for s in grid.settings}
     wrong = {name: _parse_faults(texts, deck, name, source) for name, texts in grid.faults.items()}
-    return GridSpec(grid, deck, tuple(_cases(grid, deck, path)), wrong, decks)
+    return replace(spec, cases=tuple(cases(agents)), faults=wrong, decks=decks)
 
 
-def _built(model: type[V], source: Source, *path: str | int, extra: dict[str, Any]) -> V:
+def build_value(model: type[V], source: Source, *path: str | int, extra: dict[str, Any]) -> V:
+    """The value of `model` under `path`, with `extra` fields set. Raises DataError with the first fault."""
     faults = Faults()
     value = build(model, source, faults, *path, extra=extra)
     if value is None:
@@ -134,21 +156,22 @@ def _built(model: type[V], source: Source, *path: str | int, extra: dict[str, An
     return value
 
 
-def _with_models(deck: Deck, grid: Grid, source: Source) -> Deck:
+def _with_models(deck: Deck, grid: Grid, source: Source, more: Mapping[str, ModelSpec]) -> Deck:
     """The deck with the grid's own models, those of cards/models.yaml, and with the grid's seed in every simulated one."""
-    own = {key: _built(ModelSpec, source, "specs", key, extra={"key": key}) for key in grid.specs}
+    own = {**{key: build_value(ModelSpec, source, "specs", key, extra={"key": key}) for key in grid.specs}, **more}
     models = {OFFLINE.key: OFFLINE, **load_models(HOME / "cards" / "models.yaml"), **deck.models, **own}
     seeded = {key: model.model_copy(update={"seed": grid.seed}) if model.law else model for key, model in models.items()}
     return replace(deck, models=Registry("model", seeded))
 
 
-def _check_names(grid: Grid, deck: Deck, source: Source) -> None:
-    if grid.others is not None and grid.others not in deck.models:
-        raise DataError(f"{source.at('models', 'others')}: unknown model {grid.others!r}: {nearest(grid.others, deck.models)}")
+def _check_names(spec: GridSpec, source: Source) -> None:
+    grid, models = spec.grid, spec.deck.models
+    if grid.others is not None and grid.others not in models:
+        raise DataError(f"{source.at('models', 'others')}: unknown model {grid.others!r}: {nearest(grid.others, models)}")
     for names, noun, registry in (
-        ("models", "model", deck.models),
-        ("patterns", "pattern", PATTERNS),
-        ("scorers", "scorer", SCORERS),
+        ("models", "model", models),
+        ("patterns", "pattern", spec.patterns),
+        ("scorers", "scorer", spec.scorers),
         ("verdicts", "scorer or measure", (*grid.scorers, *MEASURES)),
     ):
         for place, name in enumerate(getattr(grid, names)):
@@ -175,7 +198,7 @@ def _deck(deck: Deck, grid: Grid, prompt: str, setting: str, source: Source) -> 
     }
     settings = deck.settings
     if changes:
-        settings = _built(DeckSettings, source, "settings", setting, extra={**fields, **changes})
+        settings = build_value(DeckSettings, source, "settings", setting, extra={**fields, **changes})
     return replace(deck, blocks=Registry("block", blocks), settings=settings)
 
 
@@ -186,8 +209,7 @@ def _parse_faults(texts: Iterable[str], deck: Deck, name: str, source: Source) -
         raise DataError(f"{source.at('faults', name)}: {error}") from error
 
 
-def _cases(grid: Grid, deck: Deck, path: Path) -> Iterable[Case]:
-    agents = [card.id for card in deck.active_sub_agents(deck.cards[deck.settings.orchestrator])]
+def _cases(grid: Grid, agents: Sequence[str], path: Path) -> Iterable[Case]:
     first: dict[str, str] = {}
     for part in grid.cases:
         file = _resolve(part.file, path)

@@ -4,7 +4,7 @@ import asyncio
 import json
 import time
 import traceback
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import replace
 from typing import Any, Protocol, cast
@@ -20,12 +20,10 @@ from kit.bench.routing import Stub
 from kit.bench.scoring.failsafe import fate
 from kit.bench.scoring.observation import Observation
 from kit.bench.scoring.run_case import run_case
-from kit.bench.scoring.scorers import SCORERS
 from kit.compose.deck import Deck
 from kit.core.errors import KitError
 from kit.core.outcome import ErrorClass
 from kit.core.record import TurnRecord
-from kit.patterns import PATTERNS
 from kit.runtime.handle import Reply
 from kit.runtime.team import Models
 from kit.runtime.turn import run_turn
@@ -54,7 +52,10 @@ class Player:
         self.store = TransientStore()
         """Where the rollups of the turns are until their cells have taken them."""
         self._traces = SqliteStore(spec.traces) if spec.traces else None
-        self._scorers = {name: SCORERS[name] for name in spec.grid.scorers}
+        self._patterns = spec.patterns
+        judges = {name: spec.scorers[name] for name in spec.grid.scorers}
+        self._scorers = {name: judge for name, judge in judges.items() if callable(judge)}
+        self._judges = {name: judge for name, judge in judges.items() if not callable(judge)}
         self._kinds, self._virtual, self._concurrency = spec.kinds, spec.virtual, spec.concurrency
 
     async def play(
@@ -62,8 +63,12 @@ class Player:
     ) -> None:
         """Plays cells, as many at a time as the grid says; `keep` gets each as it is done, in no order.
 
-        No further cell is begun once `go_on` says no. What one cell raises ends all of them.
+        Every way is bound before the first cell is played. No further cell is begun once `go_on` says no. What one cell raises
+        ends all of them.
         """
+        cells = list(cells)
+        for cell in {(cell.model, cell.prompt, cell.setting, cell.pattern): cell for cell in cells}.values():
+            await self.host(cell, faults=bool(self._spec.faults[cell.fault] or self._spec.cases[cell.case].faults))
         queue = iter(cells)
 
         async def hand() -> None:
@@ -107,7 +112,7 @@ class Player:
         cassette = host.cassette.track(track(self._spec, cell)) if host.cassette is not None else None
         if case.live or cassette is not None:
             host = replace(host, store=store, cassette=cassette)
-        pattern = PATTERNS[cell.pattern]
+        pattern = self._patterns[cell.pattern]
         began, wall = time.process_time(), time.perf_counter()
         turns = await run_case(case, host, pattern, session=cell.key, repeat=cell.repeat, tools=self._tools, run=self.run)
         cpu_seconds, wall_seconds = time.process_time() - began, time.perf_counter() - wall
@@ -121,7 +126,8 @@ class Player:
         dollars = sum(costs) if costs else None
         if self._kinds[cell.model] == "measured" and (error := error_of([reply for _, reply in turns], faults=bool(case.faults))):
             return self._failed(cell, case, *error, dollars)
-        lines = [self._line(cell, case, *turn) for turn in zip(turns, records, strict=True)]
+        scores = [await self._scores(case, observation) for observation, _ in turns]
+        lines = [self._line(cell, case, *turn) for turn in zip(turns, records, scores, strict=True)]
         timing: dict[str, Any] = {"cell": cell.key, "wall_ms": round(1e3 * wall_seconds, 3)}
         if self._concurrency == 1:
             timing["cpu_ms"] = round(1e3 * cpu_seconds, 3)
@@ -154,7 +160,7 @@ class Player:
         key = (cell.model, cell.prompt, cell.setting, faults, cell.pattern)
         if key not in self._hosts:
             kit = await self._kit(cell, faults=faults)
-            team = kit.stages.team(PATTERNS[cell.pattern])
+            team = kit.stages.team(self._patterns[cell.pattern])
             if self._spec.grid.sub_agents == "stubs":
                 team = team.with_agents({card.id: Stub(card) for card in team.orchestrator.sub_cards.values()})
             self._hosts[key] = replace(kit, team=team, store=self.store)
@@ -185,7 +191,16 @@ class Player:
         record = store.take(reply.turn_id) if isinstance(store, TransientStore) else store.turn(reply.turn_id)
         return cast(TurnRecord, record)
 
-    def _line(self, cell: Cell, case: Case, turn: tuple[Observation, Reply], record: TurnRecord) -> str:
+    async def _scores(self, case: Case, observation: Observation) -> dict[str, float | None]:
+        scores = {name: scorer(case, observation) for name, scorer in self._scorers.items()}
+        for name, judge in self._judges.items():
+            verdict = await judge.judge(case, observation)
+            scores[name] = None if verdict is None else verdict.score
+        return scores
+
+    def _line(
+        self, cell: Cell, case: Case, turn: tuple[Observation, Reply], record: TurnRecord, scores: Mapping[str, float | None]
+    ) -> str:
         observation, reply = turn
         row = {
             **self._names(cell, case),
@@ -202,7 +217,7 @@ class Player:
             "output_tokens": record.output_tokens,
             "cost": record.cost,
             **(_times(record) if self._virtual else {}),
-            "scores": {name: scorer(case, observation) for name, scorer in self._scorers.items()},
+            "scores": scores,
             "cell": cell.key,
         }
         return json.dumps(row) + "\n"

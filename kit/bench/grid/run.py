@@ -175,12 +175,12 @@ def _replace(path: Path, lines: Iterable[str]) -> None:
 
 
 class Bar:
-    """A progress bar on a terminal, one line that is written anew; elsewhere nothing is said."""
+    """A progress bar on a terminal or in a notebook, one line that is written anew; elsewhere nothing is said."""
 
     WIDTH = 30
 
     def __init__(self) -> None:
-        self._loud = sys.stderr.isatty()
+        self._loud = sys.stderr.isatty() or "ipykernel" in sys.modules
         self._began = self._last_update = time.monotonic()
         self._first: int | None = None
 

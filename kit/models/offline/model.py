@@ -19,6 +19,7 @@ from langchain_core.runnables import Runnable
 from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
+from kit.core.model import OFFLINE, ModelSpec
 from kit.models.message import call_chunks, token_count
 from kit.models.offline import similarity
 from kit.models.offline.conversation import Conversation, Tool, text_of, tool_of
@@ -44,6 +45,11 @@ class OfflineModel(BaseChatModel):
     @property
     def _identifying_params(self) -> dict[str, Any]:
         return {"model_name": self.name}
+
+    @property
+    def spec(self) -> ModelSpec:
+        """What is known of it: that it is no language model."""
+        return OFFLINE
 
     def paced(self, factor: float) -> "OfflineModel":
         """The same model, `factor` times as slow; 0 answers at once."""

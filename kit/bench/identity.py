@@ -1,0 +1,120 @@
+"""What tells code and model objects apart, in the same words in every process: a grid in Python keys its cells by it."""
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from enum import Enum
+from pathlib import Path
+from typing import Any, cast
+
+from langchain_core.tools import BaseTool
+from pydantic import BaseModel, SecretStr
+
+from kit.core.errors import DataError
+from kit.tools.tool import ConfiguredTool, LimitedTool
+from kit.tools.tool_factory import ToolFactory
+
+
+class UnstableError(Exception):
+    """A value that cannot be told from another of its type; its text names the type."""
+
+
+def code_identity(function: Callable[..., Any]) -> list[Any]:
+    """The source of a function, of those of its own module that it uses, and the plain values it sees there.
+
+    Of anything else it uses only the name counts. Raises DataError for code without a source.
+    """
+    return list(_code(function, set()))
+
+
+def model_identity(key: str, model: BaseModel, *, named: bool) -> dict[str, Any]:
+    """The class of a chat model and its parameters that are not at their defaults, secrets and clients aside.
+
+    A parameter that is no plain value is left out of a model that its caller `named`. Raises DataError for one that is not named.
+    """
+    parts: dict[str, Any] = {"class": _name(type(model))}
+    for name, field in type(model).model_fields.items():
+        value = getattr(model, name)
+        if name == "name" or field.exclude or value is None or value == field.default:
+            continue  # what a later version of its package adds at a default changes nothing
+        try:
+            parts[name] = plain(value)
+        except UnstableError as error:
+            if not named:
+                raise DataError(
+                    f"model {key!r} holds a value of type {error} in {name!r}, so that no other run can know it again: give it a "
+                    f"name, models={{'my-model': ...}}, and another name whenever it changes"
+                ) from None
+    return parts
+
+
+def tool_identity(tool: BaseTool | ConfiguredTool | LimitedTool | ToolFactory) -> list[Any]:
+    """The code of a tool, and what a model reads of it. Raises DataError for code without a source."""
+    match tool:
+        case ToolFactory():
+            return code_identity(tool.open)
+        case ConfiguredTool():
+            return code_identity(tool.make)
+        case LimitedTool():
+            inner = tool.tool
+            return [plain_or_name(tool.limits), *(tool_identity(inner) if isinstance(inner, BaseTool) else code_identity(inner))]
+        case _:
+            code = getattr(tool, "coroutine", None) or getattr(tool, "func", None) or type(tool)
+            return [tool.name, tool.description, tool.args, *code_identity(code)]
+
+
+def plain(value: object) -> Any:
+    """The value as JSON has it, secrets left out. Raises UnstableError where it holds an object that says nothing of itself."""
+    match value:
+        case None | bool() | int() | float() | str():
+            return value
+        case SecretStr():
+            return "secret"
+        case Enum() | Path() | type():
+            return str(value)
+        case Mapping():
+            return {str(key): plain(item) for key, item in cast("Mapping[object, object]", value).items()}
+        case list() | tuple():
+            return [plain(item) for item in cast("Sequence[object]", value)]
+        case set() | frozenset():
+            return sorted(str(plain(item)) for item in cast("set[object]", value))
+        case BaseModel():
+            names = (name for name, field in type(value).model_fields.items() if not field.exclude)
+            return {"class": _name(type(value)), **{name: plain(getattr(value, name)) for name in names}}
+        case _ if is_dataclass(value):
+            return {"class": _name(type(value)), **{field.name: plain(getattr(value, field.name)) for field in fields(value)}}
+        case _:
+            raise UnstableError(_name(type(value)))
+
+
+def _code(function: Callable[..., Any], seen: set[object]) -> Iterator[Any]:
+    function = inspect.unwrap(function)
+    seen.add(function)
+    try:
+        yield inspect.getsource(function)
+    except (OSError, TypeError):
+        name = getattr(function, "__name__", repr(function))
+        raise DataError(
+            f"the code of {name!r} cannot be read: write it as a function in a file or in a notebook's cell"
+        ) from None
+    if not inspect.isfunction(function):
+        return
+    yield plain_or_name((function.__defaults__, function.__kwdefaults__))
+    uses = inspect.getclosurevars(function)
+    for name, value in sorted({**uses.globals, **uses.nonlocals}.items()):
+        if inspect.isfunction(value) and value.__module__ == function.__module__:
+            yield from _code(value, seen) if value not in seen else ()
+        else:
+            yield [name, plain_or_name(value)]
+
+
+def plain_or_name(value: object) -> Any:
+    """The plain value, else the name of the thing or of its class."""
+    try:
+        return plain(value)
+    except UnstableError:
+        return _name(value) if hasattr(value, "__qualname__") else _name(type(value))
+
+
+def _name(thing: Any) -> str:
+    return f"{getattr(thing, '__module__', '')}.{thing.__qualname__}"

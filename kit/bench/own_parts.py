@@ -1,0 +1,129 @@
+"""What a grid made in Python brings as objects: models, patterns, judges, each by name and with an identity for its cells."""
+
+import hashlib
+import inspect
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar, cast
+
+from kit.bench.identity import code_identity, model_identity, plain_or_name, tool_identity
+from kit.bench.scoring.judge import Judge, LLMJudge
+from kit.bench.scoring.scorers import SCORERS, Scorer
+from kit.core.errors import DataError
+from kit.core.model import ModelSpec
+from kit.patterns import PATTERNS
+from kit.runtime.pattern import Pattern, Run
+from kit.runtime.team import Model, spec_of_model
+from kit.tools.deck_tools import DeckTools
+
+T = TypeVar("T")
+Names = Mapping[str, str]
+GivenModels = Mapping[str, Model | ModelSpec] | Iterable[Model | ModelSpec]
+GivenJudges = Mapping[str, Scorer | Judge] | Iterable[Scorer | Judge]
+
+
+@dataclass(frozen=True)
+class OwnParts:
+    """What a grid has beside names of the kit, its deck and models.yaml."""
+
+    models: Mapping[str, ModelSpec] = field(default_factory=dict[str, ModelSpec])
+    """What is known of each model object."""
+    patterns: Mapping[str, Pattern] = field(default_factory=dict[str, Pattern])
+    judges: Mapping[str, Scorer | Judge] = field(default_factory=dict[str, Scorer | Judge])
+    identities: Names = field(default_factory=dict[str, str])
+    """Kind and name, such as `pattern mine` -> a digest of what it is."""
+
+    def identity(self, kind: str, names: Iterable[str]) -> str:
+        """Digests of the own parts among these names; empty where everybody knows them all."""
+        return "".join(self.identities.get(f"{kind} {name}", "") for name in names)
+
+
+NONE = OwnParts()
+"""Of a grid that a file says."""
+
+
+def own_models(models: GivenModels) -> tuple[list[str], dict[str, Model], dict[str, ModelSpec], Names]:
+    """The names of all models; the objects among them; what is known of these and of given specs; the identities of objects.
+
+    Raises DataError for two of one name, and for an object that no other run could know again.
+    """
+    names: list[str] = []
+    objects, specs, identities = dict[str, Model](), dict[str, ModelSpec](), dict[str, str]()
+    for given, model in _pairs(models):
+        if isinstance(model, ModelSpec):
+            name = given or model.key
+            specs[name] = model.model_copy(update={"key": name, "name": model.name or model.key})
+        elif isinstance(model, str):
+            name = model
+            if given not in (None, model):
+                raise DataError(f"models: {given!r} stands for the key {model!r}; put the key itself in its place")
+        else:
+            chat, spec = model if isinstance(model, tuple) else (model, spec_of_model(model))
+            name = given or spec.key
+            specs[name] = spec.model_copy(update={"key": name})
+            objects[name] = (chat, specs[name])
+            identities[f"model {name}"] = _digest(model_identity(name, chat, named=bool(given or chat.name)))
+        if name in names:
+            raise DataError(f"models: two are called {name!r}; give them names: models={{'one': ..., 'other': ...}}")
+        names.append(name)
+    return names, objects, specs, identities
+
+
+def own_patterns(patterns: Iterable[str | Pattern | Run]) -> tuple[list[str], dict[str, Pattern], Names]:
+    """The names of all patterns, those that are one's own, and their identities. Raises DataError for what is no pattern."""
+    names: list[str] = []
+    own: dict[str, Pattern] = {}
+    for pattern in patterns:
+        if inspect.iscoroutinefunction(pattern):
+            pattern = Pattern(pattern.__name__, pattern)
+        if isinstance(pattern, Pattern) and PATTERNS.get(pattern.name) is not pattern:
+            if pattern.name in {*PATTERNS, *own}:
+                raise DataError(f"patterns: {pattern.name!r} is the name of another pattern; choose one of your own")
+            own[pattern.name] = pattern
+        elif not isinstance(pattern, str | Pattern):
+            raise DataError(f"patterns: {plain_or_name(pattern)} is neither a name, a Pattern nor an async function (call, ctx)")
+        names.append(pattern if isinstance(pattern, str) else pattern.name)
+    codes = {name: [code_identity(code) for code in (one.run, one.stage) if code is not None] for name, one in own.items()}
+    return names, own, {f"pattern {name}": _digest(code) for name, code in codes.items()}
+
+
+def own_judges(judges: GivenJudges) -> tuple[dict[str, Scorer | Judge], Names]:
+    """Scorers and judges by name, and their identities. Raises DataError for a name that is taken."""
+    own: dict[str, Scorer | Judge] = {}
+    for given, judge in _pairs(judges):
+        name = given or _name_of(judge)
+        if name in {*SCORERS, *own}:
+            raise DataError(f"judges: {name!r} is the name of another scorer; choose one of your own: judges={{'my-judge': ...}}")
+        own[name] = judge
+    return own, {f"scorer {name}": _digest(_judge_identity(name, judge)) for name, judge in own.items()}
+
+
+def tools_identity(tools: DeckTools) -> Names:
+    """The identity of tools given in Python; empty without any."""
+    return {"tools ": _digest([[name, tool_identity(tool)] for name, tool in sorted(tools.tools.items())])} if tools.tools else {}
+
+
+def _pairs(things: Mapping[str, T] | Iterable[T]) -> Iterable[tuple[str | None, T]]:
+    """Each with the name that its caller gave it, if one did."""
+    if isinstance(things, Mapping):
+        return list(cast("Mapping[str, T]", things).items())
+    return [(None, thing) for thing in things]
+
+
+def _name_of(judge: Scorer | Judge) -> str:
+    return judge.__name__ if inspect.isfunction(judge) else cast("Judge", judge).rubric.id
+
+
+def _judge_identity(name: str, judge: Scorer | Judge) -> Any:
+    if callable(judge):
+        return code_identity(judge)
+    rubric = judge.rubric.model_dump()
+    if isinstance(judge, LLMJudge):
+        return [rubric, model_identity(name, cast("Any", judge.model), named=False)]
+    code = cast("Callable[..., Any]", getattr(judge, "scorer", type(judge)))
+    return [rubric, code_identity(code)]
+
+
+def _digest(parts: Any) -> str:
+    return hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()[:16]

@@ -1,0 +1,195 @@
+"""compare(): a grid of model objects, patterns, cases and judges that one has in Python, kept and resumed like one of a file."""
+
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
+from functools import cached_property
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from kit.bench.case import Case, check_cases, make_case, read_cases
+from kit.bench.grid.comparison import Comparison, Summary
+from kit.bench.grid.failures import read_failures
+from kit.bench.grid.grid import Grid
+from kit.bench.grid.grid_file import GridSpec, build_value, digest, make_spec
+from kit.bench.grid.report import compare_ways, report
+from kit.bench.grid.results import read_results
+from kit.bench.grid.run import Bar, Run, run_grid
+from kit.bench.own_parts import GivenJudges, GivenModels, OwnParts, own_judges, own_models, own_patterns, tools_identity
+from kit.compose.deck import Deck, load_deck
+from kit.compose.yaml_source import Source
+from kit.core.errors import DataError
+from kit.experiment_kits import ExperimentKits
+from kit.runtime.pattern import Pattern
+from kit.runtime.pattern import Run as RunTurn
+from kit.runtime.team import Model, Models
+from kit.tools.deck_tools import given_tools
+from kit.wire import Kit
+
+if TYPE_CHECKING:
+    from kit.bench.charts.frame import Frame
+
+Cases = str | Path | Iterable[Case | Mapping[str, Any]]
+"""A file of cases, or cases as they would stand on its lines."""
+
+
+@dataclass(frozen=True)
+class GridResult:
+    """What a comparison came to. Its files are in `run.folder`, and the page Benchmarks shows them."""
+
+    spec: GridSpec = field(repr=False)
+    run: Run
+    text: str = field(repr=False)
+    """The report in Markdown: every way with its interval, every verdict with what would settle it."""
+
+    @cached_property
+    def frame(self) -> "Frame":
+        """A row for each scored turn: its way, case, measures, and each score in a column of its name."""
+        from kit.bench.charts.frame import load_frame  # brings pandas and matplotlib
+
+        return load_frame(self.run.folder)
+
+    @property
+    def ways(self) -> list[Summary]:
+        """Every way by every measure of the verdicts, with its interval."""
+        return self._compared[0]
+
+    @property
+    def verdicts(self) -> list[Comparison]:
+        """Every way beside the baseline, paired by case; empty where there is but one way."""
+        return self._compared[1]
+
+    @cached_property
+    def _compared(self) -> tuple[list[Summary], list[Comparison]]:
+        return compare_ways(self.spec, read_results(self.run.folder), read_failures(self.run.folder))
+
+    def __str__(self) -> str:
+        return self.text
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><td>{escape(' / '.join(way.way.values()))}<td>{escape(way.scorer)}<td>{escape(str(way.estimate))}"
+            for way in self.ways
+        )
+        sentences = "".join(f"<li>{escape(str(verdict))}</li>" for verdict in self.verdicts)
+        head = escape(self.text.partition("\n\n##")[0].removeprefix("# "))
+        return f"<p>{head}</p><table><tr><th>way</th><th>by</th><th>figure</th></tr>{rows}</table><ul>{sentences}</ul>"
+
+
+def compare(
+    models: GivenModels,
+    cases: Cases,
+    *,
+    patterns: Iterable[str | Pattern | RunTurn] = ("mediated",),
+    judges: GivenJudges = (),
+    deck: Deck | str | Path | None = None,
+    tools: object = None,
+    name: str = "",
+    traces: bool = True,
+    kits: ExperimentKits | None = None,
+    **fields: Any,
+) -> GridResult:
+    """Plays every model with every pattern on every case, from wherever an earlier run was left, and says which is better.
+
+    `models`: keys of models.yaml, LangChain chat models, alone or with a ModelSpec that has their price, and ModelSpecs to build
+    one from; in a sequence, or in a mapping from a name of one's own. `patterns`: names, a Pattern, or an async
+    function (call, ctx) -> Outcome. `judges` score beside the kit's scorers: functions (case, observation) -> 0 to 1 or None, or
+    a Judge. `tools` come on top of the deck's and are called for real. `fields` are those of a grid's file, such as `settings`,
+    `repeats`, `baseline`, `limits` (docs/bench.md); without a `baseline` the first pattern, else the first model, is the one to
+    compare with. `kits` are opened instead of those of the environment. Keeps all in .kit/grids/<name>. Blocks, in a notebook
+    too; when it is interrupted, finished cells are kept.
+
+    Raises DataError, one sentence, for what cannot be compared, and whatever binding the deck raises; no model is called then.
+    """
+    kits = kits or ExperimentKits.of(virtual=False)
+    spec, objects = _spec(models, cases, patterns, judges, deck or kits.settings.deck, tools, name, fields)
+    kits = ExperimentKits.of(kits.settings, virtual=spec.virtual, cassette=kits.cassette)
+    spec, opener = spec.at(kits.access), _ObjectKits(kits, objects, tools)
+    stop = threading.Event()
+    with Bar() as bar, ThreadPoolExecutor(1) as thread:  # a thread of its own: a notebook's loop runs in this one
+        folder = kits.settings.grids / spec.grid.name
+        job = thread.submit(run_grid, spec, folder, opener, 1, bar, lambda: not stop.is_set(), traces=traces)
+        try:
+            run = job.result()
+        except KeyboardInterrupt:
+            stop.set()
+            raise
+    return GridResult(spec, run, report(spec, run))
+
+
+@dataclass(frozen=True)
+class _ObjectKits:
+    """Opens kits on model objects by the names they have in the grid."""
+
+    kits: ExperimentKits
+    models: Mapping[str, Model]
+    tools: object
+
+    def __call__(self, *, models: Models, deck: Deck, faults: bool) -> AbstractAsyncContextManager[Kit]:
+        objects: Models = self._object(models) if isinstance(models, str) else models
+        if isinstance(models, Mapping):
+            objects = {role: self._object(model) for role, model in models.items()}
+        return self.kits(models=objects, deck=deck, faults=faults, tools=self.tools)
+
+    def _object(self, model: Model) -> Model:
+        return self.models.get(model, model) if isinstance(model, str) else model
+
+
+class _Arguments(Source):
+    """The arguments of a call in place of a file."""
+
+    def at(self, *path: str | int) -> str:
+        return f"compare(), {'.'.join(map(str, path))}" if path else "compare()"
+
+
+def _spec(
+    models: GivenModels,
+    cases: Cases,
+    patterns: Iterable[str | Pattern | RunTurn],
+    judges: GivenJudges,
+    deck: Deck | str | Path,
+    tools: object,
+    name: str,
+    fields: Mapping[str, Any],
+) -> tuple[GridSpec, dict[str, Model]]:
+    names, objects, specs, model_ids = own_models([models] if isinstance(models, str) else models)
+    ways, own, pattern_ids = own_patterns(patterns)
+    rules, judge_ids = own_judges(judges)
+    more = given_tools(tools)
+    parts = OwnParts(specs, own, rules, {**model_ids, **pattern_ids, **judge_ids, **tools_identity(more)})
+    file = str(cases) if isinstance(cases, str | Path) else "(given in Python)"
+    rows = None if isinstance(cases, str | Path) else list(cases)
+    scorers = tuple(fields.get("scorers", Grid.model_fields["scorers"].default))
+    values: dict[str, Any] = {
+        "baseline": {"pattern": ways[0]} if len(ways) > 1 else {"model": names[0]} if len(names) > 1 else {},
+        "verdicts": ("exact", *rules),
+        **fields,
+        "scorers": (*scorers, *rules),
+        "name": name or f"compare-{digest(names, ways, rows or file, fields)[:6]}",
+        "models": names,
+        "patterns": ways,
+        "cases": [{"file": file}],
+    }
+    source = _Arguments("compare()", values, None)
+    grid = build_value(
+        Grid, source, extra={"deck": str(deck) if not isinstance(deck, Deck) else Grid.model_fields["deck"].default}
+    )
+    loaded = deck if isinstance(deck, Deck) else load_deck(deck, more.ids)
+    return make_spec(grid, loaded, source, lambda agents: _cases(rows, file, agents), parts), objects
+
+
+def _cases(rows: Sequence[Case | Mapping[str, Any]] | None, file: str, agents: Sequence[str]) -> Iterable[Case]:
+    if rows is None:
+        return read_cases(Path(file), agents)
+    return check_cases(((f"cases[{place}]", _case(row, f"cases[{place}]")) for place, row in enumerate(rows)), agents)
+
+
+def _case(row: Case | Mapping[str, Any], place: str) -> Case:
+    if isinstance(row, Case):
+        return row
+    if not isinstance(cast("object", row), Mapping):
+        raise DataError(f"{place}: not a case; give a dict with 'user' and 'expected_sub_agents', or a Case")
+    return make_case({"id": f"case-{digest(row)[:8]}", **row}, place)

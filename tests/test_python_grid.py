@@ -1,0 +1,252 @@
+"""A grid in Python: model objects, a pattern, cases and judges of one's own, kept, resumed and shown like one of a file."""
+
+import signal
+from collections.abc import Mapping
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_openai import ChatOpenAI
+from streamlit.testing.v1 import AppTest
+
+from kit import ExperimentKits, Line, OfflineModel, ScriptedModel, Settings, compare
+from kit.bench.case import Case
+from kit.bench.identity import code_identity, model_identity
+from kit.bench.scoring.judge import Rubric, Verdict
+from kit.bench.scoring.observation import Observation
+from kit.compose.deck import Deck
+from kit.core.errors import BindError, DataError
+from kit.core.model import ModelSpec
+from kit.core.outcome import AgentCall, Outcome
+from kit.core.simulation import Law
+from kit.patterns.agents_as_tools import run_mediated
+from kit.runtime.context import RunContext
+from kit.runtime.pattern import Bind, Pattern
+from kit.runtime.team import Team
+
+pytestmark = pytest.mark.realtime
+CASES = (
+    {"id": "points", "user": "how many points do I have", "expected_sub_agents": ["rewards"]},
+    {"user": "find coffee deals", "expected_sub_agents": ["shop"]},
+    {"user": "how many points do I have, and find coffee deals", "expected_sub_agents": ["rewards", "shop"]},
+)
+EXACT = ModelSpec(key="simulated-exact", provider="simulated", law=Law())
+DROPPING = ModelSpec(key="simulated-dropping", provider="simulated", law=Law(drop=1.0, under_report=1.0))
+
+
+@pytest.fixture
+def kits(tmp_path: Path) -> ExperimentKits:
+    return ExperimentKits.of(Settings(store=str(tmp_path / "kit.db")), virtual=True)
+
+
+async def mine(call: AgentCall, ctx: RunContext) -> Outcome:
+    """A pattern of one's own: a function over the same agents."""
+    return await run_mediated(call, ctx)
+
+
+def short(_: Case, observation: Observation) -> float | None:
+    """A judge of one's own."""
+    return float(len(observation.text) < LONGEST)
+
+
+LONGEST = 1_000
+
+
+def test_models_patterns_cases_and_judges_of_ones_own_are_compared_and_kept(kits: ExperimentKits) -> None:
+    cases = [Case.model_validate({"kind": "mixed", "domain": "", **CASES[2], "turns": [CASES[2]], "id": "both"}), *CASES[:2]]
+    result = compare(
+        [EXACT, DROPPING], cases, patterns=["mediated", mine], judges=[short], baseline={"model": EXACT.key}, kits=kits
+    )
+    assert result.run.complete and result.run.done == 2 * 2 * 3
+    frame = result.frame
+    assert set(zip(frame.model, frame.pattern, strict=True)) == {
+        (m, p) for m in (EXACT.key, DROPPING.key) for p in ("mediated", "mine")
+    }
+    assert set(frame[frame.case == "both"].exact) == {0.0, 1.0} and set(frame.short) == {1.0}
+    assert {(v.way["pattern"], v.scorer) for v in result.verdicts} == {
+        (p, s) for p in ("mediated", "mine") for s in ("exact", "short")
+    }
+    (one,) = (v for v in result.verdicts if v.scorer == "exact" and v.way["pattern"] == "mine")
+    assert one.difference.n == 3 and one.before.value == 1.0 and one.after.value == pytest.approx(2 / 3) and one.more
+    assert str(one) in str(result) and str(one).replace(">", "&gt;") in result._repr_html_() and "simulated" in str(result)
+    assert (result.run.folder / "report.md").read_text() == str(result) and result.run.folder.parent == kits.settings.grids
+
+
+def test_what_was_played_is_not_played_again_and_what_changed_is(kits: ExperimentKits, monkeypatch: pytest.MonkeyPatch) -> None:
+    def play(*cases: Mapping[str, Any], models: Any = (EXACT,), **fields: Any) -> int:
+        return compare(models, cases or CASES, patterns=["mediated", mine], name="kept", kits=kits, **fields).run.done
+
+    assert play() == 6 and play() == 0
+    assert play(*CASES, {"user": "hello", "expected_sub_agents": []}) == 2, "two ways of the new case"
+    assert play({**CASES[0], "user": "how many points have I got"}, *CASES[1:]) == 2, "the changed case alone"
+    assert play(judges=[short]) == 6 and play(judges=[short]) == 0, "other scores are other results"
+    monkeypatch.setitem(globals(), "LONGEST", 2)
+    assert play(judges=[short]) == 6, "a judge is what it reads as well"
+    assert play(models={"one": OfflineModel(think=0.0)}) == 6 and play(models={"one": OfflineModel(think=0.0)}) == 0
+    assert play(models={"one": OfflineModel(think=0.5)}) == 6, "another parameter is another model"
+
+    async def other(call: AgentCall, ctx: RunContext) -> Outcome:
+        ctx.turn.log  # noqa: B018  another source under the same name
+        return await run_mediated(call, ctx)
+
+    run = compare([EXACT], CASES, patterns=["mediated", Pattern("mine", other)], name="kept", kits=kits).run
+    assert (run.before, run.done) == (3, 3), "the pattern whose code changed, and no other"
+
+
+def test_a_model_object_is_known_again_by_class_and_parameters_and_never_by_its_key() -> None:
+    def openai(**fields: Any) -> dict[str, Any]:
+        values: dict[str, Any] = {"model": "m", "api_key": "sk-one-of-many", "base_url": "http://a/v1", **fields}
+        return model_identity("m", ChatOpenAI(**values), named=False)
+
+    assert openai() == openai(api_key="sk-another-one") and "sk-one" not in str(openai())
+    changed: list[dict[str, Any]] = [
+        {"base_url": "http://b/v1"},
+        {"temperature": 0.5},
+        {"model": "n"},
+        {"default_headers": {"a": "b"}},
+    ]
+    assert all(openai(**fields) != openai() for fields in changed)
+
+
+def test_code_is_known_by_what_it_uses_too() -> None:
+    def scaled(factor: float) -> Any:
+        def judge(case: Case, observation: Observation) -> float:
+            return factor * len(helper(observation))
+
+        return judge
+
+    assert code_identity(scaled(0.5)) == code_identity(scaled(0.5)) != code_identity(scaled(0.25))
+    assert "of the helper" in str(code_identity(scaled(0.5))), "the source of a function beside it"
+
+
+def helper(observation: Observation) -> str:
+    return observation.text + "of the helper"
+
+
+LAMBDA = ScriptedModel(lambda _: Line("hi"))
+BAD: list[tuple[dict[str, Any], str]] = [
+    ({"models": [LAMBDA]}, "holds a value of type builtins.function in 'script', .* give it a name, models="),
+    ({"models": [OfflineModel(), OfflineModel(think=1.0)]}, "two are called 'offline'; give them names"),
+    ({"models": {"cheap": "offline"}}, "'cheap' stands for the key 'offline'; put the key itself in its place"),
+    ({"models": ["offlin"]}, r"compare\(\), models.0: unknown model 'offlin': did you mean 'offline'"),
+    ({"patterns": ["mediatd"]}, r"compare\(\), patterns.0: unknown pattern 'mediatd': did you mean 'mediated'"),
+    ({"patterns": [Pattern("swarm", mine)]}, "'swarm' is the name of another pattern"),
+    ({"patterns": [len]}, "builtins.len is neither a name, a Pattern nor an async function"),
+    ({"judges": {"exact": short}}, "'exact' is the name of another scorer"),
+    ({"judges": [eval("lambda case, observation: 1.0")]}, "the code of '<lambda>' cannot be read"),
+    ({"cases": [{"user": "hi"}]}, r'cases\[0\]: case .* cannot be used: .*"expected_sub_agents"'),
+    (
+        {"cases": [{"user": "hi", "expected_sub_agents": ["reward"]}]},
+        r"cases\[0\]: unknown agent 'reward': did you mean 'rewards'",
+    ),
+    ({"cases": [CASES[0], CASES[0]]}, r"cases\[1\]: id 'points' is that of cases\[0\] already"),
+    ({"repeat": 3}, r"compare\(\), repeat: unknown field 'repeat': did you mean 'repeats'"),
+]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"), BAD, ids=[f"{next(iter(wrong))}{place}" for place, (wrong, _) in enumerate(BAD)]
+)
+def test_what_cannot_be_compared_is_one_sentence_with_the_fix(
+    arguments: dict[str, Any], sentence: str, kits: ExperimentKits
+) -> None:
+    with pytest.raises(DataError, match=sentence):
+        values: dict[str, Any] = {"models": ["offline"], "cases": CASES, "kits": kits, **arguments}
+        compare(**values)
+
+
+@pytest.mark.req("K-5")
+def test_a_grid_that_is_interrupted_goes_on_where_it_was(kits: ExperimentKits) -> None:
+    begun = count(1)
+
+    async def stopping(call: AgentCall, ctx: RunContext) -> Outcome:
+        if next(begun) == 2:
+            signal.raise_signal(signal.SIGINT)
+        return await run_mediated(call, ctx)
+
+    ways = [Pattern("stopping", stopping)]
+    with pytest.raises(KeyboardInterrupt):
+        compare([EXACT], CASES, patterns=ways, kits=kits, name="stopped")
+    result = compare([EXACT], CASES, patterns=ways, kits=kits, name="stopped")
+    assert result.run.before >= 2 and result.run.complete and next(begun) == 4, "no turn twice"
+
+
+async def test_a_grid_is_played_where_a_loop_runs_as_in_a_notebook(kits: ExperimentKits) -> None:
+    assert compare([EXACT], CASES, kits=kits).run.complete
+
+
+@pytest.mark.req("K-5")
+def test_a_pattern_of_ones_own_is_bound_before_any_model_is_called_and_obeys_cap_and_guards(kits: ExperimentKits) -> None:
+    seen = ScriptedModel(lambda _: Line("hi"), name="counted")
+
+    def unbindable(deck: Deck, bind: Bind) -> Team:
+        raise BindError("this team lacks its agents")
+
+    broken = Pattern("broken", mine, unbindable)
+    with pytest.raises(BindError, match="lacks its agents"):
+        compare([seen], CASES, patterns=["mediated", broken], kits=kits)
+    assert seen.seen == []
+    caps = {"one": {"cap": 1}, "two": {"cap": 2}}
+    frame = compare([EXACT], CASES[2:], patterns=["mediated", mine], settings=caps, kits=kits).frame
+    calls = {name: list(frame[frame.setting == name].model_calls) for name in caps}
+    assert calls["one"][0] == calls["one"][1] < calls["two"][0] == calls["two"][1], "what is over the cap never runs"
+    lossy = EXACT.model_copy(update={"law": Law(drop=1.0, retry_drop=0.0)})
+    guards = {name: {"guards": {"failsafe": name == "on"}} for name in ("on", "off")}
+    frame = compare([lossy], CASES[2:], patterns=[mine], settings=guards, kits=kits).frame
+    assert dict(zip(frame.setting, frame.exact, strict=True)) == {"on": 1.0, "off": 0.0}, "a dropped call is asked for again"
+
+
+class Severe:
+    """A judge that takes its time, as a model does."""
+
+    rubric = Rubric(id="severe", text="Be severe.")
+
+    async def judge(self, case: Case, observation: Observation) -> Verdict | None:
+        return Verdict(score=0.25) if observation.called else None
+
+
+def test_tools_are_called_for_real_and_a_judge_may_be_asked(kits: ExperimentKits, tmp_path: Path) -> None:
+    calls: list[str] = []
+
+    def weigh_parcel(query: str) -> str:
+        """Weighs a parcel."""
+        calls.append(query)
+        return "It weighs 3 kg."
+
+    deck = tmp_path / "deck"
+    deck.mkdir()
+    (deck / "deck.yaml").write_text("orchestrator: lead\nrequired_blocks: []\n")
+    (deck / "lead.yaml").write_text("id: lead\nrole: orchestrator\ndescription: Routes.\nmodel: offline\nsub_agents: [parcels]\n")
+    (deck / "parcels.yaml").write_text("id: parcels\ndescription: Weighs a parcel.\nmodel: offline\ntools: [weigh_parcel]\n")
+    case = {"user": "weigh my parcel", "expected_sub_agents": ["parcels"]}
+    result = compare([EXACT], [case], deck=deck, tools=[weigh_parcel], judges=[Severe()], kits=kits)
+    assert len(calls) == 1 and list(result.frame.severe) == [0.25]
+
+
+async def test_a_single_turn_is_asked_with_a_pattern_of_ones_own(kits: ExperimentKits) -> None:
+    from kit import open_kit
+
+    async with open_kit(kits.settings, models="offline", pattern=Pattern("mine", mine)) as kit:
+        first = await kit.ask("how many points do I have", kit.session("one"))
+        other = await kit.ask("how many points do I have", kit.session("two"), "mediated")
+        again = await kit.ask("how many points do I have", kit.session("three"), Pattern("again", mine))
+        stored = [kit.store.turn(reply.turn_id) for reply in (first, other, again)]
+    assert first.text == other.text == again.text
+    assert [turn.pattern for turn in stored if turn] == ["mine", "mediated", "again"]
+
+
+@pytest.mark.req("K-5")
+def test_the_page_shows_what_compare_kept(kits: ExperimentKits, monkeypatch: pytest.MonkeyPatch) -> None:
+    result = compare([EXACT, DROPPING], CASES, patterns=[mine], name="by hand", kits=kits)
+    monkeypatch.setenv("KIT_STORE", kits.settings.store)
+    monkeypatch.setenv("KIT_MODEL", "offline")
+    page = AppTest.from_string(
+        "from kit.ui.shared import address; from kit.ui.benchmarks import page; address.keep(); page.page()", default_timeout=60
+    )
+    page.query_params["run"] = "by hand"
+    page.run()
+    assert not page.exception
+    text = " ".join([*(one.value for one in page.markdown), *(element.proto.body for element in page.get("html"))])
+    (verdict,) = result.verdicts
+    assert f"about {verdict.more:,}" in text and "simulated-dropping" in text
