@@ -225,9 +225,41 @@ async def test_a_cancelled_script_is_ended(boundary: Boundary, victim: int) -> N
             await asyncio.sleep(0.01)
 
 
-def children() -> set[int]:
-    """The processes that this one has started and that are there."""
-    return {int(word) for path in Path("/proc/self/task").glob("*/children") for word in path.read_text().split()}
+HOST = """
+from kit.sandbox.boundary import bubblewrap, landlock
+from kit.sandbox.process import ScriptLimits, run_to_end
+run_to_end("while True: pass", b"", {name}(), ScriptLimits())
+"""
+
+
+def test_a_script_does_not_outlive_a_host_that_is_killed(boundary: Boundary) -> None:
+    with subprocess.Popen([sys.executable, "-c", HOST.format(name=boundary.name)]) as host:
+        end = time.monotonic() + 20
+        while not (scripts := busy(descendants(host.pid))) and time.monotonic() < end:
+            time.sleep(0.05)
+        host.kill()
+    end = time.monotonic() + 5
+    while busy(scripts) and time.monotonic() < end:
+        time.sleep(0.05)
+    assert scripts and not busy(scripts)
+
+
+def descendants(process: int) -> set[int]:
+    direct = children(str(process))
+    return direct.union(*map(descendants, direct))
+
+
+def busy(processes: set[int]) -> set[int]:
+    """Those that are there and have used more than a tenth of a second."""
+    stats = {
+        one: path.read_text().rpartition(")")[2].split() for one in processes if (path := Path(f"/proc/{one}/stat")).exists()
+    }
+    return {one for one, fields in stats.items() if fields[0] != "Z" and int(fields[11]) >= 10}
+
+
+def children(process: str = "self") -> set[int]:
+    """The processes that one has started and that are there."""
+    return {int(word) for path in Path(f"/proc/{process}/task").glob("*/children") for word in path.read_text().split()}
 
 
 # What a script can do
