@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kit.compose.deck import Deck, load_deck
+from kit.compose.deck import Deck, open_deck
 from kit.core.context import Principal, Session
 from kit.core.errors import CodeError, FaultError, StoreBusy, StoreError
 from kit.core.fault import Fault, parse_all
@@ -215,7 +215,7 @@ async def open_kit(
     Raises a KitError whose message says what to do when anything it needs is missing.
     """
     settings, more = settings or Settings.read(), given_tools(tools)
-    deck = deck or load_deck(settings.deck, more.ids, environment=settings.environment)
+    deck = deck or open_deck(settings.deck, more.ids, environment=settings.environment)
     settings = settings.with_(secret_names=deck.tools.told) if deck.tools.told else settings
     if cassette is not None:
         settings, models = _as_recorded(settings, models, cassette, deck)

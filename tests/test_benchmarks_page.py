@@ -28,7 +28,7 @@ from kit.settings import HOME
 from kit.stores.sqlite import SqliteStore
 from kit.ui.benchmarks import grid_process, launch
 from kit.ui.benchmarks import page as benchmarks
-from kit.ui.benchmarks.draft import CASE_SETS, EXAMPLE, MOST, Draft, order, shipped_grids
+from kit.ui.benchmarks.draft import CASE_SETS, EXAMPLE, MOST, Draft, grid_files, order
 from kit.ui.benchmarks.grid_runner import Grids, Job
 from kit.ui.benchmarks.tables import csv_of
 from kit.ui.benchmarks.verdict import headline, lines
@@ -106,7 +106,7 @@ def test_every_way_has_a_line_with_its_interval_and_the_baseline_says_so() -> No
 
 def test_the_example_holds_every_pattern_on_the_same_cases_and_is_simulated() -> None:
     run = read_run(EXAMPLE)
-    spec = read_grid(shipped_grids()["patterns_example"])
+    spec = read_grid(grid_files()["patterns_example"])
     assert run.complete and run.cells == len(list(cells(spec))) and run.kinds == ("simulated",)
     assert (run.baseline, list(run.verdicts)) == (spec.grid.baseline, list(spec.grid.verdicts))
     frame = pd.read_csv(StringIO(csv_of(EXAMPLE).decode()))
@@ -274,7 +274,7 @@ def test_a_run_is_a_verdict_a_table_figures_and_an_origin_and_says_what_its_figu
     told = shown(page.run())
     sentences = [one.value for one in page.markdown if one.value.startswith("By messages routed exactly right")]
     assert len(sentences) == 1 and "(simulated)" in sentences[0] and "more cases like these would settle it" in sentences[0]
-    ways = read_grid(shipped_grids()["patterns_example"]).grid.patterns
+    ways = read_grid(grid_files()["patterns_example"]).grid.patterns
     assert all(f'data-way="{way}"' in told for way in ways) and "All figures are simulated" in told and "Holm" in told
     assert told.count("<img alt=") == 3 and told.count("simulated") > 10 and "Versions" in told and "scipy" in told
     assert "Medians: classifier_gateway" in told and "no price is known" in told
@@ -364,6 +364,6 @@ def test_nothing_chosen_and_a_grid_that_cannot_be_read_say_what_to_do(
     assert "Choose at least one model and one pattern" in shown(page)
     page.session_state["bench-way"] = "A grid file"
     (tmp_path / "odd.yaml").write_text("models: [nobody]\ncases: [{file: data/cases/mixed.jsonl}]\n")
-    monkeypatch.setattr(launch, "shipped_grids", lambda: {"odd": tmp_path / "odd.yaml"})
+    monkeypatch.setattr(launch, "grid_files", lambda: {"odd": tmp_path / "odd.yaml"})
     page.run()
     assert not page.exception and "unknown model 'nobody'" in unescaped(page.error[0].value)

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from kit.settings import HOME, Settings
+from kit.ui.benchmarks.draft import grid_files, order, text_of
+from kit.ui.benchmarks.grid_runner import Grids
 from tests.test_cli import Result, refused, run
 
 QUESTION = "Which laptop does Ana have, and which room is free on Friday?"
@@ -81,6 +83,29 @@ def test_the_project_s_own_test_passes(project: Path) -> None:
     environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(HOME)}
     code = "import test_project as tests; [test() for name, test in vars(tests).items() if name.startswith('test_')]"
     subprocess.run([sys.executable, "-c", code], cwd=project, env=environment, check=True, timeout=60)
+
+
+def test_the_page_plays_the_grid_of_the_project_on_its_own_data(project: Path) -> None:
+    (label, path), *_ = grid_files().items()
+    assert (label, path) == ("helpdesk/grid.yaml", project / "grid.yaml")
+    ordered = order(text_of(path))
+    assert ordered.asks.cells == 34 and ordered.name == "helpdesk"
+    folder = project / ".kit" / "grids" / "helpdesk"
+    grids = Grids()
+    job = grids.start(ordered.file(folder), folder)
+    job.process.wait(60)
+    grids.close()
+    assert "offline, exact: 17 of 17" in (folder / "report.md").read_text()
+    assert "0 cells played, 34 were there" in here("grid").stdout
+
+
+def test_a_kit_that_opens_tells_the_log_what_its_deck_is_warned_of(project: Path, caplog: pytest.LogCaptureFixture) -> None:
+    assert here("ask", "hello").returncode == 0 and not [one for one in caplog.records if one.name == "kit.deck"]
+    card = project / "deck" / "rooms.yaml"
+    card.write_text("id: rooms\ndescription: Knows the rooms.\nmodel: offline\nprompt_blocks: [rooms]\n")
+    assert here("ask", "hello").returncode == 0
+    (record,) = (one for one in caplog.records if one.name == "kit.deck")
+    assert "rooms.yaml" in record.getMessage() and "200" in record.getMessage()
 
 
 HIDDEN = """

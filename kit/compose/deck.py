@@ -1,5 +1,6 @@
 """A deck: cards, blocks, models and settings that are known to fit together."""
 
+import logging
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,6 +19,7 @@ from kit.core.errors import DeckError
 from kit.core.model import OFFLINE, ModelSpec
 from kit.tools.deck_tools import given_tools, load_deck_tools
 
+log = logging.getLogger("kit.deck")
 __all__ = ["Block", "Deck", "DeckSettings", "load_deck"]
 
 
@@ -104,6 +106,14 @@ def load_deck(
     parts, draft = read_deck(folder, environment, flags or {})
     check = Check(parts, draft.where, _tool_ids(parts, known), draft.unreadable, draft.faults)
     return _deck_of(check, f"deck {parts.name!r} cannot be used:")
+
+
+def open_deck(path: str | Path, known: Collection[str] | None = None, environment: str = "default") -> Deck:
+    """Loads a deck for a Kit: as `load_deck`, and its warnings go to the log `kit.deck`."""
+    deck = load_deck(path, known, environment)
+    for warning in deck.warnings:
+        log.warning("%s", warning)
+    return deck
 
 
 def _tool_ids(parts: Parts, known: Collection[str] | None) -> Collection[str] | None:

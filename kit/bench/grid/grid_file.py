@@ -119,7 +119,7 @@ def read_grid(path: Path, model: str | None = None) -> GridSpec:
         models = dict.fromkeys((grid.baseline["model"], model) if "model" in grid.baseline else (model,))
         grid = grid.model_copy(update={"models": tuple(models), "name": f"{grid.name}-{model}", "cassette": None})
     if grid.cassette is not None:
-        file = _resolve(grid.cassette.file, path)
+        file = beside(grid.cassette.file, path)
         here = file.suffix == ".jsonl" and file.resolve().is_relative_to(path.resolve().parent)
         if grid.cassette.mode != "replay" and not here:
             raise DataError(
@@ -128,7 +128,7 @@ def read_grid(path: Path, model: str | None = None) -> GridSpec:
         cassette = grid.cassette.model_copy(update={"file": str(file)})
         grid = grid.model_copy(update={"cassette": cassette})
     try:
-        deck = load_deck(_resolve(grid.deck, path))
+        deck = load_deck(beside(grid.deck, path))
     except KitError as error:
         raise DataError(f"{source.at('deck')}: {' '.join(str(error).split())}") from error
     return make_spec(grid, deck, source, lambda agents: _cases(grid, agents, path))
@@ -212,7 +212,7 @@ def _parse_faults(texts: Iterable[str], deck: Deck, name: str, source: Source) -
 def _cases(grid: Grid, agents: Sequence[str], path: Path) -> Iterable[Case]:
     first: dict[str, str] = {}
     for part in grid.cases:
-        file = _resolve(part.file, path)
+        file = beside(part.file, path)
         for case in islice(read_cases(file, agents), 0, None if part.take is None else part.take * part.every, part.every):
             if case.id in first:
                 raise DataError(f"{file}: case {case.id!r} is in {first[case.id]} too; give one of them another id")
@@ -220,10 +220,10 @@ def _cases(grid: Grid, agents: Sequence[str], path: Path) -> Iterable[Case]:
             yield case
 
 
-def _resolve(name: str, path: Path) -> Path:
+def beside(name: str, path: Path) -> Path:
     """A file named by a grid: beside it, else in the checkout."""
-    beside = path.parent / name
-    return beside if beside.exists() or Path(name).is_absolute() else HOME / name
+    file = path.parent / name
+    return file if file.exists() or Path(name).is_absolute() else HOME / name
 
 
 def digest(*parts: object) -> str:

@@ -8,9 +8,9 @@ from typing import Any
 import yaml
 
 from kit.bench.grid.forecast import Forecast, forecast, pace
-from kit.bench.grid.grid_file import GridSpec, read_grid
+from kit.bench.grid.grid_file import GridSpec, beside, read_grid
 from kit.core.value import Value
-from kit.settings import HOME
+from kit.settings import HOME, own_project
 
 GRIDS = HOME / "data" / "grids"
 EXAMPLE = HOME / "data" / "results" / "reference" / "patterns_example"
@@ -119,9 +119,27 @@ def order(text: str) -> Order:
     return Order(name=spec.grid.name, text=text, asks=forecast(spec, pace(EXAMPLE)), kinds=kinds, limit=spec.grid.limits.dollars)
 
 
-def shipped_grids() -> dict[str, Path]:
-    """Returns the files of data/grids by their stems."""
-    return {path.stem: path for path in sorted(GRIDS.glob("*.yaml"))}
+def grid_files() -> dict[str, Path]:
+    """Returns grid.yaml of the project worked in, and the files of data/grids by their stems."""
+    project = own_project()
+    own = {f"{project.name}/grid.yaml": project / "grid.yaml"} if project and (project / "grid.yaml").is_file() else {}
+    return own | {path.stem: path for path in sorted(GRIDS.glob("*.yaml"))}
+
+
+def text_of(path: Path) -> str:
+    """Returns the text of a grid's file; what lies beside it is named by its whole path, for it is played from another folder.
+
+    Raises DataError for a file that cannot be played.
+    """
+    if path.parent == GRIDS:
+        return path.read_text(encoding="utf-8")
+    grid = read_grid(path).grid
+    raw: dict[str, Any] = yaml.safe_load(path.read_text(encoding="utf-8"))
+    raw |= {"name": grid.name, "deck": str(beside(grid.deck, path))}
+    raw["cases"] = [part.model_dump(exclude_unset=True) | {"file": str(beside(part.file, path))} for part in grid.cases]
+    if grid.cassette:
+        raw["cassette"] = grid.cassette.model_dump()
+    return yaml.safe_dump(raw, sort_keys=False)
 
 
 def about(path: Path) -> str:

@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import os
 import subprocess
 import sys
 import threading
@@ -12,7 +13,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 from kit.core.errors import DataError
-from kit.settings import HOME
 
 GRID_COMMAND = (sys.executable, "-m", "kit.ui.benchmarks.grid_process")
 """The command that plays a grid; the grid's file and folder are its arguments."""
@@ -67,7 +67,7 @@ class Grids:
                 raise DataError(f"one grid is played at a time: wait for {self.job.name}, or stop it")
             process = subprocess.Popen(
                 [*self._command, str(file), str(folder)],
-                cwd=HOME,
+                env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},  # Streamlit finds the kit beside app.py
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,

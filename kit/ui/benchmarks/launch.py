@@ -9,7 +9,7 @@ from kit.bench.grid.stored_runs import StoredRun
 from kit.core.errors import DataError
 from kit.patterns import PATTERNS
 from kit.settings import HOME
-from kit.ui.benchmarks.draft import CASE_SETS, MOST, Draft, Order, about, count_cases, order, shipped_grids
+from kit.ui.benchmarks.draft import CASE_SETS, MOST, Draft, Order, about, count_cases, grid_files, order, text_of
 from kit.ui.benchmarks.grid_runner import Grids, Job
 from kit.ui.shared.frame import report_errors
 from kit.ui.shared.host import Host
@@ -116,12 +116,12 @@ _order = st.cache_data(show_spinner=False, max_entries=32)(order)
 
 
 def _file() -> str:
-    files = shipped_grids()
+    files = grid_files()
     names = list(files)
-    first = names.index("patterns_example") if "patterns_example" in names else 0
+    first = next((place for place, name in enumerate(names) if name.endswith("/grid.yaml") or name == "patterns_example"), 0)
     name = st.selectbox("Grid", names, index=first, key="bench-file", width=340)
     st.caption(about(files[name]).replace("`", "").replace("$", r"\$"))
-    return files[name].read_text(encoding="utf-8")
+    return text_of(files[name])
 
 
 def _own(host: Host) -> str | None:
