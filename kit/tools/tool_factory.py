@@ -5,10 +5,13 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from kit.stores.protocol import Store
 from kit.tools.tool import Toolbox
+
+if TYPE_CHECKING:
+    from kit.stores.documents.protocol import Documents
 
 
 class ToolSettings(Protocol):
@@ -54,6 +57,8 @@ class ToolSetup:
     """Seconds since the epoch."""
     faults: bool = False
     """Whether turns of this kit may be told to go wrong; `kit.tools.fault_header` passes that on to a service over HTTP."""
+    documents: "Callable[[], Documents]" = field(kw_only=True)
+    """Opens the five stores of documents in the kit's store, once for a Kit (docs/stores.md)."""
 
 
 OpenTools = Callable[[ToolSetup], AbstractAsyncContextManager[Toolbox]]

@@ -104,7 +104,11 @@ def _schema(shape: Any, closed: bool, place: str, depth: int) -> dict[str, Any]:
             raise reader.fault("expected the end")
         return schema
     if not isinstance(shape, Mapping) or depth > DEEPEST:
-        raise ShapeError(f"field {place!r}: expected a text, or a mapping of at most {DEEPEST} levels" if place else "no shape")
+        raise ShapeError(
+            f"field {place!r}: expected a text, or a mapping of at most {DEEPEST} levels"
+            if place
+            else f"{shape!r} is no shape: give a text or a mapping"
+        )
     fields = cast("Mapping[str, Any]", shape)
     return _object(
         {name: _schema(part, closed, f"{place}.{name}".strip("."), depth + 1) for name, part in fields.items()}, closed

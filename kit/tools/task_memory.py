@@ -1,0 +1,221 @@
+"""write_memory and read_memory: what a task leaves for the next, held to its contract before the write, locked until read."""
+
+import asyncio
+import json
+import time
+import uuid
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
+from urllib.parse import quote
+
+from kit.core.context import Principal
+from kit.core.errors import MemoryLockError, ShapeError, StorageSchemaError
+from kit.core.schema.shape import Shape, schema_of, shape_of
+from kit.core.schema.validator import validator
+from kit.core.value import Value
+from kit.stores.documents.document import AgentEvent, Memory
+from kit.stores.documents.protocol import Documents
+from kit.tools.enricher import read_config, structured
+from kit.tools.tool import UNAVAILABLE, ConfiguredTool, Toolbox, ToolResult, tool_context
+from kit.tools.tool_factory import ToolSetup, tool_factory
+
+if TYPE_CHECKING:
+    from langchain_core.tools import BaseTool
+
+WRITE, READ = "write_memory", "read_memory"
+WAIT = 5.0
+"""Seconds that a write waits for a lock."""
+PAUSE = 0.05
+HOLD = 60.0
+"""Seconds after which a lock ends that no reader gave back."""
+KEY = {"type": "string", "description": "A short name for it, such as outlet_ids."}
+DATA = {"description": "What to keep, as JSON of exactly the shape that is asked for."}
+RETURN_SPEC = {
+    "type": "object",
+    "description": 'What the data has to look like, such as {"shape": {"outlet_ids": "array<string>"}}.',
+    "properties": {"shape": {"type": "object"}, "reason": {"type": "string"}},
+    "required": ["shape"],
+}
+
+
+class MemoryConfig(Value):
+    """What a card may set for write_memory."""
+
+    shape: str | dict[str, Any] | None = None
+    """The contract, in the notation of kit.core.schema.shape; None: the model names it with each call."""
+    scope: Literal["session", "user"] = "session"
+    """Whether it is kept for this task of the session, or for all tasks of the user."""
+    seconds: float | None = None
+    """How long it is kept; None for good."""
+
+
+class Task(NamedTuple):
+    """For whom and in what a tool works."""
+
+    who: Principal
+    session_id: str
+    id: str
+    agent: str
+
+
+def current_task() -> Task:
+    """The task of the tool call now running: one agent's work in one turn."""
+    context = tool_context()
+    inherited = context.inherited
+    return Task(inherited.principal, inherited.episode_id, f"{context.turn_id}.{context.agent}", context.agent)
+
+
+def memory_key(task: Task, label: str, scope: Literal["session", "user"]) -> str:
+    """The whole key of a label, `tenant:session:task:label` or `tenant:user:user:label`; no two tasks can make the same."""
+    session = "%75ser" if task.session_id == "user" else quote(task.session_id, safe="")  # a session may be called user
+    middle = [session, quote(task.id, safe="")] if scope == "session" else ["user", quote(task.who.user_id, safe="")]
+    return ":".join((quote(task.who.tenant_id, safe=""), *middle, quote(label, safe="")))
+
+
+@dataclass(frozen=True, slots=True)
+class TaskMemory:
+    """Writes under keys of its own making, after a look at the contract; what it does is in the log of events."""
+
+    documents: Documents
+    clock: Callable[[], float] = time.time
+
+    async def write(
+        self, task: Task, label: str, data: Any, shape: Shape, config: MemoryConfig | None = None
+    ) -> Mapping[str, Any]:
+        """Returns `{status: written, key}`, or `{status: contract_violation, expected, actual}` when nothing was written.
+
+        Raises ShapeError, StorageSchemaError, and MemoryLockError where another task has held the key for all of WAIT.
+        """
+        config, waited = config or MemoryConfig(), 0.0
+        if not label:
+            raise StorageSchemaError("a memory needs a key: give it a short name")
+        if validator(schema_of(shape)).wrong(data) is not None:
+            actual = shape_of(data)
+            await self._report(task, "contract_violation", {"expected_shape": shape, "actual_shape": actual})
+            return {"status": "contract_violation", "expected": shape, "actual": actual}
+        key, began = memory_key(task, label, config.scope), asyncio.get_running_loop().time()
+        while True:
+            try:
+                await self.documents.memory.write(self._memory(task, key, data, config))
+                break
+            except MemoryLockError:
+                waited = asyncio.get_running_loop().time() - began
+                if waited >= WAIT:
+                    raise
+            await asyncio.sleep(min(PAUSE, WAIT - waited))
+        details = {"key": key, "size_bytes": len(json.dumps(data)), "validated": True}
+        await self._report(task, "memory.written", details, lock_wait_ms=round(waited * 1000))
+        return {"status": "written", "key": key}
+
+    async def read(self, who: Principal, key: str) -> Memory | None:
+        """The memory under a whole key, its lock as it is; None where there is none for this principal."""
+        return await self.documents.memory.read(who, key)
+
+    async def confirm(self, who: Principal, memory: Memory) -> None:
+        """Says that a memory has been read: its key is free for the next write."""
+        if memory.locked_by:
+            await self.documents.memory.unlock(who, memory.key, memory.locked_by)
+
+    def _memory(self, task: Task, key: str, data: Any, config: MemoryConfig) -> Memory:
+        now = self.clock()
+        return Memory(
+            id=key,
+            tenant_id=task.who.tenant_id,
+            user_id=task.who.user_id,
+            session_id=task.session_id,
+            task_id=task.id,
+            scope=config.scope,
+            key=key,
+            source=task.agent,
+            created_at=now,
+            ttl_at=None if config.seconds is None else now + config.seconds,
+            locked_by=task.id,
+            lock_expires=now + HOLD,
+            value=data,
+        )
+
+    async def _report(self, task: Task, kind: str, payload: Mapping[str, Any], lock_wait_ms: int | None = None) -> None:
+        who = task.who
+        event = AgentEvent(
+            event_id=uuid.uuid4().hex,
+            tenant_id=who.tenant_id,
+            user_id=who.user_id,
+            session_id=task.session_id,
+            task_id=task.id,
+            agent=task.agent,
+            event_type=kind,
+            payload=payload,
+            lock_wait_ms=lock_wait_ms,
+            ts=self.clock(),
+        )
+        await self.documents.events.append(event)
+
+
+def write_tool(memory: TaskMemory, config: MemoryConfig) -> "BaseTool":
+    """write_memory, for a card. Raises ShapeError where the card's shape is none."""
+    if config.shape is not None:
+        schema_of(config.shape)
+
+    async def call(**arguments: Any) -> tuple[str, ToolResult]:
+        shape = config.shape if config.shape is not None else _asked(arguments.get("return_spec"))
+        try:
+            report = await memory.write(
+                current_task(), str(arguments.get("key", "")), _data(arguments.get("data")), shape, config
+            )
+        except MemoryLockError as error:
+            return _result(UNAVAILABLE, fault="unavailable", detail=f"MemoryLockError: {error}")
+        except (ShapeError, StorageSchemaError) as error:
+            return _result(str(error), fault="bad_arguments", detail=str(error))
+        text, violated = json.dumps(report), report["status"] == "contract_violation"
+        return _result(text, fault="bad_arguments", detail=text) if violated else _result(text)
+
+    asks = {"key": KEY, "data": DATA} | ({} if config.shape is not None else {"return_spec": RETURN_SPEC})
+    description = "Keep a result for a later step. Returns the key it can be read by."
+    return structured(WRITE, description, asks, tuple(asks), call)
+
+
+def read_tool(memory: TaskMemory) -> "BaseTool":
+    """read_memory, for a card; reading confirms."""
+
+    async def call(**arguments: Any) -> tuple[str, ToolResult]:
+        who = tool_context().inherited.principal
+        item = await memory.read(who, str(arguments.get("key", "")))
+        if item is None:
+            return _result("Nothing is kept under this key.")
+        await memory.confirm(who, item)
+        return _result(json.dumps(item.value, ensure_ascii=False))
+
+    key = {"type": "string", "description": "The whole key, as write_memory returned it."}
+    return structured(READ, "Read what a step has kept.", {"key": key}, ("key",), call)
+
+
+def _data(value: Any) -> Any:
+    """Reads JSON where a model gave it as a text."""
+    if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
+        try:
+            return json.loads(value)
+        except ValueError:
+            return value
+    return value
+
+
+def _asked(spec: Any) -> Any:
+    """Returns the shape in a return_spec; a model may give it alone."""
+    return cast("Mapping[str, Any]", spec).get("shape", spec) if isinstance(spec, Mapping) else spec
+
+
+def _result(text: str, **fields: Any) -> tuple[str, ToolResult]:
+    return text, ToolResult(text=text, **fields)
+
+
+@tool_factory(WRITE, READ)
+@asynccontextmanager
+async def TOOLS(setup: ToolSetup) -> AsyncGenerator[Toolbox]:
+    """What deck.yaml names as `kit.tools.task_memory:TOOLS`; a card sets MemoryConfig under `tool_config`."""
+    memory = TaskMemory(setup.documents(), setup.clock)
+    yield {
+        WRITE: ConfiguredTool(lambda config: write_tool(memory, read_config(WRITE, config, MemoryConfig))),
+        READ: read_tool(memory),
+    }

@@ -1,0 +1,192 @@
+"""write_memory and read_memory: keys that the tool makes, contracts before the write, locks until the reader confirms."""
+
+import asyncio
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from kit import Settings, open_kit
+from kit.compose.deck import Deck
+from kit.core.card import AgentCard
+from kit.core.context import Principal
+from kit.core.errors import MemoryLockError, ShapeError, StorageSchemaError
+from kit.core.event import ToolEnded
+from kit.models.scripted import Line, ScriptedModel
+from kit.runtime.turn import Reply
+from kit.stores.documents.protocol import Documents, EventFilter
+from kit.stores.documents.sqlite import open_documents
+from kit.stores.sqlite import SqliteStore
+from kit.tools.task_memory import HOLD, READ, TOOLS, WAIT, WRITE, MemoryConfig, Task, TaskMemory, memory_key
+from tests.kits import asks, stitched
+
+SETTINGS = Settings(store=":memory:", pace=0.0, today="2026-11-01", model="offline")
+ANN, EVE = Principal(tenant_id="acme", user_id="ann"), Principal(tenant_id="other", user_id="ann")
+IDS = {"outlet_ids": "array<string>"}
+NAMES = st.lists(st.sampled_from(["user", "ann", ":", "%", "%75ser", "s"]), max_size=2).map("".join)
+TASKS = st.tuples(NAMES, st.tuples(NAMES, NAMES), NAMES, st.sampled_from(["session", "user"]))
+USER = MemoryConfig(scope="user")
+
+
+def a_task(number: int = 1, who: Principal = ANN, session: str = "s1") -> Task:
+    return Task(who, session, f"t{number}", "scout")
+
+
+def documents() -> Documents:
+    return open_documents(SqliteStore(":memory:"), clock=lambda: asyncio.get_running_loop().time())
+
+
+def memory_over(stores: Documents) -> TaskMemory:
+    return TaskMemory(stores, lambda: asyncio.get_running_loop().time())
+
+
+async def events(stores: Documents, kind: str) -> list[Any]:
+    return [event.payload for event in await stores.events.query(EventFilter(tenant_id="acme", event_type=kind))]
+
+
+@pytest.mark.req("AS-8")
+async def test_the_tool_makes_the_key_and_only_its_principal_reads_by_it() -> None:
+    memory = memory_over(documents())
+    report = await memory.write(a_task(), "outlet_ids", {"outlet_ids": ["o1"]}, IDS)
+    assert report == {"status": "written", "key": "acme:s1:t1:outlet_ids"}
+    item = await memory.read(ANN, report["key"])
+    assert item and (item.value, item.source, item.task_id) == ({"outlet_ids": ["o1"]}, "scout", "t1")
+    assert await memory.read(EVE, report["key"]) is None
+    assert (await memory.write(a_task(), "taste", "dry", "string", USER))["key"] == "acme:user:ann:taste"
+    with pytest.raises(StorageSchemaError):
+        await memory.write(a_task(), "", "dry", "string")
+
+
+@pytest.mark.req("AS-8")
+@given(TASKS, TASKS)
+@example(("acme", ("user", "ann"), "taste", "session"), ("acme", ("", "ann"), "taste", "user"))
+def test_no_two_tasks_make_the_same_key(first: Any, second: Any) -> None:
+    """Whatever ids and labels hold, colons among them: a label cannot reach into another task, user or tenant."""
+
+    def key_of(tenant: str, middle: tuple[str, str], label: str, scope: Any) -> str:
+        session, task, user = (*middle, "ann") if scope == "session" else ("s", "t", middle[1])
+        return memory_key(Task(Principal(tenant_id=tenant, user_id=user), session, task, "a"), label, scope)
+
+    def place_of(tenant: str, middle: tuple[str, str], label: str, scope: Any) -> Any:
+        return tenant, middle if scope == "session" else middle[1], label, scope
+
+    assert (key_of(*first) == key_of(*second)) == (place_of(*first) == place_of(*second))
+
+
+@pytest.mark.req("AS-8")
+async def test_what_breaks_the_contract_is_not_written_and_the_report_says_what_it_was() -> None:
+    stores = documents()
+    memory, task = memory_over(stores), a_task()
+    report = await memory.write(task, "ids", {"outlet_ids": [1], "more": "x"}, IDS)
+    assert report == {
+        "status": "contract_violation",
+        "expected": IDS,
+        "actual": {"outlet_ids": "array<integer>", "more": "string"},
+    }
+    assert await memory.read(ANN, memory_key(task, "ids", "session")) is None
+    assert await events(stores, "contract_violation") == [{"expected_shape": IDS, "actual_shape": report["actual"]}]
+    with pytest.raises(ShapeError):
+        await memory.write(task, "ids", [], {"outlet_ids": "list"})
+
+
+@pytest.mark.req("AS-8")
+async def test_another_task_waits_five_seconds_for_the_reader_to_confirm() -> None:
+    stores, loop = documents(), asyncio.get_running_loop()
+    memory = memory_over(stores)
+    key = (await memory.write(a_task(1), "taste", "dry", "string", USER))["key"]
+    with pytest.raises(MemoryLockError, match="t1"):
+        await memory.write(a_task(2), "taste", "sweet", "string", USER)
+    assert WAIT == 5 and loop.time() == pytest.approx(5)
+    item = await memory.read(ANN, key)
+    assert item and item.value == "dry"
+    loop.call_later(2, lambda: asyncio.ensure_future(memory.confirm(ANN, item)))
+    await memory.write(a_task(2), "taste", "sweet", "string", USER)
+    assert loop.time() == pytest.approx(7, abs=0.1)
+    waits = [
+        event.lock_wait_ms for event in await stores.events.query(EventFilter(tenant_id="acme", event_type="memory.written"))
+    ]
+    assert waits == [0, pytest.approx(2000, abs=100)]
+    await memory.confirm(ANN, item)  # a late word of the first reader frees nothing of the second task's
+    with pytest.raises(MemoryLockError):
+        await memory.write(a_task(3), "taste", "sour", "string", USER)
+    await asyncio.sleep(HOLD)
+    await memory.write(a_task(3), "taste", "sour", "string", USER)  # whose reader died holds nobody up for good
+
+
+@pytest.mark.req("AS-8")
+async def test_of_many_tasks_each_has_its_value_of_a_users_key_read_before_the_next_is_written() -> None:
+    memory, readings = memory_over(documents()), list[tuple[int, Any]]()
+
+    async def work(number: int) -> None:
+        while True:
+            try:
+                key = (await memory.write(a_task(number), "count", number, "integer", USER))["key"]
+                break
+            except MemoryLockError:
+                continue
+        await asyncio.sleep(0.3)
+        item = await memory.read(ANN, key)
+        assert item is not None
+        readings.append((number, item.value))
+        await memory.confirm(ANN, item)
+
+    await asyncio.gather(*(work(number) for number in range(50)))
+    assert len(readings) == 50 and all(number == value for number, value in readings)
+
+
+async def ask(config: dict[str, Any], scout: Sequence[Any], clerk: Sequence[Any] = (), store: str = ":memory:") -> Reply:
+    """A turn in which `scout` works first and then, in a second round, `clerk`."""
+    lead = AgentCard(id="lead", description="Leads.", model="offline", sub_agents=("scout", "clerk"))
+    cards = [
+        AgentCard(id="scout", description="Finds.", model="offline", tools=(WRITE,), tool_config={WRITE: config}),
+        AgentCard(id="clerk", description="Reads.", model="offline", tools=(READ,)),
+    ]
+    rounds = [asks("scout"), *([asks("clerk")] if clerk else []), stitched]
+    models = {"lead": ScriptedModel(*rounds), "scout": ScriptedModel(*scout), "clerk": ScriptedModel(*clerk)}
+    deck = Deck.of([lead, *cards], required_blocks=(), tools=[TOOLS])
+    async with open_kit(SETTINGS.with_(store=store), deck=deck, models=models) as kit:
+        return await kit.ask("find outlets", kit.session("s", "acme", "ann"))
+
+
+def results(reply: Reply, tool: str) -> list[Any]:
+    return [event.body for event in reply.events if isinstance(event.body, ToolEnded) and event.body.tool == tool]
+
+
+@pytest.mark.req("AS-8")
+async def test_a_card_writes_and_another_reads_and_the_data_stays_behind_after_the_turn(tmp_path: Any) -> None:
+    path = tmp_path / "kit.sqlite"
+
+    def reads(messages: Sequence[Any]) -> Line:
+        store = SqliteStore(path)  # what the orchestrator would pass on
+        ((key,),) = store.read("SELECT key FROM agent_memory")
+        store.close()
+        return Line(calls=[(READ, {"key": key})])
+
+    write = Line(calls=[(WRITE, {"key": "ids", "data": '{"outlet_ids": ["o1"]}'})])
+    reply = await ask({"shape": IDS}, [write, Line("Done.")], [reads, Line("They are o1.")], str(path))
+    ((written,), (read,)) = results(reply, WRITE), results(reply, READ)
+    assert json.loads(written.result)["key"].endswith(".scout:ids") and read.result == '{"outlet_ids": ["o1"]}'
+    store = SqliteStore(path)
+    assert store.read("SELECT locked_by, document ->> 'source' FROM agent_memory") == [(None, "scout")]  # reading confirmed
+    store.close()
+
+
+@pytest.mark.req("AS-8")
+async def test_a_model_cannot_loosen_the_contract_of_its_card_and_reads_what_was_expected() -> None:
+    loose = {"key": "ids", "data": {"x": 1}, "return_spec": {"shape": {"x": "integer"}}}
+    reply = await ask({"shape": IDS}, [Line(calls=[(WRITE, loose)]), Line("I could not keep it.")])
+    (result,) = results(reply, WRITE)
+    assert json.loads(result.result) == {"status": "contract_violation", "expected": IDS, "actual": {"x": "integer"}}
+    assert "bad_arguments" in (result.error or "")
+    reply = await ask({}, [Line(calls=[(WRITE, loose)]), Line("Kept.")])
+    assert json.loads(results(reply, WRITE)[0].result)["status"] == "written"
+    reply = await ask({}, [Line(calls=[(WRITE, {**loose, "return_spec": {"shape": "arrray"}})]), Line("No.")])
+    assert "did you mean 'array'" in results(reply, WRITE)[0].result
+
+
+async def test_a_shape_on_a_card_that_is_none_is_refused_when_the_kit_opens() -> None:
+    with pytest.raises(ShapeError, match="field 'ids'"):
+        await ask({"shape": {"ids": "list"}}, [])
