@@ -3,6 +3,7 @@
 import hashlib
 import json
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from kit.core.errors import BindError
 from kit.core.event import AccessDenied, AgentEnded, Script, ToolEnded
 from kit.core.outcome import Answer, ComponentPayload
 from kit.models.scripted import Line, ScriptedModel
+from kit.runtime.recording.cassette import Cassette
 from kit.runtime.turn import Reply
 from kit.sandbox.boundary import SandboxUnavailable
 from kit.sandbox.probe import find_boundary
@@ -38,9 +40,9 @@ def deck_of(tools: object, listed: tuple[str, ...] = (EXEC_PYTHON,), **fields: A
     return Deck.of([lead, desk], required_blocks=(), tools=tools)
 
 
-async def ask(deck: Deck, *lines: Any) -> Reply:
+async def ask(deck: Deck, *lines: Any, cassette: Cassette | None = None) -> Reply:
     models = {"lead": ScriptedModel(asks("desk"), stitched), "desk": ScriptedModel(*lines)}
-    async with open_kit(SETTINGS, deck=deck, models=models) as kit:
+    async with open_kit(SETTINGS, deck=deck, models=models, cassette=cassette) as kit:
         return await kit.ask("add it up", kit.session("s"))
 
 
@@ -124,6 +126,13 @@ async def test_where_no_sandbox_holds_every_script_is_refused_and_the_trace_says
     assert one(reply, ToolEnded).error == "unavailable: install bubblewrap"
     script = one(reply, Script)
     assert (script.reason, script.boundary, script.exit) == ("unavailable", None, None)
+
+
+async def test_a_recorded_script_is_played_and_not_run(tmp_path: Path) -> None:
+    lines = (Line(calls=[(EXEC_PYTHON, {"script": "import random\nprint(random.random())"})]), repeats)
+    first = await ask(deck_of([TOOLS]), *lines, cassette=Cassette(tmp_path / "sum.jsonl", "record"))
+    again = await ask(deck_of([TOOLS]), *lines, cassette=Cassette(tmp_path / "sum.jsonl", "replay"))
+    assert again.text == first.text and one(again, Script) == one(first, Script)
 
 
 async def test_a_card_that_does_not_list_it_cannot_run_a_script() -> None:
