@@ -51,6 +51,15 @@ def status_of(error: BaseException) -> int | None:
     return status if isinstance(status, int) else None
 
 
+def pause_asked(error: BaseException) -> float:
+    """Seconds that a provider asks to be left alone for; one where it names no number."""
+    headers: Any = getattr(getattr(error, "response", None), "headers", {})
+    try:
+        return max(0.0, float(headers["retry-after"]))
+    except (KeyError, TypeError, ValueError):
+        return 1.0
+
+
 def message_of(error: BaseException) -> str:
     """What the endpoint said, as OpenAI's and Anthropic's clients keep it; empty where it is not known."""
     match getattr(error, "body", None):

@@ -14,6 +14,7 @@ from kit.core.model import ModelSpec
 from kit.core.outcome import ErrorClass
 from kit.core.secret import without_secret_words
 from kit.models.diagnosis import class_of, diagnose, gave_up
+from kit.models.gate import Gate
 from kit.runtime.budget import OverBudget
 from kit.runtime.log import TurnLog
 
@@ -36,6 +37,8 @@ class BoundModel:
     """The schemas that were bound, as a recording names them."""
     prefix: str = ""
     """What its agent's system messages begin with, which the trace does not repeat."""
+    gate: Gate | None = None
+    """What its calls wait at; None where nobody limits them."""
     fault_kinds: set[str] = field(default_factory=set[str])
     """How its calls have failed so far: each kind is logged once."""
 

@@ -59,6 +59,8 @@ class _Stream:
     first: float | None = None
     """When its first chunk came."""
     chunks: list[Any] = field(default_factory=list[Any])
+    size: int = 0
+    """Estimated tokens of what the model reads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +103,7 @@ async def call_model(
     """
     model = model if ctx.turn.cassette is None else ctx.turn.cassette.model(ctx.path, model)
     size = size_of(messages)
-    stream = _Stream(agent, _room(ctx.ledger.before_model(size, model.spec.price_in)), hear)
+    stream = _Stream(agent, _room(ctx.ledger.before_model(size, model.spec.price_in)), hear, size=size)
     start = opening(messages, model, ctx, agent=agent, purpose=purpose, news=news, instead_of=instead_of)
     span = ctx.open_span(start)
     began = span.turn.log.now()
@@ -112,12 +114,16 @@ async def call_model(
         message = await source(model, messages, span, stream)
         ending = ending_of(message, model.spec)
     except BaseException as error:
+        if model.gate is not None:
+            model.gate.heed(error)
         usage = _unfinished(error, size, stream, model.spec)
         ctx.ledger.charge(usage)
         _close_failed(span, agent, model, error, usage)
         raise
     text = text_of(message)
     usage = usage_of(message, model.spec, size, text)
+    if model.gate is not None:
+        model.gate.spent(usage.input_tokens + usage.output_tokens - size)
     ctx.ledger.charge(usage)
     parts: tuple[ComponentPayload, ...] = ()
     if MARK in text:
@@ -191,6 +197,8 @@ async def _read(model: BoundModel, messages: Sequence[BaseMessage], ctx: RunCont
 
     A reply that outgrows the agent's budget, or what any reply may have, is stopped where it is.
     """
+    if model.gate is not None:
+        await model.gate.enter(reading.size)
     place: Any = {} if reading.place is None else {"place": reading.place}
     reply = open_reply(model.runnable, messages, **place)
     if not isinstance(reply, AsyncIterator):

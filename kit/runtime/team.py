@@ -23,6 +23,7 @@ from kit.core.model import OFFLINE, ModelSpec, fallback_of
 from kit.core.record import CohortPrompt
 from kit.core.secret import SHORTEST, without_secrets
 from kit.models.access import ModelAccess
+from kit.models.gate import gate_of
 from kit.models.response_chain import Chained
 from kit.runtime.agents.ask_tool import ROUTE, ask_tool, in_sequence, route_tool
 from kit.runtime.agents.contract import contract_of
@@ -152,7 +153,7 @@ class _Binder:
         private = private_fields(sub_cards)
         as_named, composer = spec.key == card.model, self._deck.settings.compose_model
         prompt = plan_prompt(card, self._deck)
-        bound = partial(_with_tools, schemas=schemas, private=private, prefix=prompt.prefix)
+        bound = partial(_with_tools, schemas=schemas, private=private, prefix=prompt.prefix, access=self._access)
         return LLMAgent(
             card=card,
             model=bound(spec, model),
@@ -174,7 +175,7 @@ class _Binder:
         """
         lead = self._deck.cards[self._deck.settings.orchestrator]
         labels = in_sequence([card.id for card in self._deck.active_sub_agents(lead)], self._deck.settings.support_agent)
-        route = {ROUTE: _bind_one_tool(*self._model(lead), ROUTE, route_tool(labels))} if labels else {}
+        route = {ROUTE: _bind_one_tool(*self._model(lead), ROUTE, route_tool(labels), self._access)} if labels else {}
         if isinstance(self._models, Mapping):
             lead = lead.model_copy(update={"id": "helper"} if "helper" in self._models else {})
         if self._deck.settings.helper_model:
@@ -183,7 +184,8 @@ class _Binder:
         cards = [card for card in self._deck.active() if fields_from(card, "conversation")]
         private = private_fields({f"submit_{card.id}_fields": card for card in cards})
         jobs = [*JOBS.values(), *(job for card in cards if (job := distilling(card)))]
-        return MappingProxyType({job.name: _bind_one_tool(spec, model, job.name, job.tool, private) for job in jobs} | route)
+        bound = {job.name: _bind_one_tool(spec, model, job.name, job.tool, self._access, private) for job in jobs}
+        return MappingProxyType(bound | route)
 
     def _tool(self, card: AgentCard, tool_id: str) -> BaseTool:
         entry = self._tools.get(tool_id)
@@ -233,16 +235,24 @@ class _Binder:
         return specs[key], self._cache[cache_key]
 
 
-def _with_tools(spec: ModelSpec, model: BaseChatModel, schemas: _Schemas, private: _Private, prefix: str) -> BoundModel:
+def _with_tools(
+    spec: ModelSpec, model: BaseChatModel, schemas: _Schemas, private: _Private, prefix: str, access: ModelAccess
+) -> BoundModel:
     runnable: Runnable[Any, Any] = model.bind_tools(schemas) if schemas else model
     runnable = Chained(runnable) if spec.api == "responses" else runnable
-    return BoundModel(spec, runnable, private, spec.provider == "simulated", schemas, prefix=prefix)
+    return BoundModel(spec, runnable, private, spec.provider == "simulated", schemas, prefix=prefix, gate=gate_of(spec, access))
 
 
 def _bind_one_tool(
-    spec: ModelSpec, model: BaseChatModel, name: str, tool: dict[str, Any], private: _Private = MappingProxyType({})
+    spec: ModelSpec,
+    model: BaseChatModel,
+    name: str,
+    tool: dict[str, Any],
+    access: ModelAccess,
+    private: _Private = MappingProxyType({}),
 ) -> BoundModel:
-    return BoundModel(spec, model.bind_tools([tool], tool_choice=name), private, spec.provider == "simulated", [tool])
+    bound, is_simulated = model.bind_tools([tool], tool_choice=name), spec.provider == "simulated"
+    return BoundModel(spec, bound, private, is_simulated, [tool], gate=gate_of(spec, access))
 
 
 def spec_of_model(model: BaseChatModel) -> ModelSpec:

@@ -113,6 +113,8 @@ class Player:
         if case.live or cassette is not None:
             host = replace(host, store=store, cassette=cassette)
         pattern = self._patterns[cell.pattern]
+        if (gate := host.team.orchestrator.model.gate) is not None and not self._spec.replayed:
+            await gate.opened()
         began, wall = time.process_time(), time.perf_counter()
         turns = await run_case(case, host, pattern, session=cell.key, repeat=cell.repeat, tools=self._tools, run=self.run)
         cpu_seconds, wall_seconds = time.process_time() - began, time.perf_counter() - wall

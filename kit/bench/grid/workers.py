@@ -13,8 +13,10 @@ from kit.bench.grid.grid_file import GridSpec
 from kit.bench.grid.ledger import FinishedCell
 from kit.bench.grid.player import Opener, Player
 from kit.core.errors import DataError, KitError
+from kit.core.model import RateLimits
 from kit.runtime.clock import run_virtual
 
+NO_LIMITS = RateLimits()
 WORTH = 5000
 """Cells for which starting processes pays: each takes some two seconds of CPU until its first turn."""
 BATCH = 32
@@ -31,7 +33,7 @@ def play(spec: GridSpec, cells: Sequence[Cell], opener: Opener, keep: Keep, go_o
     """
     if workers is None:
         workers = cores() if spec.virtual and len(cells) >= WORTH else 1
-    if workers > 1:
+    if workers > 1 and not any(model.limits != NO_LIMITS for model in spec.every_model.values()):  # one gate is in one process
         _with_workers(spec, cells, opener, keep, go_on, workers)
     else:
         play_here(spec, cells, opener, keep, go_on)
