@@ -114,16 +114,12 @@ async def call_model(
         message = await source(model, messages, span, stream)
         ending = ending_of(message, model.spec)
     except BaseException as error:
-        if model.gate is not None:
-            model.gate.heed(error)
         usage = _unfinished(error, size, stream, model.spec)
         ctx.ledger.charge(usage)
         _close_failed(span, agent, model, error, usage)
         raise
     text = text_of(message)
     usage = usage_of(message, model.spec, size, text)
-    if model.gate is not None:
-        model.gate.spent(usage.input_tokens + usage.output_tokens - size)
     ctx.ledger.charge(usage)
     parts: tuple[ComponentPayload, ...] = ()
     if MARK in text:
@@ -134,15 +130,17 @@ async def call_model(
     ttft = None if stream.first is None else stream.first - began
     reply = ModelReply(message, text, usage, ttft, parts, ending, ending in CUT_OFF)
     ctx.turn.threads[ctx.path] = [*messages, reply.message]
-    _close(span, agent, model, reply)
+    _close(span, agent, model, reply, size)
     ctx.ledger.after_model()
     return reply
 
 
-def _close(span: RunContext, agent: str, model: BoundModel, reply: ModelReply) -> None:
+def _close(span: RunContext, agent: str, model: BoundModel, reply: ModelReply, size: int) -> None:
     """Emits how the call ended, personal values hidden. A reply with components in it has no response id: a chain would bring
     them back."""
-    turn, message = span.turn, reply.message
+    turn, message, usage = span.turn, reply.message, reply.usage
+    if model.gate is not None:
+        model.gate.spent(usage.input_tokens + usage.output_tokens - size)
     response_id = None if reply.components else message.response_metadata.get("id")
     if response_id:
         response_id = str(response_id)
@@ -151,12 +149,14 @@ def _close(span: RunContext, agent: str, model: BoundModel, reply: ModelReply) -
     text, calls = reply.text, tuple([call_line(call, model.private) for call in message.tool_calls]) if message.tool_calls else ()
     if turn.private:
         text, calls = hide(text, turn.private), hide(calls, turn.private)
-    end: Any = {"usage": reply.usage, "ttft": reply.ttft, "finish_reason": reply.ending, "response_id": response_id}
+    end: Any = {"usage": usage, "ttft": reply.ttft, "finish_reason": reply.ending, "response_id": response_id}
     span.emit(_model_ended(agent=agent, model=model.spec.key, text=text, calls=calls, **end))
 
 
 def _close_failed(span: RunContext, agent: str, model: BoundModel, error: BaseException, usage: Usage) -> None:
     turn = span.turn
+    if model.gate is not None:
+        model.gate.heed(error)
     line = model.fault_line(error, turn.log, quiet=turn.cassette is not None and turn.cassette.mode == "replay")
     error_class = model.error_class(error)
     span.emit(ModelEnded(agent=agent, model=model.spec.key, error=hide(line, turn.private), error_class=error_class, usage=usage))
