@@ -6,7 +6,7 @@ import uuid
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -43,7 +43,6 @@ from kit.tools.tool_factory import ToolSetup
 
 if TYPE_CHECKING:
     from kit.sinks.opik import OpikSink
-    from kit.stores.documents.protocol import Documents
 
 
 @dataclass(frozen=True)
@@ -227,9 +226,7 @@ async def open_kit(
         stack.callback(store.close)
         live, here = cassette is None or cassette.mode != "replay", settings.environment_of
         environments = here(deck.settings.environment), here(deck.tools.variables)
-        setup = ToolSetup(
-            deck.tools.folder, settings, store, *environments, live, faults=faults, documents=cache(partial(_documents, store))
-        )
+        setup = ToolSetup(deck.tools.folder, settings, store, store.open_documents, *environments, live, faults=faults)
         toolbox = await stack.enter_async_context(deck.tools.plus(more).open(setup))
         admission = asyncio.Semaphore(deck.settings.turns_at_once) if deck.settings.turns_at_once else None
         stages_on = partial(stages_of, deck, toolbox, settings, services or {}, faults, store, admission, Places())
@@ -281,12 +278,6 @@ def open_store(path: str) -> SqliteStore:
                 f"the store {path} has no folder and {folder} cannot be made: {error.strerror}; set KIT_STORE"
             ) from error
     return SqliteStore(path)
-
-
-def _documents(store: SqliteStore) -> "Documents":
-    from kit.stores.documents.sqlite import open_documents  # loads NumPy, which few turns need
-
-    return open_documents(store)
 
 
 def open_opik(settings: Settings) -> "OpikSink | None":

@@ -3,8 +3,8 @@
 import json
 import time
 from collections.abc import Mapping, Sequence
-from functools import partial
-from typing import Any
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any
 
 from kit.core.context import Principal, Session
 from kit.core.errors import StoreBusy, StoreError
@@ -39,6 +39,9 @@ from kit.stores.tally import Tally
 from kit.stores.transaction import open_session, write_turn
 from kit.stores.turn_filter import Conversation, TurnChoices, TurnFilter, TurnPage
 
+if TYPE_CHECKING:
+    from kit.stores.documents.protocol import Documents
+
 _new_message = builder(Message)
 _Row = Sequence[Any]
 
@@ -49,6 +52,16 @@ class SqliteStore(Database):
     A turn is one row, its events the JSON in one column of it: writing costs the same statements whatever their number.
     Raises StoreError, with a sentence that says what to do, when the file cannot be opened, read or written.
     """
+
+    def open_documents(self) -> "Documents":
+        """The stores of documents in the same file, the same ones each time. Raises StoreError."""
+        return self._documents
+
+    @cached_property
+    def _documents(self) -> "Documents":
+        from kit.stores.documents.sqlite import open_documents  # loads NumPy, which few turns need
+
+        return open_documents(self)
 
     def open_session(self, session: Session) -> None:
         """Writes the session if it is new; leaves an existing one alone. Raises SessionError when it is another principal's."""

@@ -47,6 +47,8 @@ class ToolSetup:
     settings: ToolSettings
     store: Store
     """The kit's store of turns, conversations and feedback."""
+    documents: "Callable[[], Documents]"
+    """Gives the stores of documents in the same file (docs/stores.md)."""
     environment: Mapping[str, str] = field(default_factory=dict[str, str])
     """The environment variables that deck.yaml lists under `environment:` and that are set."""
     server_environment: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
@@ -57,8 +59,6 @@ class ToolSetup:
     """Seconds since the epoch."""
     faults: bool = False
     """Whether turns of this kit may be told to go wrong; `kit.tools.fault_header` passes that on to a service over HTTP."""
-    documents: "Callable[[], Documents]" = field(kw_only=True)
-    """Opens the five stores of documents in the kit's store, once for a Kit (docs/stores.md)."""
 
 
 OpenTools = Callable[[ToolSetup], AbstractAsyncContextManager[Toolbox]]
