@@ -23,6 +23,7 @@ from kit.models.offline import OfflineModel
 from kit.patterns import pattern_of
 from kit.patterns.agents_as_tools import MEDIATED
 from kit.patterns.fork import fork_turn
+from kit.patterns.resume import Answers, resume_turn
 from kit.patterns.stages import Stages
 from kit.runtime.agents.api_agent import Service, with_services
 from kit.runtime.agents.faulty import faulty_team
@@ -121,11 +122,8 @@ class Kit:
             return run_turn(message, session, host, chosen, cap=cap, images=images, past=past)
 
     def recall_before(self, turn: TurnRecord) -> SessionRecall:
-        """Returns what a turn's session held before it, and the session to ask that turn again in.
-
-        Nothing of the first conversation changes: `past = kit.recall_before(turn)`, then
-        `kit.ask(turn.message, past.session, "direct", past=past)`. The trace of the new turn names the first (`repeated_turn`).
-        """
+        """Returns what a turn's session held before it, and the session to ask it again in: `past = kit.recall_before(turn)`,
+        `kit.ask(turn.message, past.session, past=past)`. The trace of the new turn names the first (`repeated_turn`)."""
         return recall_before(self.store, turn, self.team.agents, most_lines(self.deck.settings))
 
     def fork(
@@ -141,6 +139,10 @@ class Kit:
         """Starts a turn that is another one, of `who` or the settings' principal, up to a span, and goes on from there on another
         model, pattern or prompt. Raises what `fork_turn` raises (docs/traces.md)."""
         return fork_turn(self, who or self.session("").principal, turn_id, at, model, pattern, prompt)
+
+    def resume(self, turn_id: str, answers: Answers = None, *, who: Principal | None = None) -> Turn:
+        """Lets a turn go on that paused or was interrupted. Raises what `resume_turn` raises (docs/pause.md)."""
+        return resume_turn(self, who or self.session("").principal, turn_id, answers)
 
     def run_scheduled(self, message: str, target: Principal, *, job: str, location: str | None = None) -> Turn:
         """Starts a turn that nobody typed, on behalf of a scheduled job's target user.

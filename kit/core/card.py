@@ -140,6 +140,9 @@ class AgentCard(CardPart):
     """First layer of tool configuration: tool id -> values."""
     fallback_model: str | None = None
     handoff: Handoff = Handoff()
+    resume: Literal["reinvoke", "reuse", "partial"] = "reinvoke"
+    """What becomes of its work when the turn goes on after its process died. `reinvoke`: it begins anew. `reuse`: likewise, and
+    an answer that it had given is used again wherever the same is asked. `partial`: what had ended in it is played."""
     policy: Policy = Policy()
     eval: EvalPolicy | None = None
 

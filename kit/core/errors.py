@@ -84,6 +84,10 @@ class ForkError(KitError):
     """A turn that cannot be forked where it is asked for."""
 
 
+class ResumeError(KitError):
+    """A turn that cannot go on from where it stands."""
+
+
 class CassetteError(KitError):
     """A recording that is missing, broken, or does not fit the request."""
 

@@ -386,11 +386,50 @@ class Replay(Value):
     kind: Literal["replay"] = "replay"
 
 
+class ApprovalAsked(Value):
+    """A tool waits for the user's yes: once all else has ended, the turn pauses."""
+
+    kind: Literal["approval_asked"] = "approval_asked"
+    agent: str
+    tool: str
+    key: str
+    """Names the call: its tool and its arguments."""
+    question: str
+
+
+class ActStarted(Value):
+    """A tool that must not run twice runs from here on; stored before it does."""
+
+    kind: Literal["act_started"] = "act_started"
+    agent: str
+    tool: str
+    key: str
+
+
+class Act(Value):
+    """What became of a call that must not be made twice."""
+
+    text: str | None = None
+    """What the tool gave back; None where its end is not known."""
+    error: str | None = None
+
+
+class Resumed(Value):
+    """This turn had paused, or its process had died, and goes on: what had ended is played."""
+
+    kind: Literal["resumed"] = "resumed"
+    turn_id: str
+    answers: dict[str, bool] = {}
+    """The user's yes or no, by the key of the call."""
+    acts: dict[str, Act] = {}
+    """What was done before, by the same key."""
+
+
 class Completed(Value):
     """The last event of a turn, whatever happened."""
 
     kind: Literal["completed"] = "completed"
-    status: Literal["ok", "failed", "cancelled", "deadline"]
+    status: Literal["ok", "failed", "cancelled", "deadline", "paused"]
     text: str
     error: str | None = None
     """Raw reason, for the trace alone."""
@@ -431,6 +470,9 @@ Body = Annotated[
     | Routing
     | Fork
     | Replay
+    | ApprovalAsked
+    | ActStarted
+    | Resumed
     | Completed,
     Field(discriminator="kind"),
 ]

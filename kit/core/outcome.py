@@ -25,6 +25,8 @@ Reason = Literal[
     "contract_violation",
     "low_confidence",
     "cancelled",
+    "paused",
+    "uncertain",
 ]
 CapBehavior = Literal["within", "at", "over"]
 ErrorClass = Literal["auth", "not_found", "limit", "network", "server", "budget", "kit"]

@@ -11,7 +11,7 @@ from kit.core.value import Value
 
 UNANSWERED = "(This question was not answered.)"
 """Stands for the answer in the history of an agent that was asked and gave none (decisions 27)."""
-TurnStatus = Literal["running", "ok", "failed", "cancelled", "deadline", "interrupted"]
+TurnStatus = Literal["running", "ok", "failed", "cancelled", "deadline", "paused", "interrupted"]
 
 
 class Message(Value):

@@ -28,7 +28,7 @@ from kit.sinks.recorder import Recorder
 from kit.stores.protocol import Store
 
 
-def _check_prompts(turn: TurnRecord, recording: TurnRecording, team: Team, store: Store, other: str | None) -> None:
+def check_prompts(turn: TurnRecord, recording: TurnRecording, team: Team, store: Store, other: str | None) -> None:
     """Raises CassetteError where a card of what is played has changed since; `other` is the agent that gets another prompt."""
     cohorts = {team.root: recording.turn.cohort} | {one.started.agent: one.started.cohort for one in recording.agents.values()}
     for name, cohort in cohorts.items():
@@ -83,8 +83,8 @@ class Forkable(Protocol):
 
 
 @dataclass(frozen=True)
-class _ForkHost:
-    """What runs the forked turn."""
+class ForkHost:
+    """What runs a turn that plays a stored one."""
 
     team: Team
     store: Store
@@ -123,12 +123,12 @@ def fork_turn(
         fork = fork.replace(prompt=recording.agent)
         team, cohort_prompt = _with_prompt(team, recording.agent, prompt)
         store.keep_prompts([cohort_prompt])
-    _check_prompts(turn, recording, team, store, fork.prompt)
+    check_prompts(turn, recording, team, store, fork.prompt)
     planned = parse_all(recording.turn.faults, team.agents, team.root)
     if planned and not kit.faults:
         raise FaultError("this turn was made to fail, and this kit was opened without faults: open it with open_kit(faults=True)")
     forked, past = ForkedTurn(fork, recording, {OFFLINE.key: OFFLINE, **team.deck.models}), past or kit.recall_before(turn)
     chosen = forked.pattern(chosen)
-    host = _ForkHost(forked.team(team), store, kit.recorder, chosen, recording.today or kit.today)
+    host = ForkHost(forked.team(team), store, kit.recorder, chosen, recording.today or kit.today)
     with inject_faults(planned):
         return run_turn(turn.message, past.session, host, chosen, cap=recording.turn.cap, past=past)

@@ -1,4 +1,4 @@
-"""A turn that plays another one up to a span: it answers the calls it has, and lets the others be made."""
+"""A turn that plays a stored one as far as that went: it answers the calls it has, and lets the others be made."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -19,24 +19,25 @@ from kit.core.event import (
     ModelStarted,
     Replay,
     ResponseId,
+    Resumed,
     ToolEnded,
     ToolStarted,
 )
 from kit.core.model import ModelSpec
 from kit.core.outcome import AgentCall, Outcome
+from kit.runtime.acts.act import lookup_key
 from kit.runtime.bound_model import BoundModel
-from kit.runtime.call_tool import lookup_key
 from kit.runtime.context import Agent, RunContext
 from kit.runtime.log import TurnLog
 from kit.runtime.pattern import Pattern
 from kit.runtime.recording.mismatch import misfit
 from kit.runtime.recording.recorded_call import Mode, Request, Take
 from kit.runtime.recording.replay_clock import ReplayClock
-from kit.runtime.recording.turn_recording import PlayedAgent, TurnRecording
+from kit.runtime.recording.turn_recording import PlayedAgent, TurnRecording, question
 from kit.runtime.team import Team
 from kit.stores.model_request import whole_system
 
-ADVICE = "ask the turn again instead of forking it"
+ADVICE = "ask the turn again instead"
 _UNPRICED = {"price_in": None, "price_out": None}
 
 
@@ -44,7 +45,8 @@ _UNPRICED = {"price_in": None, "price_out": None}
 class ForkedTurn:
     """A recording that plays one turn inside another: each call is played while it has one for it, and made after that."""
 
-    fork: Fork
+    origin: Fork | Resumed
+    """What the trace says of it."""
     recording: TurnRecording
     specs: Mapping[str, ModelSpec]
     """By key: what a call that is played cost."""
@@ -62,7 +64,7 @@ class ForkedTurn:
             self.log, self.clock = ctx.turn.log, ReplayClock()
             self.log.run_on(self.clock)
             ctx.turn.cassette = self
-            ctx.emit(self.fork)
+            ctx.emit(self.origin)
             outcome = await pattern.run(call, ctx)
             if self.error is not None:  # a sub-agent that failed for it would only be owned up to
                 raise self.error
@@ -100,7 +102,7 @@ class ForkedTurn:
     def check(self, path: str, before: Request, now: Request) -> None:
         """Raises CassetteError where what is asked from a path is not what was recorded there."""
         if before != now:
-            text = misfit(f"turn {self.fork.turn_id}", "", path, now, [Take(place=path, request=before)], ADVICE)
+            text = misfit(f"turn {self.origin.turn_id}", "", path, now, [Take(place=path, request=before)], ADVICE)
             self.error = CassetteError(text)
             raise self.error
 
@@ -137,13 +139,14 @@ class ForkedAgent:
         """Plays the agent, or asks it: then time runs. Raises CassetteError where it is asked for something else."""
         if self.turn.error is not None:
             raise self.turn.error
-        played = self.turn.recording.agents.pop(ctx.path, None)
-        if played is None:
-            self.turn.clock.run()
-            return await self.agent.run(call, ctx)
         started = next(
             e.body for e in reversed(ctx.turn.log.events) if e.span_id == ctx.span_id and isinstance(e.body, AgentStarted)
         )
+        recording = self.turn.recording
+        played = recording.agents.pop(ctx.path, None) or recording.answers.pop(question(started), None)
+        if played is None:
+            self.turn.clock.run()
+            return await self.agent.run(call, ctx)
         self.turn.check(ctx.path, _parts(played.started), _parts(started))
         await _play(played, ctx, self.turn.clock)
         return played.outcome.model_copy(update={"call_id": call.call_id})

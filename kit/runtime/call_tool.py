@@ -4,6 +4,7 @@ import asyncio
 import datetime
 import json
 from collections.abc import Callable, Mapping
+from functools import partial
 from types import MappingProxyType
 
 from langchain_core.messages import ToolMessage
@@ -16,6 +17,8 @@ from kit.core.event import AccessDenied, Body, Component, ToolEnded, ToolRetry, 
 from kit.core.outcome import NO_TEXT, ComponentPayload, Reason, Usage
 from kit.core.value import builder
 from kit.models.deadline import seconds_left
+from kit.runtime.acts.act import act, lookup_key
+from kit.runtime.acts.pause import Paused
 from kit.runtime.agents.handoff import hide
 from kit.runtime.agents.tool_grants import watched_since
 from kit.runtime.context import RunContext
@@ -97,12 +100,6 @@ async def _look_up(tool: BaseTool, call: ToolCall, agent: str, ctx: RunContext, 
     return result
 
 
-def lookup_key(call: ToolCall) -> str:
-    """Names a lookup: its tool, and the arguments that hold something."""
-    args = {name: value for name, value in call["args"].items() if value not in (None, "")}
-    return f"{call['name']} {json.dumps(args, sort_keys=True, default=str)}"
-
-
 async def _taped(tool: BaseTool, call: ToolCall, agent: str, ctx: RunContext, bounds: ToolBounds | None) -> ToolResult:
     """Answers from the recording, or runs the tool and records its result with what it said meanwhile."""
     cassette, log, who = ctx.turn.cassette, ctx.turn.log, ctx.inherited.principal
@@ -121,6 +118,8 @@ async def _taped(tool: BaseTool, call: ToolCall, agent: str, ctx: RunContext, bo
 
     try:
         result = await _run(tool, call, agent, ctx, bounds, hear)
+    except Paused:
+        raise
     except BaseException as error:
         cassette.keep_fault(place, request, error, told=bodies, seconds=log.now() - began)
         raise
@@ -136,7 +135,7 @@ async def _run(
     bounds: ToolBounds | None,
     emit: Callable[[Body], None] | None = None,
 ) -> ToolResult:
-    """Runs the tool, again after a fault that may pass where its limits allow that and the agent has time for it."""
+    """Runs the tool within its limits; an act, once."""
     context = ToolContext(
         agent=agent,
         turn_id=ctx.turn.log.turn_id,
@@ -144,14 +143,22 @@ async def _run(
         emit=emit or ctx.report,
         found=lambda: _components(agent, ctx),
     )
+    if bounds is None:
+        return await _attempt(tool, call, context, bounds)
+    attempts = partial(_attempts, tool, call, context, bounds, ctx)
+    return await (act(call, bounds.limits, agent, ctx, attempts) if bounds.limits.is_act else attempts())
+
+
+async def _attempts(tool: BaseTool, call: ToolCall, context: ToolContext, bounds: ToolBounds, ctx: RunContext) -> ToolResult:
+    """Runs the tool, again after a fault that may pass where its limits allow that and the agent has time for it."""
     result = await _attempt(tool, call, context, bounds)
-    for number in range(bounds.limits.retries if bounds is not None else 0):
+    for number in range(bounds.limits.retries):
         pause = PAUSE * 2**number
         if result.fault not in PASSING or pause >= seconds_left():
             break
         error = hide(f"{result.fault}: {result.detail}", ctx.turn.private)
         name, call_id, ms = call["name"], call["id"] or "", round(pause * 1000)
-        context.emit(ToolRetry(agent=agent, tool=name, call_id=call_id, attempt=number + 1, error=error, pause_ms=ms))
+        context.emit(ToolRetry(agent=context.agent, tool=name, call_id=call_id, attempt=number + 1, error=error, pause_ms=ms))
         await asyncio.sleep(pause)
         result = await _attempt(tool, call, context, bounds)
     return result

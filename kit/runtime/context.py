@@ -16,6 +16,7 @@ from kit.core.event import Body, Envelope, Event, Status, TextReplaced
 from kit.core.outcome import AgentCall, Outcome
 from kit.core.picture import Picture
 from kit.core.record import Message
+from kit.runtime.acts.pause import Acts
 from kit.runtime.bound_model import BoundModel, Voice
 from kit.runtime.budget import Ledger
 from kit.runtime.call_ledger import CallLedger
@@ -101,6 +102,9 @@ class TurnState(CallLedger):
     """Hears at once of an envelope that is not about the principal of the turn."""
     barred: set[str] = field(default_factory=set[str])
     """Lookups that met a foreign principal: none is made again (decisions 30)."""
+    acts: Acts = field(default_factory=Acts)
+    keep: Callable[[], None] = lambda: None
+    """Stores the log as it stands."""
     private: list[str] = field(default_factory=list[str])
     """Personal values that crossed a hand-off: no event shows them from then on."""
 

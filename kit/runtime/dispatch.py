@@ -7,6 +7,7 @@ from kit.core.errors import describe_error
 from kit.core.event import AccessDenied, AgentEnded, AgentError, AgentStarted, CallDropped, Component, ResponseId
 from kit.core.outcome import AgentCall, Answer, Failure, FanOut, Outcome, Reason, Timing
 from kit.core.value import builder
+from kit.runtime.acts.pause import Paused
 from kit.runtime.agents.handoff import HandoffResult, apply_handoff, hide, hide_outcome
 from kit.runtime.budget import Deadline, Ledger, OverBudget
 from kit.runtime.context import Agent, RunContext, TurnState
@@ -39,9 +40,10 @@ async def dispatch(call: AgentCall, ctx: RunContext, place: str = "1.1", endings
         outcome = _refusal(handoff, agent, span, ledger)
         if outcome is None and agent is not None:
             outcome = await _run(call, agent, span, path, ledger)
-    except asyncio.CancelledError:
+    except (asyncio.CancelledError, Paused) as stop:
         timing = Timing(started=began, ended=turn.log.now())
-        failure = _interruption(call, turn).replace(usage=ledger.settle(), timing=timing)
+        failure = _paused(call) if isinstance(stop, Paused) else _interruption(call, turn)
+        failure = failure.replace(usage=ledger.settle(), timing=timing)
         _close(failure, span, place, endings)
         raise
     finally:
@@ -203,6 +205,10 @@ def _interruption(call: AgentCall, turn: TurnState) -> Failure:
     if turn.out_of_time:
         return _failure(call, "timeout", "the time of the turn was over")
     return _failure(call, "cancelled", "the turn was stopped")
+
+
+def _paused(call: AgentCall) -> Failure:
+    return _failure(call, "paused", "it waits for the user's answer")
 
 
 def unrecorded(turn: TurnState) -> list[Outcome]:

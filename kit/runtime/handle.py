@@ -14,7 +14,7 @@ from kit.models.message import CUT_OFF
 from kit.runtime.budget import GRACE
 from kit.runtime.log import TurnLog
 
-Status = Literal["ok", "failed", "cancelled", "deadline"]
+Status = Literal["ok", "failed", "cancelled", "deadline", "paused"]
 
 
 @dataclass(frozen=True)

@@ -199,7 +199,7 @@ class _Binder:
         """Returns a tool's limits with the places that its calls share over all teams; None where it has neither."""
         limits = self._deck.tool_limits(card, tool_id, getattr(self._tools[tool_id], "limits", NO_LIMITS))
         at_once = limits.at_once or (THREADS if is_synchronous(tool) else 0)
-        if not (at_once or limits.timeout_ms or limits.retries):
+        if not (at_once or limits.timeout_ms or limits.retries or limits.is_act):
             return None
         places = self._places.setdefault((tool_id, at_once), asyncio.Semaphore(at_once)) if at_once else None
         return ToolBounds(limits, places)

@@ -19,6 +19,7 @@ from kit.core.record import Message, SessionRecall, TurnRecord
 from kit.core.secret import without_secrets
 from kit.core.transcript import transcript
 from kit.core.value import builder
+from kit.runtime.acts.pause import Paused, Resumption
 from kit.runtime.answer.acknowledge import rescued
 from kit.runtime.answer.help import help_with
 from kit.runtime.answer.owed import mention_pictures, stopped
@@ -58,11 +59,13 @@ def run_turn(
     past: SessionRecall | None = None,
     turn_id: str | None = None,
     images: Sequence[Picture] = (),
+    resumes: Resumption | None = None,
 ) -> Turn:
     """Starts a turn on the running loop and returns its handle at once.
 
     `pattern` defaults to the kit's; `cap` to the deck's. `history` and `in_play`, or a `past` with its lines, stand in for what
     the store remembers of the session, for callers that bring a conversation of their own. `images` come with the message.
+    `resumes`: the stored turn of that id goes on.
     Raises SessionError when the session is another principal's: nobody reads a stranger's history;
     PictureError when there are too many images.
     """
@@ -75,7 +78,7 @@ def run_turn(
         raise SessionError(f"session {session.id!r} belongs to someone else; start a new one under another id")
     clock, statuses = asyncio.get_running_loop().time, kit.team.deck.settings.vocabulary
     turn_log = TurnLog(turn_id or uuid.uuid4().hex, clock, statuses, kit.team.secrets)
-    return Turn(_Runner(message, pictures, session, kit, pattern or kit.pattern, turn_log, past, cap, history, in_play))
+    return Turn(_Runner(message, pictures, session, kit, pattern or kit.pattern, turn_log, past, cap, history, in_play, resumes))
 
 
 class _Runner:
@@ -91,6 +94,7 @@ class _Runner:
         cap: int | None,
         history: Sequence[Message] | None,
         in_play: Sequence[str] | None,
+        resumes: Resumption | None,
     ):
         self.reply: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
         self.begun = self.stop_requested = self.at_work = False
@@ -123,7 +127,11 @@ class _Runner:
             jobs=kit.team.jobs,
             cassette=kit.cassette,
             pictures=pictures,
+            keep=partial(kit.store.keep_log, turn_log.turn_id, turn_log.events),
         )
+        self._resumes = resumes
+        if resumes is not None:
+            self.state.acts = resumes.acts
         inherited = _inherited(principal=who, episode_id=session.id, locale=session.locale, location=here)
         callees = frozenset(card.id for card in self.root.sub_cards.values())
         ledger = root_ledger(self.root.card)
@@ -141,6 +149,8 @@ class _Runner:
                 async with self.kit.team.admission or nullcontext():
                     status, text, error = await self._answer()
                 text = mention_pictures(text, self.ctx, self.kit.team.deck.models) if self.state.pictures else text
+            except Paused:
+                status, text = "paused", " ".join(one.question for one in self.state.acts.questions.values())
             except asyncio.CancelledError:
                 status, text = "cancelled", stopped(self.ctx, transcript(self.log.events).answer)
             if self._rest is None:
@@ -174,7 +184,7 @@ class _Runner:
         self.reply.set_result(await self._finish(self._record, status, text, error, preamble))
 
     async def _begin(self) -> None:
-        started_at = time.time()
+        started_at = time.time() if self._resumes is None else self._resumes.started_at
         self.ctx.emit(_THINKING)
         self.ctx.emit(
             _turn_started(
@@ -266,7 +276,8 @@ class _Runner:
         new = None if self.unsaved is None or self.session_exists else self.session
         await self._keep(partial(self.kit.store.end_turn, row, events, lines, notes, new, wait=False), SessionError)
         self.log.close(last if self.unsaved is None else last.replace(body=end.replace(error=error or self.unsaved, saved=False)))
-        self.kit.recorder.turn_ended(row, self.log.events)
+        if status != "paused":  # who copies turns gets it once, whole
+            self.kit.recorder.turn_ended(row, self.log.events)
         return Reply(
             turn_id=self.log.turn_id,
             status=status,

@@ -52,6 +52,14 @@ class Store(Protocol):
         """
         ...
 
+    def keep_log(self, turn_id: str, events: Sequence[Event]) -> None:
+        """Writes the log of a running turn as it stands."""
+        ...
+
+    def claim_turn(self, turn_id: str) -> bool:
+        """Makes a turn that is paused or interrupted run again; False where it is neither, or somebody else was quicker."""
+        ...
+
     def history(
         self, session_id: str, agent: str = "", limit: int = 40, since: str | None = None, who: Principal | None = None
     ) -> list[Message]:

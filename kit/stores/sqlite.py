@@ -124,6 +124,16 @@ class SqliteStore(Database):
         except UnicodeEncodeError:  # half of a surrogate pair, as a broken client may send it
             self._end(plain(row), [plain(line) for line in lines], [plain(note) for note in note_rows], session, wait)
 
+    def keep_log(self, turn_id: str, events: Sequence[Event]) -> None:
+        """Writes the log of a running turn as it stands."""
+        self._keep_logs([(log_of(list(events)), turn_id)])
+
+    def claim_turn(self, turn_id: str) -> bool:
+        """Makes a turn that is paused or interrupted run again; False where it is neither, or somebody else was quicker."""
+        sql = "UPDATE turns SET status = 'running', owner = ? WHERE id = ? AND status IN ('paused', 'interrupted')"
+        with self._commit() as db:
+            return bool(db.execute(sql, (self._owner.id, turn_id)).rowcount)
+
     def _end(self, row: _Row, lines: Sequence[_Row], notes: Sequence[_Row], session: Session | None, wait: bool) -> None:
         with self.commit(wait) as db:
             write_turn(db, END_TURN, row, session)

@@ -18,6 +18,10 @@ class ToolLimits(Value, use_attribute_docstrings=True):
     """Further attempts after one that was late, raised, or found its service unavailable; only for an idempotent tool."""
     idempotent: bool = False
     """Whether running it twice does no more than running it once."""
+    confirm: bool | str = False
+    """Whether the user is asked before it runs: true, or the question, with the arguments' names in braces."""
+    once: bool = False
+    """Whether the same call is made once in a turn, and never again once it was interrupted, unless it is idempotent."""
     at_once: int | None = Field(default=None, gt=0)
     """Calls of it that run at the same time in one Kit; others wait. None: any number, and for a synchronous tool sixteen."""
 
@@ -26,6 +30,11 @@ class ToolLimits(Value, use_attribute_docstrings=True):
         if self.retries and not self.idempotent:
             raise ValueError("retries may do a thing twice: say `idempotent: true` where that does no harm, or take them out")
         return self
+
+    @property
+    def is_act(self) -> bool:
+        """Whether what became of a call is kept: its user is asked first, or it must not be made twice."""
+        return bool(self.confirm) or self.once
 
 
 NO_LIMITS = ToolLimits()

@@ -31,10 +31,11 @@ from kit.compose.parts import DeckSettings
 from kit.compose.status import StatusPolicy
 from kit.core.card import AgentCard
 from kit.core.event import Event
-from kit.core.outcome import Answer, Outcome, tell
+from kit.core.outcome import Answer, Failure, Outcome, tell
 from kit.core.record import Message as Line
 from kit.core.status import OWN
 from kit.patterns.a2a.exchange import KEY, PRINCIPAL, Request, report_metadata, trace_id_of
+from kit.runtime.acts.pause import Paused
 from kit.runtime.budget import Ledger
 from kit.runtime.context import Agent, RunContext, SessionMemory, TurnState
 from kit.runtime.dispatch import dispatch
@@ -139,6 +140,9 @@ class Executor(AgentExecutor):
         ctx = RunContext(state, inherited, Ledger("caller"), log.new_span(), callees=frozenset({agent}), path=request.caller)
         try:
             outcome = await dispatch(request.call.model_copy(update={"agent": agent}), ctx, request.place)
+        except Paused:
+            call_id, detail = request.call.call_id, "a tool of it asks the user first, which no peer can"
+            outcome = Failure(call_id=call_id, agent=agent, axis="invocation", reason="not_allowed", detail=detail)
         finally:
             log.close()
         if isinstance(outcome, Answer):

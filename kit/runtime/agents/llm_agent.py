@@ -290,4 +290,10 @@ class LLMAgent:
         runs = [
             call_tool(call, self.tools, name, ctx, self.new_tools, self.bounds) for call, name in zip(calls, names, strict=True)
         ]
-        return [await runs[0]] if len(runs) == 1 else await asyncio.gather(*runs)
+        if len(runs) == 1:
+            return [await runs[0]]
+        results = await asyncio.gather(*runs, return_exceptions=True)  # one that waits for the user does not cut off the others
+        for result in results:
+            if isinstance(result, BaseException):
+                raise result
+        return [result for result in results if not isinstance(result, BaseException)]

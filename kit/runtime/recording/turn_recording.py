@@ -1,9 +1,9 @@
-"""A stored turn as a recording: which of its calls are played when it is forked at a span, and how each ended."""
+"""A stored turn as a recording: which of its calls are played when it is forked at a span, or goes on, and how each ended."""
 
 import json
 import math
 from collections import defaultdict, deque
-from collections.abc import Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -29,6 +29,9 @@ from kit.runtime.recording.recorded_call import Broken, Take, plain_message
 from kit.stores.model_request import call_of, whole_system
 from kit.tools.tool import ToolResult
 
+Question = tuple[str, str, str]
+"""An agent, what it is asked, and what it is told of before."""
+
 
 class PlayedCall(NamedTuple):
     """A call of a model or a tool that is played."""
@@ -52,16 +55,94 @@ class TurnRecording:
     """What had begun before a span ended cannot have known its result: that is played, and what began later is called."""
 
     turn: TurnStarted
-    at: ModelStarted | AgentStarted
-    """What is called anew."""
-    agent: str
-    """Whose span it is that is called anew."""
     today: str
+    at: ModelStarted | AgentStarted | None = None
+    """What is called anew; None for a turn that goes on where it stands."""
+    agent: str = ""
+    """Whose span it is that is called anew."""
     models: dict[str, deque[PlayedCall]] = field(default_factory=lambda: defaultdict(deque[PlayedCall]))
     """By the path from which they were made, in order."""
     tools: dict[str, deque[PlayedCall]] = field(default_factory=lambda: defaultdict(deque[PlayedCall]))
     agents: dict[str, PlayedAgent] = field(default_factory=dict[str, PlayedAgent])
     """By path."""
+    answers: dict[Question, PlayedAgent] = field(default_factory=dict[Question, PlayedAgent])
+    """By what they were asked: played wherever that is asked again."""
+
+
+@dataclass(frozen=True)
+class _Spans:
+    """The events of a turn that can be played, with the first and the last of each span."""
+
+    events: Sequence[Event]
+    starts: dict[str, Event]
+    ends: dict[str, Event]
+    turn: TurnStarted
+    today: str
+
+    @classmethod
+    def of(cls, events: Iterable[Event]) -> "_Spans":
+        """Raises ForkError for a turn that cannot be played."""
+        events = list(events)
+        events = [event.replace(body=whole_system(event.body, events)) for event in events]
+        starts = {event.span_id: event for event in events if event.kind.endswith("_started") and event.kind != "act_started"}
+        ends = {event.span_id: event for event in events if event.kind.endswith("_ended")}
+        first = next((event.body for event in events if isinstance(event.body, TurnStarted)), None)
+        if first is None:
+            raise ForkError("nothing of this turn is stored: ask it again")
+        if first.pictures:
+            raise ForkError("this turn came with pictures, which no store keeps: ask it again with them")
+        if any(PLACEHOLDER in event.body.model_dump_json() for event in events):
+            raise ForkError("personal values crossed in this turn, and no store keeps them: ask it again")
+        if any(isinstance(event.body, AgentStarted) and not event.body.place for event in starts.values()):
+            raise ForkError(
+                "this turn was stored by an earlier version, which did not say in what order its agents were asked: ask it again"
+            )
+        systems = (event.body.system for event in starts.values() if isinstance(event.body, ModelStarted) and event.body.system)
+        lines = next(systems, "").splitlines()
+        today = next((line.removeprefix("Date: ") for line in lines if line.startswith("Date: ")), "")
+        return cls(events, starts, ends, first, today)
+
+    def add(self, recording: TurnRecording, event: Event, root: str) -> None:
+        """Puts what happened in a span that ended into a recording."""
+        inside = [one for one in self.events if _is_in(one, event.span_id, self.starts)]
+        _add(recording, _path(event, self.starts, root), event, self.ends[event.span_id], inside)
+
+
+def resumed_recording(events: Iterable[Event], root: str, partly: Container[str], reused: Container[str]) -> TurnRecording:
+    """Reads a turn that is to go on: what ended is played; what had not is called anew, as a whole.
+
+    Of agents that wait for the user, and of those in `partly`, what ended in them is played; answers of those in `reused` are
+    played wherever they are asked the same. Raises ForkError for a turn that cannot be played.
+    """
+    spans = _Spans.of(events)
+    recording = TurnRecording(spans.turn, spans.today)
+    first = next(event for event in spans.starts.values() if isinstance(event.body, TurnStarted))
+    above = {first.span_id}
+    for event in spans.starts.values():  # callers began first
+        if event.parent_span_id in above and isinstance(event.body, AgentStarted):
+            end = spans.ends.get(event.span_id)
+            waits = end is not None and isinstance(end.body, AgentEnded) and _is_paused(end.body.outcome)
+            if waits or (end is None and event.body.agent in partly):
+                above.add(event.span_id)
+    for event in spans.starts.values():
+        if event.span_id in above or event.span_id not in spans.ends:
+            continue
+        if event.parent_span_id in above:
+            spans.add(recording, event, root)
+        elif isinstance(event.body, AgentStarted) and event.body.agent in reused:
+            apart = TurnRecording(spans.turn, spans.today)
+            spans.add(apart, event, root)
+            recording.answers.update({question(event.body): agent for agent in apart.agents.values()})
+    return recording
+
+
+def question(call: AgentStarted) -> "Question":
+    """Returns what names a question to an agent, whoever asks it."""
+    return call.agent, call.query, call.prior_context or ""
+
+
+def _is_paused(outcome: Outcome) -> bool:
+    return isinstance(outcome, Failure) and outcome.reason == "paused"
 
 
 def turn_recording(events: Sequence[Event], at: str, root: str) -> TurnRecording:
@@ -69,42 +150,29 @@ def turn_recording(events: Sequence[Event], at: str, root: str) -> TurnRecording
 
     Raises ForkError where that cannot be done, with what can.
     """
-    events = [event.replace(body=whole_system(event.body, events)) for event in events]
-    starts = {event.span_id: event for event in events if event.kind.endswith("_started")}
-    ends = {event.span_id: event for event in events if event.kind.endswith("_ended")}
-    span, first = starts.get(at), next((event.body for event in events if isinstance(event.body, TurnStarted)), None)
-    if first is None or span is None or not isinstance(span.body, ModelStarted | AgentStarted):
+    spans = _Spans.of(events)
+    starts, ends = spans.starts, spans.ends
+    span = starts.get(at)
+    if span is None or not isinstance(span.body, ModelStarted | AgentStarted):
         raise ForkError(f"{at!r} is no model call and no sub-agent of this turn: choose one of those in its trace")
-    if first.pictures:
-        raise ForkError("this turn came with pictures, which no store keeps: ask it again with them")
-    if any(PLACEHOLDER in event.body.model_dump_json() for event in events):
-        raise ForkError("personal values crossed in this turn, and no store keeps them: ask it again")
     above = _above(span, starts)
-    if any(isinstance(event.body, AgentStarted) and not event.body.place for event in starts.values()):
-        raise ForkError(
-            "this turn was stored by an earlier version, which did not say in what order its agents were asked: ask it again"
-        )
-    system = next(
-        (event.body.system for event in starts.values() if isinstance(event.body, ModelStarted) and event.body.system), ""
-    )
-    today = next((line.removeprefix("Date: ") for line in system.splitlines() if line.startswith("Date: ")), "")
     agents = [starts[span_id].body for span_id in above]
     holder = next((body.agent for body in agents if isinstance(body, AgentStarted)), root)
-    recording = TurnRecording(first, span.body, span.body.agent if isinstance(span.body, AgentStarted) else holder, today)
+    agent = span.body.agent if isinstance(span.body, AgentStarted) else holder
+    recording = TurnRecording(spans.turn, spans.today, span.body, agent)
     end = ends[at].seq if at in ends else math.inf
     for event in starts.values():
         parent = event.parent_span_id
         if event.span_id == at or event.span_id in above or parent not in above or event.seq > end or event.span_id not in ends:
             continue
-        inside = [one for one in events if _is_in(one, event.span_id, starts)]
-        _add(recording, _path(event, starts, root), event, ends[event.span_id], inside)
+        spans.add(recording, event, root)
     return recording
 
 
 def _add(recording: TurnRecording, path: str, start: Event, end: Event, inside: Sequence[Event]) -> None:
     match start.body, end.body:
         case AgentStarted(), AgentEnded(outcome=outcome):
-            if not (isinstance(outcome, Failure) and outcome.reason == "cancelled"):  # one that was stopped may go on now
+            if not (isinstance(outcome, Failure) and outcome.reason in ("cancelled", "paused")):  # one that was stopped may go on
                 parts = [event for event in inside if event is not start and event is not end]
                 recording.agents[path] = PlayedAgent(start.body, outcome, end.at, parts)
         case ModelStarted(), ModelEnded():
@@ -112,7 +180,7 @@ def _add(recording: TurnRecording, path: str, start: Event, end: Event, inside: 
                 recording.models[path].pop()  # it was asked in the place of one that failed
             components = [event.body for event in inside if isinstance(event.body, Component)]
             recording.models[path].append(PlayedCall(start.body, _model_take(path, end.body, end.at - start.at, components)))
-        case ToolStarted(), ToolEnded() if end.body.error != "CancelledError" and not _never_ran(end.body):
+        case ToolStarted(), ToolEnded() if end.body.error not in ("CancelledError", "Paused") and not _never_ran(end.body):
             told = [(event.at - start.at, event.body) for event in inside if event.kind in ("status", "envelope")]
             components = [event.body for event in inside if isinstance(event.body, Component)]
             result = _tool_result(end.body, components)

@@ -25,6 +25,7 @@ _HEADLINE: dict[TurnStatus, str] = {
     "failed": "No full answer",
     "cancelled": "Stopped",
     "deadline": "Ran out of time",
+    "paused": "Waiting for you",
     "interrupted": "Interrupted",
 }
 _REGRET: dict[TurnStatus, str] = {
@@ -51,6 +52,8 @@ REASONS: dict[Reason, str] = {
     "contract_violation": "got data it could not use",
     "low_confidence": "was not sure enough",
     "cancelled": "stopped",
+    "paused": "waits for your answer",
+    "uncertain": "may or may not have been done",
 }
 PARTLY = "answered without one of its sources"
 UNCOUNTED = ("classifier_gateway", "monolith", "swarm")

@@ -26,6 +26,7 @@ ENDINGS: Mapping[Ending, str] = {
     "failed": ending("failed", partial=False),
     "deadline": ending("deadline", partial=False),
     "cancelled": ending("cancelled", partial=False),
+    "paused": ending("paused", partial=False),
     "interrupted": ending("interrupted", partial=False),
     "running": ending("running", partial=False),
 }

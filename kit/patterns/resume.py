@@ -1,0 +1,77 @@
+"""A turn that goes on: one that paused for its user, or whose process died. What had ended is played from its trace."""
+
+from collections.abc import Mapping
+
+from kit.core.context import Principal
+from kit.core.errors import FaultError, ForkError, ResumeError
+from kit.core.event import Event, Resumed
+from kit.core.fault import parse_all
+from kit.core.fault_injection import inject_faults
+from kit.core.model import OFFLINE
+from kit.core.record import TurnRecord
+from kit.patterns import PATTERNS
+from kit.patterns.fork import Forkable, ForkHost, check_prompts
+from kit.patterns.forked_turn import ForkedTurn
+from kit.runtime.acts.pause import Acts, Resumption, acts_of
+from kit.runtime.recording.turn_recording import TurnRecording, resumed_recording
+from kit.runtime.team import Team
+from kit.runtime.turn import Turn, run_turn
+
+Answers = bool | Mapping[str, bool] | None
+"""The user's yes or no: to all that the turn asked, or by the key of each question; None where nothing was asked."""
+
+
+def resume_turn(kit: Forkable, who: Principal, turn_id: str, answers: Answers = None) -> Turn:
+    """Lets a turn of a principal go on, under its own id: what had ended is played, the rest is called by the cards' strategies.
+
+    Raises ResumeError for a turn that is not there, is somebody else's, has ended, lacks an answer or cannot be played,
+    CassetteError where a card has changed since, FaultError where it was made to fail and this kit was opened without faults.
+    """
+    store, turn = kit.store, kit.store.turn(turn_id)
+    if turn is None or Principal(tenant_id=turn.tenant_id, user_id=turn.user_id) != who:
+        raise ResumeError(f"there is no turn {turn_id!r} of {who}: name one of its own")
+    events, pattern = store.events(turn.id), PATTERNS[turn.pattern]
+    team = kit.stages.team(pattern)
+    acts = _with_answers(turn, acts_of(events), answers)
+    try:
+        recording = _recording(team, events)
+    except ForkError as error:
+        raise ResumeError(str(error)) from error
+    check_prompts(turn, recording, team, store, None)
+    planned = parse_all(recording.turn.faults, team.agents, team.root)
+    if planned and not kit.faults:
+        raise FaultError("this turn was made to fail, and this kit was opened without faults: open it with open_kit(faults=True)")
+    session = store.session(turn.session_id)
+    past = kit.recall_before(turn)
+    past = past.replace(session=session or past.session)
+    if not store.claim_turn(turn.id):
+        raise ResumeError(f"turn {turn.id!r} is {turn.status}: only one that is paused or interrupted can go on, and only once")
+    origin = Resumed(turn_id=turn.id, answers=dict(acts.answers), acts=acts.results)
+    forked = ForkedTurn(origin, recording, {OFFLINE.key: OFFLINE, **team.deck.models})
+    host = ForkHost(forked.team(team), store, kit.recorder, forked.pattern(pattern), recording.today or kit.today)
+    with inject_faults(planned):
+        return run_turn(
+            turn.message,
+            past.session,
+            host,
+            host.pattern,
+            cap=turn.cap,
+            past=past,
+            turn_id=turn.id,
+            resumes=Resumption(turn.started_at, acts),
+        )
+
+
+def _recording(team: Team, events: list[Event]) -> TurnRecording:
+    """Reads what is played: by each card, what becomes of an agent that was at work when the process died."""
+    by_strategy = {name: {i for i, agent in team.agents.items() if agent.card.resume == name} for name in ("partial", "reuse")}
+    return resumed_recording(events, team.root, by_strategy["partial"], by_strategy["reuse"])
+
+
+def _with_answers(turn: TurnRecord, acts: Acts, answers: Answers) -> Acts:
+    """Returns the acts with the user's answers. Raises ResumeError while a question is open."""
+    replies = dict.fromkeys(acts.questions, answers) if isinstance(answers, bool) else dict(answers or {})
+    missing = [one.question for key, one in acts.questions.items() if key not in replies]
+    if missing:
+        raise ResumeError(f"turn {turn.id!r} waits for an answer: {' '.join(missing)}")
+    return Acts({**acts.answers, **{key: replies[key] for key in acts.questions}}, acts.results)

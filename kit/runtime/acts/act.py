@@ -1,0 +1,76 @@
+"""Acts: calls of tools that ask the user first, or must not be made twice. What is settled about one outlives the process."""
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from langchain_core.messages.tool import ToolCall
+
+from kit.core.errors import StoreError
+from kit.core.event import Act, ActStarted, ApprovalAsked
+from kit.runtime.acts.pause import Paused
+from kit.runtime.context import RunContext
+from kit.tools.limits import ToolLimits
+from kit.tools.tool import UNAVAILABLE, ToolResult
+
+DECLINED = "This was not done, because you said no."
+UNCERTAIN = "Whether this was done is not known: it was interrupted in the middle, and it is not tried again."
+
+
+async def act(
+    call: ToolCall, limits: ToolLimits, agent: str, ctx: RunContext, run: Callable[[], Awaitable[ToolResult]]
+) -> ToolResult:
+    """Makes a call once: with the user's yes where its tool asks for that, and with its beginning in the store.
+
+    Raises Paused where the user has not answered yet.
+    """
+    acts, key, tool, args = ctx.turn.acts, lookup_key(call), call["name"], call["args"]
+    before = acts.results.get(key)
+    if before is not None and not (before.text is None and limits.idempotent):
+        return _result_of(before)
+    if limits.confirm:
+        if key not in acts.answers:
+            acts.questions[key] = ApprovalAsked(agent=agent, tool=tool, key=key, question=question_of(limits, tool, args))
+            ctx.emit(acts.questions[key])
+            raise Paused
+        if not acts.answers[key]:
+            return ToolResult(text=DECLINED, caveat=DECLINED)
+    acts.results[key] = Act()
+    ctx.emit(ActStarted(agent=agent, tool=tool, key=key))
+    try:
+        await asyncio.to_thread(ctx.turn.keep)
+    except StoreError as error:  # nobody would know of it after a crash
+        del acts.results[key]
+        return ToolResult(text=UNAVAILABLE, fault="unavailable", detail=f"not begun: {error}")
+    result = await run()
+    if result.fault == "timeout":
+        return _result_of(acts.results[key])
+    acts.results[key] = Act(text=result.text, error=result.fault and f"{result.fault}: {result.detail}")
+    return result
+
+
+def lookup_key(call: ToolCall) -> str:
+    """Names a lookup: its tool, and the arguments that hold something."""
+    args = {name: value for name, value in call["args"].items() if value not in (None, "")}
+    return f"{call['name']} {json.dumps(args, sort_keys=True, default=str)}"
+
+
+def question_of(limits: ToolLimits, tool: str, args: Mapping[str, Any]) -> str:
+    """Words what the user is asked: the sentence of the tool with its arguments filled in, else one that names them."""
+    if isinstance(limits.confirm, str):
+        try:
+            return limits.confirm.format_map({name: str(value) for name, value in args.items()})
+        except (KeyError, ValueError, IndexError):
+            pass  # an argument that the model left out
+    listing = ", ".join(f"{name}: {value if isinstance(value, str) else json.dumps(value)}" for name, value in args.items())
+    return f"May I run {tool.replace('_', ' ')}{f' with {listing}' if listing else ''}?"
+
+
+def _result_of(act: Act) -> ToolResult:
+    """Returns what a model is told of an act that is not done again."""
+    if act.text is None:
+        return ToolResult(text=UNCERTAIN, caveat=UNCERTAIN)
+    fault, _, detail = (act.error or "").partition(": ")
+    fields: dict[str, Any] = {"fault": fault, "detail": detail} if fault else {}
+    return ToolResult.model_validate({"text": act.text, **fields})

@@ -1,0 +1,52 @@
+"""A turn that pauses for its user: what it asked, what was answered, and which acts are done, read back from its events."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from kit.core.event import Act, ActStarted, ApprovalAsked, Event, Resumed, ToolEnded
+
+UNKNOWN = ("CancelledError", "timeout", "uncertain")
+"""Begin the errors of a tool call that may have done its work all the same."""
+
+
+class Paused(BaseException):
+    """Ends the work that waits for the user. No `except Exception` takes it for a fault, and siblings go on to their ends."""
+
+
+@dataclass
+class Acts:
+    """What a turn knows of its acts, by the key of a call."""
+
+    answers: Mapping[str, bool] = field(default_factory=dict[str, bool])
+    """The user's yes or no."""
+    results: dict[str, Act] = field(default_factory=dict[str, Act])
+    questions: dict[str, ApprovalAsked] = field(default_factory=dict[str, ApprovalAsked])
+    """What waits for an answer."""
+
+
+@dataclass(frozen=True)
+class Resumption:
+    """What a turn that goes on has of its first part."""
+
+    started_at: float
+    """Seconds since the epoch."""
+    acts: Acts
+
+
+def acts_of(events: Iterable[Event]) -> Acts:
+    """Reads the acts of a stored turn; one that began and has no end is not known."""
+    answers, results, questions, spans = dict[str, bool](), dict[str, Act](), dict[str, ApprovalAsked](), dict[str, str]()
+    for event in events:
+        match event.body:
+            case Resumed(answers=more, acts=acts):
+                answers |= more
+                results |= acts
+            case ApprovalAsked(key=key):
+                questions[key] = event.body
+            case ActStarted(key=key):
+                results[key], spans[event.span_id] = Act(), key
+            case ToolEnded(error=error, result=text) if event.span_id in spans and not (error or "").startswith(UNKNOWN):
+                results[spans[event.span_id]] = Act(text=text, error=error)
+            case _:
+                pass
+    return Acts(answers, results, {key: body for key, body in questions.items() if key not in answers})

@@ -1,0 +1,297 @@
+"""A turn that pauses for its user, or whose process dies, and goes on: what had ended is played, no act is done twice."""
+
+import asyncio
+import os
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+from langchain_core.messages import BaseMessage, ToolMessage
+
+from kit import Kit, Reply, open_kit
+from kit.compose.deck import Deck
+from kit.compose.topology import Topology
+from kit.core.card import AgentCard, Handoff, HandoffField
+from kit.core.context import Principal
+from kit.core.errors import ResumeError
+from kit.core.event import ApprovalAsked
+from kit.models.scripted import Line, ScriptedModel
+from kit.runtime.acts.act import DECLINED, UNCERTAIN
+from kit.settings import Settings
+from kit.tools.limits import ToolLimits
+from kit.tools.tool import LimitedTool
+from tests.kits import asks, small_deck, stitched
+
+QUESTION = "Open a ticket about my printer, and how many points do I have?"
+ASKS = ToolLimits(confirm="Open a ticket that says “{words}”?")
+Resume = Literal["reinvoke", "reuse", "partial"]
+
+
+def lead(messages: list[BaseMessage]) -> Line:
+    return stitched(messages) if isinstance(messages[-1], ToolMessage) else asks("desk", "points", query=QUESTION)
+
+
+def desk(messages: list[BaseMessage]) -> Line:
+    """Opens a ticket, and says what came of it."""
+    if isinstance(messages[-1], ToolMessage):
+        return Line(str(messages[-1].content))
+    return Line(calls=[("open_ticket", {"words": "the printer is out of ink"})])
+
+
+class Desk:
+    """A deck of two agents over one file, whose tool has an effect that can be counted."""
+
+    def __init__(self, folder: Path, limits: ToolLimits = ASKS, resume: Resume = "reinvoke"):
+        self.effects, self.store = folder / "tickets.txt", folder / "kit.db"
+        self.limits = limits
+        self.resume: Resume = resume
+        self.calls: list[str] = []
+        """Models that were called, in order."""
+        self.tool: Callable[..., Any] = self.open_ticket
+
+    def opened(self) -> Any:
+        """The kit, as a process opens it."""
+        models = {name: ScriptedModel(self._heard(name, script)) for name, script in self.scripts().items()}
+        settings = Settings.read({}).with_(model="offline", store=str(self.store), pace=0.0)
+        tools = {"open_ticket": LimitedTool(self.tool, self.limits)}
+        return open_kit(settings, deck=self.deck(), models=models, tools=tools)
+
+    def deck(self) -> Deck:
+        return small_deck(["desk", "points"], self.cards())
+
+    def cards(self) -> list[AgentCard]:
+        tools = ("open_ticket",)
+        return [AgentCard(id="desk", description="Opens tickets for printers.", model="offline", tools=tools, resume=self.resume)]
+
+    def scripts(self) -> dict[str, Callable[[list[BaseMessage]], Line]]:
+        return {"orchestrator": lead, "desk": desk, "points": lambda _: Line("You have 4,975 points.")}
+
+    def _heard(self, name: str, script: Callable[[list[BaseMessage]], Line]) -> Callable[[list[BaseMessage]], Line]:
+        def say(messages: list[BaseMessage]) -> Line:
+            self.calls.append(name)
+            return script(messages)
+
+        return say
+
+    async def open_ticket(self, words: str) -> str:
+        """Open a ticket."""
+        with self.effects.open("a") as file:
+            file.write(words + "\n")
+        return f"Ticket 12 says: {words}."
+
+    @property
+    def tickets(self) -> int:
+        return len(self.effects.read_text().splitlines()) if self.effects.exists() else 0
+
+
+async def paused(kit: Kit) -> Reply:
+    reply = await kit.ask(QUESTION, kit.session("talk"))
+    assert reply.status == "paused"
+    return reply
+
+
+@pytest.mark.req("K-12")
+async def test_a_tool_that_asks_first_pauses_the_turn_and_a_yes_lets_it_go_on(tmp_path: Path) -> None:
+    """The others come to their ends; with the yes nothing that had ended is called again, and the answer is whole."""
+    world = Desk(tmp_path)
+    async with world.opened() as kit:
+        reply = await paused(kit)
+        assert reply.text == "Open a ticket that says “the printer is out of ink”?"
+        assert world.tickets == 0
+        assert sorted(world.calls) == ["desk", "orchestrator", "points"]
+        world.calls.clear()
+        ended = await kit.resume(reply.turn_id, True)
+    assert (ended.turn_id, ended.status) == (reply.turn_id, "ok")
+    assert ended.text == "Ticket 12 says: the printer is out of ink. | You have 4,975 points."
+    assert world.tickets == 1
+    assert world.calls == ["desk", "orchestrator"], "what had ended was called again"
+
+
+@pytest.mark.req("K-12")
+async def test_a_no_does_nothing_and_the_answer_says_so(tmp_path: Path) -> None:
+    world = Desk(tmp_path)
+    async with world.opened() as kit:
+        reply = await paused(kit)
+        ended = await kit.resume(reply.turn_id, False)
+    assert ended.status == "ok" and world.tickets == 0
+    assert DECLINED in ended.text and "4,975" in ended.text
+
+
+@pytest.mark.req("K-12", "SO-12")
+async def test_an_answer_after_a_restart_still_counts(tmp_path: Path) -> None:
+    world = Desk(tmp_path)
+    async with world.opened() as kit:
+        turn_id = (await paused(kit)).turn_id
+    async with world.opened() as kit:
+        assert kit.store.turn(turn_id).status == "paused"
+        world.calls.clear()
+        ended = await kit.resume(turn_id, True)
+        assert kit.store.turn(turn_id).status == "ok"
+        assert [line.text for line in kit.store.history("talk")] == [QUESTION, ended.text]
+        (stored,) = kit.store.turns(session_id="talk")
+    assert (ended.status, world.tickets) == ("ok", 1) and "points" not in world.calls
+    assert stored.started_at < time.time() and stored.failed == ()
+
+
+@pytest.mark.req("K-12")
+async def test_nobody_answers_for_somebody_else_nor_twice_nor_not_at_all(tmp_path: Path) -> None:
+    world = Desk(tmp_path)
+    async with world.opened() as kit:
+        turn_id = (await paused(kit)).turn_id
+        with pytest.raises(ResumeError, match="there is no turn"):
+            kit.resume(turn_id, True, who=Principal(tenant_id="acme", user_id="mallory"))
+        with pytest.raises(ResumeError, match="waits for an answer: Open a ticket"):
+            kit.resume(turn_id)
+        first = kit.resume(turn_id, True)
+        with pytest.raises(ResumeError, match="only once"):
+            kit.resume(turn_id, True)
+        await first
+        with pytest.raises(ResumeError, match="is ok"):
+            kit.resume(turn_id, True)
+    assert world.tickets == 1
+
+
+@pytest.mark.req("K-12")
+async def test_two_questions_are_answered_one_by_one(tmp_path: Path) -> None:
+    world = Desk(tmp_path)
+    scripts = world.scripts()
+
+    def two(messages: list[BaseMessage]) -> Line:
+        if isinstance(messages[-1], ToolMessage):
+            return Line(" ".join(str(one.content) for one in messages if isinstance(one, ToolMessage)))
+        return Line(calls=[("open_ticket", {"words": "ink"}), ("open_ticket", {"words": "paper"})])
+
+    world.scripts = lambda: {**scripts, "desk": two}
+    async with world.opened() as kit:
+        reply = await paused(kit)
+        asked = [event.body for event in reply.events if isinstance(event.body, ApprovalAsked)]
+        assert [one.question for one in asked] == ["Open a ticket that says “ink”?", "Open a ticket that says “paper”?"]
+        ended = await kit.resume(reply.turn_id, {asked[0].key: True, asked[1].key: False})
+    assert world.effects.read_text() == "ink\n"
+    assert "Ticket 12 says: ink." in ended.text and DECLINED in ended.text
+
+
+@pytest.mark.req("K-12")
+@pytest.mark.parametrize("pattern", ["mediated", "direct", "supervisor", "swarm"])
+async def test_every_pattern_that_asks_the_desk_pauses_and_goes_on(tmp_path: Path, pattern: str) -> None:
+    world = Desk(tmp_path)
+    async with world.opened() as kit:
+        reply = await kit.ask(QUESTION, kit.session("talk"), pattern)
+        assert (reply.status, world.tickets) == ("paused", 0)
+        reply = await kit.resume(reply.turn_id, True)
+    assert (reply.status, world.tickets) == ("ok", 1)
+    assert "Ticket 12 says" in reply.text
+
+
+@pytest.mark.req("K-12")
+async def test_a_peer_elsewhere_cannot_ask_and_so_does_nothing(tmp_path: Path) -> None:
+    world = Desk(tmp_path)
+    async with world.opened() as kit:
+        reply = await kit.ask(QUESTION, kit.session("talk"), "a2a")
+    assert (reply.status, world.tickets) == ("ok", 0)
+    assert "Ticket" not in reply.text and "desk" in reply.text
+
+
+# A process that dies
+
+
+def dead(folder: Path, limits: ToolLimits, resume: Resume = "reinvoke", after: float = 0.0, kind: type[Desk] = Desk) -> Desk:
+    """The world that a killed process left: one that asked, said yes where it was asked, and died `after` the tool's effect."""
+    if child := os.fork():
+        _, status = os.waitpid(child, 0)
+        assert os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL
+        return kind(folder, limits, resume)
+    world = kind(folder, limits, resume)
+
+    async def die_in_tool(words: str) -> str:
+        """Open a ticket."""
+        told = await world.open_ticket(words)
+        await asyncio.sleep(after)
+        os.kill(os.getpid(), signal.SIGKILL)
+        return told
+
+    async def play() -> None:
+        world.tool = die_in_tool
+        async with world.opened() as kit:
+            reply = await kit.ask(QUESTION, kit.session("talk"))
+            await kit.resume(reply.turn_id, True)
+
+    try:
+        asyncio.run(play())
+    finally:
+        os._exit(1)
+
+
+def resumed(world: Desk) -> Reply:
+    """What its turn comes to in another process."""
+
+    async def play() -> Reply:
+        async with world.opened() as kit:
+            (turn,) = kit.store.turns(session_id="talk")
+            assert turn.status == "interrupted"
+            return await kit.resume(turn.id)
+
+    return asyncio.run(play())
+
+
+@pytest.mark.req("SO-12", "K-12")
+@pytest.mark.parametrize("limits", [ASKS, ToolLimits(once=True)], ids=["asked first", "once"])
+def test_an_act_whose_process_died_is_never_done_again_and_is_said_to_be_unknown(tmp_path: Path, limits: ToolLimits) -> None:
+    world = dead(tmp_path, limits)
+    assert world.tickets == 1
+    reply = resumed(world)
+    assert world.tickets == 1, "it was done twice"
+    assert reply.status == "ok" and UNCERTAIN in reply.text and "4,975" in reply.text
+
+
+@pytest.mark.req("SO-12")
+def test_an_act_that_may_be_done_twice_is_done_again(tmp_path: Path) -> None:
+    world = dead(tmp_path, ToolLimits(once=True, idempotent=True))
+    assert "Ticket 12 says" in resumed(world).text
+    assert world.tickets == 2
+
+
+CALLED: dict[Resume, list[str]] = {"reinvoke": ["desk", "desk", "orchestrator"], "partial": ["desk", "orchestrator"]}
+"""Models that are called when the turn goes on."""
+
+
+@pytest.mark.req("SO-12")
+@pytest.mark.parametrize("resume", CALLED)
+def test_an_agent_begins_anew_or_goes_on_where_it_was_as_its_card_says(tmp_path: Path, resume: Resume) -> None:
+    world = dead(tmp_path, ToolLimits(), resume, after=1.5)  # by then the log is kept
+    reply = resumed(world)
+    assert reply.status == "ok" and "Ticket 12 says" in reply.text
+    assert world.calls == CALLED[resume]
+
+
+class DeskPipeline(Desk):
+    """A desk whose answer is drafted by a clerk, and gone over by somebody with the tool."""
+
+    kept: Resume = "reuse"
+
+    def deck(self) -> Deck:
+        clerk = AgentCard(id="clerk", description="Knows serial numbers.", model="offline", resume=self.kept)
+        lead_only = ["desk", "points", "clerk", "opener"]
+        (card,) = self.cards()
+        draft = Handoff(fields={"draft": HandoffField(max_length=200)})
+        front = card.model_copy(update={"tools": ()})
+        opener = card.model_copy(update={"id": "opener", "description": "Writes to the office.", "handoff": draft})
+        pipeline = {"chat": {"desk": Topology(kind="pipeline", members=("clerk", "opener"))}}
+        return small_deck(lead_only, [front, clerk, opener], topologies=pipeline)
+
+    def scripts(self) -> dict[str, Callable[[list[BaseMessage]], Line]]:
+        return {**super().scripts(), "opener": desk, "clerk": lambda _: Line("Serial 7731.")}
+
+
+@pytest.mark.req("SO-12")
+@pytest.mark.parametrize("kept", ["reuse", "reinvoke"])
+def test_an_answer_that_was_given_is_used_again_by_a_caller_that_begins_anew(tmp_path: Path, kept: Resume) -> None:
+    dead(tmp_path, ToolLimits(), after=1.5, kind=DeskPipeline)
+    world = DeskPipeline(tmp_path, ToolLimits())
+    world.kept = kept
+    reply = resumed(world)
+    assert reply.status == "ok" and "Ticket 12 says" in reply.text
+    assert world.calls.count("clerk") == (kept == "reinvoke")
