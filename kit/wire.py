@@ -136,8 +136,7 @@ class Kit:
         prompt: str | None = None,
         who: Principal | None = None,
     ) -> Turn:
-        """Starts a turn that is another one, of `who` or the settings' principal, up to a span, and goes on from there on another
-        model, pattern or prompt. Raises what `fork_turn` raises (docs/traces.md)."""
+        """Starts a turn that is another one up to a span, and then differs. Raises what `fork_turn` raises (docs/traces.md)."""
         return fork_turn(self, who or self.session("").principal, turn_id, at, model, pattern, prompt)
 
     def resume(self, turn_id: str, answers: Answers = None, *, who: Principal | None = None) -> Turn:
@@ -148,8 +147,7 @@ class Kit:
         """Starts a turn that nobody typed, on behalf of a scheduled job's target user.
 
         The principal is set here, once, and travels unchanged to every service, which verifies it as in a chat. Each run is an
-        episode of its own, `job:<job>:<unique>`: it reads no chat, and no chat reads it.
-        """
+        episode of its own, `job:<job>:<unique>`: it reads no chat, and no chat reads it."""
         return self.ask(message, Session(id=f"job:{job}:{uuid.uuid4().hex}", principal=target, location=location))
 
 

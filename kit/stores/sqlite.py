@@ -131,7 +131,7 @@ class SqliteStore(Database):
     def claim_turn(self, turn_id: str) -> bool:
         """Makes a turn that is paused or interrupted run again; False where it is neither, or somebody else was quicker."""
         sql = "UPDATE turns SET status = 'running', owner = ? WHERE id = ? AND status IN ('paused', 'interrupted')"
-        with self._commit() as db:
+        with self.commit() as db:
             return bool(db.execute(sql, (self._owner.id, turn_id)).rowcount)
 
     def _end(self, row: _Row, lines: Sequence[_Row], notes: Sequence[_Row], session: Session | None, wait: bool) -> None:
