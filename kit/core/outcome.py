@@ -26,7 +26,6 @@ Reason = Literal[
     "low_confidence",
     "cancelled",
     "paused",
-    "uncertain",
 ]
 CapBehavior = Literal["within", "at", "over"]
 ErrorClass = Literal["auth", "not_found", "limit", "network", "server", "budget", "kit"]

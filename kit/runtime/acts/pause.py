@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from kit.core.event import Act, ActStarted, ApprovalAsked, Event, Resumed, ToolEnded
 
-UNKNOWN = ("CancelledError", "timeout", "uncertain")
+UNKNOWN = ("CancelledError", "timeout")
 """Begin the errors of a tool call that may have done its work all the same."""
 
 

@@ -53,7 +53,6 @@ REASONS: dict[Reason, str] = {
     "low_confidence": "was not sure enough",
     "cancelled": "stopped",
     "paused": "waits for your answer",
-    "uncertain": "may or may not have been done",
 }
 PARTLY = "answered without one of its sources"
 UNCOUNTED = ("classifier_gateway", "monolith", "swarm")
