@@ -10,6 +10,7 @@ import pytest
 
 from kit.bench.grid.comparison import compare, summarise
 from kit.bench.grid.failures import FAILURES, STREAK, read_failures
+from kit.bench.grid.forecast import most_calls
 from kit.bench.grid.grid_file import GridSpec, read_grid
 from kit.bench.grid.report import report
 from kit.bench.grid.results import read_results
@@ -20,6 +21,8 @@ from kit.settings import Settings
 from kit.ui.benchmarks.verdict import headline, lines
 from kit.wire import open_kit
 from tests.loopback_openai import Hang, Raw, Refuse, Reply, Say, loopback
+from tests.test_cli import run as kit
+from tests.test_grid import ERRING, MIXED, OPENER, spec_of
 
 pytestmark = [pytest.mark.realtime, pytest.mark.req("SAT-24")]
 
@@ -164,6 +167,29 @@ def test_another_endpoint_is_another_model_and_the_way_back_plays_nothing(tmp_pa
         second.plays(*[HELLO] * CASES)
         runs = [run(first.url), run(second.url), run(first.url), run(first.url, temperature=0.5)]
     assert [one.done for one in runs] == [2 * CASES, CASES, 0, CASES]
+
+
+def test_what_it_may_ask_for_at_most_is_said_before_the_first_call(tmp_path: Path) -> None:
+    with loopback() as server:
+        server.key = "another"
+        limits: dict[str, Any] = {"concurrency": 1, "dollars": 5}
+        spec = grid_of(tmp_path, server.url, limits=limits)
+        result = kit("grid", str(tmp_path / "small.yaml"), "--out", str(tmp_path / "out"), "--workers", "1")
+    calls = CASES * most_calls(spec, spec.decks["deck", "quick"])
+    sentence = f"At most {CASES} turns of real models and {calls} calls of theirs, each sent twice where it fails"
+    assert result.stderr.startswith(f"{sentence}; no cell is begun past 5 dollars; at most 1 are at work then.\n")
+    assert result.returncode == 1 and result.stdout.startswith("# small: measured and offline stand-in; 5 of 24 cells failed")
+
+
+def test_no_turn_makes_more_calls_than_is_said(tmp_path: Path) -> None:
+    law = {**ERRING, "over_trigger": 0.5}
+    specs = {"simulated-test": {"provider": "simulated", "law": law}}
+    fields: dict[str, Any] = {"patterns": "all", "specs": specs, "cases": [MIXED, {"file": "data/cases/long.jsonl", "take": 1}]}
+    for stubs in ("stubs", "cards"):
+        spec = spec_of(tmp_path, sub_agents=stubs, **fields)
+        run_grid(spec, tmp_path / stubs, OPENER, 1)
+        most = max(row["model_calls"] for row in read_results(tmp_path / stubs))
+        assert 3 < most <= most_calls(spec, spec.decks["deck", "wide"])
 
 
 # the arithmetic

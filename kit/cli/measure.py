@@ -1,6 +1,7 @@
 """`kit route`, `deck-routing`, `grid`, `bench`: models, prompts and patterns compared, and what a turn costs."""
 
 import asyncio
+import sys
 from argparse import Namespace
 from pathlib import Path
 from typing import Any
@@ -35,6 +36,12 @@ def add(commands: Any) -> None:
     taping(grid)
     grid.set_defaults(run=_grid)
 
+    pair = commands.add_parser("compare", help="two stored runs of grids, paired by case; refuses other cases or judges")
+    pair.add_argument("before", type=Path, metavar="FOLDER")
+    pair.add_argument("after", type=Path, metavar="FOLDER")
+    pair.add_argument("--by", action="append", default=[], metavar="MEASURE", help="a scorer or measure (default: the run's own)")
+    pair.set_defaults(run=_compare)
+
     bench = commands.add_parser("bench", help="cost of a turn beside a hand-written loop, one interleaved run")
     bench.add_argument("--gate", action="store_true", help="fail when a turn makes more Python calls than it may")
     bench.add_argument("--model", help="something else: data/grids/paid.yaml with this model of models.yaml, which needs a key")
@@ -60,6 +67,7 @@ def _deck_routing(arguments: Namespace) -> int:
 
 def _grid(arguments: Namespace) -> int:
     from kit.bench.grid.cost import show_costs
+    from kit.bench.grid.forecast import announce
     from kit.bench.grid.grid_cassette import drop_stale_tracks, with_cassette
     from kit.bench.grid.grid_file import read_grid
     from kit.bench.grid.report import report
@@ -81,6 +89,8 @@ def _grid(arguments: Namespace) -> int:
         return show_costs(spec, kits)
     spec, opener = (spec, WorkerKits(spec.virtual)) if arguments.on else (spec.at(kits.access), kits)
     traces = arguments.traces or (kits.has_opik and not arguments.on)
+    if sentence := announce(spec):
+        print(sentence, file=sys.stderr)
     with Bar() as bar:
         run = run_grid(spec, folder, opener, arguments.workers, bar, traces=traces, on=arguments.on)
     if run.complete:
@@ -91,6 +101,13 @@ def _grid(arguments: Namespace) -> int:
 
         print(copy_to_opik(spec, run, kits.opik()))
     return 0 if run.complete else 1
+
+
+def _compare(arguments: Namespace) -> int:
+    from kit.bench.grid.run_pair import compare_runs
+
+    print("\n".join(map(str, compare_runs(arguments.before, arguments.after, arguments.by))) or "no case was scored in both")
+    return 0
 
 
 def _bench(arguments: Namespace) -> int:

@@ -8,8 +8,10 @@ from statistics import fmean
 from kit.bench.grid.grid_file import GridSpec
 from kit.bench.grid.results import read_results, read_rows
 from kit.bench.grid.run import TIMINGS
+from kit.compose.deck import Deck
 from kit.core.model import ModelSpec
 from kit.core.value import Value
+from kit.patterns.agents_as_tools import MAX_ROUNDS
 
 START = 3.0
 """Seconds until the first cell: a process, its imports, a kit."""
@@ -62,6 +64,32 @@ def forecast(spec: GridSpec, pace_of_turns: Pace) -> Forecast:
         seconds=START + sum(turns * _of(pace_of_turns.cpu, pattern) for _, pattern in ways) if spec.virtual else None,
         dollars=sum(dollars) if prices_known else None,
     )
+
+
+def announce(spec: GridSpec) -> str:
+    """What a grid of real models may ask for at most, in a sentence; empty where nobody is paid or waited for."""
+    if spec.timeless:
+        return ""
+    turns = sum(len(case.turns) for case in spec.cases) * spec.grid.repeats * len(spec.faults)
+    ways = [(model, deck, pattern) for model in spec.kinds for deck in spec.decks.values() for pattern in spec.grid.patterns]
+    measured = [deck for model, deck, _ in ways if spec.kinds[model] == "measured"]
+    calls, dollars = turns * sum(most_calls(spec, deck) for deck in measured), spec.grid.limits.dollars
+    if dollars is None:
+        money = "no limit of dollars is set (limits.dollars)"
+    else:
+        money = f"no cell is begun past {dollars:g} dollars; at most {spec.concurrency} are at work then"
+    most = f"At most {turns * len(measured):,} turns of real models and {calls:,} calls of theirs"
+    return f"{most}, each sent twice where it fails; {money}."
+
+
+def most_calls(spec: GridSpec, deck: Deck) -> int:
+    """Calls of models that a turn can make at most, whatever its pattern: its limits say so."""
+    settings, stubs = deck.settings, spec.grid.sub_agents == "stubs"
+    subs = deck.active_sub_agents(deck.cards[settings.orchestrator])
+    steps = max((3 + (deck.policy(card).max_tool_calls or 0) for card in subs), default=0)
+    own = 2 + max(MAX_ROUNDS, settings.cap + 1) + 1  # decides, looks again, composes in rounds and after a check
+    helpers = 1 + settings.cap  # a summary, and what each agent is told of earlier turns
+    return own + helpers + (0 if stubs else settings.cap * steps)
 
 
 def _price(model: ModelSpec, pace_of_turns: Pace, pattern: str) -> float:

@@ -4,7 +4,9 @@ import json
 import platform
 import subprocess
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 
+from kit.bench import scoring
 from kit.bench.grid.grid_file import GridSpec, digest
 from kit.home import HOME
 
@@ -22,12 +24,18 @@ def provenance(spec: GridSpec) -> dict[str, object]:
         "inputs": {
             "grid": digest(spec.grid),
             "cases": digest(*spec.cases),
+            "judges": digest(spec.grid.scorers, spec.own.identity("scorer", spec.grid.scorers), *_rules()),
             "deck": digest(*spec.deck.cards.values(), *spec.deck.blocks.values()),
         },
         "models": {key: json.loads(model.model_dump_json(exclude_defaults=True)) for key, model in spec.every_model.items()},
         "python": platform.python_version(),
         "versions": {name: _version(name) for name in PACKAGES},
     }
+
+
+def _rules() -> list[str]:
+    """The source of the kit's own scorers."""
+    return [path.read_text(encoding="utf-8") for path in sorted(Path(scoring.__file__).parent.glob("*.py"))]
 
 
 def revision() -> str:

@@ -1,0 +1,57 @@
+"""Two stored runs side by side, paired by case: only where both were asked the same and judged alike."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from kit.bench.grid.comparison import Comparison, compare
+from kit.bench.grid.failures import read_failures
+from kit.bench.grid.results import AXES, read_results, tidy
+from kit.bench.grid.stored_runs import StoredRun, read_run
+from kit.core.errors import DataError
+
+_SAME = {"cases": "other case files", "judges": "other judges"}
+"""Input of a run -> what is wrong where it differs."""
+
+
+def compare_runs(before: Path, after: Path, measures: Sequence[str] = ()) -> list[Comparison]:
+    """Every way of the second run beside the same way of the first; `measures` are scorers and measures, the first run's verdicts
+    when none is named. On an axis where the runs differ each must have one value: that is what is compared.
+
+    Raises DataError for folders without results, for runs over other case files or by other judges, and for ways that cannot be
+    told apart.
+    """
+    runs = {"before": read_run(before), "after": read_run(after)}
+    _check_inputs(runs["before"], runs["after"])
+    names = tuple(measures) or runs["before"].verdicts or ("exact",)
+    rows: list[dict[str, Any]] = []
+    for name, run in runs.items():
+        own = tidy(read_results(run.folder), names, read_failures(run.folder))
+        rows += [{**row, "run": name} for row in own]
+    return compare(rows, {"run": "before"}, ("run", *_shared_axes(rows)))
+
+
+def _check_inputs(before: StoredRun, after: StoredRun) -> None:
+    for name, words in _SAME.items():
+        first, second = (run.runs[-1].get("inputs", {}).get(name) for run in (before, after))
+        if first is None or first != second:
+            known = f"{first or 'unknown'} and {second or 'unknown'}"
+            raise DataError(
+                f"{before.folder} and {after.folder} cannot be compared: they were played over {words} ({name} {known}); "
+                "play both again with the same ones"
+            )
+
+
+def _shared_axes(rows: Sequence[dict[str, Any]]) -> list[str]:
+    shared: list[str] = []
+    for axis in AXES:
+        first, second = ({row[axis] for row in rows if row["run"] == run} for run in ("before", "after"))
+        if len(first | second) == 1:
+            continue
+        if first == second:
+            shared.append(axis)
+        elif len(first) > 1 or len(second) > 1:
+            raise DataError(
+                f"the runs have other {axis}s, {sorted(first)} and {sorted(second)}: play both with one, or with the same"
+            )
+    return shared
