@@ -1,5 +1,7 @@
 """A project of one's own: written by one command, found by all others, and what is not installed is named."""
 
+import ast
+import asyncio
 import json
 import os
 import subprocess
@@ -9,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from kit.settings import HOME, Settings
-from kit.ui.benchmarks.draft import grid_files, order, text_of
+from kit.ui.benchmarks.draft import CASE_SETS, Draft, case_sets, grid_files, order, text_of
 from kit.ui.benchmarks.grid_runner import Grids
 from tests.test_cli import Result, refused, run
 
@@ -85,7 +87,7 @@ def test_the_project_s_own_test_passes(project: Path) -> None:
     subprocess.run([sys.executable, "-c", code], cwd=project, env=environment, check=True, timeout=60)
 
 
-def test_the_page_plays_the_grid_of_the_project_on_its_own_data(project: Path) -> None:
+def test_the_page_plays_the_grid_of_the_project(project: Path) -> None:
     (label, path), *_ = grid_files().items()
     assert (label, path) == ("helpdesk/grid.yaml", project / "grid.yaml")
     ordered = order(text_of(path))
@@ -97,6 +99,27 @@ def test_the_page_plays_the_grid_of_the_project_on_its_own_data(project: Path) -
     grids.close()
     assert "offline, exact: 17 of 17" in (folder / "report.md").read_text()
     assert "0 cells played, 34 were there" in here("grid").stdout
+
+
+def test_a_grid_of_ones_own_choice_is_played_on_the_cases_of_the_project(project: Path) -> None:
+    assert list(case_sets(project / "deck")) == ["cases"] and case_sets(HOME / "cards" / "consumer") == CASE_SETS
+    draft = Draft(models=("offline",), patterns=("mediated", "supervisor"), cases="cases", take=17, deck=str(project / "deck"))
+    file = order(draft.text()).file(project / "chosen")
+    played = here("grid", str(file), "--out", str(project / "chosen"))
+    assert "mediated, exact: 17 of 17" in played.stdout, played.stdout + played.stderr
+
+
+def test_the_notebook_of_the_project_runs(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert here("grid").returncode == 0
+    names: dict[str, object] = {}
+    with asyncio.Runner() as runner:
+        for cell in json.loads((project / "notebook.ipynb").read_text())["cells"]:
+            if cell["cell_type"] == "code":
+                cell_code = compile("".join(cell["source"]), "cell", "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+                if (step := eval(cell_code, names)) is not None:
+                    runner.run(step)
+    text = capsys.readouterr().out
+    assert "Model 14" in text and "('devices', 'rooms')" in text and "1.0" in text
 
 
 def test_a_kit_that_opens_tells_the_log_what_its_deck_is_warned_of(project: Path, caplog: pytest.LogCaptureFixture) -> None:

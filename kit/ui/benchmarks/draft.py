@@ -30,6 +30,19 @@ CASE_SETS = {
     "long": "long dialogues",
 }
 """Stem in data/cases -> what is in it."""
+OWN = "cases"
+"""Stem of the case file of a project, the only one that speaks of its agents."""
+
+
+def case_sets(deck: Path) -> dict[str, str]:
+    """Returns the case files for a deck: that of the project worked in for its own, else the shipped ones."""
+    project = own_project()
+    return {OWN: "of this project"} if project and deck == project / "deck" and _case_file(OWN).is_file() else CASE_SETS
+
+
+def _case_file(cases: str) -> Path:
+    folder = own_project() if cases == OWN else None
+    return (folder or HOME / "data" / "cases") / f"{cases}.jsonl"
 
 
 class Draft(Value):
@@ -38,7 +51,7 @@ class Draft(Value):
     models: tuple[str, ...]
     patterns: tuple[str, ...]
     cases: str
-    """A key of CASE_SETS."""
+    """A key of `case_sets`."""
     take: int
     """How many cases of it, spread over the file."""
     dollars: float | None = None
@@ -53,13 +66,14 @@ class Draft(Value):
 
     def text(self) -> str:
         """Returns the text of the grid's YAML file."""
+        file = str(_case_file(OWN)) if self.cases == OWN else f"data/cases/{self.cases}.jsonl"
         every = max(1, count_cases(self.cases) // self.take)
         grid: dict[str, Any] = {
             "name": self.name,
             "models": list(self.models),
             "patterns": list(self.patterns),
             "settings": {"wide": {"cap": 8}},
-            "cases": [{"file": f"data/cases/{self.cases}.jsonl", "take": self.take, "every": every}],
+            "cases": [{"file": file, "take": self.take, "every": every}],
             "baseline": self._baseline(),
             "verdicts": ["exact", *(["mixed_exact"] if self.cases == "mixed" else []), "seconds", "input_tokens"],
         }
@@ -105,7 +119,7 @@ class Order(Value):
 
 def count_cases(cases: str) -> int:
     """Returns how many cases a set has."""
-    text = (HOME / "data" / "cases" / f"{cases}.jsonl").read_text(encoding="utf-8")
+    text = _case_file(cases).read_text(encoding="utf-8")
     return sum(1 for line in text.splitlines() if line.strip())
 
 

@@ -9,7 +9,7 @@ from kit.bench.grid.stored_runs import StoredRun
 from kit.core.errors import DataError
 from kit.patterns import PATTERNS
 from kit.settings import HOME
-from kit.ui.benchmarks.draft import CASE_SETS, MOST, Draft, Order, about, count_cases, grid_files, order, text_of
+from kit.ui.benchmarks.draft import MOST, Draft, Order, about, case_sets, count_cases, grid_files, order, text_of
 from kit.ui.benchmarks.grid_runner import Grids, Job
 from kit.ui.shared.frame import report_errors
 from kit.ui.shared.host import Host
@@ -132,9 +132,8 @@ def _own(host: Host) -> str | None:
     draw_missing(missing)
     patterns = st.multiselect("Patterns", list(PATTERNS), default=["mediated", "supervisor"], key="bench-patterns")
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        cases = st.selectbox(
-            "Cases", list(CASE_SETS), key="bench-cases", format_func=lambda key: f"{key}: {CASE_SETS[key]}", width=420
-        )
+        sets = case_sets(settings.deck)
+        cases = st.selectbox("Cases", list(sets), key="bench-cases", format_func=lambda key: f"{key}: {sets[key]}", width=420)
         whole = count_cases(cases)
         take = st.number_input("How many of them", 1, whole, min(CASES, whole), key=f"bench-take-{cases}", width=160)
     dollars = None
