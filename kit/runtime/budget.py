@@ -82,6 +82,8 @@ class Ledger:
     """Something here or above can run out."""
     children: list["Ledger"] = field(default_factory=list["Ledger"])
     """Those still open."""
+    at_end: list[Callable[[], None]] = field(default_factory=list[Callable[[], None]])
+    """What the agent's tools have to put away when its work is over."""
     input_tokens: int = 0
     output_tokens: int = 0
     cached_tokens: int = 0

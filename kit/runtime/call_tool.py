@@ -142,6 +142,8 @@ async def _run(
         inherited=ctx.inherited,
         emit=emit or ctx.report,
         found=lambda: _components(agent, ctx),
+        path=ctx.path,
+        at_end=ctx.ledger.at_end.append,
     )
     if bounds is None:
         return await _attempt(tool, call, context, bounds)

@@ -49,6 +49,8 @@ async def dispatch(call: AgentCall, ctx: RunContext, place: str = "1.1", endings
     finally:
         turn.progress.end(call.agent, path)
         usage = ledger.settle()  # once, and whatever happened: a stopped agent's calls were paid for
+        for put_away in ledger.at_end:
+            put_away()
     assert outcome is not None
     if isinstance(outcome, Answer) and MARK in outcome.text:  # a remote peer's words; a model's are parted in call_model
         text, parts = narration(outcome.text)

@@ -245,7 +245,11 @@ class _Runner:
         self.memory.tidy(self.ctx)
         call = _call(call_id="root", agent=self.root.card.id, query=self.message, fields={})
         self.at_work, seconds, leave = True, self.settings.turn_budget_ms / 1000, partial(self.leave, "deadline")
-        outcome = await run_to_outcome(self.pattern.run, call, self.ctx, seconds, leave)
+        try:
+            outcome = await run_to_outcome(self.pattern.run, call, self.ctx, seconds, leave)
+        finally:
+            for put_away in self.ctx.ledger.at_end:
+                put_away()
         if isinstance(outcome, Answer):
             return "ok", narration(outcome.text)[0] if MARK in outcome.text else outcome.text, None
         late = outcome.reason == "timeout" and self.state.out_of_time

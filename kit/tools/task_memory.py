@@ -61,10 +61,10 @@ class Task(NamedTuple):
 
 
 def current_task() -> Task:
-    """The task of the tool call now running: one agent's work in one turn."""
+    """The task of the tool call now running: one dispatch of an agent."""
     context = tool_context()
     inherited = context.inherited
-    return Task(inherited.principal, inherited.episode_id, f"{context.turn_id}.{context.agent}", context.agent)
+    return Task(inherited.principal, inherited.episode_id, f"{context.turn_id}.{context.path or context.agent}", context.agent)
 
 
 def memory_key(task: Task, label: str, scope: Literal["session", "user"]) -> str:

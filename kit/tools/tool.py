@@ -73,6 +73,10 @@ class ToolContext:
     """Sends an event under the span of this call."""
     found: Callable[[], Sequence[ComponentPayload]] = tuple
     """The components this agent's tools have found so far in the turn."""
+    path: str = ""
+    """Where in the turn this agent works: another dispatch, also of the same agent, has another."""
+    at_end: Callable[[Callable[[], None]], None] = lambda _: None
+    """Has something done when this agent's work is over, however it ends; it must not raise."""
 
 
 _context: ContextVar[ToolContext] = ContextVar("tool_context")
