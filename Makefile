@@ -28,7 +28,7 @@ ifneq ($(wildcard /etc/ssl/certs/ca-certificates.crt),)
 export UV_SYSTEM_CERTS := true
 endif
 
-.PHONY: help setup app notebooks test lint type unit run-notebooks browser installed matrix bench bench-peers sweeps small-model all format lock
+.PHONY: help setup app notebooks report test lint type unit run-notebooks browser installed matrix bench bench-peers sweeps small-model all format lock
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' Makefile
@@ -45,6 +45,9 @@ app: setup ## serve the chat on http://127.0.0.1:8501 (PORT=... for another port
 notebooks: setup ## open the notebooks in JupyterLab
 	@$(py) -m jupyterlab --notebook-dir notebooks
 
+report: setup ## run every notebook and write it as a page, with an index, into .kit/report; ARGS=06_models: that one
+	@$(py) notebooks/make_report.py $(ARGS)
+
 test: setup ## everything that must hold: lint, type, tests, notebooks, browser, the installed wheel
 	@$(MAKE) lint type unit run-notebooks browser installed
 
@@ -58,7 +61,7 @@ unit: setup
 	@mkdir -p .kit && $(stage) tests 300 $(py) -m pytest -q -p tests.matrix --ignore=tests/browser --ignore=tests/installed -n auto --maxprocesses=4 --dist=worksteal
 
 run-notebooks: setup
-	@$(stage) notebooks 240 $(py) -m pytest -q --nbmake --nbmake-timeout=60 -n auto --maxprocesses=4 --dist=worksteal notebooks
+	@$(stage) notebooks 240 $(py) -m pytest -q -n auto --maxprocesses=4 --dist=worksteal notebooks
 
 browser: setup
 	@$(stage) browser 180 .ci/browser "$(py)"

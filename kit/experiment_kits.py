@@ -64,11 +64,14 @@ class WorkerKits:
         return ExperimentKits.of(virtual=self.virtual)(models=models, deck=deck, faults=faults)
 
 
-def trace_home(settings: Settings) -> str:
+def trace_home(settings: Settings | None) -> str:
     """Where turns go that are played with these settings, and who gets a copy: what every notebook says first.
 
-    Two lines. Asks a configured server whether it is there, 1 s at worst; imports nothing of Opik's.
+    Two lines; one with None, for turns that are counted and not kept. Asks a configured server whether it is there, 1 s at worst;
+    imports nothing of Opik's.
     """
+    if settings is None:
+        return "Traces: the turns of these studies are counted and not kept, and nothing is sent to Opik."
     place = "in memory, until the kit is closed" if settings.store == ":memory:" else f"in {settings.store}"
     sentence = f"Traces: turns of kits opened with these settings are kept {place}."
     if not settings.has_opik:
@@ -77,4 +80,5 @@ def trace_home(settings: Settings) -> str:
 
     if not answers(settings.opik_url):
         return f"{sentence}\nOpik: {settings.opik_url or 'the cloud'} does not answer, nothing is sent."
-    return f"{sentence}\nOpik: copies at {project_url(settings.opik_url, settings.opik_workspace, settings.opik_project)}"
+    page = project_url(settings.opik_url, settings.opik_workspace, settings.opik_project)
+    return f"{sentence}\nOpik: copies of these turns at {page}"

@@ -13,9 +13,11 @@ from kit.bench.charts import BLUE, GREY, ORANGE, RED, RUST, ecdf, load_frame
 from kit.bench.grid.grid_file import read_grid
 from kit.bench.grid.run import run_grid
 from kit.bench.home import HOME
+from kit.settings import Settings
 from kit.wire import open_kit
 from studies import fan_out_time
-from studies.charts import against, time_against_n, waterfall
+from studies.charts import against, sent_trace, time_against_n, waterfall
+from studies.loopback_opik import opik_stub
 from studies.racing import Traffic, cost_points, monthly_figures, play_races
 
 
@@ -28,6 +30,16 @@ async def _fan_out() -> dict[str, Figure]:
     ]
     trace = await fan_out_time.trace_one(fan_out_time.MIXED, think=0.1)
     return {"fan_out": time_against_n(pd.DataFrame(runs)), "waterfall": waterfall(trace)}
+
+
+async def _opik() -> Figure:
+    """The figure of notebook 00: what the Opik SDK sent to a stub of the server for one turn of the stand-in."""
+    with opik_stub() as stub:
+        settings = Settings(model="offline", store=":memory:", opik_url=stub.url)
+        async with open_kit(settings) as kit:
+            await kit.ask("my receipt didn't scan, how many points do I have, and find coffee deals", kit.session("figure"))
+        (trace,) = stub.traces.values()
+        return sent_trace(trace, stub.spans.values())
 
 
 def _patterns() -> Figure:
@@ -57,7 +69,8 @@ def _race() -> Figure:
 def main(target: Path = HOME / "docs" / "figures") -> None:
     """Measures, and writes the figures of the docs into a folder."""
     target.mkdir(parents=True, exist_ok=True)
-    for name, figure in {**asyncio.run(_fan_out()), "patterns": _patterns(), "race": _race()}.items():
+    drawn = {**asyncio.run(_fan_out()), "opik": asyncio.run(_opik()), "patterns": _patterns(), "race": _race()}
+    for name, figure in drawn.items():
         figure.savefig(target / f"{name}.png", dpi=200)
         print(target / f"{name}.png")
 

@@ -31,7 +31,7 @@ from kit.experiment_kits import ExperimentKits, trace_home
 from kit.settings import Settings
 from kit.stores.sqlite import SqliteStore
 from kit.wire import open_kit
-from tests.loopback_opik import OpikStub, opik_stub
+from studies.loopback_opik import OpikStub, opik_stub
 from tests.pages import flat_page
 from tests.test_opik_sink import LISTEN, apart
 
@@ -195,7 +195,7 @@ def test_the_link_is_printed_and_is_what_the_sdk_itself_would_give(sent: Sent) -
     first, second = sent.report["first"].splitlines(), sent.report["second"].splitlines()
     assert first[-1] == second[-1] == f"Opik: {len(sent.rows)} turns as traces and experiments: {page}"
     assert first[0].startswith("Traces: ") and first[1].startswith(
-        f"Opik: copies at {sent.stub.url.removesuffix('/api')}/default/"
+        f"Opik: copies of these turns at {sent.stub.url.removesuffix('/api')}/default/"
     )
 
 

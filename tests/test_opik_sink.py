@@ -17,7 +17,7 @@ from uuid import UUID
 import pytest
 
 from kit.core.trace import trace_of
-from tests.loopback_opik import OpikStub, opik_stub
+from studies.loopback_opik import OpikStub, opik_stub
 from tests.sample_turn import DECISION, some_events
 
 ROOT = Path(__file__).parent.parent

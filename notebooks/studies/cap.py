@@ -104,24 +104,28 @@ def stratified(values: Mapping[int, Sequence[float]], shares: Mapping[int, float
     return Estimate(value=middle, low=middle - half, high=middle + half, n=n, basis=f"mean of {n} items")
 
 
+def mean_at(
+    runs: Sequence[CappedTurn], cap: int, measure: Callable[[CappedTurn], float], weights: Mapping[int, float]
+) -> Estimate:
+    """The mean of a measure at one cap over a traffic, given as size -> share of messages (any sum)."""
+    whole = sum(weights.values())
+    strata = {size: [measure(run) for run in runs if (run.cap, run.parts) == (cap, size)] for size in weights}
+    return stratified(strata, {size: weight / whole for size, weight in weights.items()})
+
+
 def compare_caps(runs: Sequence[CappedTurn], traffic: Mapping[int, float]) -> list[CapSummary]:
     """Returns what every cap means for a traffic, given as size -> share of messages (any sum)."""
-    whole = sum(traffic.values())
-    shares = {size: share / whole for size, share in traffic.items()}
-    mean_size = sum(size * share for size, share in shares.items())
-    of_parts = {size: size * share / mean_size for size, share in shares.items()}
-
-    def mean(cap: int, measure: Callable[[CappedTurn], float], weights: Mapping[int, float]) -> Estimate:
-        strata = {size: [measure(run) for run in runs if (run.cap, run.parts) == (cap, size)] for size in shares}
-        return stratified(strata, weights)
-
-    return [
-        CapSummary(
-            cap=cap,
-            coverage=mean(cap, lambda run: run.coverage, of_parts),
-            seconds=mean(cap, lambda run: run.seconds, shares),
-            tokens=mean(cap, lambda run: float(run.input_tokens + run.output_tokens), shares),
-            left_out=sum(share for size, share in shares.items() if size > cap),
+    of_parts = {size: size * share for size, share in traffic.items()}
+    summaries: list[CapSummary] = []
+    for cap in sorted({run.cap for run in runs}):
+        coverage = mean_at(runs, cap, lambda run: run.coverage, of_parts)
+        summaries.append(
+            CapSummary(
+                cap=cap,
+                coverage=coverage.model_copy(update={"high": min(1.0, coverage.high)}),
+                seconds=mean_at(runs, cap, lambda run: run.seconds, traffic),
+                tokens=mean_at(runs, cap, lambda run: float(run.input_tokens + run.output_tokens), traffic),
+                left_out=sum(share for size, share in traffic.items() if size > cap) / sum(traffic.values()),
+            )
         )
-        for cap in sorted({run.cap for run in runs})
-    ]
+    return summaries

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
 from kit.bench.charts.canvas import BLUE, GREY, INK, canvas
@@ -27,8 +28,8 @@ class _Dot(NamedTuple):
 def tradeoff(frame: pd.DataFrame, title: str, xlabel: str, ylabel: str) -> Figure:
     """One numbered dot for each row of `frame`: way, x (what it costs), y, low, high (a share with its interval).
 
-    With x_low and x_high the cost has its interval too. The names stand beside the figure, the cheapest first. Blue: no other way
-    is both cheaper and right more often. Ways that fall on one dot share it.
+    With x_low and x_high the cost has its interval too. The names stand beside the figure, the cheapest first. Blue and round: no
+    other way is both cheaper and right more often. Ways that fall on one dot share it.
     """
     rows: Any = frame.assign(**{end: frame["x"] for end in ("x_low", "x_high") if end not in frame}).sort_values(["x", "y"])
     points = _merge([_Dot(*map(row.get, _Dot._fields)) for row in rows.to_dict("records")])
@@ -38,8 +39,8 @@ def tradeoff(frame: pd.DataFrame, title: str, xlabel: str, ylabel: str) -> Figur
             colour = BLUE if place in best else GREY
             whiskers = [[point.y - point.low], [point.high - point.y]]
             across = [[point.x - point.x_low], [point.x_high - point.x]]
-            style: Any = {"fmt": "o", "ms": 11, "elinewidth": 1.2, "clip_on": False, "zorder": 3}
-            axes.errorbar(point.x, point.y, whiskers, across, color=colour, label=f"{place + 1}  {point.way}", **style)
+            style: Any = {"fmt": "o" if place in best else "s", "ms": 11, "elinewidth": 1.2, "clip_on": False, "zorder": 3}
+            axes.errorbar(point.x, point.y, whiskers, across, color=colour, **style)
             at: Any = {"ha": "center", "va": "center_baseline", "fontsize": 7.5, "fontweight": "bold", "zorder": 4}
             axes.annotate(str(place + 1), (point.x, point.y), color="white", **at)
         axes.set_xlim(0, 1.06 * max((point.x_high for point in points), default=1.0) or 1.0)
@@ -50,7 +51,7 @@ def tradeoff(frame: pd.DataFrame, title: str, xlabel: str, ylabel: str) -> Figur
         axes.grid(axis="both")
         axes.set_xlabel(xlabel, loc="left")
         axes.set_ylabel(ylabel)
-        _names(axes, best)
+        _names(axes, [point.way for point in points], best)
         figure.suptitle(title, x=0.01, ha="left", color=INK)
         return figure
 
@@ -72,13 +73,12 @@ def _merge(dots: Sequence[_Dot]) -> list[_Dot]:
     return distinct
 
 
-def _names(axes: Axes, best: set[int]) -> None:
+def _names(axes: Axes, ways: Sequence[str], best: set[int]) -> None:
     """Beside the figure; the dots have their numbers already."""
-    beside: Any = {"frameon": False, "fontsize": 8, "handlelength": 0, "handletextpad": 0, "markerscale": 0}
-    legend = axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), title="blue: none is both\ncheaper and better", **beside)
+    beside: Any = {"frameon": False, "fontsize": 8, "handlelength": 0, "handletextpad": 0}
+    handles = [Line2D([], [], linestyle="none", label=f"{place + 1}  {way}") for place, way in enumerate(ways)]
+    title = "blue and round: none is\nboth cheaper and better"
+    legend = axes.legend(handles=handles, loc="center left", bbox_to_anchor=(1.0, 0.5), title=title, **beside)
     legend.get_title().set(fontsize=8, color=GREY)
     for place, text in enumerate(legend.get_texts()):
         text.set_color(BLUE if place in best else INK)
-    for handle in legend.legend_handles:
-        if handle is not None:
-            handle.set_visible(False)

@@ -1,4 +1,4 @@
-"""A loopback stub of the Opik REST API: keeps what the real SDK sends, so that tests can look at it. It is not a server."""
+"""A loopback stub of the Opik REST API: keeps what the real SDK sends, for tests and a figure to look at. It is not a server."""
 
 import gzip
 import json
