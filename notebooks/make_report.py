@@ -32,7 +32,7 @@ def read(path: Path) -> Any:
 
 
 def run(notebook: Any) -> Any:
-    """The notebook with its outputs, run in a kernel of its own beside the studies. Raises nbclient's error for a cell that fails."""
+    """The notebook with its outputs, run in a kernel of its own. Raises CellExecutionError for a cell that fails."""
     NotebookClient(notebook, timeout=TIMEOUT, resources={"metadata": {"path": str(HOME / "notebooks")}}).execute()
     return notebook
 

@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
+
 from make_report import NOTEBOOKS, answer, read, readme_answers, run
 
 MODELS = re.compile(r"MODELS = \(.*?\n\)", re.DOTALL)
