@@ -4,15 +4,14 @@ import asyncio
 import datetime
 import uuid
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from dataclasses import dataclass, replace
+from contextlib import AsyncExitStack, asynccontextmanager, closing, nullcontext, suppress
+from dataclasses import dataclass, field, replace
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kit.compose.deck import Deck, open_deck
 from kit.core.context import Principal, Session
-from kit.core.errors import CodeError, FaultError, StoreBusy, StoreError
+from kit.core.errors import CodeError, FaultError, StoreBusy
 from kit.core.fault import Fault, parse_all
 from kit.core.fault_injection import inject_faults
 from kit.core.model import OFFLINE
@@ -27,6 +26,7 @@ from kit.patterns.resume import Answers, resume_turn
 from kit.patterns.stages import Stages
 from kit.runtime.agents.api_agent import Service, with_services
 from kit.runtime.agents.faulty import faulty_team
+from kit.runtime.handle import Turns
 from kit.runtime.memory import most_lines
 from kit.runtime.pattern import Pattern
 from kit.runtime.recording.cassette import Cassette
@@ -36,7 +36,7 @@ from kit.settings import Settings
 from kit.sinks.recorder import Recorder, Sink
 from kit.stores.protocol import Store
 from kit.stores.recall import recall_before
-from kit.stores.sqlite import SqliteStore
+from kit.stores.sqlite import open_store
 from kit.tools.deck_tools import given_tools
 from kit.tools.loading import load_reference
 from kit.tools.tool import Toolbox
@@ -64,6 +64,8 @@ class Kit:
     cassette: Cassette | None = None
     faults: bool = False
     """Whether a turn may be told to go wrong."""
+    turns: Turns = field(default_factory=Turns)
+    """Those that run now; `await kit.turns.drain(10)` ends them in order."""
 
     @property
     def deck(self) -> Deck:
@@ -109,17 +111,15 @@ class Kit:
 
         `faults` make this one turn go wrong, such as `["rewards=timeout"]`. Raises FaultError or UnknownId, which
         name the nearest agents and kinds, FaultError when the kit was opened without faults, PictureError for too many images,
-        UnknownId for a flag of the session that the deck does not declare.
+        UnknownId for a flag that the deck does not declare, SessionError for a session of another, ClosedError when closing.
         """
         chosen = pattern_of(pattern or self.pattern)
         team = self.stages.team(chosen, surface, session.flags)
         host = self if team is self.stages.team(MEDIATED) else replace(self, team=team)
-        if not faults:
-            return run_turn(message, session, host, chosen, cap=cap, images=images, past=past)
-        if not self.faults:
+        if faults and not self.faults:
             raise FaultError("this kit was opened without faults: open it with open_kit(faults=True)")
-        with inject_faults(parse_all(faults, self.team.agents, self.team.root)):
-            return run_turn(message, session, host, chosen, cap=cap, images=images, past=past)
+        with inject_faults(parse_all(faults, self.team.agents, self.team.root)) if faults else nullcontext():
+            return self.turns.begin(partial(run_turn, message, session, host, chosen, cap=cap, images=images, past=past))
 
     def recall_before(self, turn: TurnRecord) -> SessionRecall:
         """Returns what a turn's session held before it, and the session to ask it again in: `past = kit.recall_before(turn)`,
@@ -137,11 +137,11 @@ class Kit:
         who: Principal | None = None,
     ) -> Turn:
         """Starts a turn that is another one up to a span, and then differs. Raises what `fork_turn` raises (docs/traces.md)."""
-        return fork_turn(self, who or self.session("").principal, turn_id, at, model, pattern, prompt)
+        return self.turns.begin(partial(fork_turn, self, who or self.session("").principal, turn_id, at, model, pattern, prompt))
 
     def resume(self, turn_id: str, answers: Answers = None, *, who: Principal | None = None) -> Turn:
         """Lets a turn go on that paused or was interrupted. Raises what `resume_turn` raises (docs/pause.md)."""
-        return resume_turn(self, who or self.session("").principal, turn_id, answers)
+        return self.turns.begin(partial(resume_turn, self, who or self.session("").principal, turn_id, answers))
 
     def run_scheduled(self, message: str, target: Principal, *, job: str, location: str | None = None) -> Turn:
         """Starts a turn that nobody typed, on behalf of a scheduled job's target user.
@@ -177,8 +177,7 @@ def stages_of(
     places: Places,
     models: Models | None,
 ) -> Stages:
-    """The teams of a deck on these models, their prompts kept for the traces; all let turns in together, by `admission`,
-    and calls of a tool by its `places`.
+    """The teams of a deck on these models, their prompts kept for the traces; `admission` and `places` are theirs together.
 
     Raises BindError where one cannot do the work. Nothing is called.
     """
@@ -205,7 +204,7 @@ async def open_kit(
     faults: bool = False,
     services: Mapping[str, Service] | None = None,
 ) -> AsyncGenerator[Kit]:
-    """Opens a kit on the running loop and closes all of it at the end.
+    """Opens a kit on the running loop and closes all of it at the end; turns that still run are stopped and stored first.
 
     Without arguments it is what the environment says: the consumer deck, the tools it names, the offline stand-in. `tools` come
     on top of the deck's own: functions, LangChain tools or tool factories, in a sequence or a mapping from id to tool.
@@ -222,8 +221,7 @@ async def open_kit(
     elif models is None:
         models = choose_models(settings, deck)
     async with AsyncExitStack() as stack:
-        store = open_store(settings.store)
-        stack.callback(store.close)
+        store = stack.enter_context(closing(open_store(settings.store)))
         live, here = cassette is None or cassette.mode != "replay", settings.environment_of
         environments = here(deck.settings.environment), here(deck.tools.variables)
         setup = ToolSetup(deck.tools.folder, settings, store, store.open_documents, *environments, live, faults=faults)
@@ -234,19 +232,21 @@ async def open_kit(
         team = stages.team(MEDIATED)
         if team.orchestrator.model.spec.key == OFFLINE.key:
             await asyncio.to_thread(OfflineModel.warm)  # else the first question pays for reading the word vectors
-        recorder = Recorder(await asyncio.to_thread(_sinks, settings))  # importing Opik takes seconds
-        stack.callback(recorder.close)
+        sinks = stack.enter_context(closing(Recorder(await asyncio.to_thread(_sinks, settings))))  # importing Opik takes seconds
         today = today_of(settings, deck)
         stack.push_async_callback(stages.aclose)
-        yield Kit(settings, team, store, recorder, pattern_of(pattern), today, stages, stages_on, toolbox, cassette, faults)
+        turns = Turns()
+        stack.push_async_callback(turns.drain)
+        yield Kit(settings, team, store, sinks, pattern_of(pattern), today, stages, stages_on, toolbox, cassette, faults, turns)
+        await turns.drain()
         if cassette is not None:
             cassette.close()
 
 
 def today_of(settings: Settings, deck: Deck) -> str:
     """The date that prompts carry: KIT_TODAY, else that of the deck's world, else this machine's. Raises CodeError, DataError."""
-    reference = None if settings.today else deck.settings.today
-    if reference is None:
+    reference = deck.settings.today
+    if settings.today or reference is None:
         return settings.today or datetime.date.today().isoformat()
     read_day = load_reference(reference, deck.tools.folder)
     if not callable(read_day):
@@ -265,19 +265,6 @@ def _as_recorded(settings: Settings, models: Models | None, cassette: Cassette, 
     names = (spec.api_key_env for spec in deck.models.values() if spec.api_key_env)
     variables = {**dict.fromkeys(names, "replayed"), **settings.variables}
     return settings.with_(today=today, openai_api_key=settings.openai_api_key or "replayed", variables=variables), models
-
-
-def open_store(path: str) -> SqliteStore:
-    """The store at a path, its folder made where it is missing. Raises StoreError."""
-    if path != ":memory:":
-        folder = Path(path).parent
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise StoreError(
-                f"the store {path} has no folder and {folder} cannot be made: {error.strerror}; set KIT_STORE"
-            ) from error
-    return SqliteStore(path)
 
 
 def open_opik(settings: Settings) -> "OpikSink | None":

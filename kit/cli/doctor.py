@@ -81,7 +81,7 @@ def _key(spec: "ModelSpec", settings: "Settings") -> str:
 def _store(settings: "Settings") -> "Finding":
     from kit.core.errors import KitError
     from kit.models.examination import Finding
-    from kit.wire import open_store
+    from kit.stores.sqlite import open_store
 
     print("store")
     try:

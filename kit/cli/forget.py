@@ -34,7 +34,7 @@ def add(commands: Any) -> None:
 def _forget(arguments: Namespace) -> int:
     from kit.core.context import Principal
     from kit.settings import Settings
-    from kit.wire import open_store
+    from kit.stores.sqlite import open_store
 
     settings, user = Settings.read(), arguments.user
     paths = [path for path in (Path(settings.store), *sorted(settings.grids.glob("*/traces.db"))) if path.is_file()]
@@ -53,7 +53,7 @@ def _forget(arguments: Namespace) -> int:
 
 
 def _turns(path: Path, user: str) -> "Iterator[TurnRecord]":
-    from kit.wire import open_store
+    from kit.stores.sqlite import open_store
 
     with closing(open_store(str(path))) as store:
         yield from store.turns(user_id=user, limit=-1)

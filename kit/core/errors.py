@@ -44,6 +44,10 @@ class SessionError(KitError):
     """A session id that another principal already uses."""
 
 
+class ClosedError(KitError):
+    """A kit that is closing and begins no more turns."""
+
+
 class StoreError(KitError):
     """The store cannot be opened, read or written."""
 

@@ -1,12 +1,13 @@
 """The handle of a running turn, and the reply it comes to."""
 
 import asyncio
-from collections.abc import AsyncIterator, Generator, Sequence
+from collections.abc import AsyncIterator, Callable, Generator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, Protocol
 
 from kit.core.display.html import folded, notebook_html, table, text
+from kit.core.errors import ClosedError
 from kit.core.event import Event
 from kit.core.outcome import Outcome, RoutingDecision, Usage
 from kit.core.trace import Trace, trace_of, waterfall
@@ -104,6 +105,11 @@ class Turn:
     def done(self) -> bool:
         return self._runner.reply.done()
 
+    @property
+    def reply(self) -> asyncio.Future[Reply]:
+        """What the turn comes to, for those who wait for several; it is not to be cancelled."""
+        return self._runner.reply
+
     def follow(self, from_seq: int = 0) -> AsyncIterator[Event]:
         """Events from `from_seq` on, past ones first, then live, until the turn ends."""
         return self._log.follow(from_seq)
@@ -122,3 +128,41 @@ class Turn:
             self._task.add_done_callback(lambda _: timer.cancel())
         else:
             self._runner.stop_requested = True
+
+    def on_end(self, callback: Callable[[], object]) -> None:
+        """Calls back once the turn has ended and is stored, at once where it has."""
+        self._runner.reply.add_done_callback(lambda _: callback())
+
+
+class Turns:
+    """The turns of a kit that run now: none is lost when the kit closes."""
+
+    def __init__(self) -> None:
+        self._running: dict[Turn, asyncio.Future[Reply]] = {}
+        self._closed = False
+
+    def __len__(self) -> int:
+        return len(self._running)
+
+    def begin(self, start: Callable[[], Turn]) -> Turn:
+        """Starts a turn, holds it until it ends, and returns it. Raises ClosedError once the kit is closing."""
+        if self._closed:
+            raise ClosedError("this kit is closing: open another one with open_kit()")
+        turn = start()
+        self._running[turn] = turn.reply
+        turn.on_end(lambda: self._running.pop(turn))
+        return turn
+
+    async def drain(self, seconds: float = 0.0) -> None:
+        """Begins no more turns, waits so long for those that run, then stops the rest.
+
+        On return all have ended and are stored: finished, or `cancelled` with the answers that were there.
+        """
+        self._closed = True
+        replies = list(self._running.values())
+        if replies and seconds:
+            await asyncio.wait(replies, timeout=seconds)
+        for turn in list(self._running):
+            turn.cancel()
+        if replies:
+            await asyncio.wait(replies)

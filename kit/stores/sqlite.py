@@ -4,6 +4,7 @@ import json
 import time
 from collections.abc import Mapping, Sequence
 from functools import cached_property, partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kit.core.context import Principal, Session
@@ -256,3 +257,14 @@ class SqliteStore(Database):
 
 def _of(session_id: str, who: Principal | None) -> dict[str, Any]:
     return {"session": session_id, "tenant": who and who.tenant_id, "user": who and who.user_id}
+
+
+def open_store(path: str) -> SqliteStore:
+    """The store at a path, its folder made where it is missing. Raises StoreError."""
+    if path != ":memory:":
+        folder = Path(path).parent
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise StoreError(f"the store {path} needs {folder}, which cannot be made: {error.strerror}; set KIT_STORE") from error
+    return SqliteStore(path)
