@@ -1,4 +1,4 @@
-"""`kit ask`: one question to the deck, its answer as a story or as events."""
+"""`kit ask`: one question to the deck, its answer as a story or as events; `kit resume`: a turn that waits goes on."""
 
 import asyncio
 import json
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from kit.cli.cassette_options import taping
 
 if TYPE_CHECKING:
-    from kit.runtime.turn import Reply
+    from kit.runtime.turn import Reply, Turn
 
 
 def add(commands: Any) -> None:
@@ -28,6 +28,13 @@ def add(commands: Any) -> None:
     ask.add_argument("--image", action="append", default=[], metavar="FILE", help="a picture to send with it; repeatable")
     taping(ask)
     ask.set_defaults(run=_ask)
+    resume = commands.add_parser("resume", help="let a turn go on that waits for an answer, or whose process died")
+    resume.add_argument("turn", help="its id, as `kit ask` and the page Traces show it")
+    answer = resume.add_mutually_exclusive_group()
+    answer.add_argument("--yes", dest="answer", action="store_true", default=None, help="yes to all that it asks")
+    answer.add_argument("--no", dest="answer", action="store_false", help="no to all that it asks")
+    resume.add_argument("--json", action="store_true", help="one event a line, the reply last")
+    resume.set_defaults(run=_resume)
 
 
 def _ask(arguments: Namespace) -> int:
@@ -36,7 +43,6 @@ def _ask(arguments: Namespace) -> int:
 
 
 async def _ask_turn(message: str, arguments: Namespace) -> "Reply":
-    from kit.cli.story import Story, reply_line
     from kit.runtime.message import read_picture
     from kit.runtime.recording.cassette import cassette_at
     from kit.wire import open_kit
@@ -48,13 +54,45 @@ async def _ask_turn(message: str, arguments: Namespace) -> "Reply":
         turn = kit.ask(message, session, arguments.pattern, arguments.cap, arguments.fault, images, arguments.surface)
         if arguments.fault and not arguments.json:
             print("made to fail: " + ", ".join(arguments.fault), flush=True)
-        story = Story(sys.stdout, kit.model)
-        async for event in turn:
-            if arguments.json:
-                print(event.model_dump_json(), flush=True)
+        reply = await _follow(turn, kit.model, arguments.json)
+        if reply.status == "paused" and cassette is None and not arguments.json:
+            if not sys.stdin.isatty():
+                print(f"answer with: dispatch-kit resume {reply.turn_id} --yes (or --no)")
             else:
-                story.tell(event)
-        reply = await turn
-    if arguments.json:
+                reply = await _follow(kit.resume(reply.turn_id, _answers(reply)), kit.model, as_json=False)
+    return reply
+
+
+def _resume(arguments: Namespace) -> int:
+    return 0 if asyncio.run(_resume_turn(arguments)).status == "ok" else 1
+
+
+async def _resume_turn(arguments: Namespace) -> "Reply":
+    from kit.wire import open_kit
+
+    async with open_kit(faults=True) as kit:
+        return await _follow(kit.resume(arguments.turn, arguments.answer), kit.model, arguments.json)
+
+
+def _answers(reply: "Reply") -> dict[str, bool]:
+    """Asks each question of a turn that waits; whatever does not begin with y is a no."""
+    from kit.core.event import ApprovalAsked
+
+    questions = [event.body for event in reply.events if isinstance(event.body, ApprovalAsked)]
+    return {one.key: input(f"{one.question} [y/N] ").strip().lower().startswith("y") for one in questions}
+
+
+async def _follow(turn: "Turn", model: str, as_json: bool) -> "Reply":
+    """Prints a turn as it happens, as a story or as events."""
+    from kit.cli.story import Story, reply_line
+
+    story = Story(sys.stdout, model)
+    async for event in turn:
+        if as_json:
+            print(event.model_dump_json(), flush=True)
+        else:
+            story.tell(event)
+    reply = await turn
+    if as_json:
         print(json.dumps(reply_line(reply)), flush=True)
     return reply

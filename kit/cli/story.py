@@ -41,8 +41,8 @@ class Story:
             case StatusLine(agent=agent, text=text):
                 self._line(f"  · {_plain(agent)}: {text}" if agent else f"  · {text}")
             case AgentEnded(agent=agent, outcome=outcome):
-                is_cancelled = isinstance(outcome, Failure) and outcome.reason == "cancelled"
-                word = "stopped" if is_cancelled else "could not answer" if isinstance(outcome, Failure) else "done"
+                stops = {"cancelled": "stopped", "paused": "waits for you"}
+                word = stops.get(outcome.reason, "could not answer") if isinstance(outcome, Failure) else "done"
                 self._line(f"{self._margin(event)}· {_plain(agent)}: {word} ({event.at:.1f} s)")
             case AnswerChosen(agent=agent, policy=policy, winner=winner, because=because):
                 self._line(f"  · {_plain(agent)}: {policy}, {_plain(winner or 'nobody')}, {because}")

@@ -31,7 +31,8 @@ def resume_turn(kit: Forkable, who: Principal, turn_id: str, answers: Answers = 
     if turn is None or Principal(tenant_id=turn.tenant_id, user_id=turn.user_id) != who:
         raise ResumeError(f"there is no turn {turn_id!r} of {who}: name one of its own")
     events, pattern = store.events(turn.id), PATTERNS[turn.pattern]
-    team = kit.stages.team(pattern)
+    base = kit if kit.team.orchestrator.model.spec.key == turn.model else kit.on(turn.model)
+    team = base.stages.team(pattern)
     acts = _with_answers(turn, acts_of(events), answers)
     try:
         recording = _recording(team, events)

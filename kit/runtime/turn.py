@@ -78,10 +78,16 @@ def run_turn(
         raise SessionError(f"session {session.id!r} belongs to someone else; start a new one under another id")
     clock, statuses = asyncio.get_running_loop().time, kit.team.deck.settings.vocabulary
     turn_log = TurnLog(turn_id or uuid.uuid4().hex, clock, statuses, kit.team.secrets)
-    return Turn(_Runner(message, pictures, session, kit, pattern or kit.pattern, turn_log, past, cap, history, in_play, resumes))
+    runner = _Runner(message, pictures, session, kit, pattern or kit.pattern, turn_log, past, cap, history, in_play)
+    if resumes is not None:
+        runner.started_at, runner.state.acts = resumes.started_at, resumes.acts
+    return Turn(runner)
 
 
 class _Runner:
+    started_at: float | None = None
+    """Seconds since the epoch, for a turn that goes on."""
+
     def __init__(
         self,
         message: str,
@@ -94,7 +100,6 @@ class _Runner:
         cap: int | None,
         history: Sequence[Message] | None,
         in_play: Sequence[str] | None,
-        resumes: Resumption | None,
     ):
         self.reply: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
         self.begun = self.stop_requested = self.at_work = False
@@ -127,11 +132,7 @@ class _Runner:
             jobs=kit.team.jobs,
             cassette=kit.cassette,
             pictures=pictures,
-            keep=partial(kit.store.keep_log, turn_log.turn_id, turn_log.events),
         )
-        self._resumes = resumes
-        if resumes is not None:
-            self.state.acts = resumes.acts
         inherited = _inherited(principal=who, episode_id=session.id, locale=session.locale, location=here)
         callees = frozenset(card.id for card in self.root.sub_cards.values())
         ledger = root_ledger(self.root.card)
@@ -184,7 +185,8 @@ class _Runner:
         self.reply.set_result(await self._finish(self._record, status, text, error, preamble))
 
     async def _begin(self) -> None:
-        started_at = time.time() if self._resumes is None else self._resumes.started_at
+        started_at = self.started_at or time.time()
+        self.state.keep = partial(self.kit.store.keep_log, self.log.turn_id, self.log.events)
         self.ctx.emit(_THINKING)
         self.ctx.emit(
             _turn_started(

@@ -9,6 +9,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from kit.compose.page import PageSettings
 from kit.core.picture import strip_marks
+from kit.ui.chat.approval import draw_approval
 from kit.ui.chat.chat_input import Question, ask
 from kit.ui.chat.components import components_of, draw_components
 from kit.ui.chat.feedback import remark, thumbs
@@ -98,9 +99,10 @@ class Canvas:
             feedback = thumbs(self._host.kit.store, view.turn_id)
             if not again:  # the newest turn's is in the panel
                 open_trace(st.empty(), view.turn_id)
-            if again and view.status != "ok":
+            if again and view.status not in ("ok", "paused"):
                 question = Question(text=strip_marks(view.question) if self._pictures else view.question, pictures=self._pictures)
                 st.button("Ask again", icon=":material/refresh:", key=f"again-{view.turn_id}", on_click=partial(ask, question))
+        draw_approval(self._host, view)
         if not view.saved:
             st.caption("This turn could not be saved: the conversation goes on without it.")
         if feedback is not None and details:

@@ -16,6 +16,7 @@ from kit.core.picture import Picture, mark_pictures
 from kit.core.record import SessionRecall, TurnRecord
 from kit.patterns import PATTERNS
 from kit.patterns.fork import fork_turn
+from kit.patterns.resume import Answers, resume_turn
 from kit.runtime.handle import Turn
 from kit.settings import Settings
 from kit.ui.shared.deck_page import load_people, load_renderers
@@ -114,6 +115,13 @@ class Host:
         starting = self._start(fork, past.session, turn.message, ())
         return asyncio.run_coroutine_threadsafe(starting, self._loop).result(timeout=30)
 
+    def resume(self, turn: TurnRecord, answers: Answers = None) -> None:
+        """Lets a turn go on; the answers, and what it raises, are those of `resume_turn`."""
+        who = Principal(tenant_id=turn.tenant_id, user_id=turn.user_id)
+        session = self.kit.store.session(turn.session_id) or Session(id=turn.session_id, principal=who)
+        starting = self._start(partial(resume_turn, self.kit, who, turn.id, answers), session, turn.message, (), turn.started_at)
+        asyncio.run_coroutine_threadsafe(starting, self._loop).result(timeout=30)
+
     def follow(self, turn_id: str, from_seq: int = 0, timeout: float = 0.2) -> Batch:
         """Returns the events from `from_seq` on, as soon as there are any; none after `timeout` seconds without one.
 
@@ -166,7 +174,7 @@ class Host:
         """Returns a stored turn; the newest looked at are held, as many at least as one page shows at `most`."""
         with self._lock:
             view = self._restored_views.pop(turn.id, None)
-        if view is None:
+        if view is None or (view.status, view.seconds) != (turn.status, turn.seconds):  # it may have gone on since
             view = stored_view(turn, self.kit.store.events(turn.id))
         if view.running:
             return interrupt(view)
@@ -196,8 +204,10 @@ class Host:
                 live.turn.cancel()
             await asyncio.gather(*self._pumps, return_exceptions=True)
 
-    async def _start(self, ask: Callable[[], Turn], session: Session, message: str, images: Sequence[Picture]) -> str:
-        asked_at = time.time()
+    async def _start(
+        self, ask: Callable[[], Turn], session: Session, message: str, images: Sequence[Picture], asked_at: float | None = None
+    ) -> str:
+        asked_at = asked_at or time.time()
         turn = ask()
         self.pictures.keep(turn.id, images)
         live = LiveTurn(turn, session, message, asked_at)

@@ -141,7 +141,7 @@ def _end_step(step: Step, outcome: Outcome, at: float) -> Step:
     if isinstance(outcome, Answer):
         note = PARTLY if outcome.reservation else ""
         return step.model_copy(update={"state": "partial" if outcome.is_partial else "ok", "end": at, "note": note})
-    state: StepState = "stopped" if outcome.reason == "cancelled" else "failed"
+    state: StepState = "stopped" if outcome.reason in ("cancelled", "paused") else "failed"
     return step.model_copy(update={"state": state, "end": at, "note": REASONS[outcome.reason]})
 
 

@@ -1,0 +1,94 @@
+"""A tool that asks first, on the page: the turn waits, goes on with a yes and with a no, and in a page that is opened later."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+from streamlit.testing.v1 import AppTest
+
+from kit.settings import HOME
+from kit.ui.shared import frame
+
+QUESTION = "May I open a ticket?"
+FILES = {
+    "deck.yaml": {
+        "orchestrator": "lead",
+        "required_blocks": [],
+        "tools": ["./tools.py:TOOLS"],
+        "tool_limits": {"open_ticket": {"confirm": QUESTION}},
+    },
+    "lead.yaml": {"id": "lead", "description": "Talks with the visitor.", "model": "offline", "sub_agents": ["tickets"]},
+    "tickets.yaml": {
+        "id": "tickets",
+        "description": "Opens a ticket with the office.",
+        "model": "offline",
+        "tools": ["open_ticket"],
+    },
+}
+TOOLS = '''
+from pathlib import Path
+
+def open_ticket() -> str:
+    """Open a ticket with the office."""
+    with Path(__file__).with_name("tickets.txt").open("a") as file:
+        file.write("one\\n")
+    return "Ticket 12 is open."
+
+TOOLS = [open_ticket]
+'''
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    folder = tmp_path / "office"
+    folder.mkdir()
+    (tmp_path / "blocks").mkdir()
+    (tmp_path / "models.yaml").write_text("{}\n")
+    (folder / "tools.py").write_text(TOOLS)
+    for name, content in FILES.items():
+        (folder / name).write_text(yaml.safe_dump(content))
+    for name, value in {"DECK": folder, "STORE": tmp_path / "kit.db", "PACE": 0, "MODEL": "offline"}.items():
+        monkeypatch.setenv(f"KIT_{name}", str(value))
+    yield folder
+    frame.open_host.clear()
+
+
+def opened(session: str = "one") -> AppTest:
+    page = AppTest.from_file(str(HOME / "app.py"), default_timeout=60)
+    page.query_params["session"] = session
+    page.run()
+    assert not page.exception
+    return page
+
+
+def text(page: AppTest) -> str:
+    return "\n".join(one.value for one in page.markdown)
+
+
+def click(page: AppTest, word: str) -> AppTest:
+    return next(one for one in page.button if one.label == word).click().run()
+
+
+def effects(folder: Path) -> int:
+    file = folder / "tickets.txt"
+    return len(file.read_text().splitlines()) if file.exists() else 0
+
+
+@pytest.mark.req("K-12")
+def test_the_page_asks_and_a_yes_lets_the_turn_go_on_also_after_a_restart(folder: Path) -> None:
+    page = opened()
+    page.chat_input[0].set_value("open a ticket with the office").run()
+    assert QUESTION in text(page) and "Waiting for you" in text(page) and effects(folder) == 0
+    frame.open_host.clear()
+    again = click(opened(), "Yes")
+    assert "Ticket 12 is open." in text(again) and "Answered" in text(again) and effects(folder) == 1
+    assert not [one for one in again.button if one.label in ("Yes", "No")]
+
+
+@pytest.mark.req("K-12")
+def test_a_no_on_the_page_does_nothing_and_is_said(folder: Path) -> None:
+    page = opened()
+    page.chat_input[0].set_value("open a ticket with the office").run()
+    page = click(page, "No")
+    assert "This was not done, because you said no." in text(page) and effects(folder) == 0
