@@ -86,9 +86,14 @@ def over_http(text: str = SERVER, respond: Callable[[BaseHTTPRequestHandler, byt
                 return
             self.send_response(200 if body else 202)
             self.send_header("content-type", "application/json")
+            if message["method"] == "initialize":
+                self.send_header("mcp-session-id", f"session-{len(headers)}")
             self.send_header("content-length", str(len(body)))
             self.end_headers()
             self.wfile.write(body)
+
+        def do_DELETE(self) -> None:
+            self.send_error(405)
 
         def do_GET(self) -> None:
             self.send_error(405)

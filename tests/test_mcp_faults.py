@@ -43,7 +43,7 @@ async def kit_of(folder: Path, **variables: str) -> AsyncGenerator[Kit]:
     lead = ScriptedModel(lambda seen: stitched(seen) if isinstance(seen[-1], ToolMessage) else asks("desk"))
     desk = ScriptedModel(lambda seen: Line(str(seen[-1].content)) if isinstance(seen[-1], ToolMessage) else call)
     settings = SETTINGS.with_(deck=folder, variables={"PATH": os.environ["PATH"], **variables})
-    async with open_kit(settings, models={"lead": lead, "desk": desk}) as kit:
+    async with open_kit(settings, models={"lead": lead, "desk": desk}, faults=True) as kit:
         yield kit
 
 
@@ -144,6 +144,18 @@ async def test_a_result_that_breaks_the_servers_own_schema_is_a_fault(where: str
     assert said.startswith("contract_violation: ") and "'packs' is a required property" in said
 
 
+@pytest.mark.req("K-1")
+@pytest.mark.parametrize(
+    ("kind", "words"), [("down", "unavailable: injected"), ("garbage", "contract_violation: injected"), ("partial", SHELF)]
+)
+async def test_a_server_is_made_to_fail_on_purpose_as_any_service(kind: str, words: str, tmp_path: Path) -> None:
+    async with kit_of(await accepted(write_deck(tmp_path))) as kit:
+        reply = await kit.ask(QUESTION, kit.session("s"), faults=[f"desk={kind}"])
+        [end] = [event.body for event in reply.events if isinstance(event.body, ToolEnded)]
+        assert (end.error or end.result).startswith(words) and (end.caveat is None) == (kind != "partial")
+        assert await result(kit, "s2") == SHELF
+
+
 # Lost and found
 
 
@@ -180,6 +192,48 @@ async def test_a_list_that_changes_while_it_is_used_is_refused(tmp_path: Path) -
         await result(kit, "s1")
         refused = await result(kit, "s2")
     assert refused.startswith("contract_violation: ") and '+  "description": "Sells tea."' in refused
+
+
+@pytest.mark.req("K-1")
+async def test_a_session_that_the_endpoint_has_forgotten_is_opened_anew(tmp_path: Path) -> None:
+    sessions: list[str] = []
+
+    def forgetful(handler: BaseHTTPRequestHandler, _: bytes) -> bool:
+        sessions.append(handler.headers["mcp-session-id"])
+        if len(sessions) == 1:
+            handler.send_error(404)
+        return len(sessions) == 1
+
+    with over_http(respond=forgetful) as (url, _):
+        async with kit_of(await accepted(write_deck(tmp_path, url=url))) as kit:
+            assert (await result(kit, "s1")).startswith("unavailable: ")
+            assert await result(kit, "s2") == SHELF
+    assert len(set(sessions)) == 2
+
+
+@pytest.mark.req("K-1")
+async def test_a_change_that_an_official_server_announces_is_refused_too(tmp_path: Path) -> None:
+    text = """
+from mcp.server.mcpserver import Context, MCPServer
+
+server = MCPServer("shop")
+
+
+@server.tool()
+async def stock(product: str, ctx: Context) -> str:
+    \"\"\"How many packs of a product the shop has in stock.\"\"\"
+    server.remove_tool("stock")
+    await ctx.notify_tools_changed()
+    return "There are 4 packs of tea on shelf 7."
+
+
+server.run()
+"""
+    folder = await accepted(write_deck(tmp_path, text))
+    async with kit_of(folder) as kit:
+        assert await result(kit, "s1") == SHELF
+        refused = await result(kit, "s2")
+    assert refused.startswith("contract_violation: ") and '- "stock": {' in refused
 
 
 # Starting and ending

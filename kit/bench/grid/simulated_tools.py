@@ -10,25 +10,14 @@ from typing import Any, cast
 from langchain_core.tools import BaseTool, StructuredTool
 
 from kit.compose.deck import Deck
-from kit.core.fault import Kind
-from kit.core.fault_injection import active_faults
-from kit.core.outcome import Reason
 from kit.tools.deck_tools import DeckTools
-from kit.tools.enricher import CAVEAT, UNAVAILABLE
+from kit.tools.fault_result import with_faults
 from kit.tools.limits import NO_LIMITS
 from kit.tools.tool import ConfiguredTool, LimitedTool, Toolbox, ToolResult
 from kit.tools.tool_factory import ToolSetup, tool_factory
 
 SECONDS = 0.2
 """A call takes so long: an assumption."""
-FAULTS: Mapping[Kind, Reason | None] = {
-    "error_envelope": "unavailable",
-    "foreign_principal": "principal_mismatch",
-    "bad_payload": "contract_violation",
-    "version_break": "unavailable",
-    "partial_envelope": None,
-}
-"""Fault of a service -> what the tool over it makes of that; None: it answers with a reservation."""
 
 
 def with_simulated_tools(deck: Deck) -> Deck:
@@ -64,12 +53,7 @@ def _without_service(entry: BaseTool | ConfiguredTool | LimitedTool, owner: str)
 
         async def call(**_: Any) -> tuple[str, ToolResult]:
             await asyncio.sleep(SECONDS)
-            result = answer
-            for fault in active_faults(owner, "upstream"):
-                if (reason := FAULTS[fault.kind]) is not None:
-                    result = ToolResult(text=UNAVAILABLE, fault=reason, detail=f"injected {fault.kind}")
-                elif result is answer:
-                    result = ToolResult(text=f"{answer.text} {CAVEAT}", caveat=CAVEAT)
+            result = with_faults(answer, owner)
             return result.text, result
 
         return tool.model_copy(update={"coroutine": call})

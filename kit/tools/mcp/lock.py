@@ -13,8 +13,6 @@ from kit.core.value import Value
 from kit.tools.mcp.server import McpServer
 
 LOCK = "mcp.lock"
-LONGEST_DIFF = 80
-"""Lines of a difference that are shown."""
 
 
 class AcceptedTool(Value):
@@ -70,9 +68,7 @@ def lock_fault(name: str, server: McpServer, lock: Mapping[str, Acceptance], fol
 def tools_difference(old: Sequence[AcceptedTool], new: Sequence[AcceptedTool]) -> str:
     """How the tools differ, as a unified diff in ASCII; empty where they do not. The order of tools does not count."""
     before, after = ({tool.name: tool.model_dump(mode="json", exclude={"name"}) for tool in tools} for tools in (old, new))
-    lines = list(_difference(before, after))
-    more = len(lines) - LONGEST_DIFF
-    return "\n".join(lines[:LONGEST_DIFF] + ([f"... and {more} lines more"] if more > 0 else []))
+    return "\n".join(_difference(before, after))
 
 
 def _difference(old: object, new: object) -> Iterator[str]:

@@ -13,7 +13,7 @@ from mcp_types import CONNECTION_CLOSED, CallToolResult
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
-from kit.core.errors import BindError, describe_error
+from kit.core.errors import LONGEST, BindError, describe_error
 from kit.core.outcome import Reason
 from kit.core.secret import without_secret_words
 from kit.tools.enricher import UNAVAILABLE
@@ -183,10 +183,10 @@ def _fault_of(error: BaseException, wire: Wire) -> tuple[Reason, str]:
         return "contract_violation", str(wire.too_large())
     match error:
         case ToolsChanged():
-            return "contract_violation", str(error)
+            return "contract_violation", str(error)[:LONGEST]
         case TimeoutError():
             return "timeout", "it did not answer in time"
-        case MCPError() if error.code != CONNECTION_CLOSED:
+        case MCPError() if error.code != CONNECTION_CLOSED and not wire.ended:
             return "exception", describe_error(error)
         case ValidationError() | RuntimeError():  # the SDK's words for a result that does not fit the protocol, or its own schema
             return "contract_violation", describe_error(error)

@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from kit.core.errors import BindError, CodeError
 from kit.core.extra import require
+from kit.core.fault_injection import planned_faults
 from kit.models.access import home_of
 from kit.tools.enricher import UNAVAILABLE
+from kit.tools.fault_result import with_faults
 from kit.tools.limits import ToolLimits
 from kit.tools.mcp.lock import Acceptance, AcceptedTool, accepting, lock_fault, read_lock, tools_difference, write_lock
 from kit.tools.mcp.server import McpServer
-from kit.tools.tool import LimitedTool, Toolbox, ToolResult, tool_name
+from kit.tools.tool import LimitedTool, Toolbox, ToolResult, tool_context, tool_name
 from kit.tools.tool_factory import ToolFactory, ToolSetup
 
 if TYPE_CHECKING:
@@ -98,6 +100,8 @@ def mcp_tool(tool_id: str, tool: AcceptedTool, server: Call) -> "BaseTool":
             result = ToolResult(text=UNREADABLE, fault="bad_arguments", detail=f"{fault.json_path}: {fault.message}"[:500])
         else:
             result = await server(tool.name, arguments)
+        if planned_faults():
+            result = with_faults(result, tool_context().agent)
         return result.text, result
 
     return StructuredTool(

@@ -156,6 +156,8 @@ class _Limited(httpx2.AsyncHTTPTransport):
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         response = await super().handle_async_request(request)
+        if response.status_code == 404 and "mcp-session-id" in request.headers:
+            self._wire.end()  # the server has forgotten the session
         if response.headers.get("content-encoding", "identity") != "identity":
             await response.aclose()
             raise self._wire.too_large()
