@@ -78,7 +78,9 @@ class GridSpec:
 
     @property
     def virtual(self) -> bool:
-        """Whether all its time is virtual."""
+        """Whether all its time is virtual: nothing is called that is elsewhere, no model and no MCP server."""
+        if self.grid.sub_agents == "world" and self.deck.tools.servers:
+            return False
         return all(model.provider in _KINDS for model in self.every_model.values())
 
     @property
