@@ -198,7 +198,7 @@ def test_no_turn_makes_more_calls_than_is_said(tmp_path: Path) -> None:
 def rows_of(way: str, right: int, wrong: int, failed: int) -> list[dict[str, Any]]:
     common = {"model": way, "scorer": "exact"}
     values: list[float | None] = [1.0] * right + [0.0] * wrong + [None] * failed
-    return [{**common, "case": f"c{n}", "value": value, "failed": value is None} for n, value in enumerate(values)]
+    return [{**common, "case": f"c{n}", "value": value, "lost": value is None} for n, value in enumerate(values)]
 
 
 def test_a_fiftieth_may_fail_and_no_more_and_not_on_one_side_only() -> None:

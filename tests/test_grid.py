@@ -338,7 +338,9 @@ def test_faults_of_the_grid_strike_and_are_owned_up_to(tmp_path: Path) -> None:
     assert "did not happen" not in report(
         replace(spec, grid=spec.grid.model_copy(update={"patterns": ("mediated", "direct")})), run
     )
-    owed = [row["scores"]["acknowledgement"] for row in rows if row["failed"] and row["pattern"] != "monolith"]
+    owed = [
+        row["scores"]["acknowledgement"] for row in rows if row["failed"] and row["pattern"] != "monolith" and "void" not in row
+    ]
     assert len(owed) > 20 and set(owed) == {1.0}
 
 
@@ -549,3 +551,24 @@ def test_rows_of_a_large_grid_hold_what_lines_have_in_common_once(tmp_path: Path
     lines = len(text.splitlines()) * 5
     assert len(rows) == lines and size / lines < 3_000, "a line alone has 840 characters and 43 names"
     assert peak - size < len(text), "the file is read line by line"
+
+
+@pytest.mark.req("SAT-24")
+def test_a_fault_that_was_asked_for_and_never_happened_voids_its_cell(tmp_path: Path) -> None:
+    faults = {"none": [], "down": ["rewards=down"], "crash": ["rewards=raise"], "slow": ["orchestrator=slow_drip:0.1"]}
+    spec = spec_of(tmp_path, patterns=["mediated", "monolith"], faults=faults, verdicts=["exact", "seconds"])
+    _, rows = play(spec, tmp_path / "out")
+    void = {fault: [row for row in rows if row["fault"] == fault and "void" in row] for fault in faults}
+    for fault, happens in (("down", "rewards=error_envelope"), ("crash", "rewards=raise")):
+        of_rewards = {row["case"] for row in rows if "rewards" in row["called"] and row["pattern"] == "mediated"}
+        others = [row for row in void[fault] if row["pattern"] == "mediated"]
+        assert others and not {row["case"] for row in others} & {
+            r["case"] for r in rows if r["fault"] == fault and "rewards" in r["called"]
+        }
+        assert of_rewards and {row["void"] for row in others} == {f"{happens} never happened"}
+        assert all(set(row["scores"].values()) == {None} for row in void[fault])
+    assert not void["none"] and not void["slow"]
+    assert len([row for row in void["crash"] if row["pattern"] == "monolith"]) == len(spec.cases), "it asks nobody"
+    ways, _ = compare_ways(spec, rows)
+    seconds = {way.way["fault"]: way for way in ways if way.scorer == "seconds" and way.way["pattern"] == "mediated"}
+    assert seconds["crash"].undecided == len([row for row in void["crash"] if row["pattern"] == "mediated"])

@@ -10,31 +10,44 @@ from kit.core.fault import CATALOGUE, Fault, Place
 
 @dataclass(frozen=True, slots=True)
 class Injection:
-    """The faults of one turn, and those of them that happen once and have happened."""
+    """The faults of one turn, those of them that happen once and have happened, and those that have struck at all."""
 
     faults: tuple[Fault, ...]
     one_shots: set[Fault] = field(default_factory=set[Fault])
+    landed: set[Fault] = field(default_factory=set[Fault])
 
 
 _injection: ContextVar[Injection | None] = ContextVar("injection", default=None)
 
 
 @contextmanager
-def inject_faults(faults: Sequence[Fault]) -> Generator[None]:
-    """Tasks started inside have these faults, their children too; nothing else has."""
-    token = _injection.set(Injection(tuple(faults)) if faults else None)
+def inject_faults(faults: Sequence[Fault]) -> Generator[Injection]:
+    """Tasks started inside have these faults, their children too; nothing else has. Yields what will be known of them."""
+    injection = Injection(tuple(faults))
+    token = _injection.set(injection if faults else None)
     try:
-        yield
+        yield injection
     finally:
         _injection.reset(token)
 
 
 def active_faults(where: str, *places: Place) -> tuple[Fault, ...]:
-    """Faults that hold here and now for an agent, at these places."""
+    """Faults that hold here and now for an agent, at these places. Whoever asks makes them happen; of a model's faults the
+    model says itself which ones do (`land`)."""
     injection = _injection.get()
     if injection is None:
         return ()
-    return tuple(f for f in injection.faults if f.where == where and CATALOGUE[f.kind].place in places)
+    faults = tuple(f for f in injection.faults if f.where == where and CATALOGUE[f.kind].place in places)
+    if "model" not in places:
+        injection.landed.update(faults)
+    return faults
+
+
+def land(fault: Fault) -> None:
+    """Notes that a fault has happened in this turn."""
+    injection = _injection.get()
+    if injection is not None:
+        injection.landed.add(fault)
 
 
 def planned_faults() -> tuple[Fault, ...]:

@@ -11,7 +11,7 @@ from langchain_core.messages.tool import ToolCall
 from langchain_core.runnables import Runnable, RunnableConfig
 
 from kit.core.fault import Fault, InjectedFault
-from kit.core.fault_injection import active_faults, once
+from kit.core.fault_injection import active_faults, land, once
 from kit.models.asynchronous import AsyncModel
 from kit.models.direct_call import stream_reply
 from kit.models.message import whole_message
@@ -40,6 +40,7 @@ class FaultyModel(AsyncModel):
         stream = stream_reply(self._inner, input, config, **kwargs)
         for fault in active_faults(self._agent, "model"):
             if _concerns(fault, input):
+                land(fault)
                 stream = _DISTURBANCES[fault.kind](fault, stream)
         return stream
 

@@ -121,7 +121,7 @@ def summarise(rows: Iterable[Row], by: Sequence[str] = WAYS) -> list[Summary]:
 
 
 def _summary(way: dict[str, str], scorer: str, scores: Sequence[Row], group: Sequence[Row]) -> Summary:
-    failed = sum(bool(row.get("failed")) for row in group)
+    failed = sum(bool(row.get("lost")) for row in group)
     figure, undecided, bounds = estimate(scores), len(group) - len(scores) - failed, None
     if failed and scorer not in MEASURES:
         right, count = figure.value * len(scores), len(scores) + failed

@@ -63,10 +63,10 @@ def read_failures(folder: Path) -> list[dict[str, Any]]:
 
 
 def count_cells(rows: Iterable[Row], by: Sequence[str]) -> dict[tuple[str, ...], CellCount]:
-    """Way -> its cells; rows of failed cells are marked `failed`."""
+    """Way -> its cells; rows of failed cells are marked `lost`."""
     cells: dict[tuple[str, ...], dict[tuple[Any, Any], bool]] = defaultdict(dict)
     for row in rows:
-        cells[tuple(str(row.get(name, "")) for name in by)][row["case"], row.get("repeat")] = bool(row.get("failed"))
+        cells[tuple(str(row.get(name, "")) for name in by)][row["case"], row.get("repeat")] = bool(row.get("lost"))
     return {way: CellCount(total=len(one), failed=sum(one.values())) for way, one in cells.items()}
 
 

@@ -22,8 +22,10 @@ from kit.bench.scoring.observation import Observation
 from kit.bench.scoring.run_case import run_case
 from kit.compose.deck import Deck
 from kit.core.errors import KitError
+from kit.core.fault import Fault
 from kit.core.outcome import ErrorClass
 from kit.core.record import TurnRecord
+from kit.models.diagnosis import class_of, status_of
 from kit.runtime.handle import Reply
 from kit.runtime.team import Models
 from kit.runtime.turn import run_turn
@@ -101,7 +103,8 @@ class Player:
             raise
         except Exception as error:
             case = self._spec.cases[cell.case]
-            return self._failed(cell, case, "kit", "".join(traceback.format_exception_only(error)).strip(), None)
+            error_class = "kit" if status_of(error) is None else class_of(error)  # a judge's endpoint may fail, too
+            return self._failed(cell, case, error_class, "".join(traceback.format_exception_only(error)).strip(), None)
 
     async def _cell(self, cell: Cell) -> FinishedCell:
         faults, case = self._spec.faults[cell.fault], self._spec.cases[cell.case]
@@ -115,8 +118,11 @@ class Player:
         pattern = self._patterns[cell.pattern]
         if (gate := host.team.orchestrator.model.gate) is not None and not self._spec.replayed:
             await gate.opened()
+        landed: set[Fault] = set()
         began, wall = time.process_time(), time.perf_counter()
-        turns = await run_case(case, host, pattern, session=cell.key, repeat=cell.repeat, tools=self._tools, run=self.run)
+        turns = await run_case(
+            case, host, pattern, session=cell.key, repeat=cell.repeat, tools=self._tools, run=self.run, landed=landed
+        )
         cpu_seconds, wall_seconds = time.process_time() - began, time.perf_counter() - wall
         if cassette is not None and not (cassette.mode != "replay" and self._spec.virtual):
             cassette.close()  # before the cell counts as finished: what a model said once is not paid for twice
@@ -129,7 +135,8 @@ class Player:
         if self._kinds[cell.model] == "measured" and (error := error_of([reply for _, reply in turns], faults=bool(case.faults))):
             return self._failed(cell, case, *error, dollars)
         scores = [await self._scores(case, observation) for observation, _ in turns]
-        lines = [self._line(cell, case, *turn) for turn in zip(turns, records, scores, strict=True)]
+        void = ", ".join(map(str, faults)) if landed.isdisjoint(faults) else ""
+        lines = [self._line(cell, case, void, *turn) for turn in zip(turns, records, scores, strict=True)]
         timing: dict[str, Any] = {"cell": cell.key, "wall_ms": round(1e3 * wall_seconds, 3)}
         if self._concurrency == 1:
             timing["cpu_ms"] = round(1e3 * cpu_seconds, 3)
@@ -201,7 +208,13 @@ class Player:
         return scores
 
     def _line(
-        self, cell: Cell, case: Case, turn: tuple[Observation, Reply], record: TurnRecord, scores: Mapping[str, float | None]
+        self,
+        cell: Cell,
+        case: Case,
+        void: str,
+        turn: tuple[Observation, Reply],
+        record: TurnRecord,
+        scores: Mapping[str, float | None],
     ) -> str:
         observation, reply = turn
         row = {
@@ -219,7 +232,8 @@ class Player:
             "output_tokens": record.output_tokens,
             "cost": record.cost,
             **(_times(record) if self._virtual else {}),
-            "scores": scores,
+            **({"void": f"{void} never happened"} if void else {}),
+            "scores": dict.fromkeys(scores) if void else scores,
             "cell": cell.key,
         }
         return json.dumps(row) + "\n"

@@ -57,7 +57,7 @@ def compare_ways(spec: GridSpec, rows: Sequence[Row], failures: Sequence[Row] = 
 def _unscored(ways: Iterable[Summary], rows: Sequence[Row], failures: Sequence[Row]) -> list[str]:
     """A line for each way that nothing was scored of: it has no verdict."""
     every = [*rows, *failures]
-    counts = count_cells([*rows, *({**row, "failed": True} for row in failures)], axes(every))
+    counts = count_cells([*rows, *({**row, "lost": True} for row in failures)], axes(every))
     scored = {tuple(way.way.values()) for way in ways}
     return [f"{' / '.join(way)}: no verdict, {count}" for way, count in sorted(counts.items()) if way not in scored]
 

@@ -72,17 +72,18 @@ def tidy(
 ) -> list[dict[str, Any]]:
     """A row for each turn and each named scorer or measure, as `compare` and `summarise` take them.
 
-    A turn of a failed cell has no value and is marked `failed`.
+    A turn of a failed cell has no value and is marked `lost`; neither has one whose fault never happened.
     """
     tidy_rows: list[dict[str, Any]] = []
     for row in rows:
         common = {name: row[name] for name in (*AXES, "case", "repeat", "turn", "domain")}
         for name in names:
             value = row.get(name) if name in MEASURES else row["scores"].get(name)
+            value = None if "void" in row else value
             tidy_rows.append({**common, "scorer": name, "value": value})
     for row in failures:
         common = {name: row[name] for name in (*AXES, "case", "repeat", "domain")}
-        lost = {"value": None, "failed": True}
+        lost = {"value": None, "lost": True}
         tidy_rows += [{**common, "turn": turn, "scorer": name, **lost} for turn in range(row["turns"]) for name in names]
     return tidy_rows
 

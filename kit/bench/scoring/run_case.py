@@ -8,7 +8,7 @@ from kit.bench.case import ANYBODY, Ask, Case
 from kit.bench.routing import Stub
 from kit.bench.scoring.observation import Observation, observe
 from kit.core.context import Session
-from kit.core.fault import parse_all
+from kit.core.fault import Fault, parse_all
 from kit.core.fault_injection import inject_faults
 from kit.core.record import Message
 from kit.core.simulation import Part, Truth
@@ -30,6 +30,7 @@ async def run_case(
     repeat: int = 0,
     tools: Mapping[str, str] | None = None,
     run: Callable[..., Awaitable[Reply]] = run_turn,
+    landed: set[Fault] | None = None,
 ) -> list[tuple[Observation, Reply]]:
     """Plays the scored turns of a case, in order; what was seen of each, and its whole reply.
 
@@ -37,6 +38,7 @@ async def run_case(
     names the session and its turns (`turn_id`), where one store sees the same case more than once.
     Simulated models are told what is right: their draws are those of case, turn and `repeat`, and an agent calls the one of
     `tools` (card id -> tool) that is its own. `run` starts a turn, as run_turn does. Faults need a kit opened with them.
+    Faults that happened in any of its turns are added to `landed`.
     Raises FaultError or UnknownId for a fault that this kit cannot have.
     """
     host = plant_answers(kit, case)
@@ -49,11 +51,13 @@ async def run_case(
         if ask.skip:
             in_play = ask.expected or in_play
         else:
-            with inject_faults(faults), use_truth(truth_of(f"{case.id}-{place}#{repeat}", ask, tools or {})):
+            with inject_faults(faults) as injection, use_truth(truth_of(f"{case.id}-{place}#{repeat}", ask, tools or {})):
                 before, last = (None, None) if case.live else (tuple(history), in_play)
                 name = turn_id(session, place) if session else None
                 turn = run(ask.user, owner, host, pattern, history=before, in_play=last, turn_id=name)
             reply = await turn
+            if landed is not None:
+                landed |= injection.landed
             in_play = reply.routing.invoked or in_play
             turns.append((observe(reply.events, place), reply))
         history += ask.messages(f"{case.id}-{place}")
