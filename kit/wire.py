@@ -114,7 +114,7 @@ class Kit:
         UnknownId for a flag that the deck does not declare, SessionError for a session of another, ClosedError when closing.
         """
         chosen = pattern_of(pattern or self.pattern)
-        team = self.stages.team(chosen, surface, session.flags)
+        team = self.stages.team(chosen, surface, session.flags, session.tenant_persona)
         host = self if team is self.stages.team(MEDIATED) else replace(self, team=team)
         if faults and not self.faults:
             raise FaultError("this kit was opened without faults: open it with open_kit(faults=True)")

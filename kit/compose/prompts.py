@@ -39,6 +39,9 @@ class PromptPlan:
     closed: bool = False
     """Of the request only the date is told: what else a closed hand-off carries, its fields hold."""
 
+    speaks: bool = True
+    """Its answer is words for a person: one that answers by a schema is told of no persona."""
+
     def assemble(self, dynamic: DynamicContext) -> Prompt:
         """Returns the prompt with the request's own context as its suffix."""
         lines = f"Date: {_line(dynamic.date)}"
@@ -47,6 +50,8 @@ class PromptPlan:
         lines += f"\nUser: {_line(dynamic.user_id)}\nLocale: {_line(dynamic.locale)}"
         if dynamic.location:
             lines += f"\nLocation: {_line(dynamic.location)}"
+        if dynamic.persona and self.speaks:
+            lines += f"\nThis user wishes: {_line(dynamic.persona)}"
         if dynamic.in_play:
             lines += "\nCalled in the previous turn: " + ", ".join(f"ask_{agent}" for agent in dynamic.in_play)
         if dynamic.unanswered:
@@ -69,7 +74,7 @@ def plan_prompt(card: AgentCard, deck: Parts) -> PromptPlan:
     if card.sub_agents and card.id == deck.settings.orchestrator:
         texts.append(_routing_lines(card, deck))
     prefix = "\n\n".join(texts)
-    return PromptPlan(card.id, blocks, prefix, _cohort(card, deck, blocks, prefix), card.handoff.closed)
+    return PromptPlan(card.id, blocks, prefix, _cohort(card, deck, blocks, prefix), card.handoff.closed, schema is None)
 
 
 def tokens(text: str) -> int:

@@ -25,6 +25,10 @@ class Session(Value):
     location: str | None = None
     flags: dict[str, bool] = {}
     """Feature flags this request decides differently from the settings; the store does not keep them (decisions 28)."""
+    tenant_persona: str = ""
+    """How the tenant has its assistant speak: part of the prefix of the prompts (decisions 19); not kept either."""
+    persona: str = ""
+    """How this user wishes to be spoken to: part of the suffix; not kept either."""
 
 
 class InheritedContext(Value):
@@ -47,5 +51,7 @@ class DynamicContext(Value):
     location: str | None = None
     in_play: tuple[str, ...] = ()
     """Sub-agents called in the previous turn: lets an elliptical reply stay where it belongs (decisions 6)."""
+    persona: str = ""
+    """How this user wishes to be spoken to."""
     unanswered: tuple[str, ...] = ()
     """Sub-agents whose last question is still open: lets "try again" go where it belongs (decisions 27)."""

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from kit.compose.deck import Deck
+from kit.compose.souls import with_persona
 from kit.core.errors import UnknownId
 from kit.patterns.topology import with_topologies
 from kit.runtime.pattern import Pattern
@@ -21,11 +22,11 @@ class Stages:
 
     plain: Team
     bind: Callable[[Deck], Team]
-    bound: dict[tuple[str, str, _Cohort], Team] = field(default_factory=dict[tuple[str, str, _Cohort], Team])
-    """By stage, surface and cohort."""
+    bound: dict[tuple[str, str, _Cohort, str], Team] = field(default_factory=dict[tuple[str, str, _Cohort, str], Team])
+    """By stage, surface, cohort and persona."""
 
-    def team(self, pattern: Pattern, surface: str | None = None, flags: Mapping[str, bool] = NO_FLAGS) -> Team:
-        """The team a pattern runs with on a surface, the deck's own when none is named, under these flags.
+    def team(self, pattern: Pattern, surface: str | None = None, flags: Mapping[str, bool] = NO_FLAGS, persona: str = "") -> Team:
+        """The team a pattern runs with on a surface, the deck's own when none is named, under these flags, with that persona.
 
         Flags that are not given are as in the deck. A team is bound once and kept (decisions 28). Raises BindError or UnknownId
         where its deck cannot be bound, and UnknownId for a surface or a flag that the deck does not know.
@@ -34,10 +35,11 @@ class Stages:
         if surface is not None and surface not in topologies:
             raise UnknownId("surface", surface, topologies)
         cohort = _cohort(flags, self.plain.deck.flags) if flags else frozenset[tuple[str, bool]]()
-        key = (pattern.name if pattern.stage else "", surface or self.plain.deck.surface, cohort)
+        key = (pattern.name if pattern.stage else "", surface or self.plain.deck.surface, cohort, persona)
         if key not in self.bound:
             deck = self.plain.deck
-            plain = self.bind(replace(deck, flags={**deck.flags, **flags})) if cohort else self.plain
+            own = with_persona(replace(deck, flags={**deck.flags, **flags}), persona)
+            plain = self.bind(own) if cohort or persona else self.plain
             team = pattern.team(plain.deck, self.bind) if pattern.stage else plain
             self.bound[key] = with_topologies(team, surface)
         return self.bound[key]

@@ -116,7 +116,13 @@ class _Runner:
         self.memory = Memory(kit.store, session, past, self.settings, self.message, routed, history)
         who, here, locale = session.principal, session.location, locale_of(session.locale)
         dynamic = _dynamic(
-            date=kit.today, user_id=who.user_id, locale=session.locale, location=here, in_play=last, unanswered=due
+            date=kit.today,
+            user_id=who.user_id,
+            locale=session.locale,
+            location=here,
+            persona=session.persona,
+            in_play=last,
+            unanswered=due,
         )
         span = turn_log.new_span()
         self.state = TurnState(

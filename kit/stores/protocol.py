@@ -1,13 +1,16 @@
 """What the kit asks of a store, and of a sink that turns are copied to."""
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from kit.core.context import Principal, Session
 from kit.core.event import Event
 from kit.core.record import CohortPrompt, Feedback, Message, Note, SessionRecall, ShownComponent, TurnRecord
 from kit.stores.tally import Tally
 from kit.stores.turn_filter import Conversation, TurnChoices, TurnFilter, TurnPage
+
+if TYPE_CHECKING:
+    from kit.stores.documents.protocol import Documents
 
 
 class Store(Protocol):
@@ -132,6 +135,10 @@ class Store(Protocol):
 
         Raises StoreBusy while a turn of theirs runs.
         """
+        ...
+
+    def open_documents(self) -> "Documents":
+        """The stores of documents beside the turns, the same ones each time (docs/stores.md). Raises StoreError."""
         ...
 
     def close(self) -> None: ...

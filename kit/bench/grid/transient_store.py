@@ -1,12 +1,17 @@
 """A store for turns that are told their history: it keeps the newest rollups until they are taken, and nothing else."""
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from kit.core.context import Principal, Session
+from kit.core.errors import StoreError
 from kit.core.event import Event
 from kit.core.record import CohortPrompt, Feedback, Message, Note, SessionRecall, ShownComponent, TurnRecord
 from kit.stores.tally import Tally, tally_of
 from kit.stores.turn_filter import Conversation, TurnChoices, TurnFilter, TurnPage
+
+if TYPE_CHECKING:
+    from kit.stores.documents.protocol import Documents
 
 
 class TransientStore:
@@ -42,6 +47,9 @@ class TransientStore:
 
     def forget(self, who: Principal) -> dict[str, int]:
         return {}
+
+    def open_documents(self) -> "Documents":
+        raise StoreError("a store that keeps nothing has no documents: open a kit with a store of its own")
 
     def close(self) -> None: ...
 

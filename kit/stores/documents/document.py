@@ -87,7 +87,7 @@ class Soul(Value):
     user_id: Keyword | None = None
     key: Keyword = "soul"
     persona: Persona = Persona()
-    policies: Json = {}
+    policies: Annotated[dict[str, Any], _index("object")] = {}
     updated_at: Date
 
 
