@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kit.bench.grid.simulated_tools import with_simulated_tools
+from kit.bench.grid.stand_ins.simulated_tools import with_simulated_tools
 from kit.compose.deck import load_deck
 from kit.experiment_kits import ExperimentKits, trace_home
 from kit.settings import HOME, Settings

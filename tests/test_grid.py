@@ -25,7 +25,7 @@ from kit.bench.grid.ledger import FinishedCell, Ledger
 from kit.bench.grid.report import compare_ways, report
 from kit.bench.grid.results import read_results, routed_turns, tidy
 from kit.bench.grid.run import LEDGER, PROVENANCE, RESULTS, TIMINGS, TRACES, Bar, Run, run_grid
-from kit.bench.grid.simulated_tools import with_simulated_tools
+from kit.bench.grid.stand_ins.simulated_tools import with_simulated_tools
 from kit.bench.home import HOME
 from kit.bench.promotion import promote
 from kit.bench.scoring.run_case import turn_id

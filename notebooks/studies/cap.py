@@ -9,7 +9,7 @@ from statistics import fmean, variance
 from typing import Any, NamedTuple
 
 from kit.bench.case import read_cases
-from kit.bench.grid.simulated_tools import simulate
+from kit.bench.grid.stand_ins.simulated_tools import simulate
 from kit.bench.home import HOME
 from kit.bench.routing import RoutingKit
 from kit.compose.deck import load_deck

@@ -12,7 +12,7 @@ from math import log
 from statistics import NormalDist
 from typing import Any, NamedTuple
 
-from kit.bench.grid.simulated_tools import simulate
+from kit.bench.grid.stand_ins.simulated_tools import simulate
 from kit.bench.home import HOME
 from kit.bench.routing import RoutingKit
 from kit.compose.deck import Deck, load_deck

@@ -14,8 +14,8 @@ from kit.bench.grid.cell import Cell, track
 from kit.bench.grid.failures import error_of
 from kit.bench.grid.grid_file import GridSpec
 from kit.bench.grid.ledger import FinishedCell
-from kit.bench.grid.simulated_tools import with_simulated_tools
-from kit.bench.grid.transient_store import TransientStore
+from kit.bench.grid.stand_ins.simulated_tools import with_simulated_tools
+from kit.bench.grid.stand_ins.transient_store import TransientStore
 from kit.bench.routing import Stub
 from kit.bench.scoring.failsafe import fate
 from kit.bench.scoring.observation import Observation

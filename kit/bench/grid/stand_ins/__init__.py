@@ -1,0 +1,1 @@
+"""What stands in for services and for the store while cells are played."""
