@@ -1,5 +1,6 @@
 """MCP servers that are gone, slow, enormous or untruthful: each a typed fault of one call."""
 
+import asyncio
 import os
 import re
 import time
@@ -154,6 +155,59 @@ async def test_a_server_is_made_to_fail_on_purpose_as_any_service(kind: str, wor
         [end] = [event.body for event in reply.events if isinstance(event.body, ToolEnded)]
         assert (end.error or end.result).startswith(words) and (end.caveat is None) == (kind != "partial")
         assert await result(kit, "s2") == SHELF
+
+
+@pytest.mark.req("K-1")
+async def test_a_large_result_is_held_against_its_schema_beside_the_loop(tmp_path: Path) -> None:
+    shape = (
+        '"outputSchema": {"type": "object", "additionalProperties": {"items": {"type": "integer", "minimum": 0}}}, "inputSchema"'
+    )
+    text = SERVER.replace('"inputSchema"', shape).replace(
+        'on shelf 7."}]}', 'on shelf 7."}], "structuredContent": {"ids": [7] * 60_000}}'
+    )
+    worst = 0.0
+
+    async def tick() -> None:
+        nonlocal worst
+        while True:
+            began = time.monotonic()
+            await asyncio.sleep(0)
+            worst = max(worst, time.monotonic() - began)
+
+    async with kit_of(await accepted(write_deck(tmp_path, text))) as kit:
+        ticking, began = asyncio.create_task(tick()), time.monotonic()
+        assert await result(kit) == SHELF
+        ticking.cancel()
+        assert worst < (time.monotonic() - began) / 3
+
+
+@pytest.mark.req("K-1")
+async def test_a_schema_that_is_none_is_not_accepted(tmp_path: Path) -> None:
+    with pytest.raises(BindError, match="its tool 'stock' has a schema that is none: 7 is not valid"):
+        await accepted(write_deck(tmp_path, SERVER.replace('"string"', "7")))
+
+
+# Limits as of any tool
+
+
+@pytest.mark.req("K-1")
+async def test_a_server_is_called_again_where_the_deck_says_that_this_does_no_harm(tmp_path: Path) -> None:
+    once = "if not __import__('pathlib').Path('died').exists(): open('died', 'w'); raise SystemExit(1)"
+    folder = await accepted(write_deck(tmp_path, inside(once)))
+    with (folder / "deck.yaml").open("a") as deck:
+        deck.write("tool_limits: {shop.stock: {retries: 1, idempotent: true}}\n")
+    async with kit_of(folder) as kit:
+        assert await result(kit) == SHELF
+
+
+@pytest.mark.req("K-1")
+async def test_twenty_calls_share_one_session(tmp_path: Path) -> None:
+    starts = "open('starts', 'a').write('x')\n"
+    folder = await accepted(write_deck(tmp_path, starts + SERVER))
+    (folder / "starts").unlink()
+    async with kit_of(folder) as kit:
+        assert set(await asyncio.gather(*(result(kit, f"s{n}") for n in range(20)))) == {SHELF}
+    assert (folder / "starts").read_text() == "x"
 
 
 # Lost and found

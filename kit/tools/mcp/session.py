@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
+from contextvars import Context
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -17,6 +18,7 @@ from kit.core.errors import LONGEST, BindError, describe_error
 from kit.core.outcome import Reason
 from kit.core.secret import without_secret_words
 from kit.tools.enricher import UNAVAILABLE
+from kit.tools.mcp.json_schema import first_misfit, schema_fault
 from kit.tools.mcp.lock import AcceptedTool, tools_difference
 from kit.tools.mcp.server import McpServer
 from kit.tools.mcp.transport import GRACE, Wire
@@ -30,6 +32,10 @@ _CLOSING = 3 * GRACE
 
 class ToolsChanged(Exception):
     """A server offers other tools than those that were accepted."""
+
+
+class Untrue(Exception):
+    """A schema that is none, or a result that breaks the schema its server gave for it."""
 
 
 @dataclass
@@ -101,7 +107,7 @@ class McpSession:
         last = self._connection
         if last is None or last.wire.ended or last.task is None or last.task.done():
             self._connection = last = _Connection(Wire(self._server.most_bytes), asyncio.get_running_loop().create_future())
-            last.task = asyncio.create_task(self._keep(last))
+            last.task = asyncio.create_task(self._keep(last), context=Context())  # it outlives the turn that opened it
         return last
 
     async def _keep(self, connection: _Connection) -> None:
@@ -111,14 +117,17 @@ class McpSession:
         async def hear(message: Any) -> None:
             if getattr(message, "method", None) == "notifications/tools/list_changed":
                 self._doubt(connection)
+                wire.news.set()
 
         try:
             async with asyncio.timeout(seconds) as limit:
                 async with Client(self._connect(wire), cache=None, message_handler=hear) as client:
+                    client.session.validate_tool_result = self._validate
                     watch = asyncio.create_task(self._watch(client, connection))
                     try:
                         while not wire.ended:
                             wire.news.clear()
+                            self._doubt(connection)
                             await self._compare(client)
                             limit.reschedule(None)
                             connection.client.set_result(client)
@@ -137,7 +146,6 @@ class McpSession:
         """Lets calls wait until the tools have been compared again."""
         if connection.client.done():
             connection.client = asyncio.get_running_loop().create_future()
-        connection.wire.news.set()
 
     def _fail(self, connection: _Connection, error: Exception) -> None:
         if not connection.client.done():
@@ -153,6 +161,13 @@ class McpSession:
             async with client.listen(tools_list_changed=True) as changes:
                 async for _ in changes:
                     self._doubt(connection)
+                    connection.wire.news.set()
+
+    async def _validate(self, name: str, result: CallToolResult) -> None:
+        """Stands in for the SDK's own check, which holds the loop: a large result is held against a schema on a thread."""
+        schema = next((tool.output_schema for tool in self._tools or () if tool.name == name), None)
+        if schema is not None and (fault := await asyncio.to_thread(first_misfit, schema, result.structured_content)):
+            raise Untrue(f"the result does not fit its own schema: {fault}")
 
     async def _compare(self, client: Client) -> None:
         tools = await offered_tools(client)
@@ -161,7 +176,7 @@ class McpSession:
 
 
 async def offered_tools(client: Client) -> tuple[AcceptedTool, ...]:
-    """What a server says about its tools."""
+    """What a server says about its tools. Raises Untrue for a schema that is none."""
     tools: list[AcceptedTool] = []
     cursor: str | None = None
     for _ in range(MOST_PAGES):
@@ -169,6 +184,8 @@ async def offered_tools(client: Client) -> tuple[AcceptedTool, ...]:
         for tool in page.tools:
             words = (tool.name, tool.description or "", tool.input_schema, tool.output_schema)
             tools.append(AcceptedTool.model_validate(dict(zip(AcceptedTool.model_fields, words, strict=True))))
+            if fault := schema_fault(tool.input_schema) or schema_fault(tool.output_schema or {}):
+                raise Untrue(f"its tool {tool.name!r} has a schema that is none: {fault}")
         cursor = page.next_cursor
         if cursor is None:
             return tuple(sorted(tools, key=lambda tool: tool.name))
@@ -182,7 +199,7 @@ def _fault_of(error: BaseException, wire: Wire) -> tuple[Reason, str]:
     if wire.cut:
         return "contract_violation", str(wire.too_large())
     match error:
-        case ToolsChanged():
+        case ToolsChanged() | Untrue():
             return "contract_violation", str(error)[:LONGEST]
         case TimeoutError():
             return "timeout", "it did not answer in time"

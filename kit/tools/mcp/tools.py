@@ -15,6 +15,7 @@ from kit.models.access import home_of
 from kit.tools.enricher import UNAVAILABLE
 from kit.tools.fault_result import with_faults
 from kit.tools.limits import ToolLimits
+from kit.tools.mcp.json_schema import first_misfit
 from kit.tools.mcp.lock import Acceptance, AcceptedTool, accepting, lock_fault, read_lock, tools_difference, write_lock
 from kit.tools.mcp.server import McpServer
 from kit.tools.tool import LimitedTool, Toolbox, ToolResult, tool_context, tool_name
@@ -82,22 +83,12 @@ async def _call_nobody(tool: str, arguments: dict[str, Any]) -> ToolResult:
 
 
 def mcp_tool(tool_id: str, tool: AcceptedTool, server: Call) -> "BaseTool":
-    """A LangChain tool over a server's. Raises BindError for a schema that is none."""
-    from jsonschema.exceptions import SchemaError
-    from jsonschema.validators import validator_for
+    """A LangChain tool over a server's."""
     from langchain_core.tools import StructuredTool
-    from referencing import Registry
-
-    kind: Any = validator_for(tool.input_schema)
-    try:
-        kind.check_schema(tool.input_schema)
-    except SchemaError as error:
-        raise BindError(f"tool {tool_id!r} has an input schema that is none: {error.message}; take it off the cards") from error
-    validator = kind(tool.input_schema, registry=Registry[Any]())  # a reference to elsewhere is not followed
 
     async def call(**arguments: Any) -> tuple[str, ToolResult]:
-        if fault := next(validator.iter_errors(arguments), None):
-            result = ToolResult(text=UNREADABLE, fault="bad_arguments", detail=f"{fault.json_path}: {fault.message}"[:500])
+        if fault := first_misfit(tool.input_schema, arguments):
+            result = ToolResult(text=UNREADABLE, fault="bad_arguments", detail=fault)
         else:
             result = await server(tool.name, arguments)
         if planned_faults():

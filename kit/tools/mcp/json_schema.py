@@ -1,0 +1,27 @@
+"""Holds a value against a JSON Schema that a server gave; a reference to elsewhere is not followed."""
+
+from collections.abc import Mapping
+from typing import Any
+
+
+def schema_fault(schema: Mapping[str, Any]) -> str | None:
+    """What keeps this from being a schema; None for one that is."""
+    from jsonschema.exceptions import SchemaError
+    from jsonschema.validators import validator_for
+
+    kind: Any = validator_for(schema)
+    try:
+        kind.check_schema(schema)
+    except SchemaError as error:
+        return error.message
+    return None
+
+
+def first_misfit(schema: Mapping[str, Any], value: Any) -> str | None:
+    """The first place where a value breaks a schema, and how; None for a value that fits."""
+    from jsonschema.validators import validator_for
+    from referencing import Registry
+
+    kind: Any = validator_for(schema)
+    fault = next(kind(schema, registry=Registry[Any]()).iter_errors(value), None)
+    return f"{fault.json_path}: {fault.message}"[:500] if fault else None
