@@ -36,6 +36,10 @@ class Parts(Value):
     lost: tuple[LostPart, ...] = ()
 
 
+NONE = ("nothing", "nothing owed")
+"""Figures that say something only beside others."""
+
+
 def differences_html(turns: Mapping[str, TurnView], parts: Mapping[str, Parts]) -> str:
     """Returns a table of what differs, a row for each turn, and under it what is the same; both mappings are by label.
 
@@ -46,7 +50,7 @@ def differences_html(turns: Mapping[str, TurnView], parts: Mapping[str, Parts]) 
     rows = {name: _figures(view, parts.get(name)) for name, view in turns.items()}
     first = next(iter(rows.values()))
     differing = [head for head in first if len({figures[head] for figures in rows.values()}) > 1]
-    same = [f"{head.lower()} {text}" for head, text in first.items() if head not in differing and text != UNKNOWN]
+    same = [f"{head.lower()} {text}" for head, text in first.items() if head not in differing and text not in (UNKNOWN, *NONE)]
     lines = [row_html(name, *(escape(figures[head]) for head in differing)) for name, figures in rows.items()]
     table = table_html("What differs", lines, ("Turn", *differing), kind="differences")
     differ = f"They differ in {_list(map(str.lower, differing))}. " if differing else ""
