@@ -121,6 +121,7 @@ def test_a_project_takes_a_tool_of_ones_own_to_a_verdict(stranger: Stranger) -> 
     assert "0 warnings" in stranger.run("dispatch-kit", "check")
     assert "Model 18" in stranger.run("dispatch-kit", "ask", "Which laptop does Ana have?")
     assert "not distinguishable; needs about" in stranger.run("dispatch-kit", "grid")
+    assert '"revision": "0.1.0"' in (stranger.folder / ".kit/grids/helpdesk/provenance.json").read_text()
     with serving(stranger) as url:
         assert answer(f"{url}/_stcore/health") == "ok" and "<title>" in answer(url)
     assert "Model 18" in stranger.run("python", "-c", PAGE)

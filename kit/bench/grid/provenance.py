@@ -8,7 +8,7 @@ from pathlib import Path
 
 from kit.bench import scoring
 from kit.bench.grid.grid_file import GridSpec, digest
-from kit.home import HOME
+from kit.home import HOME, IS_CHECKOUT
 
 PACKAGES = ("langchain-core", "langchain-openai", "pydantic", "numpy", "scipy", "statsmodels")
 
@@ -39,7 +39,9 @@ def _rules() -> list[str]:
 
 
 def revision() -> str:
-    """The checkout's commit; "+" marks files that differ from it, "unknown" a copy without history."""
+    """The checkout's commit; "+" marks files that differ from it, "unknown" a copy without history. Installed: the version."""
+    if not IS_CHECKOUT:
+        return _version("dispatch-kit")
     try:
         commit, changes = (
             subprocess.run(
