@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from langchain_core.messages import ToolMessage
 
 from kit import Settings, open_kit
@@ -68,6 +69,7 @@ UNTRUTHFUL = {
         "return {'content': [{'type': 'text', 'text': 'x' * 2_000_000}]}",
         LARGE,
     ),
+    "large": ("return {'content': [{'type': 'text', 'text': 'tea ' * 220_000}]}", "(tea ){220000}"),
     "no result": ("return {'content': 'words'}", "contract_violation: "),
     "an error": (
         "return {'content': [{'type': 'text', 'text': 'disk full'}], 'isError': True}",
@@ -358,11 +360,19 @@ async def test_what_a_server_is_told_stands_in_no_event_no_error_and_no_repr(tmp
 
 @pytest.mark.req("K-1")
 async def test_a_command_gets_no_other_variable_than_it_was_promised(tmp_path: Path) -> None:
-    text = SERVER.replace("WORDS = ", "import os\n\nopen('environment', 'w').write(' '.join(os.environ))\nWORDS = ")
-    folder = await accepted(write_deck(tmp_path, text))
-    async with kit_of(folder, OPENAI_API_KEY="sk-of-somebody-else", HOME="/"):
+    text = SERVER.replace(
+        "import json\n", "import json, os, sys\n\nopen(sys.argv[-1] + '.env', 'w').write(' '.join(os.environ))\n", 1
+    )
+    folder = write_deck(tmp_path, text)
+    deck = yaml.safe_load((folder / "deck.yaml").read_text())
+    deck["mcp"]["till"] = {"command": [*deck["mcp"]["shop"]["command"], "till"], "environment": ["TILL_PASS"]}
+    (folder / "deck.yaml").write_text(yaml.safe_dump(deck))
+    told = {"TILL_PASS": "of-the-till", "OPENAI_API_KEY": "sk-of-somebody-else", "HOME": "/"}
+    async with kit_of(await accepted(folder, **told), **told):
         pass
-    assert set((folder / "environment").read_text().split()) <= {*ALWAYS, "LC_CTYPE", "PWD"}
+    allowed = {*ALWAYS, "LC_CTYPE", "PWD"}
+    assert set((folder / "server.py.env").read_text().split()) <= allowed
+    assert set((folder / "till.env").read_text().split()) <= {*allowed, "TILL_PASS"}
 
 
 @pytest.mark.req("K-1")

@@ -3,7 +3,7 @@
 import shlex
 from pathlib import Path
 from string import Template
-from typing import Any, Self
+from typing import Annotated, Any, Self
 from urllib.parse import urlsplit
 
 from pydantic import Field, model_validator
@@ -20,7 +20,7 @@ class McpServer(Value):
     """Where it is called instead: an endpoint of streamable HTTP."""
     headers: dict[str, str] = {}
     """Sent with every request to the URL; `$NAME` stands for the environment variable of that name."""
-    environment: tuple[str, ...] = ()
+    environment: tuple[Annotated[str, Field(pattern=r"^\w+$")], ...] = ()
     """The environment variables that the command is given, beside PATH, HOME, LANG and USER."""
     connect_ms: int = Field(default=20_000, gt=0)
     """Milliseconds until it has to have said which tools it has."""
@@ -53,8 +53,9 @@ class McpServer(Value):
         return self.model_dump(mode="json", include={"command", "url", "headers", "environment"}, exclude_defaults=True)
 
     def describe(self, folder: Path) -> str:
-        """What using it does, for a person who decides whether to trust it."""
-        names = ", ".join(self.variables)
+        """What using it does, for a person who decides whether to trust it; no letter of the deck's moves the terminal."""
+        names, words = ", ".join(self.variables), self.url or shlex.join(self.command)
+        words = words.encode("unicode_escape").decode()
         if self.url:
-            return f"calls {self.url}" + (f" and sends it {names}" if names else "")
-        return f"runs {shlex.join(self.command)} in {folder}" + (f" and gives it {names}" if names else "")
+            return f"calls {words}" + (f" and sends it {names}" if names else "")
+        return f"runs {words} in {folder}" + (f" and gives it {names}" if names else "")
