@@ -21,9 +21,13 @@ from kit.sandbox.boundary import SandboxUnavailable
 from kit.sandbox.probe import find_boundary
 from kit.sandbox.process import ScriptLimits
 from kit.tools.enricher import structured
-from kit.tools.exec_python import EXEC_PYTHON, TOOLS, exec_python_tool
-from kit.tools.tool import ToolResult
-from tests.kits import asks, stitched
+from kit.tools.exec_python import TOOLS, exec_python_tool
+from kit.tools.large_result import put_away
+from kit.tools.task_memory import Task
+from kit.tools.temp_files import TOOLS as WRITING
+from kit.tools.temp_files import TempFiles, open_temp_files
+from kit.tools.tool import EXEC_PYTHON, UNAVAILABLE, ToolResult
+from tests.kits import ALICE, asks, stitched
 
 SETTINGS = Settings(store=":memory:", pace=0.0, today="2026-11-01", model="offline")
 SUM = "import json\nprint(sum(json.load(open(input_file))))"
@@ -49,6 +53,13 @@ async def ask(deck: Deck, *lines: Any, cassette: Cassette | None = None) -> Repl
 def one(reply: Reply, kind: type[Any]) -> Any:
     (body,) = (event.body for event in reply.events if isinstance(event.body, kind))
     return body
+
+
+@pytest.fixture(autouse=True)
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> TempFiles:
+    """The files of tasks, in a folder of this test's own."""
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    return open_temp_files()
 
 
 @pytest.fixture(autouse=True)
@@ -120,7 +131,7 @@ async def test_a_model_reads_why_its_script_failed_and_writes_a_better_one(
 
 
 async def test_where_no_sandbox_holds_every_script_is_refused_and_the_trace_says_why() -> None:
-    tool = exec_python_tool(SandboxUnavailable("install bubblewrap"), ScriptLimits())
+    tool = exec_python_tool(SandboxUnavailable("install bubblewrap"), ScriptLimits(), TempFiles(Path()))
     reply = await ask(deck_of([tool]), Line(calls=[(EXEC_PYTHON, {"script": "print(42)"})]), repeats)
     assert "42" not in reply.text
     assert one(reply, ToolEnded).error == "unavailable: install bubblewrap"
@@ -142,7 +153,7 @@ async def test_a_card_that_does_not_list_it_cannot_run_a_script() -> None:
 
 
 async def test_an_unknown_limit_is_a_fault_that_names_the_limits() -> None:
-    with pytest.raises(BindError, match=r"'hours' cannot be used.*it knows seconds, output, memory, timeout_ms"):
+    with pytest.raises(BindError, match=r"'hours' cannot be used.*it knows seconds, output, input, memory, timeout_ms"):
         await ask(deck_of([TOOLS], tool_config={EXEC_PYTHON: {"hours": 1}}), Line(""))
 
 
@@ -154,3 +165,83 @@ async def test_scripts_run_at_the_same_time_and_each_has_its_own_input() -> None
         return Line(",".join(str(message.content).strip() for message in messages[-6:]))
 
     assert "0,1,2,3,4,5" in (await ask(deck_of([TOOLS]), Line(calls=calls), all_of_them)).text
+
+
+# Results that are too long to read
+
+MENU = json.dumps(
+    [{"item_id": n, "name": f"dish {n}", "category": "soup" if n % 10 else "salad"} for n in range(20_000)], indent=0
+)
+
+
+def menu_tool(text: str = MENU) -> Any:
+    async def menu() -> tuple[str, ToolResult]:
+        return text, ToolResult(text=text)
+
+    return structured("menu", "The menu.", {}, (), menu)
+
+
+@pytest.mark.req("AS-6", "AS-25")
+async def test_of_a_large_result_the_model_reads_a_sample_and_a_script_brings_back_what_is_needed() -> None:
+    read: list[str] = []
+
+    def extract(messages: Sequence[Any]) -> Line:
+        read.append(str(messages[-1].content))
+        file_id = read[-1].rpartition("file_id ")[2].removesuffix(".")
+        script = "import json\nrows = json.load(open(input_file))\nprint(sum(row['category'] == 'salad' for row in rows))"
+        return Line(calls=[(EXEC_PYTHON, {"script": script, "file_id": file_id})])
+
+    reply = await ask(deck_of([TOOLS, menu_tool()], ("menu", EXEC_PYTHON)), Line(calls=[("menu", {})]), extract, repeats)
+    assert "2000" in reply.text
+    assert len(MENU) > 1_000_000 and len(read[0]) < 1_000
+    assert f"This result has {len(MENU):,} characters" in read[0] and '"name": "dish 3"' in read[0]
+    assert all(len(event.body.result) < 1_000 for event in reply.events if isinstance(event.body, ToolEnded))
+
+
+async def text_read(deck: Deck) -> str:
+    """What the desk's model reads of the menu."""
+    read: list[str] = []
+
+    def keep(messages: Sequence[Any]) -> Line:
+        read.append(str(messages[-1].content))
+        return Line("It is a long menu.")
+
+    await ask(deck, Line(calls=[("menu", {})]), keep)
+    return read[0]
+
+
+@pytest.mark.req("AS-6")
+async def test_what_fits_is_read_whole_and_so_is_everything_by_an_agent_that_runs_no_scripts() -> None:
+    fitting, longer = "x" * 50_000, "x" * 50_001
+    both = ("menu", EXEC_PYTHON)
+    assert await text_read(deck_of([TOOLS, menu_tool(fitting)], both)) == fitting
+    assert await text_read(deck_of([TOOLS, menu_tool(longer)], both)) != longer
+    assert await text_read(deck_of([menu_tool(longer)], ("menu",))) == longer
+
+
+async def test_the_file_of_a_large_result_goes_when_its_agent_ends(files: TempFiles) -> None:
+    assert "tmp_1" in await text_read(deck_of([TOOLS, menu_tool()], ("menu", EXEC_PYTHON)))
+    assert list(files.root.iterdir()) == []
+
+
+async def test_a_large_result_that_no_disk_takes_is_unavailable(tmp_path: Path) -> None:
+    (tmp_path / "full").write_text("")
+    result = await put_away(ToolResult(text=MENU), Task(ALICE.principal, "s", "t", "desk"), TempFiles(tmp_path / "full"))
+    assert (result.fault, result.text) == ("unavailable", UNAVAILABLE) and "Not a directory" in result.detail
+
+
+async def test_a_file_larger_than_a_script_may_read_is_no_input(files: TempFiles) -> None:
+    deck = deck_of([TOOLS, WRITING], ("write_temp", EXEC_PYTHON), tool_config={EXEC_PYTHON: {"input": 5}})
+    lines = [Line(calls=[("write_temp", {"data": data})]) for data in ("[42]", "[1, 41]")]
+    runs = [Line(calls=[(EXEC_PYTHON, {"script": SUM, "file_id": name})]) for name in ("tmp_1", "tmp_2")]
+    reply = await ask(deck, *lines, *runs, repeats)
+    small, large = (event.body for event in reply.events if isinstance(event.body, ToolEnded) and event.body.tool == EXEC_PYTHON)
+    assert small.result == "42\n"
+    assert large.error == "script_failed: There is no such file of at most 5 bytes."
+
+
+@pytest.mark.parametrize("file_id", ["tmp_7", "../secret", "/etc/passwd"])
+async def test_a_file_that_is_not_its_tasks_own_is_no_input(file_id: str) -> None:
+    reply = await ask(deck_of([TOOLS]), Line(calls=[(EXEC_PYTHON, {"script": SUM, "file_id": file_id})]), repeats)
+    assert (one(reply, ToolEnded).error or "").startswith("script_failed: There is no such file")
+    assert not any(isinstance(event.body, Script) for event in reply.events)

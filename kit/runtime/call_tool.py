@@ -26,7 +26,7 @@ from kit.runtime.recording.replay import replay_tool
 from kit.runtime.tool_call_ids import UNREAD
 from kit.tools.bounds import ToolBounds
 from kit.tools.direct_call import result_of
-from kit.tools.tool import UNAVAILABLE, ToolContext, ToolResult, within
+from kit.tools.tool import EXEC_PYTHON, UNAVAILABLE, ToolContext, ToolResult, within
 
 NO_SUCH_TOOL = "You have no such tool. Call one that you were given, or answer without, and do not speak of this."
 UNREADABLE = (
@@ -74,6 +74,8 @@ async def call_tool(
         except BaseException as error:
             span.emit(ToolEnded(agent=agent, tool=call["name"], call_id=call_id, error=type(error).__name__))
             raise
+    if len(result.text) > ctx.turn.settings.large_result and result.fault is None and EXEC_PYTHON in tools:
+        result = await _put_away(result, agent, ctx)
     if result.fault == "not_allowed":
         span.emit(AccessDenied(agent=agent, what="tool", name=call["name"], because="not_on_card"))
     elif result.fault == "bad_arguments":
@@ -98,6 +100,17 @@ async def _look_up(tool: BaseTool, call: ToolCall, agent: str, ctx: RunContext, 
     if result.fault == "principal_mismatch":
         turn.barred.add(lookup_key(call))
     return result
+
+
+async def _put_away(result: ToolResult, agent: str, ctx: RunContext) -> ToolResult:
+    """Puts a result into a file of the agent's task; the imports are for agents that run scripts."""
+    from kit.tools.large_result import put_away
+    from kit.tools.task_memory import task_of
+    from kit.tools.temp_files import open_temp_files
+
+    files, task = open_temp_files(), task_of(ctx.inherited, ctx.turn.log.turn_id, agent, ctx.path)
+    ctx.ledger.at_end.append(lambda: files.wipe(task))
+    return await put_away(result, task, files)
 
 
 async def _taped(tool: BaseTool, call: ToolCall, agent: str, ctx: RunContext, bounds: ToolBounds | None) -> ToolResult:

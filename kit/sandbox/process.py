@@ -30,6 +30,8 @@ class ScriptLimits(Value):
     """Of the wall clock."""
     output: int = Field(default=500_000, gt=0)
     """Bytes written, errors among them."""
+    input: int = Field(default=64 * 2**20, gt=0)
+    """Bytes of a file that it reads."""
     memory: int = Field(default=512 * 2**20, ge=64 * 2**20)
     """Bytes of address space, the interpreter's some 20 MB among them."""
 

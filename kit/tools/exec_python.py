@@ -13,28 +13,31 @@ from kit.sandbox.probe import find_boundary
 from kit.sandbox.process import ScriptLimits, ScriptResult, run_script
 from kit.tools.enricher import fit_arguments, read_config, structured
 from kit.tools.limits import ToolLimits
-from kit.tools.tool import UNAVAILABLE, ConfiguredTool, Toolbox, ToolContext, ToolResult, tool_context
+from kit.tools.task_memory import current_task
+from kit.tools.temp_files import TempFiles, open_temp_files
+from kit.tools.tool import EXEC_PYTHON, UNAVAILABLE, ConfiguredTool, Toolbox, ToolContext, ToolResult, tool_context
 from kit.tools.tool_factory import ToolSetup, tool_factory
 
 if TYPE_CHECKING:
     from langchain_core.tools import BaseTool
 
-EXEC_PYTHON = "exec_python"
 LIMITS = ToolLimits(at_once=4)
 """Where the configuration sets no others: scripts of a kit that run at the same time."""
 DESCRIPTION = (
     "Run a Python script and get what it prints: to count, filter, sort or add up data exactly. `input_file` is the path of a "
-    "text that the script can open: `data` where you give any, else the JSON list of what your tools have found, each item with "
-    "its type and payload. Import json, csv, re, math, statistics, datetime, decimal, collections or another plain module of the "
-    "standard library; there are no packages, no other files and no network. Print only what is needed."
+    "text that the script can open: the file `file_id` or the text `data` where you give one, else the JSON list of what your "
+    "tools have found, each item with its type and payload. Import json, csv, re, math, statistics, datetime, decimal, "
+    "collections or another plain module of the standard library; there are no packages, no other files and no network. "
+    "Print only what is needed."
 )
 PROPERTIES: dict[str, dict[str, Any]] = {
     "script": {"type": "string", "description": "Python that prints its result."},
+    "file_id": {"type": "string", "description": "A file of this task, whose id a tool has named."},
     "data": {"type": "string", "description": "The text in input_file; leave it out for what your tools have found."},
 }
 
 
-def exec_python_tool(boundary: Boundary | SandboxUnavailable, limits: ScriptLimits) -> "BaseTool":
+def exec_python_tool(boundary: Boundary | SandboxUnavailable, limits: ScriptLimits, files: TempFiles) -> "BaseTool":
     """The tool; without a boundary it refuses every script."""
 
     async def call(**arguments: Any) -> tuple[str, ToolResult]:
@@ -43,8 +46,10 @@ def exec_python_tool(boundary: Boundary | SandboxUnavailable, limits: ScriptLimi
         if isinstance(boundary, SandboxUnavailable):
             result = ToolResult(text=UNAVAILABLE, fault="unavailable", detail=str(boundary))
             context.emit(_event(context, script, "unavailable"))
+        elif (data := await _input(values, context, files, limits)) is None:
+            text = f"There is no such file of at most {limits.input:,} bytes."
+            result = ToolResult(text=text, fault="script_failed", detail=text)
         else:
-            data = (values.get("data") or _components(context)).encode("utf-8", "replace")
             run = await run_script(script, data, boundary, limits)
             result = _result(run, limits)
             context.emit(_event(context, script, run.reason, boundary=boundary.name, exit=run.exit, output_bytes=run.size))
@@ -56,6 +61,15 @@ def exec_python_tool(boundary: Boundary | SandboxUnavailable, limits: ScriptLimi
 def _event(context: ToolContext, script: str, reason: Any, **fields: Any) -> Script:
     digest = hashlib.sha256(script.encode("utf-8", "replace")).hexdigest()
     return Script(agent=context.agent, sha256=digest, reason=reason, **fields)
+
+
+async def _input(values: Mapping[str, str], context: ToolContext, files: TempFiles, limits: ScriptLimits) -> bytes | None:
+    """What a script reads; None where it names a file that is not there, is another task's or is too large."""
+    if file_id := values.get("file_id"):
+        path = files.path(current_task(), file_id)
+        return await asyncio.to_thread(path.read_bytes) if path and path.stat().st_size <= limits.input else None
+    text = values.get("data") or _components(context)
+    return text.encode("utf-8", "replace")
 
 
 def _components(context: ToolContext) -> str:
@@ -80,10 +94,10 @@ def _result(run: ScriptResult, limits: ScriptLimits) -> ToolResult:
 @asynccontextmanager
 async def TOOLS(setup: ToolSetup) -> AsyncGenerator[Toolbox]:
     """What deck.yaml names as `kit.tools.exec_python:TOOLS`. A card may set the limits (`ScriptLimits`) under `tool_config`."""
-    boundary = await asyncio.to_thread(_boundary)
+    boundary, files = await asyncio.to_thread(_boundary), open_temp_files()
 
     def make(config: Mapping[str, Any]) -> "BaseTool":
-        return exec_python_tool(boundary, read_config(EXEC_PYTHON, config, ScriptLimits))
+        return exec_python_tool(boundary, read_config(EXEC_PYTHON, config, ScriptLimits), files)
 
     yield {EXEC_PYTHON: ConfiguredTool(make, LIMITS)}
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 from urllib.parse import quote
 
-from kit.core.context import Principal
+from kit.core.context import InheritedContext, Principal
 from kit.core.errors import MemoryLockError, ShapeError, StorageSchemaError
 from kit.core.schema.shape import Shape, schema_of, shape_of
 from kit.core.schema.validator import validator
@@ -63,8 +63,12 @@ class Task(NamedTuple):
 def current_task() -> Task:
     """The task of the tool call now running: one dispatch of an agent."""
     context = tool_context()
-    inherited = context.inherited
-    return Task(inherited.principal, inherited.episode_id, f"{context.turn_id}.{context.path or context.agent}", context.agent)
+    return task_of(context.inherited, context.turn_id, context.agent, context.path)
+
+
+def task_of(inherited: InheritedContext, turn_id: str, agent: str, path: str) -> Task:
+    """The task of an agent that works at a path of a turn."""
+    return Task(inherited.principal, inherited.episode_id, f"{turn_id}.{path or agent}", agent)
 
 
 def memory_key(task: Task, label: str, scope: Literal["session", "user"]) -> str:

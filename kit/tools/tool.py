@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 UNAVAILABLE = "This data is unavailable right now."
 """All that a model reads of a tool that has no data."""
+EXEC_PYTHON = "exec_python"
+"""Id of the tool that runs scripts (kit/tools/exec_python.py). An agent that has it reads the beginning of a large result."""
 
 
 @dataclass(frozen=True, slots=True)
