@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from langchain_core.tools import BaseTool, StructuredTool
@@ -15,13 +15,14 @@ from kit import Settings, open_kit
 from kit.compose.deck import Deck, load_deck
 from kit.core.card import AgentCard, Policy
 from kit.core.errors import BindError, DeckError
-from kit.core.event import ToolEnded, ToolRetry
+from kit.core.event import Status, ToolEnded, ToolRetry
 from kit.core.outcome import Reason
 from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.handle import Reply
+from kit.runtime.recording.cassette import Cassette
 from kit.tools.bounds import THREADS
 from kit.tools.limits import ToolLimits
-from kit.tools.tool import ConfiguredTool, LimitedTool, ToolResult
+from kit.tools.tool import ConfiguredTool, LimitedTool, ToolResult, tool_context
 from kit.wire import Kit
 from tests.kits import asks, stitched
 from tests.test_own_tools import FILES, declare
@@ -92,11 +93,11 @@ def deck_of(tools: object = None, config: Mapping[str, Any] | None = None, budge
     return Deck.of([lead, desk], settings=type(plain.settings)(**{**plain.settings.model_dump(), **settings}), tools=tools)
 
 
-def models(calls: int = 1) -> dict[str, Any]:
+def models(calls: int = 1, delay: float = 0.0) -> dict[str, Any]:
     """A desk that calls its tool so many times at once and says what it read."""
 
     def desk(seen: list[Any]) -> Line:
-        return Line(str(seen[-1].content)) if seen[-1].type == "tool" else Line(calls=[("lookup", {})] * calls)
+        return Line(str(seen[-1].content), delay=delay) if seen[-1].type == "tool" else Line(calls=[("lookup", {})] * calls)
 
     return {
         "lead": ScriptedModel(lambda seen: stitched(seen) if seen[-1].type == "tool" else asks("desk")),
@@ -333,3 +334,41 @@ async def test_what_a_thread_raises_is_a_fault_of_its_call() -> None:
 
     reply = await play(deck_of([lookup]))
     assert "exception: RuntimeError" in str(endings(reply)[0])
+
+
+@pytest.mark.realtime
+@pytest.mark.req("K-25")
+async def test_what_a_thread_reports_reaches_the_trace_in_order_and_nothing_does_once_its_call_is_over() -> None:
+    go, returned = threading.Event(), threading.Event()
+
+    def lookup() -> str:
+        """Look it up."""
+        context = tool_context()
+        context.emit(Status(agent="desk", status="searching"))
+        go.wait(30)
+        context.emit(Status(agent="desk", status="waiting"))
+        returned.set()
+        return "late"
+
+    tools = [LimitedTool(lookup, ToolLimits(timeout_ms=60))]
+    async with open_kit(SETTINGS, deck=deck_of(tools, statuses=["searching", "waiting"]), models=models(delay=0.2)) as kit:
+        turn = kit.ask("look it up", kit.session("s"))
+        await until(lambda: any(isinstance(event.body, ToolEnded) for event in turn.events))
+        go.set()
+        reply = await turn
+        await until(returned.is_set)
+    told = [event.body for event in reply.events if isinstance(event.body, Status | ToolEnded) and event.body.agent == "desk"]
+    assert [body.kind for body in told] == ["status", "tool_ended"]
+
+
+@pytest.mark.req("K-25")
+async def test_a_recording_plays_the_attempts_without_the_tool(tmp_path: Path) -> None:
+    work, path = Counter(fails=1), tmp_path / "run.jsonl"
+    deck = deck_of([LimitedTool(work.lookup, ToolLimits(**AGAIN))])
+    replies: list[Reply] = []
+    modes: tuple[Literal["record", "replay"], ...] = ("record", "replay")
+    for mode in modes:
+        async with open_kit(SETTINGS, deck=deck, models=models(), cassette=Cassette(path, mode)) as kit:
+            replies.append(await kit.ask("look it up", kit.session("s")))
+    assert work.calls == 2, "once for each attempt that was recorded"
+    assert [len(retries(reply)) for reply in replies] == [1, 1] and replies[0].text == replies[1].text
