@@ -116,6 +116,15 @@ def test_check_names_the_code_before_any_of_it_runs(folder: Path) -> None:
 
 
 @pytest.mark.req("K-1")
+@pytest.mark.parametrize("tools", ["./tools.py:TOOLS", "tools.py", ["./tools.py"]])
+def test_one_reference_may_stand_alone_and_a_file_means_its_tools(folder: Path, tools: object) -> None:
+    (folder / "deck.yaml").write_text(yaml.safe_dump({"orchestrator": "lead", "required_blocks": [], "tools": tools}))
+    checked = run("check", str(folder))
+    assert checked.returncode == 0 and "tools.py:TOOLS (" in checked.stdout.splitlines()[0]
+    assert re.search(r"^desk +offline +3 tools", checked.stdout, re.MULTILINE)
+
+
+@pytest.mark.req("K-1")
 def test_plain_async_and_raising_functions_are_tools_of_the_terminal(folder: Path) -> None:
     assert "The printer of floor 3 stands beside the lift." in ask(folder, "where is the printer on floor 3?").stdout
     assert re.search(

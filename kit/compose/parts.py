@@ -17,6 +17,7 @@ from kit.core.status import OWN, Term
 from kit.core.value import Value
 from kit.tools.deck_tools import DeckTools
 from kit.tools.limits import NO_LIMITS, ToolLimits, merge_limits
+from kit.tools.loading import tool_references
 from kit.tools.mcp.server import McpServer
 
 PLATFORM = "platform"
@@ -79,7 +80,8 @@ class DeckSettings(Value):
     exempt: tuple[str, ...] = ()
     """Helper cards (judge, distiller) that go without the required blocks (decisions 15); no card that speaks to a user."""
     tools: tuple[str, ...] = ()
-    """The code that holds the deck's tools: `package.module:NAME`, or `./file.py:NAME` for a file beside deck.yaml."""
+    """The code that holds the deck's tools: `package.module:NAME`, or `./file.py:NAME` for a file beside deck.yaml.
+    One may stand without a list; a file without a name means its TOOLS."""
     tool_limits: dict[str, ToolLimits] = {}
     """Tool id -> how long a call of it may take, how often it is tried again, and how many run at once, whoever calls it."""
     environment: tuple[str, ...] = ()
@@ -139,6 +141,11 @@ class DeckSettings(Value):
     as ISO text, or None, given the data folder and the environment variables listed above (decisions 36)."""
     page: PageSettings = PageSettings()
     """What the chat page says and shows over this deck."""
+
+    @field_validator("tools", mode="before")
+    @classmethod
+    def _tool_references(cls, tools: object) -> object:
+        return tool_references(tools)
 
     @field_validator("guards", mode="before")
     @classmethod

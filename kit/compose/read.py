@@ -16,7 +16,7 @@ from kit.core.errors import nearest
 from kit.core.model import OFFLINE, ModelSpec
 from kit.core.value import Value
 from kit.tools.deck_tools import DeckTools, load_deck_tools
-from kit.tools.loading import is_reference
+from kit.tools.loading import is_reference, tool_references
 from kit.tools.mcp.server import McpServer
 
 _FRONT = re.compile(r"\A---[ \t]*\r?\n(.*?)^---[ \t]*\r?$\n?", re.DOTALL | re.MULTILINE)
@@ -86,7 +86,7 @@ def code_references(folder: Path) -> tuple[str, ...]:
     """
     source = _parse(folder / "deck.yaml", Draft())
     fields: dict[str, Any] = source.value if source else {}
-    tools, page = fields.get("tools"), fields.get("page")
+    tools, page = tool_references(fields.get("tools")), fields.get("page")
     references: list[Any] = [*(cast("list[Any]", tools) if isinstance(tools, list) else ())]
     references += cast("dict[str, Any]", page).values() if isinstance(page, dict) else ()
     return tuple(text for text in references if isinstance(text, str) and is_reference(text))

@@ -4,7 +4,7 @@ import importlib
 import importlib.util
 import inspect
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -56,6 +56,14 @@ class Reference:
             names = [name for name in vars(module) if not name.startswith("_")]
             raise CodeError(f"{self.module} has no {self.name!r}: {nearest(self.name, names)}")
         return getattr(module, self.name)
+
+
+def tool_references(value: object) -> object:
+    """What `tools:` of deck.yaml stands for: one reference may stand alone, and a file without a name means its TOOLS."""
+    if not isinstance(value, str | list | tuple):
+        return value
+    items = [value] if isinstance(value, str) else cast("Sequence[object]", value)
+    return [f"{item}:TOOLS" if isinstance(item, str) and item.endswith(".py") else item for item in items]
 
 
 def is_reference(text: str) -> bool:
