@@ -83,8 +83,8 @@ bench-peers: setup .kit/peers/.ready ## the same turn in six other frameworks (d
 	@$(py) -m uv pip install --quiet --python .kit/peers/bin/python -r $<
 	@touch $@
 
-sweeps: setup ## the long sweeps of which the tests take a sample: chaos, coverage of intervals, a store of 100,000 turns
-	@$(py) -m tests.chaos && $(py) -m tests.bootstrap_coverage && $(py) -m tests.growth
+sweeps: setup ## the long sweeps of which the tests take a sample: chaos, intervals, a store of 100,000 turns, a report of as many cells
+	@$(py) -m tests.chaos && $(py) -m tests.bootstrap_coverage && $(py) -m tests.growth && $(py) -m tests.grid_growth
 
 small-model: ## serve SmolLM2-135M on http://127.0.0.1:8080/v1, from an environment of its own (docs/models.md)
 	@test -x .kit/serve/bin/pip || $(PYTHON) -m venv .kit/serve

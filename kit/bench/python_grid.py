@@ -16,7 +16,7 @@ from kit.bench.grid.failures import read_failures
 from kit.bench.grid.grid import Grid
 from kit.bench.grid.grid_file import GridSpec, build_value, digest, make_spec
 from kit.bench.grid.report import compare_ways, report
-from kit.bench.grid.results import read_results
+from kit.bench.grid.results import Results
 from kit.bench.grid.run import Bar, Run, run_grid
 from kit.bench.own_parts import GivenJudges, GivenModels, OwnParts, own_judges, own_models, own_patterns, tools_identity
 from kit.compose.deck import Deck, load_deck
@@ -64,7 +64,7 @@ class GridResult:
 
     @cached_property
     def _compared(self) -> tuple[list[Summary], list[Comparison]]:
-        return compare_ways(self.spec, read_results(self.run.folder), read_failures(self.run.folder))
+        return compare_ways(self.spec, Results(self.run.folder), read_failures(self.run.folder))
 
     def __str__(self) -> str:
         return self.text

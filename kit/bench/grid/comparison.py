@@ -4,14 +4,14 @@ A row is a dict: `case`, `scorer`, `value`, and what tells ways apart, such as `
 `domain` where there are several. Rows without a value are undecided: they are left out and counted.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from statistics import pstdev
 from typing import Any, Literal
 
 import numpy as np
 
-from kit.bench.grid.failures import CellCount, count_cells, obstacle
+from kit.bench.grid.failures import CellCount, CellEnds, obstacle
 from kit.bench.grid.results import MEASURES
 from kit.bench.scoring.scorers import COSTS
 from kit.bench.statistics.clusters import clustered
@@ -23,6 +23,8 @@ from kit.core.value import Value
 from kit.metrics.estimate import LEVEL, Estimate
 
 Row = Mapping[str, Any]
+Score = tuple[str, float]
+"""A case, and what one of its turns scored: all that is kept of a row while many are compared."""
 WAYS = ("model", "pattern")
 """Columns that tell ways apart, unless others are named."""
 LOWER = COSTS | {"seconds", "ttft", "routing_seconds", "input_tokens", "output_tokens", "cost"}
@@ -110,19 +112,22 @@ class Standing(Value):
 
 def summarise(rows: Iterable[Row], by: Sequence[str] = WAYS) -> list[Summary]:
     """Every way by every scorer, with an interval that takes a case's repeats and turns for one item, in order of way."""
-    groups: dict[tuple[str, ...], list[Row]] = defaultdict(list)
+    groups: dict[tuple[str, ...], list[Score]] = defaultdict(list)
+    failed, undecided = Counter[tuple[str, ...]](), Counter[tuple[str, ...]]()
     for row in rows:
-        groups[(row["scorer"], *(str(row.get(name, "")) for name in by))].append(row)
+        key = (row["scorer"], *(str(row.get(name, "")) for name in by))
+        if row["value"] is not None:
+            groups[key].append((row["case"], row["value"]))
+        else:
+            (failed if row.get("lost") else undecided)[key] += 1
     return [
-        _summary(dict(zip(by, names, strict=True)), scorer, scores, group)
-        for (scorer, *names), group in sorted(groups.items())
-        if (scores := _decided(group))
+        _summary(dict(zip(by, key[1:], strict=True)), key[0], scores, undecided[key], failed[key])
+        for key, scores in sorted(groups.items())
     ]
 
 
-def _summary(way: dict[str, str], scorer: str, scores: Sequence[Row], group: Sequence[Row]) -> Summary:
-    failed = sum(bool(row.get("lost")) for row in group)
-    figure, undecided, bounds = estimate(scores), len(group) - len(scores) - failed, None
+def _summary(way: dict[str, str], scorer: str, scores: Sequence[Score], undecided: int, failed: int) -> Summary:
+    figure, bounds = estimate(scores), None
     if failed and scorer not in MEASURES:
         right, count = figure.value * len(scores), len(scores) + failed
         bounds = (right / count, (right + failed) / count)
@@ -142,14 +147,16 @@ def compare(
     `baseline` names the way to compare with, such as {"pattern": "mediated"}; a column of `by` it leaves out must agree between
     the two that are compared. Where too many cells failed there is no verdict. Raises DataError where no row is of the baseline.
     """
-    rows = list(rows)
-    counts = count_cells(rows, by)
-    ways: dict[tuple[str, ...], dict[str, list[Row]]] = defaultdict(lambda: defaultdict(list))
+    ways: dict[tuple[str, ...], dict[str, list[Score]]] = defaultdict(lambda: defaultdict(list))
+    ends: dict[tuple[str, ...], CellEnds] = defaultdict(dict)
     for row in rows:
+        names = tuple(str(row.get(name, "")) for name in by)
+        ends[names][row["case"], row.get("repeat")] = bool(row.get("lost"))
         if scorers is None or row["scorer"] in scorers:
-            scores = ways[tuple(str(row.get(name, "")) for name in by)][row["scorer"]]
+            scores = ways[names][row["scorer"]]
             if row["value"] is not None:
-                scores.append(row)
+                scores.append((row["case"], row["value"]))
+    counts = {names: CellCount.of(own) for names, own in ends.items()}
     way_of = {names: dict(zip(by, names, strict=True)) for names in ways}
     bases = [names for names, way in way_of.items() if all(way.get(key) == str(value) for key, value in baseline.items())]
     if not bases:
@@ -172,17 +179,20 @@ def compare(
 
 def standings(rows: Iterable[Row], thresholds: Mapping[str, float]) -> list[Standing]:
     """Every vertical's quality against its own threshold; a row's `domain` is its vertical."""
-    scores = [row for row in _decided(rows) if row["scorer"] == QUALITY]
+    scores: dict[str, list[Score]] = defaultdict(list)
+    for row in rows:
+        if row["scorer"] == QUALITY and row["value"] is not None:
+            scores[row.get("domain", "")].append((row["case"], row["value"]))
     return [
-        Standing(vertical=vertical, estimate=estimate(own), threshold=threshold)
+        Standing(vertical=vertical, estimate=estimate(scores[vertical]), threshold=threshold)
         for vertical, threshold in thresholds.items()
-        if (own := [row for row in scores if row.get("domain") == vertical])
+        if vertical in scores
     ]
 
 
-def estimate(rows: Sequence[Row]) -> Estimate:
+def estimate(scores: Sequence[Score]) -> Estimate:
     """A share where every value is yes or no, else a mean; cases are the items."""
-    values, cases = [float(row["value"]) for row in rows], [row["case"] for row in rows]
+    values, cases = [float(value) for _, value in scores], [case for case, _ in scores]
     if set(values) <= {0.0, 1.0}:
         return clustered([value == 1.0 for value in values], cases)
     return bootstrap_mean(values, cases)
@@ -196,13 +206,13 @@ def sign_flip_test(gains: Sequence[float], seed: int = SEED) -> float:
     return float((1 + np.sum(sums >= abs(sum(gains)) - 1e-9)) / (1 + FLIPS))
 
 
-Side = tuple[dict[str, str], list[Row]]
+Side = tuple[dict[str, str], list[Score]]
 
 
 def _compare_pair(scorer: str, first: Side, second: Side, seed: int, count: int) -> Comparison:
     """One of `count` comparisons; what follows from the others is put in later."""
     common = _cases(first[1]) & _cases(second[1])
-    before, after = ([row for row in side[1] if row["case"] in common] for side in (first, second))
+    before, after = ([score for score in side[1] if score[0] in common] for side in (first, second))
     scores = _by_case(before), _by_case(after)
     gains, difference = by_item(*scores), paired_difference(*scores, seed=seed)
     whole = all(gain in (-1.0, 0.0, 1.0) for gain in gains.values())
@@ -233,19 +243,15 @@ def _settle(comparison: Comparison, adjusted: float, level: float, counts: Mappi
     return comparison.model_copy(update=update)
 
 
-def _decided(rows: Iterable[Row]) -> list[Row]:
-    return [row for row in rows if row["value"] is not None]
+def _by_case(scores: Iterable[Score]) -> Scores:
+    values: dict[str, list[float]] = defaultdict(list)
+    for case, value in scores:
+        values[case].append(float(value))
+    return values
 
 
-def _by_case(rows: Iterable[Row]) -> Scores:
-    scores: dict[str, list[float]] = defaultdict(list)
-    for row in rows:
-        scores[row["case"]].append(float(row["value"]))
-    return scores
-
-
-def _cases(rows: Iterable[Row]) -> set[str]:
-    return {row["case"] for row in rows}
+def _cases(scores: Iterable[Score]) -> set[str]:
+    return {case for case, _ in scores}
 
 
 def _label(way: Mapping[str, str]) -> str:

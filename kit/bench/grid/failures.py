@@ -19,6 +19,8 @@ STREAK = 5
 """A run ends after so many failures of one model by its key or by an address where nothing is."""
 HOPELESS: frozenset[ErrorClass] = frozenset(("auth", "not_found"))
 Row = Mapping[str, Any]
+CellEnds = dict[tuple[Any, Any], bool]
+"""Case and repeat -> whether the cell failed."""
 
 
 class CellCount(Value):
@@ -26,6 +28,10 @@ class CellCount(Value):
 
     total: int = 0
     failed: int = 0
+
+    @classmethod
+    def of(cls, ends: CellEnds) -> "CellCount":
+        return cls(total=len(ends), failed=sum(ends.values()))
 
     @property
     def share(self) -> float:
@@ -64,10 +70,10 @@ def read_failures(folder: Path) -> list[dict[str, Any]]:
 
 def count_cells(rows: Iterable[Row], by: Sequence[str]) -> dict[tuple[str, ...], CellCount]:
     """Way -> its cells; rows of failed cells are marked `lost`."""
-    cells: dict[tuple[str, ...], dict[tuple[Any, Any], bool]] = defaultdict(dict)
+    cells: dict[tuple[str, ...], CellEnds] = defaultdict(dict)
     for row in rows:
         cells[tuple(str(row.get(name, "")) for name in by)][row["case"], row.get("repeat")] = bool(row.get("lost"))
-    return {way: CellCount(total=len(one), failed=sum(one.values())) for way, one in cells.items()}
+    return {way: CellCount.of(one) for way, one in cells.items()}
 
 
 def obstacle(before: CellCount, after: CellCount) -> str:

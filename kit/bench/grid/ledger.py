@@ -1,7 +1,7 @@
 """The ledger of a grid: finished cells by key in one SQLite file, so that a run goes on where the last one was killed."""
 
 import sqlite3
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,6 +18,10 @@ CREATE TABLE IF NOT EXISTS runs (run INTEGER PRIMARY KEY, provenance TEXT NOT NU
 
 _KEEP_FAILURE = """INSERT INTO failures VALUES (?, ?, ?, ?) ON CONFLICT (key) DO UPDATE
   SET run = excluded.run, line = excluded.line, cost = coalesce(cost, 0) + coalesce(excluded.cost, 0)"""
+
+
+AT_ONCE = 500
+"""Cells whose lines are in memory together."""
 
 
 class FinishedCell(NamedTuple):
@@ -82,9 +86,13 @@ class Ledger:
         if failed:
             self._write(_KEEP_FAILURE, failed)
 
-    def lines(self, column: str) -> Mapping[str, tuple[str, int]]:
-        """Key -> what stands in `lines` or `timing`, and the run it is of."""
-        return {key: (text, run) for key, text, run in self._read(f"SELECT key, {column}, run FROM cells")}
+    def lines(self, column: str, keys: Sequence[str]) -> Iterator[str]:
+        """What stands in `lines` or `timing` of these cells, in their order, a few at a time; those not scored are left out."""
+        for start in range(0, len(keys), AT_ONCE):
+            part = keys[start : start + AT_ONCE]
+            sql = f"SELECT key, {column} FROM cells WHERE key IN ({','.join('?' * len(part))})"
+            texts: dict[str, str] = dict(self._read(sql, part))
+            yield from (texts[key] for key in part if key in texts)
 
     def failures(self) -> Mapping[str, str]:
         """Key -> the line of a cell that failed and is not scored yet."""
@@ -117,9 +125,9 @@ class Ledger:
         except sqlite3.Error as error:
             raise self._sentence(error) from error
 
-    def _read(self, sql: str) -> list[Any]:
+    def _read(self, sql: str, values: Sequence[str] = ()) -> list[Any]:
         try:
-            return self._db.execute(sql).fetchall()
+            return self._db.execute(sql, values).fetchall()
         except sqlite3.Error as error:
             raise self._sentence(error) from error
 

@@ -1,11 +1,12 @@
 """The report of a grid: every way with its intervals, every verdict beside the baseline, each as one sentence."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 
 from kit.bench.grid.comparison import QUALITY, Comparison, Row, Summary, compare, standings, summarise
 from kit.bench.grid.failures import count_cells, failed_words, failure_lines, read_failures
 from kit.bench.grid.grid_file import GridSpec
-from kit.bench.grid.results import AXES, read_results, tidy
+from kit.bench.grid.results import AXES, Results, tidy
 from kit.bench.grid.run import Run
 from kit.core.errors import DataError
 
@@ -14,7 +15,7 @@ REPORT = "report.md"
 
 def report(spec: GridSpec, run: Run) -> str:
     """The report in Markdown; also written as report.md into the grid's folder. Every line of a simulated model says so."""
-    grid, rows, failures = spec.grid, read_results(run.folder), read_failures(run.folder)
+    grid, rows, failures = spec.grid, Results(run.folder), read_failures(run.folder)
     ways, verdicts = compare_ways(spec, rows, failures)
     kinds = " and ".join(sorted(set(spec.kinds.values())))
     lost = f"; {run.failed:,} of {run.total:,} cells failed ({failed_words(failures)})" if failures else ""
@@ -28,7 +29,7 @@ def report(spec: GridSpec, run: Run) -> str:
     parts = [head, "## Ways", _list(ways), *_impossible(spec)]
     if failures:
         sentence = "No sample of a model: they are not scored, and the next run plays them again."
-        parts += ["## Failed cells", sentence, _list(failure_lines(failures, axes([*rows, *failures])))]
+        parts += ["## Failed cells", sentence, _list(failure_lines(failures, axes(chain(rows, failures))))]
     if verdicts or (grid.baseline and (failures or missing)):
         parts += [f"## Against {_words(grid.baseline)}", _list([*verdicts, *_unscored(ways, rows, failures)])]
     if QUALITY in grid.verdicts:
@@ -43,32 +44,33 @@ def report(spec: GridSpec, run: Run) -> str:
     return text
 
 
-def compare_ways(spec: GridSpec, rows: Sequence[Row], failures: Sequence[Row] = ()) -> tuple[list[Summary], list[Comparison]]:
+def compare_ways(
+    spec: GridSpec, rows: Sequence[Row] | Results, failures: Sequence[Row] = ()
+) -> tuple[list[Summary], list[Comparison]]:
     """Every way by every verdict of the grid, and beside the baseline where it has one that was played."""
     names = spec.grid.verdicts
-    scored_rows, every = tidy(rows, names, failures), [*rows, *failures]
-    differing = axes(every)
-    ways = summarise(scored_rows, differing)
+    differing = axes(chain(rows, failures))
+    ways = summarise(tidy(rows, names, failures), differing)
     others = {axis: name for axis, name in spec.grid.baseline.items() if axis in differing}
-    played = any(all(row[axis] == name for axis, name in others.items()) for row in every)
-    return ways, compare(scored_rows, others, differing) if others and played and len(ways) > len(names) else []
+    played = any(all(row[axis] == name for axis, name in others.items()) for row in chain(rows, failures))
+    comparable = others and played and len(ways) > len(names)
+    return ways, compare(tidy(rows, names, failures), others, differing) if comparable else []
 
 
-def _unscored(ways: Iterable[Summary], rows: Sequence[Row], failures: Sequence[Row]) -> list[str]:
+def _unscored(ways: Iterable[Summary], rows: Results, failures: Sequence[Row]) -> list[str]:
     """A line for each way that nothing was scored of: it has no verdict."""
-    every = [*rows, *failures]
-    counts = count_cells([*rows, *({**row, "lost": True} for row in failures)], axes(every))
+    counts = count_cells(chain(rows, ({**row, "lost": True} for row in failures)), axes(chain(rows, failures)))
     scored = {tuple(way.way.values()) for way in ways}
     return [f"{' / '.join(way)}: no verdict, {count}" for way, count in sorted(counts.items()) if way not in scored]
 
 
 def axes(rows: Iterable[Row]) -> list[str]:
     """The axes on which the ways of a grid differ; always the model, whose name says what it is."""
-    values = {axis: {row[axis] for row in rows} for axis in AXES}
-    return [axis for axis in AXES if axis == "model" or len(values[axis]) > 1]
+    ways = {tuple(row[axis] for axis in AXES) for row in rows}
+    return [axis for place, axis in enumerate(AXES) if axis == "model" or len({way[place] for way in ways}) > 1]
 
 
-def _standings(spec: GridSpec, rows: Sequence[Row], ways: Iterable[Summary]) -> list[str]:
+def _standings(spec: GridSpec, rows: Results, ways: Iterable[Summary]) -> list[str]:
     """Every vertical's quality against its card's threshold, way by way."""
     thresholds = {card.id: card.eval.threshold for card in spec.deck.cards.values() if card.eval}
     return [
@@ -78,8 +80,8 @@ def _standings(spec: GridSpec, rows: Sequence[Row], ways: Iterable[Summary]) -> 
     ]
 
 
-def _rows_of(way: Mapping[str, str], rows: Iterable[Row]) -> list[Row]:
-    return [row for row in rows if all(row[axis] == name for axis, name in way.items())]
+def _rows_of(way: Mapping[str, str], rows: Iterable[Row]) -> Iterable[Row]:
+    return (row for row in rows if all(row[axis] == name for axis, name in way.items()))
 
 
 def _impossible(spec: GridSpec) -> list[str]:

@@ -1,7 +1,7 @@
 """Reads the results of a grid: tidy rows for comparisons, routed turns for promotions."""
 
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,24 +21,55 @@ _NAMES = frozenset((*AXES, "kind", "case", "domain", "status"))
 """Fields whose words many lines share."""
 
 
-def read_results(folder: Path) -> list[dict[str, Any]]:
-    """One dict for each scored turn, in the order of the file; seconds of a real clock come from timings.jsonl beside it.
+@dataclass(frozen=True)
+class Results:
+    """The results in a folder, read anew each time they are gone through: a hundred thousand cells need no memory.
 
-    Raises DataError, with file and line, for what a grid did not write.
+    One dict for each scored turn, in the order of the file; seconds of a real clock come from timings.jsonl beside it. Going
+    through them raises DataError, with file and line, for what a grid did not write.
     """
-    rows = list(read_rows(folder / "results.jsonl", *_FIELDS))
-    if any("seconds" not in row for row in rows):
-        times = {line["cell"]: line.get("turns", ()) for line in read_rows(folder / "timings.jsonl", "cell")}
-        places: dict[str, int] = defaultdict(int)
-        for row in rows:
-            if "seconds" in row:
-                continue  # played before, in virtual time
-            try:
-                row.update(times[row["cell"]][places[row["cell"]]])
-            except (LookupError, TypeError, ValueError) as error:
-                raise DataError(f"timings.jsonl of {folder} lacks a turn of cell {row['cell']}; run the grid again") from error
-            places[row["cell"]] += 1
-    return rows
+
+    folder: Path
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        timings: _Timings | None = None
+        for row in read_rows(self.folder / "results.jsonl", *_FIELDS):
+            if "seconds" not in row:  # else it was played in virtual time
+                timings = timings or _Timings(self.folder)
+                row.update(timings.next_turn(row["cell"]))
+            yield row
+
+    def __len__(self) -> int:
+        """How many there are; the lines are counted, not read."""
+        try:
+            with (self.folder / "results.jsonl").open("rb") as file:
+                return sum(1 for _ in file)
+        except OSError:
+            return 0
+
+
+class _Timings:
+    """Goes along timings.jsonl, whose cells are in the order of the results."""
+
+    def __init__(self, folder: Path):
+        self._folder, self._lines = folder, iter(read_rows(folder / "timings.jsonl", "cell"))
+        self._line: dict[str, Any] = {"cell": None}
+        self._place = 0
+
+    def next_turn(self, cell: str) -> dict[str, Any]:
+        """The times of the next turn of this cell. Raises DataError where they are not there."""
+        try:
+            while self._line["cell"] != cell:
+                self._line, self._place = next(self._lines), 0
+            self._place += 1
+            return dict(self._line["turns"][self._place - 1])
+        except (StopIteration, LookupError, TypeError, ValueError) as error:
+            raise DataError(f"timings.jsonl of {self._folder} lacks a turn of cell {cell}; run the grid again") from error
+
+
+def read_results(folder: Path) -> list[dict[str, Any]]:
+    """All results of a folder at once. Raises DataError, with file and line, for what a grid did not write."""
+    return list(Results(folder))
 
 
 def read_rows(path: Path, *fields: str) -> Iterable[dict[str, Any]]:
@@ -69,23 +100,21 @@ def _row(line: str, fields: Iterable[str], place: str) -> dict[str, Any]:
 
 def tidy(
     rows: Iterable[Mapping[str, Any]], names: Sequence[str], failures: Iterable[Mapping[str, Any]] = ()
-) -> list[dict[str, Any]]:
-    """A row for each turn and each named scorer or measure, as `compare` and `summarise` take them.
+) -> Iterator[dict[str, Any]]:
+    """A row for each turn and each named scorer or measure, as `compare` and `summarise` take them, one at a time.
 
     A turn of a failed cell has no value and is marked `lost`; neither has one whose fault never happened.
     """
-    tidy_rows: list[dict[str, Any]] = []
     for row in rows:
         common = {name: row[name] for name in (*AXES, "case", "repeat", "turn", "domain")}
         for name in names:
             value = row.get(name) if name in MEASURES else row["scores"].get(name)
-            value = None if "void" in row else value
-            tidy_rows.append({**common, "scorer": name, "value": value})
+            yield {**common, "scorer": name, "value": None if "void" in row else value}
     for row in failures:
         common = {name: row[name] for name in (*AXES, "case", "repeat", "domain")}
-        lost = {"value": None, "lost": True}
-        tidy_rows += [{**common, "turn": turn, "scorer": name, **lost} for turn in range(row["turns"]) for name in names]
-    return tidy_rows
+        for turn in range(row["turns"]):
+            for name in names:
+                yield {**common, "turn": turn, "scorer": name, "value": None, "lost": True}
 
 
 def routed_turns(rows: Iterable[Mapping[str, Any]], cases: Iterable[Case]) -> list[RoutedTurn]:

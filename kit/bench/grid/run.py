@@ -141,8 +141,7 @@ def write(folder: Path, spec: GridSpec, all_cells: Iterable[Cell], ledger: Ledge
     files = {RESULTS: "lines", TIMINGS: "timing"}
     try:
         for name, column in files.items():
-            lines = ledger.lines(column)
-            _replace(folder / name, (lines[key][0] for key in order if key in lines))
+            _replace(folder / name, ledger.lines(column, order))
         failures = ledger.failures()
         lost = [failures[key] for key in order if key in failures]
         _replace(folder / FAILURES, lost)

@@ -190,7 +190,7 @@ def _compare(folder: str, stamp: int, measures: tuple[str, ...], base: dict[str,
 
     rows = _rows(folder, stamp)
     failures = read_failures(Path(folder))
-    scored_rows, every = tidy(rows, measures, failures), axes([*rows, *failures])
+    scored_rows, every = list(tidy(rows, measures, failures)), axes([*rows, *failures])
     differing = tuple(axis for axis in every if len({row[axis] for row in [*rows, *failures]}) > 1)
     verdicts = compare(scored_rows, base, every) if differing else []
     return _Comparisons(len(rows), len({row["case"] for row in rows}), differing, summarise(scored_rows, every), verdicts)
