@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -388,3 +389,45 @@ async def test_another_error_of_the_backend_is_a_store_error(tmp_path: Path) -> 
     store.close()
     with pytest.raises(StoreError, match="open it again"):
         await documents.memory.write(a_memory("k"))
+
+
+WHO = [Principal(tenant_id=tenant, user_id=user) for tenant in ("acme", "other", "acme:") for user in ("ann", "bob", "")]
+IDS = ["p1", "s1", "k", "acme", "' OR 1=1 --", "%"]
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.lists(st.tuples(st.sampled_from(WHO), st.sampled_from(IDS), st.sampled_from(["session", "user", "tenant"])), max_size=15)
+)
+def test_whatever_is_written_nobody_reads_another_tenants_or_users(writes: list[Any]) -> None:
+    """Every store, every reader, every id, after any writes; what is refused on the way is refused with a typed error."""
+
+    async def play() -> None:
+        store = SqliteStore(":memory:")
+        stores = open_documents(store, dimension=3)
+        for who, name, scope in writes:
+            calls = [
+                stores.memory.write(a_memory(name, who, scope=scope, text="door", embedding=(1.0, 0.0, 0.0))),
+                stores.plans.create(a_plan(name, who)),
+                stores.sessions.put(a_session(who, session_id=name)),
+                stores.souls.put(a_soul(who)),
+                stores.events.append(an_event(name, who)),
+            ]
+            for call in calls:
+                with suppress(StoreError, SessionError):
+                    await call
+        for who in WHO:
+            rows = [row for row in await stores.souls.of(who) if row]
+            rows += await stores.events.query(EventFilter(tenant_id=who.tenant_id))
+            for name in IDS:
+                readings = [await stores.memory.read(who, name), await stores.plans.read(who, name)]
+                rows += [row for row in (*readings, await stores.sessions.read(who, name)) if row]
+                for scope in ("session", "user", "tenant"):
+                    rows += await stores.memory.nearest(who, scope, (1.0, 0.0, 0.0), 99, session_id="s1")
+                    rows += await stores.memory.search(who, scope, "door", 99, session_id="s1")
+            assert {row.tenant_id for row in rows} <= {who.tenant_id}
+            private = [row for row in rows if not isinstance(row, AgentEvent) and getattr(row, "scope", "user") != "tenant"]
+            assert {row.user_id for row in private} <= {who.user_id, None}
+        store.close()
+
+    run_virtual(play())

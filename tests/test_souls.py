@@ -7,11 +7,11 @@ import pytest
 from kit import Settings, open_kit
 from kit.compose.deck import Deck
 from kit.compose.parts import Block
-from kit.compose.souls import with_souls, words_of
 from kit.core.card import AgentCard
 from kit.core.event import AgentStarted, Completed
 from kit.models.scripted import Line, ScriptedModel
 from kit.stores.documents.document import Persona, Soul
+from kit.stores.documents.souls import with_souls, words_of
 from tests.kits import asks, stitched
 
 SETTINGS = Settings(store=":memory:", pace=0.0, today="2026-11-01", model="offline")

@@ -2,13 +2,17 @@
 
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from kit.compose.parts import Block, Parts
 from kit.core.card import AgentCard
 from kit.core.context import DynamicContext
 from kit.core.model import ModelSpec
 
+P = TypeVar("P", bound=Parts)
+PERSONA = "tenant:persona"
+"""The id of the block that holds it, which no file can have."""
 PROMPT_MOST = 0.50
 """Largest share of a model's context window that a prompt may take."""
 
@@ -57,6 +61,15 @@ class PromptPlan:
         if dynamic.unanswered:
             lines += "\nStill without an answer: " + ", ".join(f"ask_{agent}" for agent in dynamic.unanswered)
         return Prompt(self.prefix, lines, self.cohort)
+
+
+def with_persona(deck: P, text: str) -> P:
+    """Returns a deck whose agents that speak to people have a tenant's persona after the required blocks (decisions 19)."""
+    if not text:
+        return deck
+    block = Block(id=PERSONA, category="format", owner="platform", text=text)
+    settings = deck.settings.model_copy(update={"required_blocks": (*deck.settings.required_blocks, PERSONA)})
+    return replace(deck, blocks={**deck.blocks, PERSONA: block}, settings=settings)
 
 
 def plan_prompt(card: AgentCard, deck: Parts) -> PromptPlan:

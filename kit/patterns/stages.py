@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from kit.compose.deck import Deck
-from kit.compose.souls import with_persona
+from kit.compose.prompts import with_persona
 from kit.core.errors import UnknownId
 from kit.patterns.topology import with_topologies
 from kit.runtime.pattern import Pattern

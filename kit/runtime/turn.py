@@ -115,15 +115,8 @@ class _Runner:
             last, routed, due = tuple(in_play), tuple(in_play) or None, ()
         self.memory = Memory(kit.store, session, past, self.settings, self.message, routed, history)
         who, here, locale = session.principal, session.location, locale_of(session.locale)
-        dynamic = _dynamic(
-            date=kit.today,
-            user_id=who.user_id,
-            locale=session.locale,
-            location=here,
-            persona=session.persona,
-            in_play=last,
-            unanswered=due,
-        )
+        user_id, tag, wish = who.user_id, session.locale, session.persona
+        dynamic = _dynamic(date=kit.today, user_id=user_id, locale=tag, location=here, persona=wish, in_play=last, unanswered=due)
         span = turn_log.new_span()
         self.state = TurnState(
             log=turn_log,

@@ -205,6 +205,9 @@ def check(document: Value, dimension: int | None = None) -> str:
         vector = fields.pop("embedding", None)
         if vector is not None and (len(vector) != dimension or not all(map(math.isfinite, vector))):
             raise ValueError(f"embedding has {len(vector)} numbers, the embedder gives {dimension}, all finite")
+        nobody = [name for name in ("tenant_id", "user_id", "session_id") if fields.get(name) == ""]
+        if nobody:
+            raise ValueError(f"its {', '.join(nobody)} is empty: an id that is left out is None")
         lacking = [name for name in OWNER.get(fields.get("scope", ""), ()) if not fields[name]]
         if lacking:
             raise ValueError(f"of scope {fields['scope']} it has to name its {', '.join(lacking)}")
