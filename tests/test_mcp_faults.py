@@ -3,6 +3,7 @@
 import asyncio
 import os
 import re
+import signal
 import time
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -317,6 +318,18 @@ async def test_a_server_that_will_not_end_is_killed_with_its_children(tmp_path: 
         pids = [int(pid) for pid in (folder / "pids").read_text().split()]
         assert all(map(alive, pids))
     assert not any(map(alive, pids))
+
+
+@pytest.mark.req("K-1")
+async def test_a_child_that_keeps_the_servers_pipes_does_not_keep_the_kit_from_closing(tmp_path: Path) -> None:
+    away = "from subprocess import Popen\nchild = Popen(['sleep', '30'], start_new_session=True)\nopen('pid', 'w').write(str(child.pid))\n"
+    folder = await accepted(write_deck(tmp_path))
+    (folder / "server.py").write_text(away + SERVER)
+    async with kit_of(folder) as kit:
+        assert await result(kit) == SHELF
+        began = time.monotonic()
+    os.kill(int((folder / "pid").read_text()), signal.SIGKILL)
+    assert time.monotonic() - began < 10
 
 
 @pytest.mark.req("K-1")

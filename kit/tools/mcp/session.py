@@ -5,7 +5,7 @@ import json
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from contextvars import Context
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, cast
 
 from mcp import Client
@@ -27,7 +27,7 @@ from kit.tools.tool import ToolResult
 Connect = Callable[[Wire], Any]
 """Makes what the SDK's client takes: a transport, or a server in this process."""
 MOST_PAGES = 100
-_CLOSING = 3 * GRACE
+_CLOSING = 4 * GRACE
 
 
 class ToolsChanged(Exception):
@@ -45,8 +45,8 @@ class _Connection:
     wire: Wire
     client: "asyncio.Future[Client]"
     """Ready while the server's tools are known to be the accepted ones."""
+    tools: tuple[AcceptedTool, ...] = ()
     task: "asyncio.Task[None] | None" = None
-    tasks: set["asyncio.Task[None]"] = field(default_factory=set["asyncio.Task[None]"])
 
 
 class McpSession:
@@ -71,7 +71,8 @@ class McpSession:
         """Connects, and returns the server's tools. Raises BindError where it is gone, or they are not as accepted."""
         connection = self._current()
         try:
-            return await offered_tools(await asyncio.shield(connection.client))
+            await asyncio.shield(connection.client)
+            return connection.tools
         except Exception as error:  # border: the server, and all that lies between, is someone else's
             _, detail = _fault_of(error, connection.wire)
             words = without_secret_words(f"{detail}{_quoted(connection.wire)}", self._secrets)
@@ -128,7 +129,7 @@ class McpSession:
                         while not wire.ended:
                             wire.news.clear()
                             self._doubt(connection)
-                            await self._compare(client)
+                            connection.tools = await self._compare(client)
                             limit.reschedule(None)
                             connection.client.set_result(client)
                             await wire.news.wait()
@@ -169,10 +170,11 @@ class McpSession:
         if schema is not None and (fault := await asyncio.to_thread(first_misfit, schema, result.structured_content)):
             raise Untrue(f"the result does not fit its own schema: {fault}")
 
-    async def _compare(self, client: Client) -> None:
+    async def _compare(self, client: Client) -> tuple[AcceptedTool, ...]:
         tools = await offered_tools(client)
         if self._tools is not None and (difference := tools_difference(self._tools, tools)):
             raise ToolsChanged(f"its tools are not those that were accepted{self._fix}:\n{difference}")
+        return tools
 
 
 async def offered_tools(client: Client) -> tuple[AcceptedTool, ...]:

@@ -16,8 +16,8 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.message import SessionMessage
 from mcp_types import jsonrpc_message_adapter
 
-GRACE = 2.0
-"""Seconds a server has to end by itself once its input is closed."""
+GRACE = 1.0
+"""Seconds a server has to end once its input is closed, and again once it is asked to by a signal."""
 LAST_WORDS = 2_000
 """Bytes kept of what a server writes to its standard error."""
 Inward: TypeAlias = MemoryObjectSendStream[SessionMessage | Exception]
@@ -80,25 +80,34 @@ async def stdio_transport(
             with anyio.CancelScope(shield=True):
                 await _stop(process, tasks)
         finally:
-            with suppress(ProcessLookupError, PermissionError):
-                os.killpg(process.pid, signal.SIGKILL)
+            _signal(process, signal.SIGKILL)
             for stream in (inward, messages, answers, outward):
                 stream.close()
 
 
 async def _stop(process: asyncio.subprocess.Process, tasks: Sequence[asyncio.Task[None]]) -> None:
+    """Closes its input, asks it to end, kills it and its children; waits for each no longer than it may take."""
     assert process.stdin is not None
     process.stdin.close()
-    with suppress(TimeoutError):
-        async with asyncio.timeout(GRACE):
-            await process.wait()
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)
-    await process.wait()
+    for number in (signal.SIGTERM, signal.SIGKILL, signal.SIGKILL):
+        try:
+            async with asyncio.timeout(GRACE):
+                await process.wait()
+        except TimeoutError:
+            _signal(process, number)
+        else:
+            break
+    _signal(process, signal.SIGKILL)
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
     cast("Any", process)._transport.close()
+
+
+def _signal(process: asyncio.subprocess.Process, number: signal.Signals) -> None:
+    """Sends a signal to the process and its children, if there is anybody left."""
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, number)
 
 
 async def _read(process: asyncio.subprocess.Process, inward: Inward, wire: Wire) -> None:
