@@ -30,7 +30,7 @@ async def listed() -> tuple[SqliteStore, list[TurnRecord]]:
             "pattern": rng.choice(("mediated", "swarm", "a2a")),
             "model": rng.choice(("offline", "gpt-x")),
             "started_at": float(n),
-            "status": rng.choice(("ok", "ok", "ok", "failed", "deadline", "cancelled", "interrupted")),
+            "status": rng.choice(("ok", "ok", "ok", "failed", "deadline", "cancelled", "paused", "interrupted")),
         }
         if n % 50 == 0:  # every one of those it asked
             fields["failed"] = turn.invoked

@@ -44,7 +44,7 @@ _THINKING = Thinking()
 PATIENCE = 5.0
 """Seconds a turn waits for a store that others write to."""
 LATE = 1.0
-"""Seconds that old turns may still be summed up for once the answer is given; what is not done then is tried again next time."""
+"""Seconds that old turns may still be summed up for once the answer is given; the rest is tried again next time."""
 
 
 def run_turn(
@@ -65,9 +65,8 @@ def run_turn(
 
     `pattern` defaults to the kit's; `cap` to the deck's. `history` and `in_play`, or a `past` with its lines, stand in for what
     the store remembers of the session, for callers that bring a conversation of their own. `images` come with the message.
-    `resumes`: the stored turn of that id goes on.
-    Raises SessionError when the session is another principal's: nobody reads a stranger's history;
-    PictureError when there are too many images.
+    `resumes`: the stored turn of that id goes on. Raises SessionError when the session is another principal's: nobody reads a
+    stranger's history; PictureError when there are too many images.
     """
     pictures = check_count(images)
     names = f"{session.id}{session.principal.tenant_id}{session.principal.user_id}"
@@ -85,8 +84,7 @@ def run_turn(
 
 
 class _Runner:
-    started_at: float | None = None
-    """Seconds since the epoch, for a turn that goes on."""
+    started_at: float | None = None  # of a turn that goes on
 
     def __init__(
         self,
@@ -281,8 +279,7 @@ class _Runner:
         new = None if self.unsaved is None or self.session_exists else self.session
         await self._keep(partial(self.kit.store.end_turn, row, events, lines, notes, new, wait=False), SessionError)
         self.log.close(last if self.unsaved is None else last.replace(body=end.replace(error=error or self.unsaved, saved=False)))
-        if status != "paused":  # who copies turns gets it once, whole
-            self.kit.recorder.turn_ended(row, self.log.events)
+        self.kit.recorder.turn_ended(row, self.log.events)
         return Reply(
             turn_id=self.log.turn_id,
             status=status,

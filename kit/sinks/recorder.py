@@ -38,7 +38,7 @@ class Recorder:
     """Sink name -> turns it did not take."""
 
     def turn_ended(self, turn: TurnRecord, events: Sequence[Event]) -> None:
-        if not self.sinks:
+        if not self.sinks or turn.status == "paused":  # who copies turns gets it once, whole
             return
         trace = trace_of(events)
         for sink in self.sinks:

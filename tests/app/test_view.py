@@ -112,7 +112,7 @@ def test_replaced_text_no_longer_stands() -> None:
     assert advance(TurnView(), log).answer == "Right."
 
 
-@pytest.mark.parametrize("reason", [reason for reason in get_args(Reason) if reason != "cancelled"])
+@pytest.mark.parametrize("reason", [reason for reason in get_args(Reason) if reason not in ("cancelled", "paused")])
 def test_every_failure_is_worded_without_its_raw_reason(reason: Reason) -> None:
     view = advance(
         TurnView(), mixed(Failure(call_id="b", agent="shop", axis="invocation", reason=reason, detail="HTTP 503 raw-42"))
