@@ -322,7 +322,8 @@ async def test_a_server_that_will_not_end_is_killed_with_its_children(tmp_path: 
 
 @pytest.mark.req("K-1")
 async def test_a_child_that_keeps_the_servers_pipes_does_not_keep_the_kit_from_closing(tmp_path: Path) -> None:
-    away = "from subprocess import Popen\nchild = Popen(['sleep', '30'], start_new_session=True)\nopen('pid', 'w').write(str(child.pid))\n"
+    away = "import subprocess\nchild = subprocess.Popen(['sleep', '30'], start_new_session=True)\n"
+    away += "open('pid', 'w').write(str(child.pid))\n"
     folder = await accepted(write_deck(tmp_path))
     (folder / "server.py").write_text(away + SERVER)
     async with kit_of(folder) as kit:
