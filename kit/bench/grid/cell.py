@@ -20,8 +20,8 @@ FIRST = {
     *("concurrent_tool_calls", "fallback", "law", "seed", "published", "note"),
 }
 """Fields of a model that every kept cell was keyed by; each newer one counts where it is not at its default."""
-LATER = ("tool_limits",)
-"""Settings of a deck that kept cells were not keyed by: they count in the same way."""
+LATER = ("tool_limits", "resume")
+"""Settings of a deck, and fields of a card, that kept cells were not keyed by: they count in the same way."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,8 @@ def cells(spec: GridSpec) -> Iterator[Cell]:
     decks = {
         names: digest(
             deck.settings.model_dump(mode="json", exclude=NO_OUTCOME | _at_default(deck.settings, LATER)),
-            *(*deck.cards.values(), *deck.blocks.values()),
+            *(card.model_dump(mode="json", exclude=_at_default(card, LATER)) for card in deck.cards.values()),
+            *deck.blocks.values(),
             sorted(deck.flags.items()),
             deck.tool_settings,
         )
@@ -89,4 +90,4 @@ def _silent(model: ModelSpec) -> set[str]:
 
 def _at_default(value: Value, names: Iterable[str]) -> set[str]:
     fields = type(value).model_fields
-    return {name for name in names if getattr(value, name) == fields[name].default}
+    return {name for name in names if name in fields and getattr(value, name) == fields[name].default}
