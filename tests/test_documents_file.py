@@ -133,6 +133,15 @@ def test_a_file_of_turns_takes_documents_and_stays_a_file_of_turns(path: Path) -
     third.close()
 
 
+async def test_an_expired_memory_leaves_the_file_when_it_is_opened(path: Path, store: SqliteStore) -> None:
+    now = time.time()
+    for key, end in (("past", now - 1), ("future", now + 1_000), ("good", None)):
+        await open_documents(store, clock=lambda: 0.0).memory.write(a_memory(key, ttl_at=end, text="door"))
+    open_documents(store)
+    assert store.read("SELECT key FROM agent_memory ORDER BY key") == [("future",), ("good",)]
+    assert store.read("SELECT count(*) FROM agent_memory_words") == [(2,)]
+
+
 def test_two_processes_lose_no_write_to_the_same_plan(path: Path, store: SqliteStore) -> None:
     plans = open_documents(store).plans
     asyncio.run(plans.create(a_plan()))

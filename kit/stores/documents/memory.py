@@ -83,8 +83,11 @@ class SqliteMemory:
 
     async def sweep(self) -> int:
         """Deletes what has expired; returns how many."""
-        now = self.tables.clock()
-        return await self.tables.write(lambda db: db.execute("DELETE FROM agent_memory WHERE ttl_at <= ?", (now,)).rowcount)
+        return await self.tables.write(self.drop_expired)
+
+    def drop_expired(self, db: sqlite3.Connection) -> int:
+        """Does the same within a transaction."""
+        return db.execute("DELETE FROM agent_memory WHERE ttl_at <= ?", (self.tables.clock(),)).rowcount
 
 
 _COLUMNS = "document, embedding, locked_by, lock_expires"

@@ -20,13 +20,15 @@ DIMENSION = 256
 
 
 def open_documents(database: Database, *, dimension: int = DIMENSION, clock: Callable[[], float] = time.time) -> Documents:
-    """Opens the five stores in the file of a store; what is in it stays as it is. Raises StoreError.
+    """Opens the five stores in the file of a store; of what is in it only expired memories go. Raises StoreError.
 
     `clock` gives seconds since the epoch: by it leases, locks and memories end.
     """
     lay_out_documents(database)
     tables = Tables(database, clock)
     memory = SqliteMemory(tables, dimension)
+    with database.commit() as db:
+        memory.drop_expired(db)
     return Documents(memory, SqliteSouls(tables), SqliteSessions(tables), SqlitePlans(tables), SqliteEvents(tables))
 
 
