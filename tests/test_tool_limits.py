@@ -4,6 +4,7 @@ import asyncio
 import threading
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
@@ -195,6 +196,25 @@ async def test_a_tool_that_may_not_run_twice_is_never_tried_again() -> None:
     assert work.calls == 1
     with pytest.raises(ValueError, match="idempotent: true"):
         ToolLimits(retries=1)
+
+
+@pytest.mark.req("K-25")
+async def test_a_tool_that_takes_no_notice_of_its_end_holds_no_turn_longer_than_the_turn_may_take() -> None:
+    go = asyncio.Event()
+
+    async def lookup() -> str:
+        """Look it up."""
+        while not go.is_set():
+            with suppress(asyncio.CancelledError):
+                await go.wait()
+        return "late"
+
+    deck = deck_of([LimitedTool(lookup, ToolLimits(timeout_ms=300))], turn_budget_ms=2000)
+    async with open_kit(SETTINGS, deck=deck, models=models()) as kit:
+        reply = await kit.ask("look it up", kit.session("s"))
+        assert (reply.status, asyncio.get_running_loop().time()) == ("deadline", pytest.approx(2.5, abs=0.01))
+        assert reply.outcomes[0].reason == "timeout" and "late" not in reply.text  # type: ignore[union-attr]
+        go.set()
 
 
 # Where limits are declared
