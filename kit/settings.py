@@ -111,7 +111,8 @@ class Settings(Value):
     def secrets(self) -> frozenset[str]:
         """The keys it knows, and what of the environment is called one: no trace and no recording holds them."""
         values = (value for name, value in self.variables.items() if _SECRET.search(name) or name in self.secret_names)
-        return frozenset(key for key in (self.openai_api_key, self.opik_api_key, *values) if key and len(key) >= SHORTEST)
+        keys = (key.strip() for key in (self.openai_api_key, self.opik_api_key, *values) if key)  # a file's ends with its line
+        return frozenset(key for key in keys if len(key) >= SHORTEST)
 
     @property
     def has_model(self) -> bool:

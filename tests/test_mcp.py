@@ -108,7 +108,7 @@ def test_a_grid_plays_it_on_the_real_clock(folder: Path, tmp_path: Path) -> None
 def test_the_same_server_over_http_answers_the_same(tmp_path: Path) -> None:
     with over_http() as (url, headers):
         folder = write_deck(tmp_path, url=url, headers={"Authorization": "Bearer $SHOP_PASS"})
-        told = {"SHOP_PASS": "pass-5150-xyz"}
+        told = {"SHOP_PASS": "pass-5150-xyz\n"}
         assert run("check", str(folder), "--trust", **told).returncode == 0
         assert SHELF in run("ask", QUESTION, KIT_DECK=str(folder), **told).stdout
     assert {entry["authorization"] for entry in headers} == {"Bearer pass-5150-xyz"}
@@ -175,6 +175,15 @@ async def test_a_server_in_this_process_is_called_without_a_process_or_socket() 
     reply = await run_turn(QUESTION, ALICE, kit)
     await session.aclose()
     assert "There are 4 packs of tea." in reply.text
+
+
+@pytest.mark.req("K-1")
+def test_two_tools_that_a_model_could_not_tell_apart_are_a_fault(folder: Path) -> None:
+    (folder / "tools.py").write_text('def shop__stock() -> str:\n    """Stock."""\n    return ""\n')
+    with (folder / "deck.yaml").open("a") as deck:
+        deck.write("tools: [./tools.py:shop__stock]\n")
+    words = "a model reads 'shop.stock' as 'shop__stock', which is there already, from ./tools.py:shop__stock; rename one"
+    refused(run("check", str(folder)), f"deck.yaml:5: {words}")
 
 
 # As any tool: whitelist, trace, cassette, budget

@@ -357,11 +357,11 @@ async def test_a_server_that_cannot_be_used_is_one_sentence_at_the_start(
 @pytest.mark.req("K-1")
 async def test_what_a_server_is_told_stands_in_no_event_no_error_and_no_repr(tmp_path: Path) -> None:
     key = "not-like-a-key-5150"
-    text = SERVER.replace("import json\n", "import json, os\n\nKEY = os.environ['SHOP_PASS']\n", 1)
+    text = SERVER.replace("import json\n", "import json, os\n\nKEY = os.environ['SHOP_PASS'].strip()\n", 1)
     text = text.replace('"There are', 'KEY + " There are')
     folder = await accepted(write_deck(tmp_path, text, environment=["SHOP_PASS"]), SHOP_PASS=key)
     assert key not in (folder / "mcp.lock").read_text()
-    async with kit_of(folder, SHOP_PASS=key) as kit:
+    async with kit_of(folder, SHOP_PASS=f"{key}\n") as kit:
         reply = await kit.ask(QUESTION, kit.session("s"))
         assert key not in "".join(event.model_dump_json() for event in reply.events) and "[secret]" in reply.text
         assert key not in repr(kit) + repr(kit.deck.tools)
@@ -396,6 +396,7 @@ async def test_a_command_gets_no_other_variable_than_it_was_promised(tmp_path: P
         ({"OPENAI_API_KEY": "sk-1234567890"}, "OPENAI_API_KEY belongs to https://api.openai.com/v1 and is not sent to "),
         ({"OPENAI_API_KEY": "sk-1234567890", "OPENAI_BASE_URL": "http://127.0.0.1:1"}, "belongs to http://127.0.0.1:1 and"),
         ({}, "is to be told OPENAI_API_KEY, which is not set"),
+        ({"OPENAI_API_KEY": " "}, "is to be told OPENAI_API_KEY, which is not set"),
     ],
 )
 async def test_a_well_known_key_is_not_sent_to_a_strangers_server(variables: dict[str, str], words: str, tmp_path: Path) -> None:

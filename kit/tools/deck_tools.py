@@ -103,12 +103,10 @@ def load_deck_tools(
             tools |= more
             places |= dict.fromkeys(more, text)
     for tool_id, factory in accepted_tools(servers or {}, folder, complain).items():
-        if tool_name(tool_id) in places:
-            complain(
-                tool_id.partition(".")[0],
-                f"a model would read {tool_id!r} as {tool_name(tool_id)!r}, a tool of the deck's; rename one",
-            )
-        tools[tool_id] = factory
+        server, name = tool_id.partition(".")[0], tool_name(tool_id)
+        if name in places:
+            complain(server, f"a model reads {tool_id!r} as {name!r}, which is there already, from {places[name]}; rename one")
+        tools[tool_id], places[name] = factory, f"MCP server {server!r}"
     return DeckTools(tools, tuple(references), folder, servers or {})
 
 

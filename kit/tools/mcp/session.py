@@ -16,7 +16,7 @@ from pydantic import ValidationError
 
 from kit.core.errors import LONGEST, BindError, describe_error
 from kit.core.outcome import Reason
-from kit.core.secret import without_secret_words
+from kit.core.secret import without_keys, without_secret_words
 from kit.tools.enricher import UNAVAILABLE
 from kit.tools.mcp.json_schema import first_misfit, schema_fault
 from kit.tools.mcp.lock import AcceptedTool, tools_difference
@@ -40,13 +40,12 @@ class Untrue(Exception):
 
 @dataclass
 class _Connection:
-    """One connection of a session; the task that opened it is the one that closes it, as the SDK wants."""
+    """One connection of a session."""
 
     wire: Wire
     client: "asyncio.Future[Client]"
     """Ready while the server's tools are known to be the accepted ones."""
     tools: tuple[AcceptedTool, ...] = ()
-    task: "asyncio.Task[None] | None" = None
 
 
 class McpSession:
@@ -66,6 +65,7 @@ class McpSession:
         self._name, self._server, self._connect = name, server, connect
         self._tools, self._fix, self._secrets = tools, fix, secrets
         self._connection: _Connection | None = None
+        self._tasks = set[asyncio.Task[None]]()
 
     async def open(self) -> tuple[AcceptedTool, ...]:
         """Connects, and returns the server's tools. Raises BindError where it is gone, or they are not as accepted."""
@@ -89,30 +89,34 @@ class McpSession:
             return ToolResult(text=UNAVAILABLE, fault=reason, detail=f"MCP server {self._name!r}: {detail}")
         text = _text_of(result)
         if result.is_error:
-            return ToolResult(text=UNAVAILABLE, fault="exception", detail=describe_error(RuntimeError(text)))
+            return ToolResult(text=UNAVAILABLE, fault="exception", detail=f"the tool says: {without_keys(text[:LONGEST])}")
         return ToolResult(text=text)
 
     async def aclose(self) -> None:
         """Ends the connection, and the server's process with it."""
         connection, self._connection = self._connection, None
-        if connection is None or connection.task is None:
-            return
-        connection.wire.end()
-        _, late = await asyncio.wait([connection.task], timeout=_CLOSING)
-        for task in late:
-            task.cancel()
-            await asyncio.wait([task], timeout=_CLOSING)
+        if connection is not None:
+            connection.wire.end()
+        if tasks := set(self._tasks):
+            _, late = await asyncio.wait(tasks, timeout=_CLOSING)
+            for task in late:
+                task.cancel()
 
     def _current(self) -> _Connection:
         """The connection, a new one where there is none or the last one has ended."""
         last = self._connection
-        if last is None or last.wire.ended or last.task is None or last.task.done():
+        if last is None or last.wire.ended:
             self._connection = last = _Connection(Wire(self._server.most_bytes), asyncio.get_running_loop().create_future())
-            last.task = asyncio.create_task(self._keep(last), context=Context())  # it outlives the turn that opened it
+            task = asyncio.create_task(self._keep(last), context=Context())  # it outlives the turn that opened it
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
         return last
 
     async def _keep(self, connection: _Connection) -> None:
-        """Holds a connection open until it ends; compares the tools at first, and whenever the server says that they changed."""
+        """Opens a connection, and closes it once it has ended: the SDK wants one task to do both.
+
+        The tools are compared at first, and whenever the server says that they changed.
+        """
         wire, seconds = connection.wire, self._server.connect_ms / 1000
 
         async def hear(message: Any) -> None:

@@ -112,7 +112,7 @@ def session_with(
     Raises KitError for a variable that is unset, a key that belongs elsewhere, a missing package.
     """
     for variable in server.variables:
-        if not environment.get(variable):
+        if not environment.get(variable, "").strip():
             raise BindError(f"MCP server {name!r} is to be told {variable}, which is not set")
         home = home_of(variable, environment)
         if server.url and home and not f"{server.url}/".startswith(f"{home.rstrip('/')}/"):
@@ -122,12 +122,12 @@ def session_with(
     from kit.tools.mcp.transport import http_transport, stdio_transport
 
     if server.url:
-        url, headers = server.url, {key: Template(text).substitute(environment) for key, text in server.headers.items()}
-        connect = partial(http_transport, url, headers)
+        headers = {key: Template(text).substitute(environment).strip() for key, text in server.headers.items()}
+        connect = partial(http_transport, server.url, headers)
     else:
         told = {key: value for key, value in environment.items() if key in (*ALWAYS, *server.environment)}
         connect = partial(stdio_transport, server.command, folder, told)
-    secrets = [environment[variable] for variable in server.variables]
+    secrets = [environment[variable].strip() for variable in server.variables]
     tools = acceptance.tools if acceptance else None
     return McpSession(name, server, connect, tools=tools, fix=f"; if you trust them: {accepting(folder)}", secrets=secrets)
 
