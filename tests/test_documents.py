@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from kit.core.context import Principal
@@ -205,6 +205,22 @@ async def test_a_memory_ends_at_its_time_by_the_clock_of_the_kit(backend: Backen
     assert [await memory.sweep() for _ in range(2)] == [1, 0]
     clock.now -= 10
     assert await keys() == [["long"], ["long"], []]  # a clock that goes back brings nothing back
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.text(st.characters() | st.sampled_from('"*()^:\0\ud800'), max_size=40), st.sampled_from([0, 5_000]))
+@example('door" OR "', 0)
+@example("\ud800 \0 NEAR(", 5_000)
+def test_any_text_can_be_searched_for(text: str, more: int) -> None:
+    async def play() -> None:
+        store = SqliteStore(":memory:")
+        memory = open_documents(store, dimension=3).memory
+        await memory.write(a_memory("k", text="a red door"))
+        matches = await memory.search(ANN, "session", " ".join(["door", text, *map(str, range(more))]), session_id="s1")
+        store.close()
+        assert [one.key for one in matches] == ["k"]
+
+    run_virtual(play())
 
 
 @pytest.mark.req("AS-12")

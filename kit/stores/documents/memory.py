@@ -72,7 +72,8 @@ class SqliteMemory:
 
     async def search(self, who: Principal, scope: Scope, text: str, top_k: int = 5, session_id: str = "") -> list[Memory]:
         """The memories of that scope whose text has one of these words, best first."""
-        words = " OR ".join('"' + word.replace('"', '""') + '"' for word in text.replace("\0", " ").split())
+        plain = text.replace("\0", " ").replace('"', " ").encode("utf-8", "ignore").decode()
+        words = " OR ".join(f'"{word}"' for word in plain.split())
         if not words:
             return []
         sql = f"""SELECT {_COLUMNS} FROM agent_memory_words JOIN agent_memory ON seq = agent_memory_words.rowid
