@@ -6,9 +6,9 @@ from typing import TypeVar
 import yaml
 from pydantic import TypeAdapter, ValidationError
 
-from kit.bench.home import HOME
 from kit.core.errors import DataError
 from kit.core.value import Value
+from kit.home import HOME
 
 SOURCE = HOME / "data" / "source" / "cases"
 T = TypeVar("T")

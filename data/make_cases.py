@@ -12,9 +12,9 @@ from typing import TypeVar
 from case_facts import fact
 from case_source import SOURCE, Attempt, Frame, Hop, Long, MixedSource, Request, Short, SwitchSource, read_source
 from kit.bench.case import ANYBODY, FAILING, RESERVING, Ask, Case, Fact, as_line
-from kit.bench.home import HOME
 from kit.core.context import Principal
 from kit.core.errors import DataError
+from kit.home import HOME
 from kit.worlds.consumer.world import World, load_world
 from switch_cases import switch_cases
 

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from kit.bench.charts import BLUE, GREY, ORANGE, RED, RUST, ecdf, load_frame
 from kit.bench.grid.grid_file import read_grid
 from kit.bench.grid.run import run_grid
-from kit.bench.home import HOME
+from kit.home import HOME
 from kit.settings import Settings
 from kit.wire import open_kit
 from studies import fan_out_time

@@ -4,7 +4,7 @@ import asyncio
 import sys
 from pathlib import Path
 
-from kit.bench.home import HOME
+from kit.home import HOME
 from kit.runtime.clock import run_virtual
 from studies.open_questions import carried, progress, tables, timeouts, without_calls
 

@@ -3,8 +3,8 @@
 import sys
 from pathlib import Path
 
-from kit.bench.home import HOME
 from kit.compose.models import load_models
+from kit.home import HOME
 from kit.runtime.clock import run_virtual
 from studies.published_figures import evidence_rows, evidence_table, latency_table, read_evidence, route_stand_in, stand_in_table
 from studies.shipped_models import measure_figures, model_table, read_reference

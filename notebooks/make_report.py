@@ -11,7 +11,7 @@ import nbformat
 from nbclient import NotebookClient
 from nbconvert import HTMLExporter
 
-from kit.bench.home import HOME
+from kit.home import HOME
 
 FOLDER = HOME / ".kit" / "report"
 TIMEOUT = 60

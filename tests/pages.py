@@ -2,7 +2,7 @@
 
 import re
 
-from kit.bench.home import HOME
+from kit.home import HOME
 
 
 def flat_page(name: str) -> str:

@@ -23,11 +23,11 @@ from kit.bench.grid.grid_file import GridSpec, read_grid
 from kit.bench.grid.report import compare_ways
 from kit.bench.grid.results import read_results
 from kit.bench.grid.run import RESULTS, TRACES, run_grid
-from kit.bench.home import HOME
 from kit.bench.scoring.run_case import turn_id
 from kit.cli import main
 from kit.core.trace import trace_of
 from kit.experiment_kits import ExperimentKits, trace_home
+from kit.home import HOME
 from kit.settings import Settings
 from kit.stores.sqlite import SqliteStore
 from kit.wire import open_kit

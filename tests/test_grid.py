@@ -26,12 +26,12 @@ from kit.bench.grid.report import compare_ways, report
 from kit.bench.grid.results import Results, read_results, routed_turns, tidy
 from kit.bench.grid.run import LEDGER, PROVENANCE, RESULTS, TIMINGS, TRACES, Bar, Run, run_grid
 from kit.bench.grid.stand_ins.simulated_tools import with_simulated_tools
-from kit.bench.home import HOME
 from kit.bench.promotion import promote
 from kit.bench.scoring.run_case import turn_id
 from kit.cli import main
 from kit.core.errors import DataError
 from kit.core.trace import trace_of
+from kit.home import HOME
 from kit.metrics.estimate import wilson
 from kit.patterns import PATTERNS
 from kit.runtime.agents.ask_tool import ask_tool

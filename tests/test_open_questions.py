@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from kit.bench.home import HOME
+from kit.home import HOME
 from kit.runtime.clock import run_virtual
 from studies.open_questions import carried, progress, tables, timeouts, without_calls
 

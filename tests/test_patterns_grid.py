@@ -12,8 +12,8 @@ from kit.bench.grid.grid_file import read_grid
 from kit.bench.grid.report import compare_ways
 from kit.bench.grid.results import read_results
 from kit.bench.grid.run import run_grid
-from kit.bench.home import HOME
 from kit.compose.deck import Deck
+from kit.home import HOME
 from kit.patterns import PATTERNS
 from kit.settings import Settings
 from kit.wire import Kit, open_kit

@@ -8,10 +8,10 @@ from statistics import median
 import pytest
 
 from kit.bench.case import read_cases
-from kit.bench.home import HOME
 from kit.bench.latency_baseline import VARIATION
 from kit.compose.models import load_models
 from kit.core.errors import DataError
+from kit.home import HOME
 from kit.metrics.estimate import wilson
 from kit.runtime.clock import run_virtual
 from studies.published_figures import evidence_rows, evidence_table, latency_table, read_evidence, route_stand_in, stand_in_table

@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 
 from kit.bench.case import read_cases
 from kit.bench.grid.stand_ins.simulated_tools import simulate
-from kit.bench.home import HOME
 from kit.bench.routing import RoutingKit
 from kit.compose.deck import load_deck
 from kit.core.context import Principal, Session
 from kit.core.simulation import Law, Part, Truth
+from kit.home import HOME
 from kit.metrics.estimate import Estimate, normal_reach
 from kit.models.simulated import SimulatedModel, use_truth
 from kit.runtime.clock import run_virtual

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from kit.bench.home import HOME
 from kit.compose.deck import Deck, load_deck
 from kit.compose.prompts import tokens
 from kit.core.card import Handoff
 from kit.core.record import Message
+from kit.home import HOME
 from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.turn import run_turn
 from kit.settings import Settings

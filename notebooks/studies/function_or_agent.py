@@ -13,12 +13,12 @@ from statistics import NormalDist
 from typing import Any, NamedTuple
 
 from kit.bench.grid.stand_ins.simulated_tools import simulate
-from kit.bench.home import HOME
 from kit.bench.routing import RoutingKit
 from kit.compose.deck import Deck, load_deck
 from kit.core.card import Policy
 from kit.core.outcome import AgentCall, Usage
 from kit.core.simulation import Law, Part, Truth
+from kit.home import HOME
 from kit.metrics.estimate import Estimate
 from kit.models.simulated import use_truth
 from kit.runtime.agents.llm_agent import LLMAgent

@@ -10,7 +10,6 @@ import yaml
 from pydantic import ValidationError
 
 from kit.bench.case import read_cases
-from kit.bench.home import HOME
 from kit.bench.latency_baseline import PUBLISHED, VARIATION, LatencyBaseline
 from kit.bench.routing import Catalog, RoutingKit, catalog_team
 from kit.bench.scoring.run_case import run_case
@@ -21,6 +20,7 @@ from kit.core.card import AgentCard
 from kit.core.errors import DataError
 from kit.core.model import OFFLINE
 from kit.core.value import Value
+from kit.home import HOME
 from kit.metrics.estimate import LEVEL, Estimate, normal_reach, wilson
 from studies.sample_size import items_for_shares, items_for_target, target
 

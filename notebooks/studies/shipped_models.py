@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Any
 
 from kit.bench.grid.results import read_results
-from kit.bench.home import HOME
 from kit.bench.statistics.means import bootstrap_mean
 from kit.core.model import ModelSpec, Published
+from kit.home import HOME
 from kit.metrics.estimate import wilson
 from studies.published_figures import PublishedFigure
 

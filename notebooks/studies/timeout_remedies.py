@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 import yaml
 from langchain_core.tools import BaseTool
 
-from kit.bench.home import HOME
 from kit.compose.deck import Deck
 from kit.compose.models import load_models
 from kit.compose.parts import DeckSettings
@@ -20,6 +19,7 @@ from kit.core.card import AgentCard
 from kit.core.outcome import AgentCall, Answer, Outcome
 from kit.core.simulation import Part, Truth
 from kit.core.trace import Trace, trace_of
+from kit.home import HOME
 from kit.metrics.estimate import Estimate, share
 from kit.models.seeded_draws import draws
 from kit.models.simulated import case_at_hand, use_truth
