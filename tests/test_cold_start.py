@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 SHOWN = {"altair", "matplotlib", "pandas", "scipy", "statsmodels", "streamlit"}
-CONFIGURED = {"a2a", "fastapi", "jsonschema", "langchain_openai", "openai", "opik", "uvicorn"}
+CONFIGURED = {"a2a", "fastapi", "jsonschema", "langchain_openai", "mcp", "openai", "opik", "uvicorn"}
 MODELS = {"httpx", "langchain_core", "langsmith", "numpy", "requests", "tokenizers"}
 
 
