@@ -16,7 +16,7 @@ from kit.core.picture import Picture, mark_pictures
 from kit.core.record import SessionRecall, TurnRecord
 from kit.patterns import PATTERNS
 from kit.patterns.fork import fork_turn
-from kit.patterns.resume import Answers, resume_turn
+from kit.patterns.resume import Answers
 from kit.runtime.handle import Turn
 from kit.settings import Settings
 from kit.ui.shared.deck_page import load_people, load_renderers
@@ -119,7 +119,7 @@ class Host:
         """Lets a turn go on; the answers, and what it raises, are those of `resume_turn`."""
         who = Principal(tenant_id=turn.tenant_id, user_id=turn.user_id)
         session = self.kit.store.session(turn.session_id) or Session(id=turn.session_id, principal=who)
-        starting = self._start(partial(resume_turn, self.kit, who, turn.id, answers), session, turn.message, (), turn.started_at)
+        starting = self._start(partial(self.kit.resume, turn.id, answers, who=who), session, turn.message, (), turn.started_at)
         asyncio.run_coroutine_threadsafe(starting, self._loop).result(timeout=30)
 
     def follow(self, turn_id: str, from_seq: int = 0, timeout: float = 0.2) -> Batch:
