@@ -295,3 +295,30 @@ def test_an_answer_that_was_given_is_used_again_by_a_caller_that_begins_anew(tmp
     reply = resumed(world)
     assert reply.status == "ok" and "Ticket 12 says" in reply.text
     assert world.calls.count("clerk") == (kept == "reinvoke")
+
+
+@pytest.mark.req("SO-12")
+@pytest.mark.parametrize("pattern", ["mediated", "direct", "supervisor", "swarm"])
+@pytest.mark.parametrize("resume", ["reinvoke", "partial"])
+async def test_whatever_the_last_event_was_that_a_dead_process_stored_the_answer_is_the_same_and_the_act_is_done_once(
+    tmp_path: Path, pattern: str, resume: Resume
+) -> None:
+    """Of an act that began and has no end nobody knows: it is not done again, and the answer says so."""
+    world = Desk(tmp_path, ToolLimits(once=True), resume)
+    async with world.opened() as kit:
+        whole = await kit.ask(QUESTION, kit.session("talk"), pattern)
+        record = kit.store.turn(whole.turn_id)
+        assert record and (whole.status, world.tickets) == ("ok", 1)
+        kinds = [event.kind for event in whole.events]
+        began, ended = kinds.index("act_started"), kinds.index("tool_ended")
+        for length in range(kinds.index("turn_started") + 1, len(kinds)):
+            name, before = f"cut after {length}", world.tickets
+            log = [event.replace(turn_id=name) for event in whole.events[:length]]
+            kit.store.end_turn(record.replace(id=name, status="interrupted", session_id=name), log, [])
+            reply = await kit.resume(name)
+            assert reply.status == "ok", name
+            assert world.tickets - before == (0 if length > began else 1), name
+            if began < length <= ended:
+                assert UNCERTAIN in reply.text, name
+            else:  # where agents speak themselves, the quicker one speaks first
+                assert sorted(reply.text.split("\n\n")) == sorted(whole.text.split("\n\n")), name

@@ -42,9 +42,8 @@ def resume_turn(kit: Forkable, who: Principal, turn_id: str, answers: Answers = 
     planned = parse_all(recording.turn.faults, team.agents, team.root)
     if planned and not kit.faults:
         raise FaultError("this turn was made to fail, and this kit was opened without faults: open it with open_kit(faults=True)")
-    session = store.session(turn.session_id)
     past = kit.recall_before(turn)
-    past = past.replace(session=session or past.session)
+    past = past.replace(session=past.session.replace(id=turn.session_id))
     if not store.claim_turn(turn.id):
         raise ResumeError(f"turn {turn.id!r} is {turn.status}: only one that is paused or interrupted can go on, and only once")
     origin = Resumed(turn_id=turn.id, answers=dict(acts.answers), acts=acts.results)
