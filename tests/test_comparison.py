@@ -140,3 +140,17 @@ def test_a_seed_gives_the_same_comparison() -> None:
     rows = [*simulated("a", 0.7, 1, repeats=3), *simulated("b", 0.8, 2, repeats=3)]
     again: list[Comparison] = compare(list(rows), {"pattern": "a"}, seed=3)
     assert repr(compare(list(rows), {"pattern": "a"}, seed=3)) == repr(again)
+
+
+@pytest.mark.parametrize("copies", [3, 10])
+def test_an_answer_that_is_played_again_and_again_counts_once(copies: int) -> None:
+    def rows(way: str, right: int, times: int) -> list[Row]:
+        common = {"model": way, "scorer": "exact"}
+        return [{**common, "case": f"c{n}", "repeat": r, "value": float(n < right)} for n in range(20) for r in range(times)]
+
+    (once,), (often,) = (summarise(rows("a", 14, times), by=("model",)) for times in (1, copies))
+    assert often.estimate.high - often.estimate.low >= once.estimate.high - once.estimate.low
+    first, again = (
+        compare([*rows("a", 14, times), *rows("b", 8, times)], {"model": "a"}, by=("model",)) for times in (1, copies)
+    )
+    assert (first[0].difference, first[0].p) == (again[0].difference, again[0].p)

@@ -169,6 +169,22 @@ def test_another_endpoint_is_another_model_and_the_way_back_plays_nothing(tmp_pa
     assert [one.done for one in runs] == [2 * CASES, CASES, 0, CASES]
 
 
+def test_a_recording_that_holds_refused_calls_is_mended_by_a_refresh(tmp_path: Path) -> None:
+    command = ("grid", str(tmp_path / "small.yaml"), "--out", str(tmp_path / "out"), "--cassette", str(tmp_path / "calls.jsonl"))
+    with loopback() as server:
+        grid_of(tmp_path, server.url)
+        server.plays(Refuse(500, "boom"), Refuse(500, "boom"), *[HELLO] * CASES)
+        results = [kit(*command, *option) for option in (["--record"], [], ["--refresh"], [])]
+        asked = len(server.requests)
+    heads = [result.stdout.partition("\n")[0] for result in results]
+    assert heads[0] == heads[1] == "# small: measured and offline stand-in; 1 of 24 cells failed (server 1)", (
+        "a replay fails alike"
+    )
+    assert heads[2] == heads[3] == "# small: measured and offline stand-in" and asked == CASES + 2, (
+        "just that call was made again"
+    )
+
+
 def test_what_it_may_ask_for_at_most_is_said_before_the_first_call(tmp_path: Path) -> None:
     with loopback() as server:
         server.key = "another"

@@ -35,8 +35,8 @@ class Cassette:
     """One file, one run; a grid gives each of its cells a track of the same file.
 
     `replay` answers from the file and calls nothing, `record` calls everything, `refresh` calls what the file does not hold and
-    keeps the rest. What a track recorded before and is not asked any more goes when the file is written; tracks that were not
-    played stay. Keys are scrubbed: those that `begin` is told of, and what looks like one.
+    keeps the rest, but for what an endpoint refused. What a track recorded before and is not asked any more goes when the file is
+    written; tracks that were not played stay. Keys are scrubbed: those that `begin` is told of, and what looks like one.
     """
 
     def __init__(
@@ -98,7 +98,8 @@ class Cassette:
         if self.mode == "record":
             return None
         for again in range(self._counts[place, name], 0, -1):  # one that was recorded once answers as often as it is asked
-            if take := self._recording.takes.get((self._track, place, name, again)):
+            take = self._recording.takes.get((self._track, place, name, again))
+            if take is not None and not (self.mode == "refresh" and take.was_refused):
                 self._recording.current.add(key_of(take))
                 return take
         if self.mode == "refresh":

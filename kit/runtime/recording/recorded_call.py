@@ -78,6 +78,11 @@ class Take(Value):
     """Seconds to the first piece."""
     seconds: float = 0.0
 
+    @property
+    def was_refused(self) -> bool:
+        """Whether an endpoint answered with an error: with another key, or an hour later, it may do what it was asked."""
+        return self.broken is not None and self.broken.status is not None
+
 
 _PLAIN = Take(place="", request=()).model_dump(mode="json")
 Key = tuple[str, str, str, int]
