@@ -22,7 +22,7 @@ from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.acts.act import DECLINED, UNCERTAIN
 from kit.settings import Settings
 from kit.tools.limits import ToolLimits
-from kit.tools.tool import LimitedTool
+from kit.tools.tool import LimitedTool, tool_context
 from tests.kits import asks, small_deck, stitched
 
 QUESTION = "Open a ticket about my printer, and how many points do I have?"
@@ -48,6 +48,7 @@ class Desk:
         self.effects, self.store = folder / "tickets.txt", folder / "kit.db"
         self.limits = limits
         self.resume: Resume = resume
+        self.keys: list[str] = []
         self.calls: list[str] = []
         """Models that were called, in order."""
         self.tool: Callable[..., Any] = self.open_ticket
@@ -78,8 +79,10 @@ class Desk:
 
     async def open_ticket(self, words: str) -> str:
         """Open a ticket."""
+        self.keys.append(tool_context().idempotency_key())
         with self.effects.open("a") as file:
             file.write(words + "\n")
+        (self.effects.parent / f"key {self.tickets}").write_text(self.keys[-1])
         return f"Ticket 12 says: {words}."
 
     @property
@@ -252,6 +255,8 @@ def test_an_act_that_may_be_done_twice_is_done_again(tmp_path: Path) -> None:
     world = dead(tmp_path, ToolLimits(once=True, idempotent=True))
     assert "Ticket 12 says" in resumed(world).text
     assert world.tickets == 2
+    first, second = ((tmp_path / f"key {number}").read_text() for number in (1, 2))
+    assert first == second and len(first) == 32
 
 
 CALLED: dict[Resume, list[str]] = {"reinvoke": ["desk", "desk", "orchestrator"], "partial": ["desk", "orchestrator"]}

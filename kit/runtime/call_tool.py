@@ -17,7 +17,7 @@ from kit.core.event import AccessDenied, Body, Component, ToolEnded, ToolRetry, 
 from kit.core.outcome import NO_TEXT, ComponentPayload, Reason, Usage
 from kit.core.value import builder
 from kit.models.deadline import seconds_left
-from kit.runtime.acts.act import act, lookup_key
+from kit.runtime.acts.act import act, idempotency_key, lookup_key
 from kit.runtime.acts.pause import Paused
 from kit.runtime.agents.handoff import hide
 from kit.runtime.agents.tool_grants import watched_since
@@ -154,6 +154,7 @@ async def _run(
         turn_id=ctx.turn.log.turn_id,
         inherited=ctx.inherited,
         emit=emit or ctx.report,
+        idempotency_key=lambda: idempotency_key(ctx.turn.log.turn_id, call),
         found=lambda: _components(agent, ctx),
         path=ctx.path,
         at_end=ctx.ledger.at_end.append,

@@ -73,6 +73,8 @@ class ToolContext:
     inherited: InheritedContext
     emit: Callable[[Body], None]
     """Sends an event under the span of this call."""
+    idempotency_key: Callable[[], str] = str
+    """Names this call for a service that does the same thing once: when the turn goes on and makes it again, it is the same."""
     found: Callable[[], Sequence[ComponentPayload]] = tuple
     """The components this agent's tools have found so far in the turn."""
     path: str = ""

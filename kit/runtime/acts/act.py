@@ -1,6 +1,7 @@
 """Acts: calls of tools that ask the user first, or must not be made twice. What is settled about one outlives the process."""
 
 import asyncio
+import hashlib
 import json
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
@@ -54,6 +55,11 @@ def lookup_key(call: ToolCall) -> str:
     """Names a lookup: its tool, and the arguments that hold something."""
     args = {name: value for name, value in call["args"].items() if value not in (None, "")}
     return f"{call['name']} {json.dumps(args, sort_keys=True, default=str)}"
+
+
+def idempotency_key(turn_id: str, call: ToolCall) -> str:
+    """Returns 32 hexadecimal digits: the same for the same call in the same turn, however often that goes on."""
+    return hashlib.sha256(f"{turn_id} {lookup_key(call)}".encode()).hexdigest()[:32]
 
 
 def question_of(limits: ToolLimits, tool: str, args: Mapping[str, Any]) -> str:
