@@ -11,7 +11,8 @@ if TYPE_CHECKING:
 
 ELSEWHERE = (
     "Not reached: copies sent to Opik or to a collector of spans, what providers of models keep, exports of the page, "
-    "sheets and cases written by `drift` and `cases`, and recordings not named by --cassette."
+    "sheets and cases written by `drift` and `cases`, recordings not named by --cassette, and temporary files of a task whose "
+    "process died, which go when a kit opens an hour later."
 )
 
 
