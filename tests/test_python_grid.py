@@ -26,6 +26,7 @@ from kit.patterns.agents_as_tools import run_mediated
 from kit.runtime.context import RunContext
 from kit.runtime.pattern import Bind, Pattern
 from kit.runtime.team import Team
+from tests.loopback_openai import loopback
 
 pytestmark = pytest.mark.realtime
 CASES = (
@@ -239,17 +240,37 @@ async def test_a_single_turn_is_asked_with_a_pattern_of_ones_own(kits: Experimen
     assert [turn.pattern for turn in stored if turn] == ["mine", "mediated", "again"]
 
 
-@pytest.mark.req("K-5")
-def test_the_page_shows_what_compare_kept(kits: ExperimentKits, monkeypatch: pytest.MonkeyPatch) -> None:
-    result = compare([EXACT, DROPPING], CASES, patterns=[mine], name="by hand", kits=kits)
+def shown(run: str, kits: ExperimentKits, monkeypatch: pytest.MonkeyPatch) -> str:
+    """What the page Benchmarks says of a run."""
     monkeypatch.setenv("KIT_STORE", kits.settings.store)
     monkeypatch.setenv("KIT_MODEL", "offline")
     page = AppTest.from_string(
         "from kit.ui.shared import address; from kit.ui.benchmarks import page; address.keep(); page.page()", default_timeout=60
     )
-    page.query_params["run"] = "by hand"
+    page.query_params["run"] = run
     page.run()
     assert not page.exception
-    text = " ".join([*(one.value for one in page.markdown), *(element.proto.body for element in page.get("html"))])
+    return " ".join([*(one.value for one in (*page.markdown, *page.error)), *(part.proto.body for part in page.get("html"))])
+
+
+@pytest.mark.req("K-5")
+def test_the_page_shows_what_compare_kept(kits: ExperimentKits, monkeypatch: pytest.MonkeyPatch) -> None:
+    result = compare([EXACT, DROPPING], CASES, patterns=[mine], name="by hand", kits=kits)
+    text = shown("by hand", kits, monkeypatch)
     (verdict,) = result.verdicts
     assert f"about {verdict.more:,}" in text and "simulated-dropping" in text
+
+
+@pytest.mark.req("SAT-24")
+def test_a_way_that_failed_as_a_whole_is_named_on_the_page_without_a_verdict(
+    kits: ExperimentKits, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = kits.settings.with_(variables={"ZETA_API_KEY": "sk-of-nobody-at-all"})
+    with loopback() as server:
+        server.key = "another"
+        zeta = ModelSpec(key="zeta", provider="openai", base_url=server.url, api_key_env="ZETA_API_KEY")
+        result = compare([EXACT, zeta], CASES, name="dead", kits=ExperimentKits.of(settings, virtual=False))
+    text = shown("dead", kits, monkeypatch)
+    assert result.run.failed == 3 and result.verdicts == [] and "zeta: no verdict, 3 of 3 cells failed" in str(result)
+    assert "There is no verdict on **zeta** (3 of 3 cells failed)." in text and "3 of 6 cells failed (auth 3)" in text
+    assert 'data-way="zeta"' in text and "only way here" not in text

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 
 from kit.bench.grid.comparison import QUALITY, Comparison, Row, Summary, compare, standings, summarise
-from kit.bench.grid.failures import count_cells, failed_words, failure_lines, read_failures
+from kit.bench.grid.failures import CellCount, count_cells, failed_words, failure_lines, read_failures
 from kit.bench.grid.grid_file import GridSpec
 from kit.bench.grid.results import AXES, Results, tidy
 from kit.bench.grid.run import Run
@@ -30,8 +30,9 @@ def report(spec: GridSpec, run: Run) -> str:
     if failures:
         sentence = "No sample of a model: they are not scored, and the next run plays them again."
         parts += ["## Failed cells", sentence, _list(failure_lines(failures, axes(chain(rows, failures))))]
+    lost_ways = [f"{way}: no verdict, {count}" for way, count in unscored(ways, rows, failures).items()]
     if verdicts or (grid.baseline and (failures or missing)):
-        parts += [f"## Against {_words(grid.baseline)}", _list([*verdicts, *_unscored(ways, rows, failures)])]
+        parts += [f"## Against {_words(grid.baseline)}", _list([*verdicts, *lost_ways])]
     if QUALITY in grid.verdicts:
         parts += ["## Against the cards' own thresholds", _list(_standings(spec, rows, ways))]
     text = "\n\n".join(parts) + "\n"
@@ -57,11 +58,13 @@ def compare_ways(
     return ways, compare(tidy(rows, names, failures), others, differing) if comparable else []
 
 
-def _unscored(ways: Iterable[Summary], rows: Results, failures: Sequence[Row]) -> list[str]:
-    """A line for each way that nothing was scored of: it has no verdict."""
+def unscored(ways: Iterable[Summary], rows: Sequence[Row] | Results, failures: Sequence[Row]) -> dict[str, CellCount]:
+    """The ways that nothing was scored of, and so have no verdict, with their cells; empty where none failed."""
+    if not failures:
+        return {}
     counts = count_cells(chain(rows, ({**row, "lost": True} for row in failures)), axes(chain(rows, failures)))
     scored = {tuple(way.way.values()) for way in ways}
-    return [f"{' / '.join(way)}: no verdict, {count}" for way, count in sorted(counts.items()) if way not in scored]
+    return {" / ".join(way): count for way, count in sorted(counts.items()) if way not in scored}
 
 
 def axes(rows: Iterable[Row]) -> list[str]:

@@ -77,6 +77,8 @@ class _Comparisons(NamedTuple):
     """Axes on which ways differ; a run of one way differs on none."""
     ways: "list[Summary]"
     verdicts: "list[Comparison]"
+    lost: dict[str, str]
+    """Ways that nothing was scored of -> how many of their cells failed."""
 
 
 def _one(run: "StoredRun", choices: Any) -> None:
@@ -121,11 +123,11 @@ def _verdict(run: "StoredRun", result: _Comparisons, measure: str, base: str) ->
     beside = [one for one in result.verdicts if one.scorer == measure]
     ways = [way for way in result.ways if way.scorer == measure]
     with st.container(border=True, key="verdict"):
-        st.markdown(headline(beside, base, kinds, result.axes, ways).replace("$", r"\$"))
+        st.markdown(headline(beside, base, kinds, result.axes, ways, result.lost).replace("$", r"\$"))
     if run.played + run.lost < run.cells:
         sentence = f"Stopped early: {run.played:,} of {run.cells:,} cells. Only cases that both ways have met are compared."
         st.warning(sentence, icon=":material/stop_circle:")
-    rows = lines(ways, beside, result.axes)
+    rows = lines(ways, beside, result.axes, result.lost)
     st.html(verdicts_html(rows, words(measure), kinds, base))
     st.caption(f"{result.cases:,} cases, {result.rows:,} turns. Intervals are at 95 %.{_method(len(result.verdicts))}")
     if result.verdicts:
@@ -185,7 +187,7 @@ def _bases(folder: str, stamp: int, own: dict[str, str]) -> list[dict[str, str]]
 def _compare(folder: str, stamp: int, measures: tuple[str, ...], base: dict[str, str]) -> _Comparisons:
     from kit.bench.grid.comparison import compare, summarise
     from kit.bench.grid.failures import read_failures
-    from kit.bench.grid.report import axes
+    from kit.bench.grid.report import axes, unscored
     from kit.bench.grid.results import tidy
 
     rows = _rows(folder, stamp)
@@ -193,7 +195,9 @@ def _compare(folder: str, stamp: int, measures: tuple[str, ...], base: dict[str,
     scored_rows, every = list(tidy(rows, measures, failures)), axes([*rows, *failures])
     differing = tuple(axis for axis in every if len({row[axis] for row in [*rows, *failures]}) > 1)
     verdicts = compare(scored_rows, base, every) if differing else []
-    return _Comparisons(len(rows), len({row["case"] for row in rows}), differing, summarise(scored_rows, every), verdicts)
+    ways = summarise(scored_rows, every)
+    lost = {way: str(count) for way, count in unscored(ways, rows, failures).items()}
+    return _Comparisons(len(rows), len({row["case"] for row in rows}), differing, ways, verdicts, lost)
 
 
 @st.cache_data(show_spinner="Drawing", max_entries=8)

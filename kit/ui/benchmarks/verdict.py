@@ -1,6 +1,7 @@
 """Results of a grid in words: which way is better, by how much, how sure that is, and what would settle it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 from kit.bench.grid.comparison import LOWER, Comparison, Summary
@@ -20,6 +21,7 @@ WORDS = {
     "cost": "dollars of a turn",
 }
 """Scorer or measure -> what it counts."""
+NONE_LOST: Mapping[str, str] = MappingProxyType({})
 _UNITS = {"seconds": " s", "ttft": " s", "routing_seconds": " s", "cost": " $"}
 
 
@@ -47,10 +49,19 @@ def words(measure: str) -> str:
 
 
 def headline(
-    comparisons: Sequence[Comparison], baseline: str, kinds: str, axes: Sequence[str], ways: Sequence[Summary] = ()
+    comparisons: Sequence[Comparison],
+    baseline: str,
+    kinds: str,
+    axes: Sequence[str],
+    ways: Sequence[Summary] = (),
+    lost: Mapping[str, str] = NONE_LOST,
 ) -> str:
     """Returns the verdict on one measure as a sentence of markdown. `comparisons`: every way against the baseline by that
-    measure; `ways`: each by itself."""
+    measure; `ways`: each by itself; `lost`: ways that nothing was scored of, and why."""
+    if lost:
+        rest = headline(comparisons, baseline, kinds, axes) if comparisons else ""
+        without = ", ".join(f"**{way}** ({reason})" for way, reason in lost.items())
+        return f"There is no verdict on {without}. {rest}".strip()
     if not comparisons and len(ways) == 1:
         line = lines(ways, (), axes)[0]
         sentence = f"By {words(ways[0].scorer)}, **{line.way}** is the only way here ({kinds})"
@@ -79,10 +90,15 @@ def headline(
     return f"{by}, no way differs from **{baseline}** ({kinds}): {_sides(comparisons[0])}; no number of cases would show more."
 
 
-def lines(ways: Sequence[Summary], comparisons: Sequence[Comparison], axes: Sequence[str]) -> list[Line]:
-    """Returns every way by one measure with its interval, and its difference from the baseline where it is compared."""
+def lines(
+    ways: Sequence[Summary], comparisons: Sequence[Comparison], axes: Sequence[str], lost: Iterable[str] = ()
+) -> list[Line]:
+    """Returns every way by one measure with its interval, and its difference from the baseline where it is compared.
+
+    Of the `lost` ways there is nothing but their names."""
     beside = {tuple(sorted(one.way.items())): one for one in comparisons}
-    return [_line(way, beside.get(tuple(sorted(way.way.items()))), axes) for way in ways]
+    scored = [_line(way, beside.get(tuple(sorted(way.way.items()))), axes) for way in ways]
+    return scored + [Line(way, "–", "–", "", "no verdict", "") for way in lost]
 
 
 def value(figure: float, measure: str, *, share: bool) -> str:
