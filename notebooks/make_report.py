@@ -46,7 +46,7 @@ def answer(notebook: Any) -> str:
 def write_page(name: str, notebook: Any) -> Path:
     """Writes a run as one HTML file that needs nothing beside it."""
     FOLDER.mkdir(parents=True, exist_ok=True)
-    page, _ = HTMLExporter(embed_images=True).from_notebook_node(notebook)
+    page, _ = HTMLExporter(embed_images=True).from_notebook_node(notebook, {"metadata": {"path": str(HOME / "notebooks")}})
     (FOLDER / f"{name}.html").write_text(page, encoding="utf-8")
     return FOLDER / f"{name}.html"
 

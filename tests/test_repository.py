@@ -19,6 +19,8 @@ PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 CODE = ("kit", "data", "notebooks", "benchmarks", "app.py")
 """Where the rules for code hold."""
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+TITLES = {"dots": 2, "bands": 3, "ecdf": 4, "stack": 2, "heat": 2, "against": 2, "tradeoff": 1, "waterfall": 1}
+"""Chart -> which of its arguments is the title."""
 LINT_IMPORTS = "from importlinter.cli import lint_imports_command; lint_imports_command()"
 
 LONG_MODULES = {
@@ -144,6 +146,18 @@ def test_a_notebook_is_short_and_committed_without_outputs(path: Path):
         assert len(text.splitlines()) <= 15, text
         assert not re.search(r"^\s*class ", text, re.MULTILINE), text
         assert (cell["outputs"], cell["execution_count"]) == ([], None), text
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.name)
+def test_the_title_of_a_figure_is_computed(path: Path):
+    for cell in json.loads(path.read_text())["cells"]:
+        tree = ast.parse("".join(cell["source"])) if cell["cell_type"] == "code" else ast.Module([], [])
+        calls = [(ast.unparse(node.func), node.args) for node in ast.walk(tree) if isinstance(node, ast.Call)]
+        titles = [arguments[TITLES[name]] for name, arguments in calls if len(arguments) > TITLES.get(name, 99)]
+        texts = [
+            node.value for node in ast.walk(tree) if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "title"
+        ]
+        assert [ast.unparse(title) for title in (*titles, *texts) if isinstance(title, ast.Constant)] == []
 
 
 def test_nothing_is_left_for_later_and_no_machine_is_named():

@@ -39,7 +39,7 @@ def bands(
                 line: _line(axes, part[part["line"] == line], x, colour, place)
                 for place, (line, colour) in enumerate(colours.items())
             }
-            if "n" in part:
+            if "n" in part and x != "n":
                 name = f"{name} (n = {_range(part['n'])})".removeprefix(" ")
             axes.set_title(name, fontweight="normal", fontsize=9)
             axes.grid(axis="y")
