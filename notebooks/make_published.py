@@ -6,6 +6,7 @@ from pathlib import Path
 from kit.compose.models import load_models
 from kit.home import HOME
 from kit.runtime.clock import run_virtual
+from studies.contract_figures import measure_trades, trade_table
 from studies.published_figures import evidence_rows, evidence_table, latency_table, read_evidence, route_stand_in, stand_in_table
 from studies.shipped_models import measure_figures, model_table, read_reference
 
@@ -22,6 +23,12 @@ _LATENCIES = """## Latencies by path
 Published of a variant that streams the sub-agents' own words. The sample is of turns on that path with one model: it fixes the
 median within a tenth, or shows with a power of 80 % that it stays below its target, if times are log-normal with a spread of half
 their mean. The Metrics page sets the percentiles of stored turns beside these, by pattern."""
+_TRADES = """## What the contract's design expects of its choices
+
+It gives no sample for any of these. Ours are simulated: models that take the published times, tools and conversations that are
+assumptions (notebooks/studies/timeout_remedies.py, distilled_handoff.py). They show what the code does, and settle nothing about
+a paid model. The models that the design names (Claude) are in cards/models.yaml; `make bench MODEL=claude-haiku-4-5` asks one,
+with its package and a key ([models.md](models.md))."""
 _BESIDE = """## The same messages on every model
 
 The runs kept in data/results/reference, with stub sub-agents, so that only routing is measured: each is one run on one machine.
@@ -41,7 +48,8 @@ def write(path: Path = HOME / "docs" / "published.md") -> None:
     models = model_table(load_models(HOME / "cards" / "models.yaml"), rows)
     stand_in = stand_in_table(run_virtual(route_stand_in()))
     latencies = latency_table(evidence.latencies)
-    parts = (_INTRODUCTION, figures, _LATENCIES, latencies, _BESIDE, models, _HERE, stand_in)
+    trades = trade_table(evidence.trades, run_virtual(measure_trades()))
+    parts = (_INTRODUCTION, figures, _LATENCIES, latencies, _TRADES, trades, _BESIDE, models, _HERE, stand_in)
     path.write_text("\n\n".join(parts) + "\n", encoding="utf-8", newline="\n")
 
 

@@ -14,6 +14,7 @@ from kit.core.errors import DataError
 from kit.home import HOME
 from kit.metrics.estimate import wilson
 from kit.runtime.clock import run_virtual
+from studies.contract_figures import measure_trades, trade_table
 from studies.published_figures import evidence_rows, evidence_table, latency_table, read_evidence, route_stand_in, stand_in_table
 from studies.sample_size import target
 from studies.shipped_models import measure_figures, model_table, read_reference
@@ -54,6 +55,21 @@ def test_the_document_is_what_the_command_writes() -> None:
         "about 1 time in 15",
     ):
         assert said in text
+
+
+@pytest.mark.req("SO-25")
+def test_the_contracts_figures_stand_beside_ours_and_its_models_can_be_named() -> None:
+    evidence, text = read_evidence(), DOCUMENT.read_text()
+    assert trade_table(evidence.trades, run_virtual(measure_trades())) in text, "run `python notebooks/make_published.py`"
+    for words in (
+        "2 to 3 times the tokens",
+        "30 to 50 % off the long tail",
+        "times out 5 % of the time",
+        "distilled to about 1,500",
+    ):
+        assert any(words in trade.says for trade in evidence.trades)
+    models = load_models(HOME / "cards" / "models.yaml")
+    assert {"claude-sonnet-4-6", "claude-haiku-4-5", "claude-opus-4-7"} <= set(models)
 
 
 @pytest.mark.req("PC1-S11.2")

@@ -61,6 +61,14 @@ class Claim(Value):
     second: str
 
 
+class Trade(Value):
+    """What a choice is said to cost or buy, without a sample."""
+
+    says: str
+    source: str
+    measure: Literal["race_tokens", "race_tail", "time_outs", "distilled"]
+
+
 class Evidence(Value):
     """What data/source/published.yaml holds."""
 
@@ -68,6 +76,7 @@ class Evidence(Value):
     figures: tuple[PublishedFigure, ...]
     claims: tuple[Claim, ...]
     latencies: tuple[LatencyBaseline, ...]
+    trades: tuple[Trade, ...]
 
 
 class EvidenceRow(Value):
