@@ -44,9 +44,12 @@ def answer(notebook: Any) -> str:
 
 
 def write_page(name: str, notebook: Any) -> Path:
-    """Writes a run as one HTML file that needs nothing beside it."""
+    """Writes a run as one HTML file; what its text links to is found from the checkout's folder of reports."""
+    for cell in notebook.cells:
+        if cell.cell_type == "markdown":
+            cell.source = cell.source.replace("](../", "](../../")
     FOLDER.mkdir(parents=True, exist_ok=True)
-    page, _ = HTMLExporter(embed_images=True).from_notebook_node(notebook, {"metadata": {"path": str(HOME / "notebooks")}})
+    page, _ = HTMLExporter().from_notebook_node(notebook)
     (FOLDER / f"{name}.html").write_text(page, encoding="utf-8")
     return FOLDER / f"{name}.html"
 
