@@ -61,7 +61,7 @@ unit: setup
 	@mkdir -p .kit && $(stage) tests 300 $(py) -m pytest -q -p tests.matrix --ignore=tests/browser --ignore=tests/installed -n auto --maxprocesses=4 --dist=worksteal
 
 run-notebooks: setup
-	@$(stage) notebooks 240 $(py) -m pytest -q -n auto --maxprocesses=4 --dist=worksteal notebooks
+	@mkdir -p .kit/home && $(stage) notebooks 240 $(py) -m pytest -q -n auto --maxprocesses=4 --dist=worksteal notebooks
 
 browser: setup
 	@$(stage) browser 180 .ci/browser "$(py)"
