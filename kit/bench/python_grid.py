@@ -1,5 +1,6 @@
 """compare(): a grid of model objects, patterns, cases and judges that one has in Python, kept and resumed like one of a file."""
 
+import sys
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 from kit.bench.case import Case, check_cases, make_case, read_cases
 from kit.bench.grid.comparison import Comparison, Summary
 from kit.bench.grid.failures import read_failures
+from kit.bench.grid.forecast import announce
 from kit.bench.grid.grid import Grid
 from kit.bench.grid.grid_file import GridSpec, build_value, digest, make_spec
 from kit.bench.grid.report import compare_ways, report
@@ -108,6 +110,8 @@ def compare(
     spec, objects = _spec(models, cases, patterns, judges, deck or kits.settings.deck, tools, name, fields)
     kits = ExperimentKits.of(kits.settings, virtual=spec.virtual, cassette=kits.cassette)
     spec, opener = spec.at(kits.access), _ObjectKits(kits, objects, tools)
+    if sentence := announce(spec):
+        print(sentence, file=sys.stderr)
     stop = threading.Event()
     with Bar() as bar, ThreadPoolExecutor(1) as thread:  # a thread of its own: a notebook's loop runs in this one
         folder = kits.settings.grids / spec.grid.name
