@@ -291,8 +291,7 @@ def test_a_session_of_fifty_turns_opens_and_goes_on_quickly(visitor: Visitor, se
         visitor.page.wait_for_function(ANSWERED.format(words="Let me check"), arg=question)
         waits.append(time.monotonic() - began)
         visitor.page.wait_for_function(ANSWERED.format(words="Answered"), arg=question)
-        visitor.page.wait_for_timeout(120)
-        assert visitor.below() < 2, f"turn {number} is not in view"
+        visitor.at_end(f"turn {number} is not in view")
         memory.append(resident(served.process.pid))
     within("a new turn in it, from Enter to its first words", statistics.median(waits), 0.5)
     told("its last ten turns added", memory[-1] - memory[5], "MiB")
@@ -303,8 +302,7 @@ def test_a_session_of_fifty_turns_opens_and_goes_on_quickly(visitor: Visitor, se
     assert seen["jump"] <= 40 and seen["bare"] == 0
     visitor.page.get_by_test_id("stChatMessage").last.get_by_role("radio", name="Thumbs up").click()
     visitor.page.get_by_placeholder("What was good").wait_for()
-    visitor.page.wait_for_timeout(300)
-    assert visitor.below() < 2, "a row that came after the end is not in view"
+    visitor.at_end("a row that came after the end is not in view")
     visitor.page.mouse.move(600, 300)
     visitor.page.mouse.wheel(0, -1500)
     visitor.page.wait_for_timeout(500)
@@ -312,8 +310,7 @@ def test_a_session_of_fifty_turns_opens_and_goes_on_quickly(visitor: Visitor, se
     visitor.page.wait_for_timeout(500)
     assert visitor.below() > 500, "it went down under a reader who had scrolled up"
     visitor.page.get_by_role("button", name="Newest").click()
-    visitor.page.wait_for_timeout(700)
-    assert visitor.below() < 2
+    visitor.at_end("the newest is not in view after a click on it")
 
 
 def test_twenty_sessions_cost_little_memory(served: Served) -> None:
