@@ -21,8 +21,8 @@ from tests.browser.chromium import chromium
 
 ROOT = Path(__file__).resolve().parents[2]
 WATCH = Path(__file__).with_name("watch.js")
-DESK = {"width": 1280, "height": 800}
-PHONE = {"width": 390, "height": 844}
+DESK: Any = {"width": 1280, "height": 800}
+PHONE: Any = {"width": 390, "height": 844}
 MIXED = "My receipt didn't scan, how many points do I have, and find coffee deals"
 QUIET = 3.0
 """Load below which a machine counts as not crowded (see `within`)."""

@@ -83,7 +83,7 @@ IS = "colour => getComputedStyle(document.querySelector('.stApp')).backgroundCol
 STILL = "document.getAnimations().every(one => one.playState !== 'running' || one.effect.getTiming().iterations === Infinity)"
 """What has just come has faded in."""
 Scheme = Literal["light", "dark"]
-LOOKS: tuple[tuple[str, dict[str, int], Scheme, tuple[str, ...]], ...] = (
+LOOKS: tuple[tuple[str, Any, Scheme, tuple[str, ...]], ...] = (
     ("desk", DESK, "light", ()),
     ("desk", DESK, "dark", ("color-contrast",)),
     ("phone", PHONE, "light", ("color-contrast",)),
