@@ -48,6 +48,8 @@ class Settings(Value):
     """KIT_DATA: folder of the data that a deck's tools read; unset, data/ of the project, else the embedded world."""
     store: str = Field(default_factory=lambda: str(_state() / "kit.db"))
     """KIT_STORE: file of sessions and traces; `:memory:` keeps nothing."""
+    retention_days: Annotated[float, Field(gt=0)] | None = None
+    """KIT_RETENTION_DAYS: the events of plans and their tools go after so many days; unset, they stay."""
     environment: str = "default"
     """KIT_ENV: which cards/settings/<name>.yaml is laid over default.yaml."""
     model: str | None = None
@@ -137,6 +139,7 @@ _VARIABLES: Mapping[str, str] = {
     "deck": "KIT_DECK",
     "data": "KIT_DATA",
     "store": "KIT_STORE",
+    "retention_days": "KIT_RETENTION_DAYS",
     "environment": "KIT_ENV",
     "model": "KIT_MODEL",
     "openai_api_key": "OPENAI_API_KEY",

@@ -114,6 +114,7 @@ class Kit:
         UnknownId for a flag that the deck does not declare, SessionError for a session of another, ClosedError when closing.
         """
         chosen = pattern_of(pattern or self.pattern)
+        session = self.store.with_souls(session) if self.store.has_souls else session
         team = self.stages.team(chosen, surface, session.flags, session.tenant_persona)
         host = self if team is self.stages.team(MEDIATED) else replace(self, team=team)
         if faults and not self.faults:
@@ -221,7 +222,7 @@ async def open_kit(
     elif models is None:
         models = choose_models(settings, deck)
     async with AsyncExitStack() as stack:
-        store = stack.enter_context(closing(open_store(settings.store)))
+        store = stack.enter_context(closing(open_store(settings.store, settings.retention_days)))
         live, here = cassette is None or cassette.mode != "replay", settings.environment_of
         environments = here(deck.settings.environment), here(deck.tools.variables)
         setup = ToolSetup(deck.tools.folder, settings, store, store.open_documents, *environments, live, faults=faults)

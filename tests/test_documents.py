@@ -293,6 +293,8 @@ async def test_a_tenant_has_a_soul_and_a_user_has_one(backend: Backend) -> None:
     tenant, user = await souls.of(ANN)
     assert tenant and user and (tenant.persona.name, user.persona.tone) == ("Acme", "warm")
     assert await souls.of(BOB) == (tenant, None) and await souls.of(EVE) == (None, None)
+    assert await souls.remove(ANN.tenant_id) and not await souls.remove(ANN.tenant_id)
+    assert await souls.of(ANN) == (None, user)
 
 
 async def test_a_session_keeps_its_newest_messages_and_when_it_was_last_active(backend: Backend) -> None:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Awaitable, Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -14,11 +15,12 @@ import pytest
 
 from kit.core.context import Principal, Session
 from kit.core.errors import StoreError
-from kit.stores.documents.document import Plan
+from kit.stores import database
+from kit.stores.documents.document import AgentEvent, Plan
 from kit.stores.documents.protocol import EventFilter
 from kit.stores.documents.sqlite import open_documents
 from kit.stores.forget import DOCUMENTS
-from kit.stores.sqlite import SqliteStore
+from kit.stores.sqlite import SqliteStore, open_store
 from kit.stores.tables import SCHEMA
 from tests.sample_turn import ANN as VISITOR
 from tests.sample_turn import a_turn, finish
@@ -211,6 +213,35 @@ async def test_a_damaged_file_is_a_clear_error(path: Path) -> None:
             await open_documents(again).events.query(EventFilter(tenant_id="acme"))
         finally:
             again.close()
+
+
+def test_events_past_their_retention_go_when_a_store_opens_and_while_it_is_open(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In pieces, so that a turn's write comes between; without a retention nothing goes."""
+    monkeypatch.setattr(database, "SWEEP", 2)
+    now = time.time()
+
+    def add(store: SqliteStore, *events: AgentEvent) -> None:
+        for event in events:
+            asyncio.run(open_documents(store).events.append(event))
+
+    def ids(store: SqliteStore) -> list[str]:
+        return [row.event_id for row in asyncio.run(open_documents(store).events.query(EventFilter(tenant_id="acme")))]
+
+    with closing(open_store(str(path))) as store:
+        add(store, *(an_event(f"old {n}", ts=now - 8 * 86_400 - n) for n in range(5)), an_event("new", ts=now - 6 * 86_400))
+    with closing(open_store(str(path))) as store:
+        assert len(ids(store)) == 6
+    with closing(open_store(str(path), 7)) as store:
+        assert ids(store) == ["new"]
+    monkeypatch.setattr(database, "SWEEP_EVERY", 0.0)
+    with closing(open_store(str(path), 7)) as store:
+        add(store, an_event("late", ts=now - 8 * 86_400))
+        until = time.monotonic() + 5
+        while "late" in ids(store) and time.monotonic() < until:
+            time.sleep(0.05)
+        assert ids(store) == ["new"]
 
 
 async def test_a_write_waits_for_another_process_while_the_loop_goes_on(path: Path, store: SqliteStore) -> None:

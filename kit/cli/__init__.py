@@ -4,7 +4,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from kit.cli import app, ask, deck, doctor, forget, measure, project, stored
+from kit.cli import app, ask, deck, doctor, forget, measure, project, soul, stored
 from kit.core.errors import KitError
 
 
@@ -25,6 +25,6 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="dispatch-kit", description="Orchestrate LLM sub-agents from declarative cards.")
     commands = parser.add_subparsers(required=True, metavar="command")
-    for group in (project, ask, app, deck, doctor, measure, stored, forget):
+    for group in (project, ask, app, deck, doctor, measure, stored, forget, soul):
         group.add(commands)
     return parser

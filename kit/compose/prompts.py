@@ -3,6 +3,7 @@
 import hashlib
 import json
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from typing import TypeVar
 
 from kit.compose.parts import Block, Parts
@@ -13,6 +14,8 @@ from kit.core.model import ModelSpec
 P = TypeVar("P", bound=Parts)
 PERSONA = "tenant:persona"
 """The id of the block that holds it, which no file can have."""
+WISH = "This user wishes"
+"""What stands before a user's persona."""
 PROMPT_MOST = 0.50
 """Largest share of a model's context window that a prompt may take."""
 
@@ -55,12 +58,18 @@ class PromptPlan:
         if dynamic.location:
             lines += f"\nLocation: {_line(dynamic.location)}"
         if dynamic.persona and self.speaks:
-            lines += f"\nThis user wishes: {_line(dynamic.persona)}"
+            lines += f"\n{WISH}: {_line(dynamic.persona)}"
         if dynamic.in_play:
             lines += "\nCalled in the previous turn: " + ", ".join(f"ask_{agent}" for agent in dynamic.in_play)
         if dynamic.unanswered:
             lines += "\nStill without an answer: " + ", ".join(f"ask_{agent}" for agent in dynamic.unanswered)
         return Prompt(self.prefix, lines, self.cohort)
+
+
+def suffix_lines(suffix: str) -> dict[str, str]:
+    """Returns what the suffix of a prompt tells of its request, by the words before each colon; what follows it is left out."""
+    heads, lines = ("Date", "User", "Locale", "Location", WISH), (line.partition(": ") for line in suffix.strip().splitlines())
+    return {head: text for head, _, text in takewhile(lambda line: line[0] in heads, lines)}
 
 
 def with_persona(deck: P, text: str) -> P:

@@ -114,7 +114,9 @@ def fork_turn(
     if turn is None or Principal(tenant_id=turn.tenant_id, user_id=turn.user_id) != who:
         raise ForkError(f"there is no turn {turn_id!r} of {who}: name one of its own")
     base, chosen = kit.on(model) if model else kit, PATTERNS[pattern or turn.pattern]
-    team = base.stages.team(chosen)
+    past = past or kit.recall_before(turn)
+    session = store.with_souls(past.session)
+    team = base.stages.team(chosen, persona=session.tenant_persona)
     recording = turn_recording(store.events(turn.id), at, team.root)
     fork = Fork(turn_id=turn_id, at=at, model=model, pattern=pattern)
     if isinstance(recording.at, ModelStarted) and not isinstance(team.agents.get(recording.agent), LLMAgent):
@@ -127,8 +129,8 @@ def fork_turn(
     planned = parse_all(recording.turn.faults, team.agents, team.root)
     if planned and not kit.faults:
         raise FaultError("this turn was made to fail, and this kit was opened without faults: open it with open_kit(faults=True)")
-    forked, past = ForkedTurn(fork, recording, {OFFLINE.key: OFFLINE, **team.deck.models}), past or kit.recall_before(turn)
+    forked = ForkedTurn(fork, recording, {OFFLINE.key: OFFLINE, **team.deck.models})
     chosen = forked.pattern(chosen)
     host = ForkHost(forked.team(team), store, kit.recorder, chosen, recording.today or kit.today)
     with inject_faults(planned):
-        return run_turn(turn.message, past.session, host, chosen, cap=recording.turn.cap, past=past)
+        return run_turn(turn.message, recording.told(session), host, chosen, cap=recording.turn.cap, past=past)

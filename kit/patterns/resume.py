@@ -32,7 +32,9 @@ def resume_turn(kit: Forkable, who: Principal, turn_id: str, answers: Answers = 
         raise ResumeError(f"there is no turn {turn_id!r} of {who}: name one of its own")
     events, pattern = store.events(turn.id), PATTERNS[turn.pattern]
     base = kit if kit.team.orchestrator.model.spec.key == turn.model else kit.on(turn.model)
-    team = base.stages.team(pattern)
+    past = kit.recall_before(turn)
+    session = store.with_souls(past.session.replace(id=turn.session_id))
+    team = base.stages.team(pattern, persona=session.tenant_persona)
     acts = _with_answers(turn, acts_of(events), answers)
     try:
         recording = _recording(team, events)
@@ -42,8 +44,6 @@ def resume_turn(kit: Forkable, who: Principal, turn_id: str, answers: Answers = 
     planned = parse_all(recording.turn.faults, team.agents, team.root)
     if planned and not kit.faults:
         raise FaultError("this turn was made to fail, and this kit was opened without faults: open it with open_kit(faults=True)")
-    past = kit.recall_before(turn)
-    past = past.replace(session=past.session.replace(id=turn.session_id))
     if not store.claim_turn(turn.id):
         raise ResumeError(f"turn {turn.id!r} is {turn.status}: only one that is paused or interrupted can go on, and only once")
     origin = Resumed(turn_id=turn.id, answers=dict(acts.answers), acts=acts.results)
@@ -52,11 +52,11 @@ def resume_turn(kit: Forkable, who: Principal, turn_id: str, answers: Answers = 
     with inject_faults(planned):
         return run_turn(
             turn.message,
-            past.session,
+            recording.told(session),
             host,
             host.pattern,
             cap=turn.cap,
-            past=past,
+            past=past.replace(session=session),
             turn_id=turn.id,
             resumes=Resumption(turn.started_at, acts),
         )

@@ -1,6 +1,6 @@
 """The team of each pattern and cohort, bound when a turn first asks for it."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
@@ -11,8 +11,11 @@ from kit.patterns.topology import with_topologies
 from kit.runtime.pattern import Pattern
 from kit.runtime.team import Team
 
+Closing = Callable[[], Awaitable[None]]
 _Cohort = frozenset[tuple[str, bool]]
 """The flags, each with its value, in which a request differs from the deck."""
+TEAMS = 48
+"""Teams with a tenant's persona that are kept; the one that was longest not asked for goes."""
 NO_FLAGS: Mapping[str, bool] = MappingProxyType({})
 
 
@@ -23,12 +26,15 @@ class Stages:
     plain: Team
     bind: Callable[[Deck], Team]
     bound: dict[tuple[str, str, _Cohort, str], Team] = field(default_factory=dict[tuple[str, str, _Cohort, str], Team])
-    """By stage, surface, cohort and persona."""
+    """By stage, surface, cohort and persona; of those with a persona the one asked for last comes last."""
+    retired: list[Closing] = field(default_factory=list[Closing])
+    """What belongs to teams that are no longer kept; turns of theirs may still run."""
 
     def team(self, pattern: Pattern, surface: str | None = None, flags: Mapping[str, bool] = NO_FLAGS, persona: str = "") -> Team:
         """The team a pattern runs with on a surface, the deck's own when none is named, under these flags, with that persona.
 
-        Flags that are not given are as in the deck. A team is bound once and kept (decisions 28). Raises BindError or UnknownId
+        Flags that are not given are as in the deck. A team is bound once and kept (decisions 28), of those
+        with a persona the newest. Raises BindError or UnknownId
         where its deck cannot be bound, and UnknownId for a surface or a flag that the deck does not know.
         """
         topologies = self.plain.deck.settings.topologies
@@ -42,12 +48,18 @@ class Stages:
             plain = self.bind(own) if cohort or persona else self.plain
             team = pattern.team(plain.deck, self.bind) if pattern.stage else plain
             self.bound[key] = with_topologies(team, surface)
+        if persona:
+            self.bound[key] = self.bound.pop(key)
+            for oldest in [one for one in self.bound if one[3]][:-TEAMS]:
+                self.retired.extend(self.bound.pop(oldest).closing)
         return self.bound[key]
 
     async def aclose(self) -> None:
         """Closes the connections of every team that was bound."""
         for team in self.bound.values():
             await team.aclose()
+        for close in self.retired:
+            await close()
 
 
 def _cohort(flags: Mapping[str, bool], declared: Mapping[str, bool]) -> _Cohort:

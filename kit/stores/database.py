@@ -2,6 +2,7 @@
 
 import sqlite3
 import threading
+import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -25,13 +26,20 @@ TURNS = 100
 """Turns that end before a second thread works the log into the file: some 20 pages each, and it takes 20 ms."""
 PATIENCE = 5.0
 """Seconds to wait for another process that writes."""
+SWEEP_EVERY = 3600.0
+"""Seconds between two looks for events past their retention."""
+SWEEP = 1000
+"""Events that go in one commit: a turn that writes waits no longer than for these."""
 
 
 class Database:
     """One SQLite file, or `:memory:`; safe to use from several threads and processes."""
 
-    def __init__(self, path: Path | str):
-        self.path = str(path)
+    has_souls = False
+    """Whether anybody may have a soul; once true it stays so."""
+
+    def __init__(self, path: Path | str, retention_days: float | None = None):
+        self.path, self._retention, self._sweep_at = str(path), retention_days, 0.0
         if sqlite3.sqlite_version_info < OLDEST:
             raise StoreError(f"SQLite {sqlite3.sqlite_version} is too old for the store: use a Python built with 3.38 or newer")
         self._lock, self._side_lock, self._home = threading.RLock(), threading.RLock(), threading.get_ident()
@@ -45,6 +53,7 @@ class Database:
             try:
                 self._prepare()
                 self.mark_interrupted()
+                self._tend_documents()
                 self._db.execute("PRAGMA busy_timeout = 0")  # from here on `_wait_for` waits, for those who will
             except BaseException:
                 self.close()
@@ -145,11 +154,25 @@ class Database:
                     return
 
     def _tend(self) -> None:
-        """Does beside the loop what no turn shall wait for: works the log into the file, adds up the turns that have ended."""
+        """Does beside the loop what no turn shall wait for: works the log into the file, adds up the turns that have ended,
+        notices souls that another process wrote, lets old events go."""
         if self._ended >= TURNS:
             self._ended = 0
             self.read("PRAGMA wal_checkpoint(PASSIVE)")
         self.sum_up()
+        self._tend_documents()
+
+    def _tend_documents(self) -> None:
+        has_documents = bool(self.read("SELECT 1 FROM sqlite_master WHERE name = 'agent_souls'"))
+        self.has_souls = self.has_souls or (has_documents and bool(self.read("SELECT 1 FROM agent_souls LIMIT 1")))
+        if has_documents and self._retention is not None and time.monotonic() >= self._sweep_at:
+            self._sweep_events(time.time() - self._retention * 86_400)
+            self._sweep_at = time.monotonic() + SWEEP_EVERY
+
+    def _sweep_events(self, before: float) -> None:
+        while rows := self.read("SELECT seq FROM agent_events WHERE ts < ? ORDER BY seq LIMIT ?", before, SWEEP):
+            with self.commit() as db:
+                db.executemany("DELETE FROM agent_events WHERE seq = ?", rows)
 
     def _keep_logs(self, rows: Rows) -> None:
         with self.commit() as db:

@@ -137,6 +137,15 @@ class Store(Protocol):
         """
         ...
 
+    @property
+    def has_souls(self) -> bool:
+        """Whether anybody may have a soul: while nobody has, no turn reads one."""
+        ...
+
+    def with_souls(self, session: Session) -> Session:
+        """Returns a session with what the souls of its tenant and its user say (docs/stores.md)."""
+        ...
+
     def open_documents(self) -> "Documents":
         """The stores of documents beside the turns, the same ones each time (docs/stores.md). Raises StoreError."""
         ...

@@ -64,6 +64,14 @@ class SqliteStore(Database):
 
         return open_documents(self)
 
+    def with_souls(self, session: Session) -> Session:
+        """Returns a session with what the souls of its tenant and its user say; as it is while nobody has a soul."""
+        if not self.has_souls:
+            return session
+        from kit.stores.documents.souls import with_souls  # builds the documents' models, which few turns need
+
+        return with_souls(session, self)
+
     def open_session(self, session: Session) -> None:
         """Writes the session if it is new; leaves an existing one alone. Raises SessionError when it is another principal's."""
         with self.commit() as db:
@@ -259,12 +267,15 @@ def _of(session_id: str, who: Principal | None) -> dict[str, Any]:
     return {"session": session_id, "tenant": who and who.tenant_id, "user": who and who.user_id}
 
 
-def open_store(path: str) -> SqliteStore:
-    """The store at a path, its folder made where it is missing. Raises StoreError."""
+def open_store(path: str, retention_days: float | None = None) -> SqliteStore:
+    """The store at a path, its folder made where it is missing; documents' events go after so many days, None keeps them.
+
+    Raises StoreError.
+    """
     if path != ":memory:":
         folder = Path(path).parent
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise StoreError(f"the store {path} needs {folder}, which cannot be made: {error.strerror}; set KIT_STORE") from error
-    return SqliteStore(path)
+    return SqliteStore(path, retention_days)

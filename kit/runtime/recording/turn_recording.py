@@ -2,8 +2,8 @@
 
 import json
 import math
-from collections import defaultdict, deque
-from collections.abc import Container, Iterable, Sequence
+from collections import ChainMap, defaultdict, deque
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -11,8 +11,11 @@ from langchain_core.messages import AIMessage
 from langchain_core.messages.ai import UsageMetadata
 from langchain_core.messages.tool import ToolCall
 
+from kit.compose.prompts import WISH, suffix_lines
+from kit.core.context import Session
 from kit.core.errors import ForkError
 from kit.core.event import (
+    PREFIX,
     AgentEnded,
     AgentStarted,
     Component,
@@ -55,7 +58,8 @@ class TurnRecording:
     """What had begun before a span ended cannot have known its result: that is played, and what began later is called."""
 
     turn: TurnStarted
-    today: str
+    lines: Mapping[str, str]
+    """What its prompts told of the request, by the words before the colon."""
     at: ModelStarted | AgentStarted | None = None
     """What is called anew; None for a turn that goes on where it stands."""
     agent: str = ""
@@ -68,6 +72,15 @@ class TurnRecording:
     answers: dict[Question, PlayedAgent] = field(default_factory=dict[Question, PlayedAgent])
     """By what they were asked: played wherever that is asked again."""
 
+    @property
+    def today(self) -> str:
+        return self.lines.get("Date", "")
+
+    def told(self, session: Session) -> Session:
+        """Returns a session with the locale and the user's persona that the turn began with."""
+        own = {"locale": self.lines.get("Locale", session.locale), "persona": self.lines.get(WISH, "")}
+        return session.replace(**own) if self.lines else session
+
 
 @dataclass(frozen=True)
 class _Spans:
@@ -77,7 +90,7 @@ class _Spans:
     starts: dict[str, Event]
     ends: dict[str, Event]
     turn: TurnStarted
-    today: str
+    lines: Mapping[str, str]
 
     @classmethod
     def of(cls, events: Iterable[Event]) -> "_Spans":
@@ -97,10 +110,9 @@ class _Spans:
             raise ForkError(
                 "this turn was stored by an earlier version, which did not say in what order its agents were asked: ask it again"
             )
-        systems = (event.body.system for event in starts.values() if isinstance(event.body, ModelStarted) and event.body.system)
-        lines = next(systems, "").splitlines()
-        today = next((line.removeprefix("Date: ") for line in lines if line.startswith("Date: ")), "")
-        return cls(events, starts, ends, first, today)
+        systems = [event.body.system for event in starts.values() if isinstance(event.body, ModelStarted)]
+        suffixes = [system.removeprefix(PREFIX) for system in systems if system.startswith(PREFIX)]
+        return cls(events, starts, ends, first, dict(ChainMap(*map(suffix_lines, suffixes))))
 
     def add(self, recording: TurnRecording, event: Event, root: str) -> None:
         """Puts what happened in a span that ended into a recording."""
@@ -115,7 +127,7 @@ def resumed_recording(events: Iterable[Event], root: str, partly: Container[str]
     played wherever they are asked the same. Raises ForkError for a turn that cannot be played.
     """
     spans = _Spans.of(events)
-    recording = TurnRecording(spans.turn, spans.today)
+    recording = TurnRecording(spans.turn, spans.lines)
     first = next(event for event in spans.starts.values() if isinstance(event.body, TurnStarted))
     above = {first.span_id}
     for event in spans.starts.values():  # callers began first
@@ -130,7 +142,7 @@ def resumed_recording(events: Iterable[Event], root: str, partly: Container[str]
         if event.parent_span_id in above:
             spans.add(recording, event, root)
         elif isinstance(event.body, AgentStarted) and event.body.agent in reused:
-            apart = TurnRecording(spans.turn, spans.today)
+            apart = TurnRecording(spans.turn, spans.lines)
             spans.add(apart, event, root)
             recording.answers.update({question(event.body): agent for agent in apart.agents.values()})
     return recording
@@ -159,7 +171,7 @@ def turn_recording(events: Sequence[Event], at: str, root: str) -> TurnRecording
     agents = [starts[span_id].body for span_id in above]
     holder = next((body.agent for body in agents if isinstance(body, AgentStarted)), root)
     agent = span.body.agent if isinstance(span.body, AgentStarted) else holder
-    recording = TurnRecording(spans.turn, spans.today, span.body, agent)
+    recording = TurnRecording(spans.turn, spans.lines, span.body, agent)
     end = ends[at].seq if at in ends else math.inf
     for event in starts.values():
         parent = event.parent_span_id

@@ -62,6 +62,10 @@ class SoulStore(Protocol):
 
     async def put(self, soul: Soul) -> None: ...
 
+    async def remove(self, tenant_id: str, user_id: str | None = None) -> bool:
+        """Removes the soul of a tenant, or of one of its users; False where there is none."""
+        ...
+
     async def of(self, who: Principal) -> tuple[Soul | None, Soul | None]:
         """The soul of the tenant, and that of the user."""
         ...

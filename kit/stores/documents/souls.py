@@ -2,17 +2,31 @@
 
 from collections.abc import Iterator
 
-from kit.core.context import Session
-from kit.stores.documents.document import Soul
-from kit.stores.documents.protocol import SoulStore
+from kit.core.context import Principal, Session
+from kit.stores.database import Database
+from kit.stores.documents.document import Soul, document_of
 
 
-async def with_souls(session: Session, souls: SoulStore) -> Session:
-    """Returns a session with what the souls of its tenant and its user say; their language, the user's first, is its locale."""
-    tenant, user = await souls.of(session.principal)
+def read_souls(database: Database, who: Principal) -> tuple[Soul | None, Soul | None]:
+    """Returns the soul of a principal's tenant, and that of the user."""
+    sql = "SELECT document FROM agent_souls WHERE tenant_id = ? AND user_id IN ('', ?)"
+    souls = [document_of(Soul, text) for (text,) in database.read(sql, who.tenant_id, who.user_id)]
+    tenant, user = (next((one for one in souls if bool(one.user_id) is own), None) for own in (False, True))
+    return tenant, user
+
+
+def with_souls(session: Session, database: Database) -> Session:
+    """Returns a session with what the souls of its tenant and its user say, where it has no persona of its own.
+
+    Their language, the user's first, is its locale.
+    """
+    tenant, user = read_souls(database, session.principal)
     languages = [soul.persona.language for soul in (user, tenant) if soul is not None and soul.persona.language]
-    fields = {"tenant_persona": words_of(tenant), "persona": words_of(user), "locale": (*languages, session.locale)[0]}
-    return session.model_copy(update=fields)
+    return session.replace(
+        tenant_persona=session.tenant_persona or words_of(tenant),
+        persona=session.persona or words_of(user),
+        locale=(*languages, session.locale)[0],
+    )
 
 
 def words_of(soul: Soul | None) -> str:

@@ -11,6 +11,7 @@ from kit.stores.database import Database
 from kit.stores.documents.document import AgentEvent, AgentSession, Plan, SessionMessage, Soul, check, document_of
 from kit.stores.documents.memory import SqliteMemory
 from kit.stores.documents.protocol import Documents, EventFilter
+from kit.stores.documents.souls import read_souls
 from kit.stores.documents.tables import Tables, lay_out_documents
 
 WINDOW = 40
@@ -41,12 +42,14 @@ class SqliteSouls:
     async def put(self, soul: Soul) -> None:
         row = (soul.tenant_id, soul.user_id or "", check(soul))
         await self.tables.write(lambda db: db.execute("INSERT OR REPLACE INTO agent_souls VALUES (?, ?, ?)", row))
+        self.tables.database.has_souls = True
+
+    async def remove(self, tenant_id: str, user_id: str | None = None) -> bool:
+        sql, row = "DELETE FROM agent_souls WHERE tenant_id = ? AND user_id = ?", (tenant_id, user_id or "")
+        return await self.tables.write(lambda db: bool(db.execute(sql, row).rowcount))
 
     async def of(self, who: Principal) -> tuple[Soul | None, Soul | None]:
-        sql = "SELECT document FROM agent_souls WHERE tenant_id = ? AND user_id IN ('', ?)"
-        souls = [document_of(Soul, text) for (text,) in self.tables.database.read(sql, who.tenant_id, who.user_id)]
-        tenant, user = (next((one for one in souls if bool(one.user_id) is own), None) for own in (False, True))
-        return tenant, user
+        return read_souls(self.tables.database, who)
 
 
 @dataclass(frozen=True, slots=True)

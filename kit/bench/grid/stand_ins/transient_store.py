@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 class TransientStore:
     """The Store protocol without a memory: a session is always new, and a large grid takes no more room than a small one."""
 
+    has_souls = False
+
     def __init__(self) -> None:
         self._records: dict[str, TurnRecord] = {}
 
@@ -50,6 +52,9 @@ class TransientStore:
 
     def open_documents(self) -> "Documents":
         raise StoreError("a store that keeps nothing has no documents: open a kit with a store of its own")
+
+    def with_souls(self, session: Session) -> Session:
+        return session
 
     def close(self) -> None: ...
 
