@@ -15,7 +15,9 @@ class McpServer(Value):
     """A server that is run as a command, or called at a URL."""
 
     command: tuple[str, ...] = ()
-    """What is run in the deck's folder and speaks MCP over its standard input and output: a program and its arguments."""
+    """What is run in the deck's folder and speaks MCP over its standard input and output: a program and its arguments.
+
+    `python` is the one that runs the kit."""
     url: str | None = None
     """Where it is called instead: an endpoint of streamable HTTP."""
     headers: dict[str, str] = {}

@@ -1,6 +1,7 @@
 """The tools of a deck's MCP servers: made from what was accepted, so a model reads nothing that a server says later."""
 
 import asyncio
+import sys
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
@@ -126,7 +127,8 @@ def session_with(
         connect = partial(http_transport, server.url, headers)
     else:
         told = {key: value for key, value in environment.items() if key in (*ALWAYS, *server.environment)}
-        connect = partial(stdio_transport, server.command, folder, told)
+        command = (sys.executable, *server.command[1:]) if server.command[0] == "python" else server.command
+        connect = partial(stdio_transport, command, folder, told)
     secrets = [environment[variable].strip() for variable in server.variables]
     tools = acceptance.tools if acceptance else None
     return McpSession(name, server, connect, tools=tools, fix=f"; if you trust them: {accepting(folder)}", secrets=secrets)

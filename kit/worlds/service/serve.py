@@ -56,4 +56,4 @@ def _server(app: ASGIApp) -> "uvicorn.Server":
     require("serve", "uvicorn")
     import uvicorn
 
-    return uvicorn.Server(uvicorn.Config(app, lifespan="off", ws="none", log_level="warning", timeout_graceful_shutdown=2))
+    return uvicorn.Server(uvicorn.Config(app, lifespan="auto", ws="none", log_level="warning", timeout_graceful_shutdown=2))

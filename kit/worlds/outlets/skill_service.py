@@ -1,0 +1,103 @@
+"""The skills of a tenant found, described and called; what may not be called is refused by a value that says why."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+from kit.core.errors import DataError
+from kit.core.value import Value
+from kit.tools.mcp.json_schema import first_misfit, schema_fault
+from kit.worlds.outlets.access import Scope
+from kit.worlds.outlets.lookups import LOOKUPS
+from kit.worlds.outlets.manifest import Manifest, read_manifests
+from kit.worlds.service.search import Index
+
+FIND, LOAD = "find_relevant_skills", "load_skill"
+CANDIDATES = 6
+"""Skills that a search gives at most. Those that fit come first; the rest is for the planner to leave out."""
+_TEXT = {"type": "string", "minLength": 1, "maxLength": 500}
+
+
+class Tool(Value):
+    """What a caller reads of a skill, or of the two tools that find and describe skills."""
+
+    name: str
+    description: str
+    input_schema: dict[str, Any]
+    output_schema: dict[str, Any]
+
+
+class Refusal(Value):
+    """A call that did not run, and why. The words are the same whether a skill is another tenant's or nobody's."""
+
+    type: Literal["unknown_skill", "skill_not_allowed", "bad_arguments"]
+    skill: str
+    message: str
+
+
+def _object(**properties: Any) -> dict[str, Any]:
+    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
+
+
+_NAME = {"type": "string"}
+DISCOVERY = (
+    Tool(
+        name=FIND,
+        description="Finds the skills that a task may need: their names, with a short description each, the best first.",
+        input_schema=_object(query={**_TEXT, "description": "What is to be done, in words."}),
+        output_schema=_object(skills={"type": "array", "items": _object(skill_name=_NAME, description=_NAME)}),
+    ),
+    Tool(
+        name=LOAD,
+        description="Describes one skill: what it can and cannot, its input and output schema, its mode and endpoint.",
+        input_schema=_object(skill_name={**_TEXT, "description": "A name that find_relevant_skills gave."}),
+        output_schema={"type": "object", "required": ["id", "capabilities", "limitations", "input_schema", "output_schema"]},
+    ),
+)
+
+
+class SkillService:
+    """The skills of all tenants; every question is asked in a scope."""
+
+    def __init__(self, manifests: Mapping[str, Manifest] | None = None):
+        """Raises DataError for a manifest that cannot be read, or whose schema is none."""
+        self._manifests = read_manifests() if manifests is None else manifests
+        for skill in self._manifests.values():
+            if fault := schema_fault(skill.input_schema) or schema_fault(skill.output_schema):
+                raise DataError(f"skill {skill.id} has a schema that is none: {fault}")
+
+    def manifests(self, scope: Scope) -> Mapping[str, Manifest]:
+        """The skills that a tenant has. A token hides none of them, so that tools stay the same from step to step."""
+        return {key: skill for key, skill in self._manifests.items() if skill.serves(scope.tenant)}
+
+    def tools(self, scope: Scope) -> Sequence[Tool]:
+        """Everything that can be called by a tenant, the discovery of skills first."""
+        skills = self.manifests(scope).values()
+        return (
+            *DISCOVERY,
+            *(Tool(name=s.id, description=s.words, input_schema=s.input_schema, output_schema=s.output_schema) for s in skills),
+        )
+
+    def call(self, scope: Scope, name: str, arguments: Mapping[str, Any]) -> dict[str, Any] | Refusal:
+        """Runs a skill, or finds and describes some."""
+        tool = next((tool for tool in self.tools(scope) if tool.name == name), None)
+        if tool is None:
+            return _unknown(name)
+        if not scope.allows(name):
+            return Refusal(type="skill_not_allowed", skill=name, message="The token of this step does not name this skill.")
+        if fault := first_misfit(tool.input_schema, dict(arguments)):
+            return Refusal(type="bad_arguments", skill=name, message=fault)
+        if name == FIND:
+            return {"skills": self._find(scope, arguments["query"])}
+        if name == LOAD:
+            skill = self.manifests(scope).get(arguments["skill_name"])
+            return skill.model_dump(mode="json", exclude={"tenants"}) if skill else _unknown(arguments["skill_name"])
+        return LOOKUPS[name](scope.tenant, arguments)
+
+    def _find(self, scope: Scope, query: str) -> list[dict[str, str]]:
+        index = Index(self.manifests(scope).values(), lambda skill: [(2.0, skill.description), (1.0, skill.words)])
+        skills = {skill.id: skill for skill in (*index.search(query).rows, *index.rows)}.values()
+        return [{"skill_name": skill.id, "description": skill.description} for skill in skills][:CANDIDATES]
+
+
+def _unknown(name: str) -> Refusal:
+    return Refusal(type="unknown_skill", skill=name[:100], message="There is no such skill.")
