@@ -20,4 +20,4 @@ for batch in (
 ):  # as many as the chat gathers when they come at 150 a second
     view = advance(view, batch)
     answer.draw(view.answer, whole=view.events[-1] is events[-1])
-    time.sleep(0.005)
+    time.sleep(0.002)
