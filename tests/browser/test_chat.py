@@ -122,7 +122,7 @@ def test_after_a_killed_server_the_page_comes_back_with_what_was_shown(chromium:
     visitor.page.locator("details summary", has_text="Rewards").wait_for()
     visitor.page.wait_for_timeout(1500)
     kept = visitor.seen()["steps"]
-    visitor.page.wait_for_timeout(1000)
+    visitor.page.wait_for_timeout(1500)
     lively.process.send_signal(signal.SIGKILL)
     lively.process.wait()
     visitor.page.locator(".stApp:not([data-test-connection-state=CONNECTED])").wait_for()
