@@ -114,6 +114,23 @@ async def test_a_tool_that_asks_first_pauses_the_turn_and_a_yes_lets_it_go_on(tm
 
 
 @pytest.mark.req("K-12")
+async def test_the_question_holds_what_the_call_leaves_to_a_default(tmp_path: Path) -> None:
+    async def open_ticket(words: str, copies: int = 3) -> str:
+        """Open a ticket."""
+        return f"{copies} tickets: {words}."
+
+    for confirm, question in (
+        ("Open {copies} tickets?", "Open 3 tickets?"),
+        (True, "May I run open ticket with copies: 3, words: the printer is out of ink?"),
+    ):
+        world = Desk(tmp_path / str(confirm), ToolLimits(confirm=confirm))
+        world.effects.parent.mkdir()
+        world.tool = open_ticket
+        async with world.opened() as kit:
+            assert (await paused(kit)).text == question
+
+
+@pytest.mark.req("K-12")
 async def test_a_no_does_nothing_and_the_answer_says_so(tmp_path: Path) -> None:
     world = Desk(tmp_path)
     async with world.opened() as kit:

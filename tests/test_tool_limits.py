@@ -248,6 +248,12 @@ def test_deck_yaml_declares_limits_of_its_tools_by_their_ids(tmp_path: Path) -> 
 FAULTS: dict[str, tuple[str, dict[str, Any], str]] = {
     "an unknown tool": ("", {"find_printr": {"timeout_ms": 5}}, "deck.yaml:7: unknown tool 'find_printr'.* 'find_printer'"),
     "no limit": ("", {"find_printer": {"timeout": 5}}, "deck.yaml:7: .*timeout"),
+    "a question's argument": (
+        "",
+        {"find_printer": {"confirm": "Look on {flor}?"}},
+        "deck.yaml:7: `confirm` names 'flor', which is no argument of the tool: did you mean 'floor'?",
+    ),
+    "a question's braces": ("", {"find_printer": {"confirm": "Look on {floor?"}}, "deck.yaml:7: `confirm` cannot be read"),
     "retries alone": ("", {"find_printer": {"retries": 2}}, "deck.yaml:7.* may do a thing twice: say `idempotent: true`"),
     "a card's retries": ("{retries: 2}", {}, "desk.yaml:6: tool 'open_ticket': retries may do a thing twice"),
     "a card's time": ("{timeout_ms: soon}", {}, "desk.yaml:6: tool 'open_ticket': timeout_ms: .*integer"),

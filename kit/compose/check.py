@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
+from typing import Any
 
 from kit.compose.contract_check import Fault, contract_faults
 from kit.compose.page import page_faults
@@ -13,8 +14,8 @@ from kit.compose.topology_check import topology_faults
 from kit.compose.yaml_source import Faults
 from kit.core.card import AgentCard
 from kit.core.errors import BindError, nearest
-from kit.tools.limits import NO_LIMITS, ToolLimits, without_limits
-from kit.tools.tool import ConfiguredTool, tool_name
+from kit.tools.limits import NO_LIMITS, ToolLimits, confirm_fault, without_limits
+from kit.tools.tool import ConfiguredTool, LimitedTool, parameters, tool_name
 from kit.tools.tool_factory import ToolFactory
 
 Where = Callable[[str, str, tuple[str | int, ...]], str]
@@ -132,6 +133,14 @@ class Check:
         for tool in self.parts.settings.tool_limits if self.tools is not None else ():
             if sentence := self._unknown("tool", tool, self.tools or ()):
                 yield ("tool_limits", tool), sentence
+            elif sentence := self._confirm(tool):
+                yield ("tool_limits", tool, "confirm"), sentence
+
+    def _confirm(self, name: str) -> str | None:
+        """What is wrong with the question that a tool asks; None where its arguments are not known yet."""
+        entry = self.parts.tools.tools.get(name)
+        tool: Any = entry.tool if isinstance(entry, LimitedTool) else entry
+        return confirm_fault(self.parts.settings.tool_limits[name], parameters(tool)) if hasattr(tool, "args_schema") else None
 
     def _subs(self, card: AgentCard) -> list[AgentCard]:
         return [self.parts.cards[name] for name in card.sub_agents if name in self.parts.cards]

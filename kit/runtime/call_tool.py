@@ -162,7 +162,7 @@ async def _run(
     if bounds is None:
         return await _attempt(tool, call, context, bounds)
     attempts = partial(_attempts, tool, call, context, bounds, ctx)
-    return await (act(call, bounds.limits, agent, ctx, attempts) if bounds.limits.is_act else attempts())
+    return await (act(tool, call, bounds.limits, agent, ctx, attempts) if bounds.limits.is_act else attempts())
 
 
 async def _attempts(tool: BaseTool, call: ToolCall, context: ToolContext, bounds: ToolBounds, ctx: RunContext) -> ToolResult:

@@ -1,11 +1,12 @@
 """What a tool may take: time for a call, further attempts, calls at once. Declared here, enforced in runtime/call_tool.py."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from string import Formatter
 from typing import Any, Self
 
 from pydantic import Field, ValidationError, model_validator
 
-from kit.core.errors import BindError
+from kit.core.errors import BindError, nearest
 from kit.core.value import Value
 
 
@@ -35,6 +36,22 @@ class ToolLimits(Value, use_attribute_docstrings=True):
     def is_act(self) -> bool:
         """Whether what became of a call is kept: its user is asked first, or it must not be made twice."""
         return bool(self.confirm) or self.once
+
+
+def confirm_fault(limits: ToolLimits, parameters: Collection[str]) -> str | None:
+    """Says what the question of a tool cannot fill in; None where every name in braces is one of its arguments."""
+    if not isinstance(limits.confirm, str):
+        return None
+    try:
+        names = {name for _, name, _, _ in Formatter().parse(limits.confirm) if name is not None}
+    except ValueError as error:
+        return f"`confirm` cannot be read: {error}; write {{{{ and }}}} for braces that are meant"
+    unknown = sorted(names - set(parameters))
+    return (
+        f"`confirm` names {unknown[0]!r}, which is no argument of the tool: {nearest(unknown[0], parameters)}"
+        if unknown
+        else None
+    )
 
 
 NO_LIMITS = ToolLimits()

@@ -46,6 +46,11 @@ Toolbox: TypeAlias = Mapping[str, "BaseTool | ConfiguredTool | LimitedTool"]
 """Tool id -> what `bind` gives to the agents whose cards name it."""
 
 
+def parameters(tool: "BaseTool") -> Mapping[str, Mapping[str, Any]]:
+    """Returns the arguments of a tool, each with its JSON Schema."""
+    return tool.args_schema.get("properties", {}) if isinstance(tool.args_schema, dict) else tool.args
+
+
 def tool_name(tool_id: str) -> str:
     """The name of a tool as a model sees it: endpoints take no dot, as in the id `server.tool`."""
     return tool_id.replace(".", "__")

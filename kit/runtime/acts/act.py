@@ -7,20 +7,21 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from langchain_core.messages.tool import ToolCall
+from langchain_core.tools import BaseTool
 
 from kit.core.errors import StoreError
 from kit.core.event import Act, ActStarted, ApprovalAsked
 from kit.runtime.acts.pause import Paused
 from kit.runtime.context import RunContext
 from kit.tools.limits import ToolLimits
-from kit.tools.tool import UNAVAILABLE, ToolResult
+from kit.tools.tool import UNAVAILABLE, ToolResult, parameters
 
 DECLINED = "This was not done, because you said no."
 UNCERTAIN = "Whether this was done is not known: it was interrupted in the middle, and it is not tried again."
 
 
 async def act(
-    call: ToolCall, limits: ToolLimits, agent: str, ctx: RunContext, run: Callable[[], Awaitable[ToolResult]]
+    target: BaseTool, call: ToolCall, limits: ToolLimits, agent: str, ctx: RunContext, run: Callable[[], Awaitable[ToolResult]]
 ) -> ToolResult:
     """Makes a call once: with the user's yes where its tool asks for that, and with its beginning in the store.
 
@@ -32,7 +33,8 @@ async def act(
         return _result_of(before)
     if limits.confirm:
         if key not in acts.answers:
-            acts.questions[key] = ApprovalAsked(agent=agent, tool=tool, key=key, question=question_of(limits, tool, args))
+            question = question_of(limits, tool, {**_defaults(target), **args})
+            acts.questions[key] = ApprovalAsked(agent=agent, tool=tool, key=key, question=question)
             ctx.emit(acts.questions[key])
             raise Paused
         if not acts.answers[key]:
@@ -68,9 +70,14 @@ def question_of(limits: ToolLimits, tool: str, args: Mapping[str, Any]) -> str:
         try:
             return limits.confirm.format_map({name: str(value) for name, value in args.items()})
         except (KeyError, ValueError, IndexError):
-            pass  # an argument that the model left out
+            pass  # an argument that the model left out, and that has no default
     listing = ", ".join(f"{name}: {value if isinstance(value, str) else json.dumps(value)}" for name, value in args.items())
     return f"May I run {tool.replace('_', ' ')}{f' with {listing}' if listing else ''}?"
+
+
+def _defaults(tool: BaseTool) -> dict[str, Any]:
+    """Returns what the arguments are that a call leaves out: a yes counts for them too."""
+    return {name: field["default"] for name, field in parameters(tool).items() if field.get("default") is not None}
 
 
 def _result_of(act: Act) -> ToolResult:
