@@ -47,6 +47,19 @@ def test_a_tool_that_is_changed_answers_as_changed(project: Path) -> None:
     assert "Model 18" in here("ask", QUESTION).stdout
 
 
+def test_why_a_tool_failed_stands_on_stderr_and_never_in_the_answer(project: Path) -> None:
+    tools = project / "deck" / "tools.py"
+    tools.write_text(tools.read_text().replace("LAPTOPS.get(owner.lower(), ", "({}['owner'], "))
+    asked = here("ask", "Which laptop does Ana have?")
+    assert asked.stderr.splitlines() == ["tool 'find_laptop' of devices: exception: KeyError: 'owner'"]
+    assert "KeyError" not in asked.stdout
+
+
+def test_an_endpoint_alone_is_enough_for_a_new_project(project: Path) -> None:
+    asked = run("ask", "--json", QUESTION, KIT_STORE="", OPENAI_BASE_URL="http://127.0.0.1:9/v1")
+    assert asked.returncode == 1 and '"model":"local"' in asked.stdout, asked.stderr
+
+
 def test_the_grid_of_a_new_project_ends_in_a_verdict(project: Path) -> None:
     played = here("grid")
     assert played.returncode == 0, played.stderr

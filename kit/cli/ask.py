@@ -83,8 +83,9 @@ def _answers(reply: "Reply") -> dict[str, bool]:
 
 
 async def _follow(turn: "Turn", model: str, as_json: bool) -> "Reply":
-    """Prints a turn as it happens, as a story or as events."""
+    """Prints a turn as it happens, as a story or as events; why a tool failed goes to stderr."""
     from kit.cli.story import Story, reply_line
+    from kit.core.event import ToolEnded
 
     story = Story(sys.stdout, model)
     async for event in turn:
@@ -95,4 +96,7 @@ async def _follow(turn: "Turn", model: str, as_json: bool) -> "Reply":
     reply = await turn
     if as_json:
         print(json.dumps(reply_line(reply)), flush=True)
+    for event in () if as_json else reply.events:
+        if isinstance(event.body, ToolEnded) and event.body.error:  # for the developer; the story is the user's
+            print(f"tool {event.body.tool!r} of {event.body.agent}: {event.body.error}", file=sys.stderr)
     return reply

@@ -52,7 +52,8 @@ class Story:
                 names = ", ".join(decision.invoked) or "nobody"
                 left_out = "".join(f"; left out {name}" for name in decision.left_out.names)
                 cap = f"{decision.cap_behavior} the cap of {decision.cap}"
-                self._line(f"  asked {names}; {decision.intent_count} intents, {cap}{left_out}")
+                intents = f"{decision.intent_count} {'intent' if decision.intent_count == 1 else 'intents'}"
+                self._line(f"  asked {names}; {intents}, {cap}{left_out}")
             case Completed(status=status, saved=saved):
                 self._line(f"  {status} after {event.at:.1f} s, {self._model}" + ("" if saved else "; not saved"))
             case _:
