@@ -10,7 +10,7 @@ import pytest
 
 from kit.bench.grid.comparison import compare, summarise
 from kit.bench.grid.failures import FAILURES, STREAK, read_failures
-from kit.bench.grid.forecast import most_calls
+from kit.bench.grid.forecast import announce, most_calls
 from kit.bench.grid.grid_file import GridSpec, read_grid
 from kit.bench.grid.report import report
 from kit.bench.grid.results import read_results
@@ -193,8 +193,18 @@ def test_what_it_may_ask_for_at_most_is_said_before_the_first_call(tmp_path: Pat
         result = kit("grid", str(tmp_path / "small.yaml"), "--out", str(tmp_path / "out"), "--workers", "1")
     calls = CASES * most_calls(spec, spec.decks["deck", "quick"])
     sentence = f"At most {CASES} turns of real models and {calls} calls of theirs, each sent twice where it fails"
-    assert result.stderr.startswith(f"{sentence}; no cell is begun past 5 dollars; at most 1 are at work then.\n")
+    assert result.stderr.startswith(f"{sentence}; no cell is begun past $5.00; at most 1 are at work then.\n")
     assert result.returncode == 1 and result.stdout.startswith("# small: measured and offline stand-in; 5 of 24 cells failed")
+
+
+def test_a_limit_of_dollars_that_an_unknown_price_takes_no_part_in_is_said(tmp_path: Path) -> None:
+    url, said = (
+        "http://127.0.0.1:9/v1",
+        "own has no price and counts as nothing there: set price_in and price_out, or limits.unpriced.",
+    )
+    specs = {"own": {"provider": "openai", "base_url": url}}
+    for limits, is_said in (({"dollars": 5}, True), ({"dollars": 5, "unpriced": [1, 2]}, False), ({}, False)):
+        assert announce(grid_of(tmp_path, url, specs=specs, limits=limits)).endswith(said) == is_said
 
 
 def test_no_turn_makes_more_calls_than_is_said(tmp_path: Path) -> None:

@@ -77,7 +77,16 @@ def announce(spec: GridSpec) -> str:
     if dollars is None:
         money = "no limit of dollars is set (limits.dollars)"
     else:
-        money = f"no cell is begun past {dollars:g} dollars; at most {spec.concurrency} are at work then"
+        money = f"no cell is begun past ${dollars:,.2f}; at most {spec.concurrency} are at work then"
+        others = {key: spec.deck.models[key] for key in (spec.grid.others,) if key is not None}
+        unpaid = ("offline", "simulated")
+        free = [
+            key for key, model in {**spec.models, **others}.items() if model.price_in is None and model.provider not in unpaid
+        ]
+        if free and spec.grid.limits.unpriced is None:
+            money += (
+                f"; {', '.join(free)} has no price and counts as nothing there: set price_in and price_out, or limits.unpriced"
+            )
     most = f"At most {turns * len(measured):,} turns of real models and {calls:,} calls of theirs"
     return f"{most}, each sent twice where it fails; {money}."
 
