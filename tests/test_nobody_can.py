@@ -46,6 +46,13 @@ async def test_none_of_forty_off_script_questions_gets_data_or_is_shown_green() 
             assert headline(view).tone != "good" and {step.state for step in view.steps} == {"failed"}, case.id
 
 
+@pytest.mark.parametrize("message", ["2+2", "17 * 3 = ?", "12345"])
+async def test_figures_alone_get_no_data(message: str) -> None:
+    async with open_kit(OFFLINE) as kit:
+        reply = await kit.ask(message, kit.session("figures"))
+    assert reply.text.startswith(f"{NOBODY} You can ask about ") and reply.preamble == ENGLISH.sentences.preamble
+
+
 async def test_none_of_forty_on_script_questions_is_refused() -> None:
     assert len(ON) == 40
     async with open_kit(OFFLINE) as kit:

@@ -53,6 +53,8 @@ GENERAL = re.compile(
     re.I | re.X,
 )
 """The way general knowledge is asked for; it counts for what fits no tool, since how to do a thing here is asked so as well."""
+WORDLESS = re.compile(r"\A[\W\d_]+\Z")
+"""Figures and signs: at the beginning of a conversation they ask nothing of anybody here."""
 OPEN = re.compile(
     r"^\W*(?:can you |please |help me )?(?:what(?! can i\b)|when|which|is it|will it|should i|does|help|book|recommend|suggest"
     r"|how many|my)\b(?!.*\b(?:for me|i have|have i|do i|finish my)\b)",

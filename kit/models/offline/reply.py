@@ -111,6 +111,8 @@ def _route(talk: Conversation, tools: Sequence[Tool], *, must: bool) -> Reply:
     documents = tuple((tool.label, tool.description) for tool in tools)
     in_play = _in_play(talk, tools, documents)
     decision = _decide(talk, Situation(talk.request, documents, in_play, talk.last_reply), tools)
+    if not talk.before and english.WORDLESS.match(talk.request):
+        decision = Unfit()
     if isinstance(decision, SmallTalk) and not must:
         return Reply(composition.chat(talk.request))
     if not isinstance(decision, Routes):
@@ -220,7 +222,8 @@ def _use_tools(talk: Conversation, tools: Sequence[Tool], *, must: bool) -> Repl
     if not must and (not talk.request or small_talk(talk.request, talk.last_reply)):
         return Reply(composition.chat(talk.request) if talk.request else _puzzled(talk))
     general = english.GENERAL.match(talk.request) is not None and _is_foreign(talk, tools)
-    if talk.may_pass and not must and (general or english.TASK.search(talk.request)):
+    wordless = not talk.before and english.WORDLESS.match(talk.request)
+    if talk.may_pass and not must and (general or wordless or english.TASK.search(talk.request)):
         return Reply(NO_ANSWER)
     request = _with_antecedent(talk)
     able = [tool for tool in tools if fillable(tool.schema)] or (list(tools) if must else [])
