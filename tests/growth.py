@@ -1,6 +1,7 @@
 """`python -m tests.growth [TURNS]`: what lists, one trace and metrics cost once a store holds so many turns."""
 
 import asyncio
+import gc
 import resource
 import sqlite3
 import sys
@@ -83,7 +84,12 @@ class Figure(NamedTuple):
 
 
 def measure(path: Path) -> Iterator[Figure]:
-    """Reads lists, one trace and metrics as the pages do, each from a thread of its own beside a running event loop."""
+    """Reads lists, one trace and metrics as the pages do, each from a thread of its own beside a running event loop.
+
+    What is loaded is out of garbage collection, as it is in the app (kit/ui/shared/frame.py).
+    """
+    gc.collect()
+    gc.freeze()
     store = SqliteStore(path)
     turn = store.turns(tenant_id=WHO.tenant_id, user_id=WHO.user_id, limit=1)[0]
     day = turn.started_at - 86_400
@@ -109,6 +115,7 @@ def measure(path: Path) -> Iterator[Figure]:
     for name, read in readings.items():
         yield asyncio.run(_beside_a_loop(name, read))
     store.close()
+    gc.unfreeze()
 
 
 async def _beside_a_loop(name: str, read: Callable[[], object]) -> Figure:
