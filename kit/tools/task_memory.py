@@ -4,8 +4,9 @@ import asyncio
 import json
 import time
 import uuid
-from collections.abc import AsyncGenerator, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 from urllib.parse import quote
@@ -58,17 +59,32 @@ class Task(NamedTuple):
     session_id: str
     id: str
     agent: str
+    plan_id: str | None = None
+    step_index: int | None = None
+
+
+_task: ContextVar[Task | None] = ContextVar("task", default=None)
+
+
+@contextmanager
+def within_task(task: Task) -> Generator[None]:
+    """Names the task of all agents that work inside: a step of a plan, which keeps its files and keys when it is resumed."""
+    token = _task.set(task)
+    try:
+        yield
+    finally:
+        _task.reset(token)
 
 
 def current_task() -> Task:
-    """The task of the tool call now running: one dispatch of an agent."""
+    """The task of the tool call now running: one dispatch of an agent, or the step of a plan that it works on."""
     context = tool_context()
     return task_of(context.inherited, context.turn_id, context.agent, context.path)
 
 
 def task_of(inherited: InheritedContext, turn_id: str, agent: str, path: str) -> Task:
-    """The task of an agent that works at a path of a turn."""
-    return Task(inherited.principal, inherited.episode_id, f"{turn_id}.{path or agent}", agent)
+    """The task of an agent that works at a path of a turn, or the step of a plan that it works on."""
+    return _task.get() or Task(inherited.principal, inherited.episode_id, f"{turn_id}.{path or agent}", agent)
 
 
 def memory_key(task: Task, label: str, scope: Literal["session", "user"]) -> str:
@@ -130,6 +146,8 @@ class TaskMemory:
             user_id=task.who.user_id,
             session_id=task.session_id,
             task_id=task.id,
+            plan_id=task.plan_id,
+            step_index=task.step_index,
             scope=config.scope,
             key=key,
             source=task.agent,
@@ -147,6 +165,7 @@ class TaskMemory:
             tenant_id=who.tenant_id,
             user_id=who.user_id,
             session_id=task.session_id,
+            plan_id=task.plan_id,
             task_id=task.id,
             agent=task.agent,
             event_type=kind,

@@ -37,7 +37,8 @@ EXTENSIONS: Mapping[str, frozenset[str]] = {
     "Memory": frozenset(["value"]),
     "AgentSession": frozenset(["summary", "support_conversation"]),
     "SessionMessage": frozenset(["turn_id", "sub_agent_id", "components"]),
-    "Plan": frozenset(["original_task", "task_type", "version", "lease_owner", "lease_expires"]),
+    "Plan": frozenset(["original_task", "task_type", "version", "lease_owner", "lease_expires"])
+    | frozenset(["manifests", "usage"]),
     "AgentEvent": frozenset(("user_id", "seq", "agent", "status", "duration_ms", "input_size_bytes"))
     | frozenset(("response_size_bytes", "large_response_triggered", "lock_wait_ms", "exit_code")),
 }
@@ -163,6 +164,10 @@ class Plan(Value):
     """Grows by one with every write; a write that was made from an older one is refused."""
     lease_owner: Keyword | None = None
     lease_expires: Date | None = None
+    manifests: Json = None
+    """Skill -> its manifest as it was when the plan was written: what the steps' executors are told, and held to."""
+    usage: Json = None
+    """What the plan has taken so far: `tokens`, `dollars`, `seconds`."""
 
 
 class AgentEvent(Value):

@@ -1,0 +1,86 @@
+"""What a planner hands in: steps, each with what it has to return; and every reason why they cannot be run."""
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from pydantic import Field
+
+from kit.core.errors import ShapeError
+from kit.core.schema.containment import lack
+from kit.core.schema.shape import Shape, schema_of
+from kit.core.value import Value
+
+MOST_STEPS = 10
+"""Steps that a plan has at most, those that are done included."""
+
+
+class ReturnSpec(Value):
+    """What a step returns, and what it is needed for."""
+
+    shape: str | dict[str, Any]
+    """In the notation of kit.core.schema.shape."""
+    reason: str = ""
+
+
+class DraftStep(Value):
+    """One step as a planner writes it."""
+
+    step: int = Field(ge=1)
+    task: str = Field(min_length=1)
+    skills: tuple[str, ...] = Field(min_length=1)
+    """The skills that its executor may call."""
+    return_spec: ReturnSpec
+    input_from_step: int | None = None
+    """The step before it whose output it works on."""
+
+
+class Draft(Value):
+    """The steps that are still to be run, in order."""
+
+    steps: tuple[DraftStep, ...]
+
+
+class Infeasible(Value):
+    """Says that no plan of MOST_STEPS steps does the task with these skills."""
+
+    reason: str
+
+
+def faults(steps: Sequence[DraftStep], outputs: Mapping[str, Mapping[str, Any]], first: int = 1) -> tuple[str, ...]:
+    """Returns why steps cannot be run, each reason with its step; nothing where they can.
+
+    `outputs`: skill -> its output schema, of the skills that the planner has loaded. `first`: the number that the steps begin
+    with; those before it are done.
+    """
+    reasons: list[str] = []
+    last = first + len(steps) - 1
+    if not steps:
+        reasons.append("a plan needs at least one step")
+    if last > MOST_STEPS:
+        reasons.append(f"a plan has at most {MOST_STEPS} steps, this one would have {last}")
+    for number, step in enumerate(steps, first):
+        if step.step != number:
+            reasons.append(f"step {step.step}: the steps are numbered from {first} to {last}, in order, and this is number {number}")
+        source = step.input_from_step
+        if source is not None and not 1 <= source < number:
+            reasons.append(f"step {step.step}: input_from_step {source} is no step before it")
+        unknown = [skill for skill in step.skills if skill not in outputs]
+        if unknown:
+            reasons.append(f"step {step.step}: skill {unknown[0]!r} was not loaded; load it, or leave it out")
+        elif fault := unmet(step.return_spec.shape, [outputs[skill] for skill in step.skills]):
+            reasons.append(f"step {step.step}: {fault}")
+    return tuple(reasons)
+
+
+def unmet(shape: Shape, outputs: Collection[Mapping[str, Any]]) -> str | None:
+    """Returns why a step cannot return a shape from the outputs of its skills; None where one of them promises each part."""
+    try:
+        schema_of(shape)
+        parts = [{name: part} for name, part in shape.items()] if isinstance(shape, Mapping) else [shape]
+        for part in parts or [shape]:
+            lacks = [lack(part, output) for output in outputs]
+            if all(place is not None for place in lacks):
+                return f"no skill of this step promises {lacks[0]} of its return_spec, as its output schema says"
+    except ShapeError as error:
+        return str(error)
+    return None

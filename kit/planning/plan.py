@@ -1,0 +1,81 @@
+"""The life of a plan as functions from one stored value to the next; nothing here reads a clock or a store."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+from kit.core.context import Principal
+from kit.planning.draft import Draft, DraftStep
+from kit.stores.documents.document import Plan, PlanStep, Replan
+
+MOST_REPLANS = 3
+Trigger = Literal["insufficient", "failed", "contract_violation"]
+"""Why the rest of a plan is written anew."""
+OVER = ("complete", "failed")
+
+
+def new_plan(plan_id: str, who: Principal, session_id: str, task: str, now: float) -> Plan:
+    """A plan before its planner runs (decisions 22)."""
+    return Plan(
+        plan_id=plan_id,
+        session_id=session_id,
+        tenant_id=who.tenant_id,
+        user_id=who.user_id,
+        status="pending",
+        original_task=task,
+        created_at=now,
+    )
+
+
+def complete_steps(plan: Plan) -> tuple[PlanStep, ...]:
+    """The steps that are complete."""
+    return tuple(step for step in plan.steps if step.status == "complete")
+
+
+def next_step(plan: Plan) -> PlanStep | None:
+    """The first step that is not complete; None where all are."""
+    return next((step for step in plan.steps if step.status != "complete"), None)
+
+
+def with_draft(plan: Plan, draft: Draft, manifests: Mapping[str, Mapping[str, Any]]) -> Plan:
+    """The plan with the steps of a draft in the place of all that are not complete, and with what is known of their skills."""
+    revision = plan.replan_count
+    steps = (*complete_steps(plan), *(_step(plan.plan_id, one, revision) for one in draft.steps))
+    every: dict[str, Any] = {**(plan.manifests or {}), **manifests}
+    own = {skill: every[skill] for step in steps for skill in step.skills}
+    return plan.replace(status="executing", steps=steps, manifests=own)
+
+
+def with_step(plan: Plan, step_index: int, **changes: Any) -> Plan:
+    """The plan with one of its steps changed."""
+    steps = (step.replace(**changes) if step.step_index == step_index else step for step in plan.steps)
+    return plan.replace(steps=tuple(steps))
+
+
+def with_replan(plan: Plan, trigger: Trigger, step: PlanStep, reason: str, now: float) -> Plan:
+    """The plan whose rest is about to be written anew, because of that step. Completed steps stay as they are."""
+    attempt = plan.replan_count + 1
+    entry = Replan(attempt=attempt, trigger=trigger, failed_step=step.step_index, reason=reason, revised_at=now)
+    return plan.replace(status="replanning", replan_count=attempt, replan_history=(*plan.replan_history, entry))
+
+
+def end_plan(plan: Plan, status: Literal["complete", "failed"], now: float) -> Plan:
+    """The plan at its end; nobody holds it any more."""
+    return plan.replace(status=status, completed_at=now, lease_owner=None, lease_expires=None)
+
+
+def failed_step(plan: Plan) -> PlanStep | None:
+    """The step that failed last; None where none did."""
+    steps: Sequence[PlanStep] = [step for step in plan.steps if step.status in ("failed", "uncertain")]
+    return steps[-1] if steps else None
+
+
+def _step(plan_id: str, draft: DraftStep, revision: int) -> PlanStep:
+    """A step with the id of its task, which stays the same however often the plan is resumed."""
+    return PlanStep(
+        step_index=draft.step,
+        task=draft.task,
+        skills=draft.skills,
+        return_spec=draft.return_spec.model_dump(),
+        input_from_step=draft.input_from_step,
+        task_id=f"{plan_id}.{revision}.{draft.step}",
+    )

@@ -1,0 +1,81 @@
+"""What the tools of a planner or an executor know of the task they work in; set around its dispatch, seen by no model."""
+
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any
+
+from kit.planning.draft import Draft, Infeasible
+from kit.planning.journal import Journal
+from kit.stores.documents.document import PlanStep
+from kit.tools.task_memory import Task, within_task
+
+
+@dataclass(slots=True)
+class PlannerScope:
+    """One run of a planner: what it has loaded, and what it hands in."""
+
+    journal: Journal
+    first: int = 1
+    """The number of the first step it may write; those before it are done."""
+    manifests: dict[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]])
+    """Skill -> its manifest, of the skills that it has loaded."""
+    result: Draft | Infeasible | None = None
+    """What it handed in and what held; the last one counts."""
+    refusals: list[str] = field(default_factory=list[str])
+    """Why drafts were sent back."""
+
+
+@dataclass(slots=True)
+class StepScope:
+    """One run of an executor: the step, what it may call, and what it signals."""
+
+    journal: Journal
+    task: Task
+    step: PlanStep
+    manifests: Mapping[str, Mapping[str, Any]]
+    """Skill -> manifest, of the skills that it may call and no others."""
+    calls: int = 0
+    """Skill calls made so far; each has a number, by which a service knows it again."""
+    insufficient: tuple[str, str] | None = None
+    """Its reason and its suggestion, when it says that one step cannot do this."""
+    fault: str | None = None
+    """What went wrong with the last skill call; None where that gave data."""
+    uncertain: str | None = None
+    """The skill of which nobody knows whether it acted: the process died while it was called."""
+
+
+_planner: ContextVar[PlannerScope | None] = ContextVar("planner_scope", default=None)
+_step: ContextVar[StepScope | None] = ContextVar("step_scope", default=None)
+
+
+def planner_scope() -> PlannerScope | None:
+    """The run of the planner whose tool this is; None outside of plans."""
+    return _planner.get()
+
+
+def step_scope() -> StepScope | None:
+    """The run of the executor whose tool this is; None outside of plans."""
+    return _step.get()
+
+
+@contextmanager
+def plans(scope: PlannerScope) -> Generator[None]:
+    """Sets the scope for the tools that are called inside."""
+    token = _planner.set(scope)
+    try:
+        yield
+    finally:
+        _planner.reset(token)
+
+
+@contextmanager
+def executes(scope: StepScope) -> Generator[None]:
+    """Sets the scope, and its task, for the tools that are called inside."""
+    token = _step.set(scope)
+    try:
+        with within_task(scope.task):
+            yield
+    finally:
+        _step.reset(token)
