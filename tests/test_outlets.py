@@ -22,13 +22,14 @@ from kit.tools.mcp.lock import tools_difference
 from kit.tools.mcp.server import McpServer
 from kit.tools.mcp.session import McpSession
 from kit.tools.mcp.transport import http_transport, stdio_transport
+from kit.tools.skill import FIND, LOAD
 from kit.worlds.outlets.__main__ import read_keys
 from kit.worlds.outlets.access import LIFETIME, Access, Scope
 from kit.worlds.outlets.lookups import LOOKUPS
 from kit.worlds.outlets.manifest import read_manifests
 from kit.worlds.outlets.rows import TENANTS, outlets_of
 from kit.worlds.outlets.server import KEY, skill_app, skill_server
-from kit.worlds.outlets.skill_service import FIND, LOAD, Refusal, SkillService
+from kit.worlds.outlets.skill_service import Refusal, SkillService
 from kit.worlds.service.serve import serving
 from tests.test_cli import run
 

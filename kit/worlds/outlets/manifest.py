@@ -2,38 +2,28 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
 
 import yaml
-from pydantic import Field, ValidationError
+from pydantic import ConfigDict, Field, ValidationError
 
 from kit.core.errors import DataError
-from kit.core.value import Value
 from kit.settings import HOME
+from kit.tools.skill import SkillManifest
 
 SKILLS = HOME / "cards" / "outlets" / "skills"
 
 
-class Manifest(Value):
+class Manifest(SkillManifest):
     """One skill as its file describes it."""
 
+    model_config = ConfigDict(extra="forbid")
     id: str = Field(pattern=r"^[a-z][a-z_]{2,40}$")
     description: str = Field(min_length=20)
     capabilities: tuple[str, ...] = Field(min_length=1)
     limitations: tuple[str, ...] = Field(min_length=1)
-    input_schema: dict[str, Any]
-    output_schema: dict[str, Any]
-    execution_mode: Literal["sync"]
-    """When the result is there: with the reply to the call. There is no other mode."""
     endpoint: str = Field(pattern=r"^skills/[a-z_]+$")
-    """Where it is called over plain HTTP, below the URL of the tenant."""
     tenants: tuple[str, ...] = ()
     """Whose keys it is there for; empty: everybody's."""
-
-    @property
-    def words(self) -> str:
-        """What a model reads before it calls the skill."""
-        return f"{self.description} Can {'; '.join(self.capabilities)}. Cannot {'; '.join(self.limitations)}."
 
     def serves(self, tenant: str) -> bool:
         """Whether the skill exists for a tenant."""

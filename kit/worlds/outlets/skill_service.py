@@ -6,12 +6,12 @@ from typing import Any, Literal
 from kit.core.errors import DataError
 from kit.core.value import Value
 from kit.tools.mcp.json_schema import first_misfit, schema_fault
+from kit.tools.skill import FIND, LOAD
 from kit.worlds.outlets.access import Scope
 from kit.worlds.outlets.lookups import LOOKUPS
 from kit.worlds.outlets.manifest import Manifest, read_manifests
 from kit.worlds.service.search import Index
 
-FIND, LOAD = "find_relevant_skills", "load_skill"
 CANDIDATES = 6
 """Skills that a search gives at most. Those that fit come first; the rest is for the planner to leave out."""
 _TEXT = {"type": "string", "minLength": 1, "maxLength": 500}

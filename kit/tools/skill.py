@@ -1,0 +1,159 @@
+"""What a skill says of itself, what a call of it gave, and what whoever works over skills asks of their service."""
+
+import json
+from collections.abc import Collection, Mapping
+from contextlib import AbstractAsyncContextManager
+from typing import Any, Literal, Protocol, TypeAlias
+
+from pydantic import ConfigDict, Field
+
+from kit.core.value import Value
+
+FIND, LOAD = "find_relevant_skills", "load_skill"
+"""The two tools of a skill service that are no skills: they find and describe them."""
+SkillReason: TypeAlias = Literal[
+    "unknown_skill",
+    "skill_not_allowed",
+    "bad_arguments",
+    "key_reused",
+    "unauthorized",
+    "timeout",
+    "gone",
+    "schema_mismatch",
+    "oversized",
+    "failed",
+]
+"""Why there is no result. `key_reused`: the idempotency key is that of another call; `gone`: the service cannot be reached;
+`schema_mismatch`: the service breaks its own schema, or the protocol; `failed`: the skill itself reports an error."""
+
+
+class SkillSummary(Value):
+    """A skill that may fit a task."""
+
+    skill_name: str
+    description: str
+
+
+class SkillManifest(Value):
+    """One skill as its service describes it. Fields that a service has beyond these are passed over."""
+
+    model_config = ConfigDict(extra="ignore")
+    id: str = Field(pattern=r"^[A-Za-z][\w.-]{0,99}$")
+    description: str
+    capabilities: tuple[str, ...]
+    limitations: tuple[str, ...]
+    input_schema: dict[str, Any]
+    output_schema: dict[str, Any]
+    execution_mode: Literal["sync"]
+    """When the result is there: with the reply to the call. There is no other mode."""
+    endpoint: str
+    """Where it is called over plain HTTP, below the URL of the service."""
+    idempotent: bool = False
+    """Whether calling it twice does what calling it once does."""
+    honours_keys: bool = False
+    """Whether a call that carries the idempotency key of an earlier one gets its result, and runs no second time."""
+
+    @property
+    def words(self) -> str:
+        """What a model reads before it calls the skill."""
+        return f"{self.description} Can {'; '.join(self.capabilities)}. Cannot {'; '.join(self.limitations)}."
+
+    @property
+    def repeatable(self) -> bool:
+        """Whether a call whose end is unknown may be made again (decisions 41)."""
+        return self.idempotent or self.honours_keys
+
+
+class SkillResult(Value):
+    """What a skill gave: its structured content, held against the output schema of its manifest."""
+
+    skill: str
+    content: dict[str, Any] | None
+    """None where the skill gave text alone."""
+    text: str
+    """The canonical form (`canonical_text`)."""
+    size_bytes: int
+    """Bytes of `text` in UTF-8: what is compared with the limit of a large response."""
+    input_size_bytes: int
+    """Bytes of the arguments, in the same form."""
+    duration_ms: int
+
+
+class SkillFault(Value):
+    """A skill, or its service, gave nothing that can be used."""
+
+    skill: str
+    """The tool that finds or describes skills where that is what failed."""
+    reason: SkillReason
+    detail: str = ""
+    """For the trace and the planner; no key is ever in it."""
+    input_size_bytes: int = 0
+    duration_ms: int = 0
+
+    @property
+    def uncertain(self) -> bool:
+        """Whether the skill may have run all the same, to an end that nobody knows (decisions 41)."""
+        return self.reason in ("timeout", "gone")
+
+
+class SkillCall(Value):
+    """The record of one call, as the log of a plan keeps it."""
+
+    skill_id: str
+    input_size_bytes: int
+    response_size_bytes: int
+    duration_ms: int
+    large_response_triggered: bool
+    status: Literal["ok"] | SkillReason
+
+
+class StepSkills(Protocol):
+    """The skills that one step of a plan may call."""
+
+    async def call(self, skill: str, arguments: Mapping[str, Any], idempotency_key: str) -> SkillResult | SkillFault:
+        """Calls a skill; whatever goes wrong is a value. A skill the step does not name is refused in this process."""
+        ...
+
+
+class Skills(Protocol):
+    """The skills that one key opens. What the key does not open is as if it were not there."""
+
+    async def find(self, query: str) -> tuple[SkillSummary, ...] | SkillFault:
+        """The skills that may fit a task in words, the best first."""
+        ...
+
+    async def load(self, name: str) -> SkillManifest | SkillFault:
+        """One skill whole, its schemas checked to be schemas."""
+        ...
+
+    def step(self, allowed: Collection[str]) -> AbstractAsyncContextManager[StepSkills]:
+        """Narrows the skills to those that a step names, until the end of the block."""
+        ...
+
+
+def canonical_text(content: Any, text: str = "") -> str:
+    """The one form of a result that is measured and put away: compact sorted JSON of what is structured, else its text.
+
+    A structured result travels twice, as content and as text; this counts it once.
+    """
+    if content is None:
+        return text
+    return json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+
+def text_size(text: str) -> int:
+    """Bytes of a text in UTF-8; half of a surrogate pair counts as one byte."""
+    return len(text.encode("utf-8", "replace"))
+
+
+def skill_call(outcome: SkillResult | SkillFault, large_bytes: int) -> SkillCall:
+    """What the log keeps of a call. `large_bytes`: from this size on, a response is put into a file and not read."""
+    size = outcome.size_bytes if isinstance(outcome, SkillResult) else 0
+    return SkillCall(
+        skill_id=outcome.skill,
+        input_size_bytes=outcome.input_size_bytes,
+        response_size_bytes=size,
+        duration_ms=outcome.duration_ms,
+        large_response_triggered=size >= large_bytes,
+        status="ok" if isinstance(outcome, SkillResult) else outcome.reason,
+    )
