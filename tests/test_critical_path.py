@@ -46,7 +46,7 @@ def test_the_deepest_failed_span_is_where_it_went_wrong() -> None:
     parent, call = span("shop", "turn", 0, 2, error="data: unavailable"), span("get", "shop", 1, 2, "tool", error="HTTP 503")
     other = span("play", "turn", 0, 3, error="invocation: timeout")
     assert [one.id for one in failures(Trace(turn_id="t", spans=(TURN, parent, call, other)))] == ["get", "play"]
-    hung, model = span("slow", "turn", 0, 2, error="invocation: timeout"), span("work", "slow", 0, 2, error="CancelledError: ")
+    hung, model = span("slow", "turn", 0, 2, error="invocation: timeout"), span("work", "slow", 0, 2, error="stopped: ")
     assert [one.id for one in failures(Trace(turn_id="t", spans=(TURN, hung, model)))] == ["slow"], "cut off is no cause"
     lost = Failure(call_id="b", agent="shop", axis="invocation", reason="timeout", detail="x")
     assert [one.name for one in failures(trace_of(mixed(lost)))] == ["shop"]

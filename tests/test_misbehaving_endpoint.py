@@ -13,7 +13,7 @@ import yaml
 from kit.core.card import Policy
 from kit.core.event import ModelEnded
 from kit.core.model import ModelSpec
-from kit.core.trace import CUT_OFF
+from kit.core.errors import STOPPED
 from kit.models.openai import chat_model
 from kit.models.scripted import ScriptedModel
 from kit.runtime.handle import Reply
@@ -58,8 +58,8 @@ FAULTS = {
     "empty choices": Fault((Raw(f"data: {NO_CHOICES}\n\ndata: [DONE]\n\n", SSE),), "the reply holds neither text nor calls"),
     "no stream": Fault((Say(["Fine."], whole=True),), "set `stream: false` if the endpoint cannot stream"),
     "cut stream": Fault((Say(["The beans "], broken=True),), "the connection broke in the middle of the reply"),
-    "hang": Fault((Hang(),), "no answer in time: raise the budgets of the deck"),
-    "slow first byte": Fault((Say(["late"], wait=30),), "no answer in time: raise the budgets of the deck"),
+    "hang": Fault((Hang(),), "no answer in time; raise the budgets of the deck"),
+    "slow first byte": Fault((Say(["late"], wait=30),), "no answer in time; raise the budgets of the deck"),
 }
 
 
@@ -92,7 +92,7 @@ async def test_the_user_reads_plain_words_and_the_developer_one_line(
     place_words = rf"model 'small' at {re.escape(server.url)}(/chat/completions)?: {status}"
     assert len(lines) == 1 and re.match(rf"{place_words}.*{fault.words}.*\(trace {reply.turn_id}\)\Z", lines[0]), lines
     on_trace = [str(event.body.error) for event in reply.events if isinstance(event.body, ModelEnded) and event.body.error]
-    assert [line.removeprefix(f"{CUT_OFF}: ") for line in on_trace] == [lines[0].partition(" (trace")[0]]
+    assert [line.removeprefix(f"{STOPPED}: ") for line in on_trace] == [lines[0].partition(" (trace")[0]]
     assert KEY not in lines[0] and "\n" not in lines[0]
 
 

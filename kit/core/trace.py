@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Literal, NamedTuple
 
 from kit.core.display.html import Html, bar, notebook_html, table, text
+from kit.core.errors import STOPPED
 from kit.core.event import (
     AgentEnded,
     AgentStarted,
@@ -27,8 +28,6 @@ from kit.core.outcome import Answer, RoutingDecision, Usage
 from kit.core.value import Value
 
 SpanKind = Literal["turn", "agent", "model", "tool"]
-CUT_OFF = "CancelledError"
-"""How the error of a span begins that was ended by what it is part of."""
 
 
 class Span(Value):
@@ -60,7 +59,7 @@ class Span(Value):
     @property
     def cut_off(self) -> bool:
         """Ended by what it is part of: a deadline above it, or a person who stopped the turn."""
-        return (self.error or "").startswith(CUT_OFF)
+        return (self.error or "").startswith(STOPPED)
 
     @property
     def timed_out(self) -> bool:

@@ -71,7 +71,7 @@ def message_of(error: BaseException) -> str:
 
 def _words(error: BaseException) -> str:
     if isinstance(error, asyncio.CancelledError):
-        return "stopped"
+        return "no answer in time"
     message = message_of(error)
     words = " ".join((without_keys(message) if message else describe_error(error)).split())
     return words if len(words) <= _LONGEST else f"{words[:_LONGEST]} ..."
@@ -79,7 +79,7 @@ def _words(error: BaseException) -> str:
 
 def _remedy(error: BaseException, spec: ModelSpec, status: int | None) -> str:
     if isinstance(error, asyncio.CancelledError | TimeoutError) or "Timeout" in type(error).__name__:
-        return "no answer in time: raise the budgets of the deck for a slow model, or check that the server is not stuck"
+        return "raise the budgets of the deck for a slow model, or check that the server is not stuck"
     if status in _REMEDIES:
         asked: Any = getattr(getattr(error, "response", None), "headers", {}).get("retry-after")
         return _REMEDIES[status].format(key=_key(spec), pause=f": it asks for {asked} s" if asked else "")

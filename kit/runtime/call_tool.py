@@ -72,7 +72,7 @@ async def call_tool(
         try:
             result = await _look_up(tool, call, agent, span, bounds.get(call["name"]) if bounds else None)
         except BaseException as error:
-            span.emit(ToolEnded(agent=agent, tool=call["name"], call_id=call_id, error=type(error).__name__))
+            span.emit(ToolEnded(agent=agent, tool=call["name"], call_id=call_id, error=describe_error(error)))
             raise
     if len(result.text) > ctx.turn.settings.large_result and result.fault is None and EXEC_PYTHON in tools:
         result = await _put_away(result, agent, ctx)

@@ -14,10 +14,9 @@ from a2a.types import CancelTaskRequest, Message, Part, Role, SendMessageRequest
 from a2a.utils.errors import A2AError
 
 from kit.core.card import AgentCard, Policy
-from kit.core.errors import UpstreamError
+from kit.core.errors import STOPPED, UpstreamError
 from kit.core.event import Body, Event, ModelEnded, ModelStarted, Status, ToolEnded, ToolStarted
 from kit.core.outcome import AgentCall, Answer, Failure, Outcome, Usage, total
-from kit.core.trace import CUT_OFF
 from kit.patterns.a2a.exchange import KEY, LONGEST, PRINCIPAL, Request, read_report, traceparent
 from kit.runtime.context import RunContext
 
@@ -119,9 +118,9 @@ class _RemoteCall:
         for span, call in list(self.calls.items()):
             if isinstance(call, ModelStarted):
                 usage = Usage(model_calls=1, estimated=True)
-                end = ModelEnded(agent=call.agent, model=call.model, error=CUT_OFF, usage=usage)
+                end = ModelEnded(agent=call.agent, model=call.model, error=STOPPED, usage=usage)
             else:
-                end = ToolEnded(agent=call.agent, tool=call.tool, call_id=call.call_id, error=CUT_OFF)
+                end = ToolEnded(agent=call.agent, tool=call.tool, call_id=call.call_id, error=STOPPED)
             self._log(end, span, self.ctx.span_id)
         if self.result is None:
             self.ctx.ledger.charge(total(self.usage))
