@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from kit.compose.deck import Deck, open_deck
 from kit.core.context import Principal, Session
-from kit.core.errors import CodeError, FaultError, StoreBusy
+from kit.core.errors import CodeError, FaultError, SettingsError, StoreBusy, nearest
 from kit.core.fault import Fault, parse_all
 from kit.core.fault_injection import inject_faults
 from kit.core.model import OFFLINE
@@ -154,11 +154,19 @@ class Kit:
 
 def choose_models(settings: Settings, deck: Deck) -> str | None:
     """Which models to bind: what KIT_MODEL says; else each card's own, with a key or where the orchestrator's needs none of the
-    settings; else the offline stand-in."""
+    settings; else the offline stand-in. Raises SettingsError for a model that models.yaml does not have."""
     lead = deck.models.get(deck.cards[deck.settings.orchestrator].model)
     if settings.model or settings.openai_api_key or (lead is not None and lead.is_self_contained):
-        return settings.model
-    return "local" if settings.openai_base_url else "offline"
+        key, wish = settings.model, f"KIT_MODEL={settings.model}"
+    else:
+        key, wish = "local" if settings.openai_base_url else "offline", "OPENAI_BASE_URL without KIT_MODEL"
+    if key is not None and key not in {OFFLINE.key, *deck.models}:
+        fix = "give it an entry `local: {provider: openai}`, or " if key == "local" else ""
+        raise SettingsError(
+            f"{wish} means the model {key!r}, and models.yaml of the deck {deck.name!r} has none of that name; {fix}"
+            f"set KIT_MODEL to another: {nearest(key, deck.models)}"
+        )
+    return key
 
 
 def access_of(settings: Settings) -> ModelAccess:

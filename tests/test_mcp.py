@@ -72,7 +72,7 @@ def test_a_deck_outside_the_checkout_is_checked_and_asked_with_its_server(folder
     checked = outside(folder, "check", str(folder))
     assert checked.returncode == 0, checked.stderr
     assert checked.stdout.startswith("MCP server shop runs ") and re.search(
-        r"^desk +offline +1 tools", checked.stdout, re.MULTILINE
+        r"^desk +offline +1 tool,", checked.stdout, re.MULTILINE
     )
     asked = outside(folder, "ask", QUESTION)
     assert asked.returncode == 0 and SHELF in asked.stdout, asked.stdout + asked.stderr

@@ -11,9 +11,9 @@ import pytest
 import yaml
 
 from kit.core.card import Policy
+from kit.core.errors import STOP
 from kit.core.event import ModelEnded
 from kit.core.model import ModelSpec
-from kit.core.errors import STOPPED
 from kit.models.openai import chat_model
 from kit.models.scripted import ScriptedModel
 from kit.runtime.handle import Reply
@@ -92,7 +92,7 @@ async def test_the_user_reads_plain_words_and_the_developer_one_line(
     place_words = rf"model 'small' at {re.escape(server.url)}(/chat/completions)?: {status}"
     assert len(lines) == 1 and re.match(rf"{place_words}.*{fault.words}.*\(trace {reply.turn_id}\)\Z", lines[0]), lines
     on_trace = [str(event.body.error) for event in reply.events if isinstance(event.body, ModelEnded) and event.body.error]
-    assert [line.removeprefix(f"{STOPPED}: ") for line in on_trace] == [lines[0].partition(" (trace")[0]]
+    assert [line.removeprefix(f"{STOP}: ") for line in on_trace] == [lines[0].partition(" (trace")[0]]
     assert KEY not in lines[0] and "\n" not in lines[0]
 
 

@@ -60,6 +60,16 @@ def test_an_endpoint_alone_is_enough_for_a_new_project(project: Path) -> None:
     assert asked.returncode == 1 and '"model":"local"' in asked.stdout, asked.stderr
 
 
+def test_a_turn_that_waits_for_its_user_ends_with_a_code_of_its_own_and_the_line_that_answers(project: Path) -> None:
+    deck = project / "deck" / "deck.yaml"
+    deck.write_text(deck.read_text().replace("  find_room:", "  find_laptop: {confirm: true}\n  find_room:"))
+    asked = here("ask", "Which laptop does Ana have?")
+    assert asked.returncode == 3 and "Model 14" not in asked.stdout
+    hint = asked.stdout.splitlines()[-1].removeprefix("answer with: ").removesuffix(" (or --no)")
+    answered = here(*hint.removeprefix("python -m kit ").split())
+    assert answered.returncode == 0 and "Model 14" in answered.stdout
+
+
 def test_the_grid_of_a_new_project_ends_in_a_verdict(project: Path) -> None:
     played = here("grid")
     assert played.returncode == 0, played.stderr
@@ -84,6 +94,42 @@ def test_outside_of_a_project_the_demo_answers_and_no_grid_is_guessed(tmp_path: 
     monkeypatch.chdir(tmp_path)
     assert Settings.read({}).deck == HOME / "cards" / "consumer"
     refused(run("grid"), "name the grid's file")
+
+
+@pytest.mark.parametrize(
+    ("argv", "begin"),
+    [
+        (["venv/bin/dispatch-kit", "ask"], "dispatch-kit"),
+        (["kit/__main__.py", "ask"], "python -m kit"),
+        (["streamlit/__main__.py", "run"], "python -m kit"),
+    ],
+)
+def test_hints_name_the_command_as_it_was_called(
+    argv: list[str], begin: str, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "argv", argv)
+    monkeypatch.setattr(sys, "orig_argv", ["python", *argv])
+    assert f"  {begin} check\n  {begin} app\n" in run("new", "another").stdout
+    monkeypatch.chdir(project.parent)
+    refused(run("grid"), f"a project that `{begin} new` made")
+
+
+@pytest.mark.parametrize(
+    ("environment", "words"),
+    [
+        (
+            {"OPENAI_BASE_URL": "http://127.0.0.1:9/v1"},
+            ("OPENAI_BASE_URL without KIT_MODEL", "'local'", "give it an entry"),
+        ),
+        ({"KIT_MODEL": "gpt-4.1-mimi"}, ("KIT_MODEL=gpt-4.1-mimi", "did you mean 'gpt-4.1-mini'?")),
+    ],
+)
+def test_a_model_that_no_entry_describes_is_named_with_the_fix(
+    environment: dict[str, str], words: tuple[str, ...], project: Path
+) -> None:
+    models = project / "models.yaml"
+    models.write_text(models.read_text().partition("local:")[0])
+    refused(run("ask", "hello", KIT_STORE="", **environment), *words)
 
 
 @pytest.mark.parametrize(("name", "words"), [("there", "is there already"), ("x.y", "is no name"), ("a b", "is no name")])
@@ -135,13 +181,17 @@ def test_the_notebook_of_the_project_runs(project: Path, capsys: pytest.CaptureF
     assert "Model 14" in text and "('devices', 'rooms')" in text and "1.0" in text
 
 
-def test_a_kit_that_opens_tells_the_log_what_its_deck_is_warned_of(project: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_kit_that_opens_says_in_one_line_how_to_read_the_warnings_of_its_deck(
+    project: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     assert here("ask", "hello").returncode == 0 and not [one for one in caplog.records if one.name == "kit.deck"]
     card = project / "deck" / "rooms.yaml"
     card.write_text("id: rooms\ndescription: Knows the rooms.\nmodel: offline\nprompt_blocks: [rooms]\n")
     assert here("ask", "hello").returncode == 0
     (record,) = (one for one in caplog.records if one.name == "kit.deck")
-    assert "rooms.yaml" in record.getMessage() and "200" in record.getMessage()
+    line, _, hint = record.getMessage().partition("; read them with: ")
+    assert line.endswith(": 1 warning") and hint == f"python -m kit check {project / 'deck'}"
+    assert "rooms.yaml" in run(*hint.split()[3:]).stdout
 
 
 HIDDEN = """

@@ -143,7 +143,7 @@ async def test_cancel_ends_everything_and_completes_as_cancelled(after: float) -
     assert all(span.status != "running" for span in reply.trace.spans)
 
 
-STOPPED = "You stopped me here, so this is only part of the answer."
+STOP = "You stopped me here, so this is only part of the answer."
 
 
 @pytest.mark.req("K-23")
@@ -151,9 +151,9 @@ STOPPED = "You stopped me here, so this is only part of the answer."
     ("after", "text"),
     [
         (1.5, ""),
-        (2.5, f"A\n\n{STOPPED}"),
-        (4.5, f"A\n\nB\n\n{STOPPED}"),
-        (6.5, f"It is A\n\n{STOPPED}"),
+        (2.5, f"A\n\n{STOP}"),
+        (4.5, f"A\n\nB\n\n{STOP}"),
+        (6.5, f"It is A\n\n{STOP}"),
         (12.0, "It is A and B."),
     ],
     ids=["nothing yet", "one of two", "all but the answer", "in the middle of the answer", "too late"],

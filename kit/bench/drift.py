@@ -6,6 +6,7 @@ from pathlib import Path
 from kit.bench.routing_report import RoutedTurn, read_routed_turns
 from kit.bench.scoring.labelling_sheet import NOBODY, Item, read_sheet
 from kit.bench.statistics.difference import Difference, newcombe
+from kit.core.display.command import command
 from kit.core.errors import DataError
 from kit.core.value import Value
 from kit.metrics.estimate import Estimate, share
@@ -58,7 +59,9 @@ def measure_drift(sheet: Sequence[Item], evaluated: Iterable[RoutedTurn]) -> tup
 def print_drift(sheet: Path, cases: Path | None, predictions: Path | None) -> int:
     """Prints a line for each sub-agent; returns 1 when one has drifted. Raises DataError for a file that is missing or broken."""
     if cases is None or predictions is None:
-        raise DataError("a comparison needs both: the evaluation's --cases and the --predictions that `kit route` made for them")
+        raise DataError(
+            f"a comparison needs both: the evaluation's --cases and the --predictions that `{command('route')}` made for them"
+        )
     rows = measure_drift(read_sheet(sheet), read_routed_turns(cases, predictions))
     print("\n".join(one.line() for one in rows))
     return int(any(one.significant for one in rows))

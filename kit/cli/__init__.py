@@ -5,11 +5,17 @@ import sys
 from collections.abc import Sequence
 
 from kit.cli import app, ask, deck, doctor, forget, measure, project, soul, stored
+from kit.core.display.command import command
 from kit.core.errors import KitError
+
+EXIT_CODES = (
+    "Exit codes: 0, it is done, or the answer is yes; 1, the answer is no, or a turn or a grid did not come to its end; "
+    "2, it could not be begun or was stopped, and stderr says why; 3, a turn waits for its user's answer."
+)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs one command; returns 0, 1 (the answer is no) or 2 (it could not be done, and stderr says why)."""
+    """Runs one command; returns an exit code."""
     arguments = _parser().parse_args(argv)
     try:
         return int(arguments.run(arguments))
@@ -23,7 +29,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="dispatch-kit", description="Orchestrate LLM sub-agents from declarative cards.")
+    description = "Orchestrate LLM sub-agents from declarative cards."
+    parser = argparse.ArgumentParser(prog=command(), description=description, epilog=EXIT_CODES)
     commands = parser.add_subparsers(required=True, metavar="command")
     for group in (project, ask, app, deck, doctor, measure, stored, forget, soul):
         group.add(commands)

@@ -8,6 +8,7 @@ from argparse import Namespace
 from typing import TYPE_CHECKING, Any
 
 from kit.cli.cassette_options import taping
+from kit.core.display.command import command
 
 if TYPE_CHECKING:
     from kit.runtime.turn import Reply, Turn
@@ -29,7 +30,7 @@ def add(commands: Any) -> None:
     taping(ask)
     ask.set_defaults(run=_ask)
     resume = commands.add_parser("resume", help="let a turn go on that waits for an answer, or whose process died")
-    resume.add_argument("turn", help="its id, as `kit ask` and the page Traces show it")
+    resume.add_argument("turn", help="its id, as ask and the page Traces show it")
     answer = resume.add_mutually_exclusive_group()
     answer.add_argument("--yes", dest="answer", action="store_true", default=None, help="yes to all that it asks")
     answer.add_argument("--no", dest="answer", action="store_false", help="no to all that it asks")
@@ -39,7 +40,7 @@ def add(commands: Any) -> None:
 
 def _ask(arguments: Namespace) -> int:
     message = sys.stdin.read() if arguments.message == "-" else arguments.message
-    return 0 if asyncio.run(_ask_turn(message, arguments)).status == "ok" else 1
+    return _exit_code(asyncio.run(_ask_turn(message, arguments)))
 
 
 async def _ask_turn(message: str, arguments: Namespace) -> "Reply":
@@ -57,14 +58,18 @@ async def _ask_turn(message: str, arguments: Namespace) -> "Reply":
         reply = await _follow(turn, kit.model, arguments.json)
         if reply.status == "paused" and cassette is None and not arguments.json:
             if not sys.stdin.isatty():
-                print(f"answer with: dispatch-kit resume {reply.turn_id} --yes (or --no)")
+                print(f"answer with: {command('resume', reply.turn_id, '--yes')} (or --no)")
             else:
                 reply = await _follow(kit.resume(reply.turn_id, _answers(reply)), kit.model, as_json=False)
     return reply
 
 
 def _resume(arguments: Namespace) -> int:
-    return 0 if asyncio.run(_resume_turn(arguments)).status == "ok" else 1
+    return _exit_code(asyncio.run(_resume_turn(arguments)))
+
+
+def _exit_code(reply: "Reply") -> int:
+    return {"ok": 0, "paused": 3}.get(reply.status, 1)
 
 
 async def _resume_turn(arguments: Namespace) -> "Reply":

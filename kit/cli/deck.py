@@ -6,6 +6,8 @@ from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from kit.core.display.count import many
+
 if TYPE_CHECKING:
     from kit.bench.promotion import Promotion
 
@@ -62,14 +64,15 @@ def _check(arguments: Namespace) -> int:
         if spec.api_key_env:
             print(f"model {spec.key} sends {spec.api_key_env} to {spec.base_url or 'its provider'}")
     for card in deck.active():
-        limit, parts = deck.policy(card).time_budget_ms, f"{len(card.tools)} tools, {len(card.sub_agents)} sub-agents"
-        print(f"{card.id:18} {card.model:20} {parts}, {limit} ms")
+        parts = f"{many(len(card.tools), 'tool')}, {many(len(card.sub_agents), 'sub-agent')}"
+        print(f"{card.id:18} {card.model:20} {parts}, {deck.policy(card).time_budget_ms} ms")
     has = deck.settings
     print(
         f"time: {has.turn_budget_ms} ms a turn, {has.model_call_budget_ms} ms a model call of the orchestrator, "
         f"{has.helper_ms} ms a job of the helper model"
     )
-    print(f"{deck.name}: {len(deck.cards)} cards, {len(deck.blocks)} blocks, cap {has.cap}, {len(deck.warnings)} warnings")
+    cards, blocks, warnings = many(len(deck.cards), "card"), many(len(deck.blocks), "block"), many(len(deck.warnings), "warning")
+    print(f"{deck.name}: {cards}, {blocks}, cap {has.cap}, {warnings}")
     return 0
 
 

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from kit.cli.cassette_options import taping
+from kit.core.display.command import command
+from kit.core.display.count import many
 from kit.core.errors import SettingsError
 
 
@@ -55,7 +57,7 @@ def _route(arguments: Namespace) -> int:
     from kit.bench.routing import route_file
 
     count = asyncio.run(route_file(arguments.cases, arguments.catalog, arguments.out))
-    print(f"{count} turns routed by the offline stand-in -> {arguments.out}")
+    print(f"{many(count, 'turn')} routed by the offline stand-in -> {arguments.out}")
     return 0
 
 
@@ -79,7 +81,7 @@ def _grid(arguments: Namespace) -> int:
     if file is None:
         project = own_project()
         if project is None:
-            raise SettingsError("name the grid's file; only in a project that `dispatch-kit new` made it is grid.yaml")
+            raise SettingsError(f"name the grid's file; only in a project that `{command('new')}` made it is grid.yaml")
         file = project / "grid.yaml"
     spec, settings = read_grid(file, arguments.model), Settings.read()
     folder = arguments.out or settings.grids / spec.grid.name
@@ -95,7 +97,7 @@ def _grid(arguments: Namespace) -> int:
         run = run_grid(spec, folder, opener, arguments.workers, bar, traces=traces, on=arguments.on)
     if run.complete:
         drop_stale_tracks(spec, cassette)
-    print(f"{report(spec, run)}\n{run.done:,} cells played, {run.before:,} were there; results in {folder}")
+    print(f"{report(spec, run)}\n{many(run.done, 'cell')} played, {run.before:,} were there; results in {folder}")
     if kits.has_opik and not arguments.on:
         from kit.bench.grid.experiment import copy_to_opik
 

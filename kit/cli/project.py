@@ -5,6 +5,7 @@ from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
+from kit.core.display.command import command
 from kit.core.errors import SettingsError
 
 NAME = "PROJECT"
@@ -29,7 +30,6 @@ def _new(arguments: Namespace) -> int:
     shutil.copytree(HOME / "template", folder, ignore=shutil.ignore_patterns(".*", "__pycache__"))
     for path in filter(Path.is_file, folder.rglob("*")):
         path.write_text(path.read_text(encoding="utf-8").replace(NAME, folder.name), encoding="utf-8")
-    print(
-        f"{folder} is written; its README.md says what is where. Next:\n  cd {folder}\n  dispatch-kit check\n  dispatch-kit app"
-    )
+    print(f"{folder} is written; its README.md says what is where. Next:")
+    print(f"  cd {folder}", f"  {command('check')}", f"  {command('app')}", sep="\n")
     return 0

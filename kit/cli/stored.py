@@ -6,6 +6,8 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from kit.core.display.count import many
+
 if TYPE_CHECKING:
     from kit.stores.protocol import Store
 
@@ -28,7 +30,7 @@ def add(commands: Any) -> None:
     drift.add_argument("--hours", type=float, help="of the last hours (default: ever)")
     drift.add_argument("--judge", action="store_true", help="label the sheet by rules; else a person fills it in")
     drift.add_argument("--cases", type=Path, help="the evaluation's labelled cases")
-    drift.add_argument("--predictions", type=Path, help="what `kit route` made of them")
+    drift.add_argument("--predictions", type=Path, help="what the command route made of them")
     drift.set_defaults(run=_drift)
 
     cases = commands.add_parser("cases", help="write the turns with a thumb down as cases that a grid plays")
@@ -64,7 +66,7 @@ def _drift(arguments: Namespace) -> int:
     judge = RuleLabeller.read() if arguments.judge else None
     with _store() as store:
         sheet = draw(store, arguments.sheet, arguments.per, arguments.seed, _since(arguments) or 0.0, arguments.tenant, judge)
-    print(f"{len(sheet)} turns, {sum(item.open for item in sheet)} to be labelled -> {arguments.sheet}")
+    print(f"{many(len(sheet), 'turn')}, {sum(item.open for item in sheet)} to be labelled -> {arguments.sheet}")
     return 0
 
 
@@ -73,7 +75,7 @@ def _cases(arguments: Namespace) -> int:
 
     with _store() as store:
         count = write_cases(store, arguments.file, arguments.tenant)
-    print(f"{count} cases of turns with a thumb down -> {arguments.file}")
+    print(f"{many(count, 'case')} of turns with a thumb down -> {arguments.file}")
     return 0 if count else 1
 
 

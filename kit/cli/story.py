@@ -2,6 +2,7 @@
 
 from typing import TextIO
 
+from kit.core.display.count import many
 from kit.core.event import (
     AgentEnded,
     AgentStarted,
@@ -52,7 +53,7 @@ class Story:
                 names = ", ".join(decision.invoked) or "nobody"
                 left_out = "".join(f"; left out {name}" for name in decision.left_out.names)
                 cap = f"{decision.cap_behavior} the cap of {decision.cap}"
-                intents = f"{decision.intent_count} {'intent' if decision.intent_count == 1 else 'intents'}"
+                intents = many(decision.intent_count, "intent")
                 self._line(f"  asked {names}; {intents}, {cap}{left_out}")
             case Completed(status=status, saved=saved):
                 self._line(f"  {status} after {event.at:.1f} s, {self._model}" + ("" if saved else "; not saved"))

@@ -14,6 +14,8 @@ from kit.compose.read import read_deck
 from kit.compose.registry import Registry
 from kit.compose.topology import Rubric
 from kit.core.card import AgentCard
+from kit.core.display.command import command
+from kit.core.display.count import many
 from kit.core.display.html import folded, notebook_html, table, text
 from kit.core.errors import DeckError
 from kit.core.model import OFFLINE, ModelSpec
@@ -32,7 +34,7 @@ class Deck(Parts):
     def _repr_html_(self) -> str:
         """Shows the cards in a notebook, and the warnings on a click."""
         rows = [(card.id, card.description, card.model, ", ".join(card.tools), card.status) for card in self.cards.values()]
-        head = f"{self.name} · {len(rows)} cards · cap {self.settings.cap} · {len(self.warnings)} warnings"
+        head = f"{self.name} · {many(len(rows), 'card')} · cap {self.settings.cap} · {many(len(self.warnings), 'warning')}"
         parts = [folded("warnings", text("\n".join(self.warnings)))] if self.warnings else []
         return notebook_html(text(head), table(("card", "description", "model", "tools", "status"), rows), *parts)
 
@@ -109,10 +111,10 @@ def load_deck(
 
 
 def open_deck(path: str | Path, known: Collection[str] | None = None, environment: str = "default") -> Deck:
-    """Loads a deck for a Kit: as `load_deck`, and its warnings go to the log `kit.deck`."""
+    """Loads a deck for a Kit: as `load_deck`, and how many warnings it has goes to the log `kit.deck`."""
     deck = load_deck(path, known, environment)
-    for warning in deck.warnings:
-        log.warning("%s", warning)
+    if deck.warnings:
+        log.warning("deck %r: %s; read them with: %s", deck.name, many(len(deck.warnings), "warning"), command("check", path))
     return deck
 
 

@@ -8,6 +8,7 @@ from typing import Any, cast
 from kit.compose.revision import RevisionError, checkout, committed_on
 from kit.compose.yaml_loader import UNREADABLE, load_yaml
 from kit.core.card import ToolGrant
+from kit.core.display.count import many
 
 GATED_DAYS = 14
 """How long a new tool stays behind a flag that is off by default."""
@@ -53,7 +54,7 @@ def print_gained(folder: Path, old: str, new: str) -> int:
     """Prints a line for each gain and their number; returns 1 when one is not gated. Raises RevisionError."""
     gains = gained(folder, old, new)
     loose = sum(1 for gain in gains if gain.fault)
-    summary = f"{len(gains)} tools gained, {loose} of them not gated"
+    summary = f"{many(len(gains), 'tool')} gained, {loose} of them not gated"
     print(*[gain.line() for gain in gains], f"{folder.name}, {old} to {new}: {summary}", sep="\n")
     return int(loose > 0)
 

@@ -98,7 +98,7 @@ class CassetteError(KitError):
 
 LONGEST = 4_000
 """Characters of an exception that a trace keeps."""
-STOPPED = "stopped"
+STOP = "stopped"
 """How the line begins about what was ended from outside: by a deadline, by its user, or with what it is part of."""
 _ENCODED = re.compile(r"[A-Za-z0-9+/]{200,}={0,2}")
 
@@ -108,7 +108,7 @@ def describe_error(error: BaseException) -> str:
     from kit.core.secret import without_keys  # loads pydantic, and whoever only raises needs none
 
     text = without_keys(_ENCODED.sub("[bytes]", str(error)[:LONGEST]))
-    name = STOPPED if (name := type(error).__name__) == "CancelledError" else name
+    name = STOP if (name := type(error).__name__) == "CancelledError" else name
     return f"{name}: {text}" if text else name
 
 

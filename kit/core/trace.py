@@ -5,8 +5,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal, NamedTuple
 
+from kit.core.display.count import many
 from kit.core.display.html import Html, bar, notebook_html, table, text
-from kit.core.errors import STOPPED
+from kit.core.errors import STOP
 from kit.core.event import (
     AgentEnded,
     AgentStarted,
@@ -59,7 +60,7 @@ class Span(Value):
     @property
     def cut_off(self) -> bool:
         """Ended by what it is part of: a deadline above it, or a person who stopped the turn."""
-        return (self.error or "").startswith(STOPPED)
+        return (self.error or "").startswith(STOP)
 
     @property
     def timed_out(self) -> bool:
@@ -83,7 +84,7 @@ class Trace(Value):
 
     def _repr_html_(self) -> str:
         """Shows the waterfall in a notebook."""
-        return notebook_html(text(f"{len(self.spans)} spans · turn {self.turn_id}"), waterfall(self))
+        return notebook_html(text(f"{many(len(self.spans), 'span')} · turn {self.turn_id}"), waterfall(self))
 
     def children(self, span_id: str | None) -> tuple[Span, ...]:
         return tuple(span for span in self.spans if span.parent_id == span_id)

@@ -7,7 +7,7 @@ from typing import Any
 
 from langchain_core.runnables import Runnable
 
-from kit.core.errors import STOPPED, KitError, describe_error
+from kit.core.errors import STOP, KitError, describe_error
 from kit.core.fault import InjectedFault
 from kit.core.fault_injection import planned_faults
 from kit.core.model import ModelSpec
@@ -55,7 +55,7 @@ class BoundModel:
         if not quiet and kind not in self.fault_kinds:
             self.fault_kinds.add(kind)
             log.warning("%s (trace %s)", line, turn_log.turn_id)
-        return line if isinstance(error, Exception) else f"{STOPPED}: {line}"  # what was cut off stays known as that
+        return line if isinstance(error, Exception) else f"{STOP}: {line}"  # what was cut off stays known as that
 
     def error_class(self, error: BaseException) -> ErrorClass | None:
         """Returns what lost a call of a real model; None where the failure was wanted, or is no infrastructure's."""

@@ -17,6 +17,7 @@ from kit.compose.deck import Deck
 from kit.compose.models import build_model, check_orchestrator
 from kit.compose.prompts import plan_prompt, window_fault
 from kit.core.card import AgentCard, Tuning
+from kit.core.display.count import many
 from kit.core.display.html import notebook_html, table, text
 from kit.core.errors import BindError, UnknownId, nearest
 from kit.core.model import OFFLINE, ModelSpec, fallback_of
@@ -95,7 +96,8 @@ class Team:
         subs = self.agents[self.root].card.sub_agents
         order = sorted(self.agents, key=lambda name: (name != self.root, name not in subs))
         rows = [self._row(self.agents[name], "└ " if name in subs else "") for name in order]
-        return notebook_html(text(f"{self.deck.name} · {len(rows)} agents"), table(("agent", "model", "tools", "time"), rows))
+        head = text(f"{self.deck.name} · {many(len(rows), 'agent')}")
+        return notebook_html(head, table(("agent", "model", "tools", "time"), rows))
 
     def _row(self, agent: Agent, branch: str) -> tuple[str, str, str, str]:
         model, tools = (agent.model.spec.key, ", ".join(agent.tools)) if isinstance(agent, LLMAgent) else ("elsewhere", "")
@@ -227,7 +229,7 @@ class _Binder:
             return spec, model
         specs = {OFFLINE.key: OFFLINE, **self._deck.models}
         if key not in specs:
-            raise UnknownId(f"model of card {card.id!r}", key, specs)
+            raise BindError(f"card {card.id!r} is to speak with {key!r}, which is no model of models.yaml: {nearest(key, specs)}")
         cache_key = (key, card.tuning)
         if cache_key not in self._cache:
             self._cache[cache_key] = build_model(specs[key], self._access, card.tuning, self._deck.tools.folder)

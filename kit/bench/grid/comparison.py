@@ -18,6 +18,7 @@ from kit.bench.statistics.clusters import clustered
 from kit.bench.statistics.difference import Difference, Scores, by_item, holm, holm_levels, mcnemar_of, paired_difference
 from kit.bench.statistics.means import SEED, bootstrap_mean
 from kit.bench.statistics.power import more_items
+from kit.core.display.count import many
 from kit.core.errors import DataError, nearest
 from kit.core.value import Value
 from kit.metrics.estimate import LEVEL, Estimate
@@ -49,7 +50,7 @@ class Summary(Value):
     def __str__(self) -> str:
         rest = f", {self.undecided} undecided" if self.undecided else ""
         if self.failed:
-            rest += f" of the completed; {self.failed:,} turns failed"
+            rest += f" of the completed; {many(self.failed, 'turn')} failed"
         if self.bounds is not None:
             rest += f": {self.bounds[0]:.3f} of all, {self.bounds[0]:.3f} to {self.bounds[1]:.3f} had they been wrong or right"
         return f"{_label(self.way)}, {self.scorer}: {self.estimate}{rest}"

@@ -9,6 +9,7 @@ from kit.bench.grid.grid_file import GridSpec
 from kit.bench.grid.results import read_results, read_rows
 from kit.bench.grid.run import TIMINGS
 from kit.compose.deck import Deck
+from kit.core.display.count import many
 from kit.core.model import ModelSpec
 from kit.core.value import Value
 from kit.patterns.agents_as_tools import MAX_ROUNDS
@@ -87,7 +88,7 @@ def announce(spec: GridSpec) -> str:
             money += (
                 f"; {', '.join(free)} has no price and counts as nothing there: set price_in and price_out, or limits.unpriced"
             )
-    most = f"At most {turns * len(measured):,} turns of real models and {calls:,} calls of theirs"
+    most = f"At most {many(turns * len(measured), 'turn')} of real models and {many(calls, 'call')} of theirs"
     return f"{most}, each sent twice where it fails; {money}."
 
 

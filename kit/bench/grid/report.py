@@ -8,6 +8,7 @@ from kit.bench.grid.failures import CellCount, count_cells, failed_words, failur
 from kit.bench.grid.grid_file import GridSpec
 from kit.bench.grid.results import AXES, Results, tidy
 from kit.bench.grid.run import Run
+from kit.core.display.count import many
 from kit.core.errors import DataError
 
 REPORT = "report.md"
@@ -23,7 +24,7 @@ def report(spec: GridSpec, run: Run) -> str:
     state = f"; stopped early, {missing:,} cells are missing" if missing else ""
     state += f": {run.stopped}" if run.stopped else ""
     head = (
-        f"# {grid.name}: {kinds}{lost}\n\n{run.before + run.done:,} of {run.total:,} cells, {len(rows):,} turns, "
+        f"# {grid.name}: {kinds}{lost}\n\n{run.before + run.done:,} of {run.total:,} cells, {many(len(rows), 'turn')}, "
         f"{'virtual' if spec.virtual else 'real'} time, seed {grid.seed}{state}."
     )
     parts = [head, "## Ways", _list(ways), *_impossible(spec)]

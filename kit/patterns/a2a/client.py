@@ -14,7 +14,7 @@ from a2a.types import CancelTaskRequest, Message, Part, Role, SendMessageRequest
 from a2a.utils.errors import A2AError
 
 from kit.core.card import AgentCard, Policy
-from kit.core.errors import STOPPED, UpstreamError
+from kit.core.errors import STOP, UpstreamError
 from kit.core.event import Body, Event, ModelEnded, ModelStarted, Status, ToolEnded, ToolStarted
 from kit.core.outcome import AgentCall, Answer, Failure, Outcome, Usage, total
 from kit.patterns.a2a.exchange import KEY, LONGEST, PRINCIPAL, Request, read_report, traceparent
@@ -118,9 +118,9 @@ class _RemoteCall:
         for span, call in list(self.calls.items()):
             if isinstance(call, ModelStarted):
                 usage = Usage(model_calls=1, estimated=True)
-                end = ModelEnded(agent=call.agent, model=call.model, error=STOPPED, usage=usage)
+                end = ModelEnded(agent=call.agent, model=call.model, error=STOP, usage=usage)
             else:
-                end = ToolEnded(agent=call.agent, tool=call.tool, call_id=call.call_id, error=STOPPED)
+                end = ToolEnded(agent=call.agent, tool=call.tool, call_id=call.call_id, error=STOP)
             self._log(end, span, self.ctx.span_id)
         if self.result is None:
             self.ctx.ledger.charge(total(self.usage))

@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from kit.core.errors import STOPPED
+from kit.core.errors import STOP
 from kit.core.event import Act, ActStarted, ApprovalAsked, Event, Resumed, ToolEnded
 
-UNKNOWN = (STOPPED, "timeout")
+UNKNOWN = (STOP, "timeout")
 """Begin the errors of a tool call that may have done its work all the same."""
 
 

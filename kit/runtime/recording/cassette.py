@@ -1,7 +1,6 @@
 """Records how calls of models and tools ended and plays it back; keyed by what was asked and where, never by arrival order."""
 
 import asyncio
-import shlex
 from collections import Counter
 from collections.abc import Collection, Iterable
 from copy import copy
@@ -9,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from kit.core.display.command import command
 from kit.core.errors import CassetteError, KitError
 from kit.core.secret import holds_secret, scrubbed
 from kit.models.diagnosis import message_of, status_of
@@ -168,7 +168,7 @@ def cassette_at(file: Path | None, mode: Mode | None, *words: str) -> Cassette |
         raise CassetteError(f"--{mode} needs a file to write to: name one with --cassette FILE")
     if file is None:
         return None
-    again = shlex.join(("python", "-m", "kit", *words, "--cassette", str(file), "--refresh"))
+    again = command(*words, "--cassette", file, "--refresh")
     return Cassette(file, mode or "replay", again=f"refresh it with: {again}")
 
 

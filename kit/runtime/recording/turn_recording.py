@@ -13,7 +13,7 @@ from langchain_core.messages.tool import ToolCall
 
 from kit.compose.prompts import WISH, suffix_lines
 from kit.core.context import Session
-from kit.core.errors import STOPPED, ForkError
+from kit.core.errors import STOP, ForkError
 from kit.core.event import (
     PREFIX,
     AgentEnded,
@@ -192,7 +192,7 @@ def _add(recording: TurnRecording, path: str, start: Event, end: Event, inside: 
                 recording.models[path].pop()  # it was asked in the place of one that failed
             components = [event.body for event in inside if isinstance(event.body, Component)]
             recording.models[path].append(PlayedCall(start.body, _model_take(path, end.body, end.at - start.at, components)))
-        case ToolStarted(), ToolEnded() if end.body.error not in (STOPPED, "Paused") and not _never_ran(end.body):
+        case ToolStarted(), ToolEnded() if end.body.error not in (STOP, "Paused") and not _never_ran(end.body):
             told = [(event.at - start.at, event.body) for event in inside if event.kind in ("status", "envelope")]
             components = [event.body for event in inside if isinstance(event.body, Component)]
             result = _tool_result(end.body, components)
@@ -209,7 +209,7 @@ def _never_ran(end: ToolEnded) -> bool:
 
 def _model_take(path: str, end: ModelEnded, seconds: float, components: Sequence[Component]) -> Take:
     if end.error is not None:
-        kind = "TimeoutError" if end.error.startswith(("TimeoutError", STOPPED)) else end.error.partition(":")[0]
+        kind = "TimeoutError" if end.error.startswith(("TimeoutError", STOP)) else end.error.partition(":")[0]
         kind = kind if kind.isidentifier() else "RuntimeError"
         text = end.error.removeprefix(kind).removeprefix(": ")
         return Take(place=path, request=(), broken=Broken(kind=kind, text=text), begun=False, seconds=seconds)

@@ -8,6 +8,7 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
+from kit.core.display.command import command
 from kit.core.errors import CodeError
 from kit.core.value import Value
 from kit.tools.mcp.server import McpServer
@@ -51,7 +52,7 @@ def write_lock(folder: Path, servers: Mapping[str, Acceptance]) -> None:
 
 def accepting(folder: Path) -> str:
     """The command that accepts what the servers of a deck offer now."""
-    return f"python -m kit check --trust {folder}"
+    return command("check", "--trust", folder)
 
 
 def lock_fault(name: str, server: McpServer, lock: Mapping[str, Acceptance], folder: Path) -> str | None:

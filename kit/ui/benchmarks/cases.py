@@ -12,13 +12,15 @@ from kit.bench.grid.comparison import LOWER
 from kit.bench.grid.results import AXES, MEASURES
 from kit.bench.grid.run import TRACES
 from kit.bench.scoring.run_case import turn_id
+from kit.core.display.command import command
+from kit.core.display.count import many
 from kit.stores.sqlite import SqliteStore
 from kit.ui.benchmarks.verdict import way_name, words
 from kit.ui.shared import address
 from kit.ui.shared.turn_facts import headline_badge
 from kit.ui.shared.turn_fold import stored_view
 from kit.ui.shared.waterfall import waterfall_spec
-from kit.ui.shared.wording import label, literal, many, prose
+from kit.ui.shared.wording import label, literal, prose
 
 Row = Mapping[str, Any]
 
@@ -80,7 +82,9 @@ def _trace(folder: Path, turn_id: str) -> None:
         with closing(SqliteStore(path)) as store:
             turn, events = store.turn(turn_id), tuple(store.events(turn_id))
     if turn is None:
-        st.info("No trace of this turn is kept. A grid started on this page keeps them, and `kit grid --traces` does.")
+        st.info(
+            f"No trace of this turn is kept. A grid started on this page keeps them, and `{command('grid', '--traces')}` does."
+        )
         return
     view = stored_view(turn, events)
     st.markdown(f"### {literal(turn.message)}")

@@ -6,6 +6,8 @@ from contextlib import suppress
 import streamlit as st
 
 from kit.bench.grid.stored_runs import StoredRun
+from kit.core.display.command import command
+from kit.core.display.count import many
 from kit.core.errors import DataError
 from kit.patterns import PATTERNS
 from kit.settings import HOME
@@ -105,7 +107,7 @@ def draw_form(host: Host, runs: dict[str, StoredRun]) -> None:
         busy = grids.job is not None and not grids.job.over
         if busy:
             st.caption("One grid is played at a time. This one can start when the running one has ended.")
-        label = "Play what is missing" if order.name in runs else f"Play {order.asks.cells:,} cells"
+        label = "Play what is missing" if order.name in runs else f"Play {many(order.asks.cells, 'cell')}"
         if st.button(label, icon=":material/play_arrow:", key="bench-start", disabled=busy or order.too_large):
             folder = host.kit.settings.grids / order.name
             grids.start(order.file(folder), folder)
@@ -157,11 +159,11 @@ def _asks(order: Order, runs: dict[str, StoredRun]) -> None:
         money += f", and no cell is begun past ${order.limit:,.2f}" if order.limit is not None else ", without a limit"
     there = runs.get(order.name)
     note = f" {there.played:,} cells of an earlier start are there: those that fit are not played again." if there else ""
-    st.markdown(f"**{asks.cells:,} cells**, {asks.turns:,} turns; {time}; {money}.{note}".replace("$", r"\$"))
+    st.markdown(f"**{many(asks.cells, 'cell')}**, {many(asks.turns, 'turn')}; {time}; {money}.{note}".replace("$", r"\$"))
     if order.too_large:
         st.warning(
             f"That is more than the page starts ({MOST:,} cells, fewer where the price is not known). Take fewer cases, or play "
-            "it in a terminal: `python -m kit grid FILE.yaml`.",
+            f"it in a terminal: `{command('grid', 'FILE.yaml')}`.",
             icon=":material/straighten:",
         )
 

@@ -5,6 +5,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from kit.bench.grid.comparison import LOWER, Comparison, Summary
+from kit.core.display.count import many
 from kit.metrics.estimate import Estimate
 
 WORDS = {
@@ -127,7 +128,7 @@ def _line(way: Summary, one: Comparison | None, axes: Sequence[str]) -> Line:
     share, measure = way.estimate.is_share, way.scorer
     figure, ends = value(way.estimate.value, measure, share=share), interval(way.estimate, measure, share=share)
     if way.failed:
-        figure += f" of the completed, {way.failed:,} turns failed"
+        figure += f" of the completed, {many(way.failed, 'turn')} failed"
     if way.bounds is not None:
         low, high = (value(end, measure, share=share) for end in way.bounds)
         figure += f": {low} of all, {low} to {high} had they been wrong or right"

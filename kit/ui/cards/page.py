@@ -7,6 +7,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from kit.compose.deck import Deck
 from kit.core.context import DynamicContext, Principal
+from kit.core.display.count import many
 from kit.core.model import OFFLINE
 from kit.settings import HOME
 from kit.ui.cards.card import card_html
@@ -17,7 +18,7 @@ from kit.ui.shared import address
 from kit.ui.shared.frame import visitor, with_host
 from kit.ui.shared.host import Host
 from kit.ui.shared.selection import draw_chart, draw_list
-from kit.ui.shared.wording import label, many
+from kit.ui.shared.wording import label
 
 if TYPE_CHECKING:
     from kit.bench.deck_routing import DeckRoutes

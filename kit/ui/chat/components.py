@@ -6,9 +6,9 @@ from html import escape
 import streamlit as st
 
 from kit.compose.page import ComponentCard, ComponentTable, Payload, Renderer
+from kit.core.display.count import many
 from kit.core.event import Component, ToolStarted
 from kit.ui.shared.turn_view import TurnView
-from kit.ui.shared.wording import many
 
 
 def draw_components(view: TurnView, renderers: Mapping[str, Renderer]) -> None:

@@ -8,6 +8,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from kit.compose.page import PageSettings
+from kit.core.display.count import many
 from kit.core.picture import strip_marks
 from kit.ui.chat.approval import draw_approval
 from kit.ui.chat.chat_input import Question, ask
@@ -21,7 +22,7 @@ from kit.ui.shared.host import Host
 from kit.ui.shared.turn_facts import fault_lines, headline_badge
 from kit.ui.shared.turn_view import TurnView
 from kit.ui.shared.waterfall import waterfall_spec
-from kit.ui.shared.wording import literal, many, prose
+from kit.ui.shared.wording import literal, prose
 
 TICK = 0.2
 """Seconds between two moves of the clocks of a running turn: each is a message to the browser."""
@@ -118,6 +119,6 @@ class Canvas:
 def _trace(view: TurnView) -> None:
     spans = view.trace.spans
     failed = [span.name for span in spans if span.status == "error"]
-    description = f"Waterfall of {len(spans)} spans" + (f"; with errors: {', '.join(failed)}" if failed else "")
+    description = f"Waterfall of {many(len(spans), 'span')}" + (f"; with errors: {', '.join(failed)}" if failed else "")
     spec = waterfall_spec(view.trace, dark=st.context.theme.type == "dark")
     st.vega_lite_chart(spec, width="stretch", key=f"trace-{view.turn_id}", alt=description)

@@ -5,11 +5,12 @@ from html import escape
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from kit.core.display.count import many
 from kit.ui.compare.timeline import timeline_html
 from kit.ui.shared.frame import draw_link
 from kit.ui.shared.turn_facts import facts_html, headline
 from kit.ui.shared.turn_view import TurnView
-from kit.ui.shared.wording import many, prose, tag_html
+from kit.ui.shared.wording import prose, tag_html
 
 
 class TurnColumn:

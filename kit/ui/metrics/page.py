@@ -9,6 +9,8 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from kit.core.context import Principal
+from kit.core.display.command import command
+from kit.core.display.count import many
 from kit.core.errors import DataError
 from kit.metrics.alert import alerts
 from kit.metrics.latency import Spread
@@ -20,7 +22,7 @@ from kit.ui.shared.frame import draw_link, visitor, with_host
 from kit.ui.shared.host import Host
 from kit.ui.shared.table import row_html, table_html
 from kit.ui.shared.waterfall import took
-from kit.ui.shared.wording import label, literal, many
+from kit.ui.shared.wording import label, literal
 
 WINDOWS = {"Last hour": 3_600.0, "Last day": 86_400.0, "Last week": 604_800.0, "All time": None}
 """Words -> seconds back from now; None: everything stored."""
@@ -71,7 +73,7 @@ def _alert(mismatches: Sequence[Mismatch], now: float, who: Principal) -> None:
     with st.expander(many(len(every), "alert"), icon=":material/list:"):
         own = {mismatch.turn_id for mismatch in mismatches if mismatch.user_id == who.user_id}
         if len(every) > ALERTS:
-            st.caption(f"The newest {ALERTS}; `kit metrics` lists all.")
+            st.caption(f"The newest {ALERTS}; `{command('metrics')}` lists all.")
         for alert in every[: -ALERTS - 1 : -1]:
             when = datetime.fromtimestamp(alert.since).strftime("%d %b %Y, %H:%M:%S")
             st.markdown(f"From {when} on, within five minutes: {_replies(alert.count)} in {many(len(alert.turn_ids), 'turn')}")

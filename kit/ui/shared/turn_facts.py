@@ -3,11 +3,12 @@
 from collections.abc import Iterator
 from html import escape
 
+from kit.core.display.count import many
 from kit.core.event import Acknowledged, AgentStarted, Envelope, Fork, GuardActed, GuardAction, ModelStarted
 from kit.core.fault import Fault
 from kit.core.value import Value
 from kit.ui.shared.turn_view import TONES, TurnView
-from kit.ui.shared.wording import Tone, label, many, tag_html
+from kit.ui.shared.wording import Tone, label, tag_html
 
 _GUARDS: dict[GuardAction, str] = {
     "asked_again": "Asked the model again: a part of the message had no call",

@@ -5,6 +5,7 @@ from typing import Literal, TypeVar
 from pydantic import BaseModel
 
 from kit.core.context import Principal
+from kit.core.display.count import many
 from kit.core.event import Event, Text, ToolStarted
 from kit.core.language.clauses import clauses
 from kit.core.language.words import content_words
@@ -13,7 +14,7 @@ from kit.core.record import TurnStatus
 from kit.core.trace import Trace, trace_of
 from kit.core.transcript import Transcript
 from kit.core.value import Value
-from kit.ui.shared.wording import Tone, dollars, label, many
+from kit.ui.shared.wording import Tone, dollars, label
 
 StepState = Literal["running", "ok", "partial", "failed", "stopped"]
 Pace = Literal["starting", "active", "quiet", "stalled"]

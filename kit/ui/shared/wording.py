@@ -1,4 +1,4 @@
-"""How names, counts and texts read on a page, with nothing in them that acts."""
+"""How names and texts read on a page, with nothing in them that acts."""
 
 import re
 from html import escape
@@ -7,11 +7,6 @@ from typing import Literal
 Tone = Literal["", "busy", "good", "bad", "warn"]
 LONGEST = 1_200
 """Characters of a text from outside that are repeated on a page."""
-
-
-def many(count: int, noun: str) -> str:
-    """Returns the count and its noun: `1 turn`, `2,000 turns`."""
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def dollars(cost: float | None) -> str:

@@ -7,10 +7,11 @@ from functools import partial
 import streamlit as st
 
 from kit.core.context import Principal
+from kit.core.display.count import many
 from kit.stores.protocol import Store
 from kit.stores.turn_filter import Conversation
 from kit.ui.shared.frame import draw_link
-from kit.ui.shared.wording import literal, many
+from kit.ui.shared.wording import literal
 
 PAGE = 15
 

@@ -6,8 +6,8 @@ from html import escape
 
 import streamlit as st
 
+from kit.core.display.count import many
 from kit.stores.model_request import ModelRequest, RequestMessage, as_json
-from kit.ui.shared.wording import many
 
 ROLES = {"system": "System", "human": "User", "ai": "Assistant", "tool": "Tool"}
 LONGEST = 6_000

@@ -8,6 +8,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from kit.core.context import Principal
+from kit.core.display.count import many
 from kit.core.event import Fork
 from kit.core.record import TurnRecord
 from kit.core.trace import Span, Trace, critical_path, failures, slowest
@@ -105,7 +106,7 @@ def _trace(host: Host, turn: TurnRecord, *, live: bool = False) -> None:
     st.html(decision_html(view))
     st.markdown("#### Timeline")
     _timeline(host, turn, trace, view)
-    with st.expander(f"All {len(view.events)} events", icon=":material/list:"):
+    with st.expander(f"All {many(len(view.events), 'event')}", icon=":material/list:"):
         st.html(log_html(view.events))
     with st.expander("The answer as it was read", icon=":material/chat:"):
         st.markdown(prose("\n\n".join(part for part in (view.lead, view.answer) if part) or view.regret))
@@ -152,7 +153,7 @@ def _timeline(host: Host, turn: TurnRecord, trace: Trace, view: TurnView) -> Non
     chart, detail = st.columns([3, 2], gap="medium")
     with chart:
         spec = waterfall_spec(trace, dark=st.context.theme.type == "dark", chosen=span.id)
-        alt = f"Timeline of {len(spans)} spans; the list above chooses the same ones by keyboard"
+        alt = f"Timeline of {many(len(spans), 'span')}; the list above chooses the same ones by keyboard"
         draw_chart(spec, f"waterfall-{turn.id}", "span", "id", alt)
     with detail.container(border=True, key="span-detail"):
         request = model_request(host.kit.store, turn, span.id, view.events) if span.kind == "model" else None

@@ -3,11 +3,12 @@
 from collections.abc import Iterable
 from html import escape
 
+from kit.core.display.count import many
 from kit.core.event import AccessDenied, Acknowledged, CallDropped, Envelope, GuardActed
 from kit.core.outcome import CapBehavior
 from kit.ui.shared.table import row_html, table_html
 from kit.ui.shared.turn_view import TONES, Step, TurnView
-from kit.ui.shared.wording import label, many, tag_html
+from kit.ui.shared.wording import label, tag_html
 
 _CAP: dict[CapBehavior, str] = {"within": "good", "at": "good", "over": "warn"}
 _PATHS = {

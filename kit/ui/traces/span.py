@@ -6,13 +6,14 @@ from html import escape
 
 import streamlit as st
 
+from kit.core.display.count import many
 from kit.core.event import Event
 from kit.core.timeout import NO_REMEDY, Diagnosis, diagnose
 from kit.core.trace import Span, Trace
 from kit.stores.model_request import ModelRequest
 from kit.ui.shared.table import table_html
 from kit.ui.shared.waterfall import span_name, took
-from kit.ui.shared.wording import dollars, label, literal, many, tag_html
+from kit.ui.shared.wording import dollars, label, literal, tag_html
 from kit.ui.traces.model_request import draw_request
 
 QUIET = ("text", "status", "status_line", "guarded", "call_dropped", "refused", "envelope", "agent_error", "component")

@@ -8,6 +8,7 @@ from typing import Any
 import streamlit as st
 
 from kit.core.context import Principal
+from kit.core.display.count import many
 from kit.core.record import TurnRecord
 from kit.stores.protocol import Store
 from kit.stores.recall import repeated_turn
@@ -15,7 +16,7 @@ from kit.stores.turn_filter import Ending, FailureAxis, TurnChoices, TurnFilter,
 from kit.ui.shared import address
 from kit.ui.shared.frame import draw_link
 from kit.ui.shared.turn_view import ending
-from kit.ui.shared.wording import label, many
+from kit.ui.shared.wording import label
 
 PAGE = 15
 FILTERS = ("f-states", "f-agents", "f-axes", "f-patterns", "f-models", "f-slow")
