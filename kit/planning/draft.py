@@ -60,7 +60,9 @@ def faults(steps: Sequence[DraftStep], outputs: Mapping[str, Mapping[str, Any]],
         reasons.append(f"a plan has at most {MOST_STEPS} steps, this one would have {last}")
     for number, step in enumerate(steps, first):
         if step.step != number:
-            reasons.append(f"step {step.step}: the steps are numbered from {first} to {last}, in order, and this is number {number}")
+            reasons.append(
+                f"step {step.step}: the steps are numbered from {first} to {last}, in order, and this is number {number}"
+            )
         source = step.input_from_step
         if source is not None and not 1 <= source < number:
             reasons.append(f"step {step.step}: input_from_step {source} is no step before it")

@@ -1,0 +1,75 @@
+"""What the tools of planners and executors work with, and the kind of tool in which the loop of a plan finds it."""
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from langchain_core.tools import StructuredTool
+from pydantic import Field
+
+from kit.core.outcome import Reason
+from kit.stores.documents.protocol import Documents
+from kit.tools.skill import SkillFault, SkillReason, Skills
+from kit.tools.task_memory import TaskMemory
+from kit.tools.temp_files import TempFiles
+from kit.tools.tool import UNAVAILABLE, ToolResult
+
+OUTSIDE = "This tool works inside a plan, and there is none here."
+REASONS: Mapping[SkillReason, Reason] = {
+    "unknown_skill": "bad_arguments",
+    "skill_not_allowed": "not_allowed",
+    "bad_arguments": "bad_arguments",
+    "key_reused": "bad_arguments",
+    "unauthorized": "unavailable",
+    "timeout": "timeout",
+    "gone": "unavailable",
+    "schema_mismatch": "contract_violation",
+    "oversized": "contract_violation",
+    "failed": "exception",
+}
+"""What the fault of a skill is among the faults of tools."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlanServices:
+    """Opened once for a Kit, shared by all of its plans."""
+
+    documents: Documents
+    skills: Skills
+    files: TempFiles
+    memory: TaskMemory
+    clock: Callable[[], float] = time.time
+    """Seconds since the epoch."""
+
+
+class PlanTool(StructuredTool):
+    """A tool of a planner or an executor."""
+
+    services: Any = Field(exclude=True, repr=False)
+    """The PlanServices it works with."""
+
+
+def plan_tool(
+    services: PlanServices, name: str, description: str, properties: Mapping[str, Any], required: tuple[str, ...], call: Any
+) -> PlanTool:
+    """Makes a tool from a plain schema; `call` returns a text and a ToolResult."""
+    schema = {"type": "object", "title": name, "properties": dict(properties), "required": list(required)}
+    return PlanTool(
+        services=services,
+        name=name,
+        description=description,
+        args_schema=schema,
+        coroutine=call,
+        response_format="content_and_artifact",
+    )
+
+
+def result(text: str, fault: Reason | None = None, detail: str = "") -> tuple[str, ToolResult]:
+    """What a tool of a plan returns: a text for its model, and how the call went."""
+    return text, ToolResult(text=text, fault=fault, detail=detail or (text if fault else ""))
+
+
+def no_data(fault: SkillFault) -> tuple[str, ToolResult]:
+    """What it returns where a skill, or its service, gave nothing."""
+    return result(UNAVAILABLE, REASONS[fault.reason], f"{fault.skill}: {fault.reason}: {fault.detail}")
