@@ -1,0 +1,78 @@
+"""A step in words with the arguments of its skill: as the stand-in writes them when it plans, and reads them when it executes.
+
+`Rank the active outlets in Rivermont: weeks 8, outlet ids from outlets[].id of step 1.` is read by any model, and exactly.
+"""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from kit.models.offline.json_schema import Schema, kind_of, properties_of
+from kit.models.offline.similarity import spoken
+
+_SOURCE = re.compile(r"from (\S+) of step \d+")
+_PLACE = re.compile(r"[^.\[\]]+|\[\d*\]")
+
+
+def step_words(lead: str, values: Mapping[str, Any], sources: Mapping[str, str], step: int | None) -> str:
+    """A lead, the values of arguments, and the places in the output of a step that others are taken from."""
+    pieces = [f"{spoken(name)} {_text(value)}" for name, value in values.items()]
+    pieces += [f"{spoken(name)} from {place} of step {step}" for name, place in sources.items()]
+    lead = lead.strip().rstrip(".?!:;, ")
+    return f"{lead}: {', '.join(pieces)}." if pieces else f"{lead}."
+
+
+def arguments_in(words: str, schema: Schema, source: Any = None) -> dict[str, Any] | None:
+    """The arguments that a step's words give a skill with this input schema, some of them from the output it works on.
+
+    None where its words are not of `step_words`, or that output has nothing at a place that they name.
+    """
+    names = {spoken(name): name for name in sorted(properties_of(schema), key=len)}
+    arguments: dict[str, Any] = {}
+    for piece in words.strip().removesuffix(".").rpartition(": ")[2].split(", "):
+        name = next((name for label, name in reversed(names.items()) if piece.startswith(f"{label} ")), None)
+        if name is None:
+            return None
+        text = piece[len(spoken(name)) + 1 :]
+        place = _SOURCE.fullmatch(text)
+        value = at(source, place[1]) if place else _value(text, properties_of(schema)[name])
+        if value is None or value == []:
+            return None
+        arguments[name] = value
+    return arguments
+
+
+def at(value: Any, place: str) -> Any:
+    """What stands at a place such as `rows[0].id`, or as a list at `rows[].id`; None where nothing does."""
+    values, many = [value], False
+    for part in _PLACE.findall(place):
+        if part == "[]":
+            values, many = [item for one in values if isinstance(one, list) for item in cast("list[Any]", one)], True
+        elif part[0] == "[":
+            number = int(part[1:-1])
+            lists = [cast("list[Any]", one) for one in values if isinstance(one, list)]
+            values = [items[number] for items in lists if number < len(items)]
+        else:
+            values = [cast("Mapping[str, Any]", one)[part] for one in values if isinstance(one, Mapping) and part in one]
+    return values if many else values[0] if values else None
+
+
+def _text(value: Any) -> str:
+    """A value as it stands in a sentence: a comma would end it."""
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return " and ".join(_text(item) for item in cast("Sequence[Any]", value))
+    return re.sub(r"\s*[,;:]\s*", " ", value) if isinstance(value, str) else json.dumps(value)
+
+
+def _value(text: str, spec: Schema) -> Any:
+    match kind_of(spec):
+        case "string":
+            return text
+        case "array":
+            return [_value(one, spec.get("items") or {}) for one in text.split(" and ")]
+        case _:
+            try:
+                return json.loads(text)
+            except ValueError:
+                return None
