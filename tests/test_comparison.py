@@ -56,6 +56,17 @@ def test_the_more_ways_are_compared_the_more_items_one_of_them_needs() -> None:
     assert (alone.more, among.more) == (few - 60, many - 60) and few < many
 
 
+def test_an_interval_of_few_pairs_of_shares_ends_at_one_and_that_of_seconds_does_not() -> None:
+    def way(pattern: str, scorer: str, values: tuple[float, ...]) -> Iterator[Row]:
+        yield from ({"model": "m", "pattern": pattern, "case": f"c{n}", "scorer": scorer, "value": v} for n, v in enumerate(values))
+
+    for scorer, reach in (("exact", 1.0), ("seconds", np.inf)):
+        rows = [*way("a", scorer, (0.0, 0.0, 0.0, 1.0)), *(row for name in "bcd" for row in way(name, scorer, (1.0,) * 4))]
+        (down,) = compare([row | {"value": 1 - row["value"]} for row in rows if row["pattern"] in "ab"], {"pattern": "a"})
+        ends = [found.difference.high for found in compare(rows, {"pattern": "a"})] + [-down.difference.low]
+        assert all(0.75 < end <= reach for end in ends) and (max(ends) > 1.0) == (reach > 1.0), ends
+
+
 @pytest.mark.req("K-17")
 def test_an_interval_leaves_zero_out_only_beside_a_verdict() -> None:
     """Ten ways with gaps of every size: what is not told apart after the correction does not look so by its interval."""

@@ -234,6 +234,9 @@ def _compare_pair(scorer: str, first: Side, second: Side, seed: int, count: int)
 
 def _settle(comparison: Comparison, adjusted: float, level: float, counts: Mapping[tuple[str, ...], CellCount]) -> Comparison:
     difference = comparison.difference.at(level)
+    if comparison.scorer not in MEASURES:  # scores are 0 to 1, and a wider interval does not know it
+        ends = {"low": max(-1.0, difference.low), "high": min(1.0, difference.high)}
+        difference = difference.model_copy(update=ends)
     update: dict[str, Any] = {"adjusted": adjusted, "difference": difference}
     why = obstacle(counts[tuple(comparison.baseline.values())], counts[tuple(comparison.way.values())])
     if why:
