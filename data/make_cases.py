@@ -1,4 +1,4 @@
-"""Writes data/cases/*.jsonl from data/source: `python data/make_cases.py [FOLDER]`, the same bytes on every run."""
+"""Writes data/cases and its pictures from data/source: `python data/make_cases.py [FOLDER]`, the same bytes on every run."""
 
 import json
 import random
@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from case_facts import fact
+from case_pictures import SHOWS, draw_picture
 from case_source import SOURCE, Attempt, Frame, Hop, Long, MixedSource, Request, Short, SwitchSource, read_source
 from kit.bench.case import ANYBODY, FAILING, RESERVING, Ask, Case, Fact, as_line
 from kit.core.context import Principal
@@ -222,6 +223,9 @@ def write(folder: Path = DATA / "cases") -> dict[str, int]:
     folder.mkdir(parents=True, exist_ok=True)
     for name, rows in lines.items():
         (folder / f"{name}.jsonl").write_text("".join(rows), encoding="utf-8", newline="\n")
+    (folder / "pictures").mkdir(exist_ok=True)
+    for kind in SHOWS:
+        (folder / "pictures" / f"{kind}.png").write_bytes(draw_picture(kind).data)
     return {name: len(rows) for name, rows in lines.items()}
 
 

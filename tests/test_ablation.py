@@ -7,7 +7,7 @@ from kit.core.language.words import content_words
 from kit.settings import HOME
 from studies.guard_ablation import GUARDS, Trial, erring_team, play_trials, settings
 from studies.guard_errors import INVENTED, OTHERWISE, WORDINGS, play_errors, several_parts
-from studies.routing_parity import Scenario, read_scenarios
+from studies.routing_parity import read_scenarios
 
 CASES = HOME / "data" / "cases"
 AGENTS = ("shop", "support", "rewards", "ereceipts", "play", "offer_details", "restaurants", "retailer_context")
@@ -63,8 +63,7 @@ async def test_the_failsafe_costs_one_call_where_the_count_was_wrong():
 
 
 async def test_a_team_of_its_own_routes_in_place_of_the_script():
-    asked = Scenario.model_validate({"id": "x", "category": "support", "user": "help", "expect": [{"agent": "support"}]})
-    team = erring_team(asked, AGENTS)
+    team = erring_team(PARITY["support-rewards-1"], AGENTS)
     [row] = await play_trials([PARITY["out-of-range-1"]], {"on": Guards()}, AGENTS, team)
     assert not row.agents and row.category == "out_of_range"
 

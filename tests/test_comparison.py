@@ -58,7 +58,9 @@ def test_the_more_ways_are_compared_the_more_items_one_of_them_needs() -> None:
 
 def test_an_interval_of_few_pairs_of_shares_ends_at_one_and_that_of_seconds_does_not() -> None:
     def way(pattern: str, scorer: str, values: tuple[float, ...]) -> Iterator[Row]:
-        yield from ({"model": "m", "pattern": pattern, "case": f"c{n}", "scorer": scorer, "value": v} for n, v in enumerate(values))
+        yield from (
+            {"model": "m", "pattern": pattern, "case": f"c{n}", "scorer": scorer, "value": v} for n, v in enumerate(values)
+        )
 
     for scorer, reach in (("exact", 1.0), ("seconds", np.inf)):
         rows = [*way("a", scorer, (0.0, 0.0, 0.0, 1.0)), *(row for name in "bcd" for row in way(name, scorer, (1.0,) * 4))]

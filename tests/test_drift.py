@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from statistics import fmean
-from typing import Any
 
 import pytest
 
+from kit.bench.case import read_cases
 from kit.bench.drift import Drift, measure_drift
 from kit.bench.routing_report import RoutedTurn
 from kit.bench.scoring.labeller import RuleLabeller, label_all
@@ -238,22 +238,16 @@ def test_nobody_is_right_where_nobody_should_have_been_asked() -> None:
 def judged(path: Path) -> tuple[int, int, int]:
     """Turns of a case file, how many the judge labelled, and how many of those as the file does."""
     rules, told = RuleLabeller.read(), list[bool | None]()
-    for line in path.read_text().splitlines():
-        case = json.loads(line)
-        turns: list[dict[str, Any]] = case.get("turns") or [
-            {**case, "expected_sub_agents": [asked["agent"] for asked in case["expect"]]}
-        ]
-        said = [(f"user: {b['user']}", f"assistant: {b['assistant']}") for b in case.get("before", [])]
-        before = tuple(case["before"][-1].get("called", ())) if case.get("before") else ()
-        for one in turns if not case.get("image") else ():
-            earlier = tuple(text for pair in said for text in pair)
-            item = Item(
-                turn_id="t", strata=(), message=one["user"], earlier=earlier, before=before, reply="", label=Label(turn_id="t")
-            )
-            agents = rules.label(item).agents
-            told.append(None if agents is None else set(agents) == set(one["expected_sub_agents"]))
-            said.append((f"user: {one['user']}", f"assistant: {one.get('assistant', '')}"))
-            before = tuple(one["expected_sub_agents"])
+    for case in read_cases(path):
+        said, before = tuple[str, ...](), tuple[str, ...]()
+        for ask in case.turns:
+            if not ask.skip and not ask.pictures:
+                label = Label(turn_id="t")
+                item = Item(turn_id="t", strata=(), message=ask.user, earlier=said, before=before, reply="", label=label)
+                agents = rules.label(item).agents
+                told.append(None if agents is None else set(agents) == set(ask.expected))
+            said += (f"user: {ask.user}", f"assistant: {ask.assistant or ''}")
+            before = ask.expected
     return len(told), sum(one is not None for one in told), told.count(True)
 
 

@@ -6,6 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from case_pictures import SHOWS, draw_picture
+from kit.bench.case import read_cases
+from kit.bench.grid.grid_file import digest
 from kit.bench.routing import RoutingKit, Stub
 from kit.compose.parts import Guards
 from kit.core.errors import DataError
@@ -18,6 +21,10 @@ from tests.kits import answering, small_kit
 FILE = HOME / "data" / "cases" / "routing_parity.jsonl"
 AGENTS = ("shop", "support", "rewards", "ereceipts", "play", "offer_details", "restaurants", "retailer_context")
 SCENARIOS = read_scenarios(FILE, AGENTS)
+CATEGORIES = {
+    *("support", "greeting", "image", "echo", "mixed"),
+    *("no_carry_forward", "no_reformulation", "follow_up", "out_of_range"),
+}
 FLOOR = 0.70
 """Share of scenarios the offline stand-in must send to the right agents; below what it reaches."""
 
@@ -25,28 +32,30 @@ FLOOR = 0.70
 def test_the_set_covers_every_category_and_every_support_topic():
     assert len(SCENARIOS) >= 60
     count = Counter(scenario.category for scenario in SCENARIOS)
-    assert set(count) == set(Scenario.model_fields["category"].annotation.__args__)  # type: ignore[union-attr]
+    assert set(count) == CATEGORIES
     assert min(count.values()) >= 5
     topics = {re.sub(r"-\d$", "", scenario.id) for scenario in SCENARIOS if scenario.category == "support"}
     assert len(topics) == 12
 
 
-def test_every_fault_of_a_file_is_told_with_its_line(tmp_path: Path):
+def test_a_picture_of_a_case_lies_beside_its_file_and_is_known_by_what_it_holds(tmp_path: Path):
+    (ask,) = next(scenario for scenario in SCENARIOS if scenario.id == "image-receipt-greeting").case.turns
+    assert ask.pictures == (draw_picture("receipt"),) and ask.message == "[picture: receipt.png] hi there"
+    for kind in SHOWS:
+        assert (FILE.parent / "pictures" / f"{kind}.png").read_bytes() == draw_picture(kind).data
     path = tmp_path / "cases.jsonl"
-    good = '{"id": "a", "category": "echo", "user": "ok", "expect": [{"agent": "support"}]}'
-    path.write_text(
-        "\n".join([good, "", good, good.replace('"a"', '"b"').replace('"support"', '"suport"'), '{"id": "c"}', "no JSON"])
-    )
-    with pytest.raises(DataError) as error:
-        read_scenarios(path, AGENTS)
-    told = str(error.value)
-    assert f"{path}:3: id 'a' is given twice" in told
-    assert f"{path}:4: unknown agent 'suport': did you mean 'support'" in told
-    assert f"{path}:5: category" in told and f"{path}:5: user" in told
-    assert f"{path}:6: line: Invalid JSON" in told
-    assert f"{path}:1" not in told
-    with pytest.raises(DataError, match="cannot read"):
-        read_scenarios(tmp_path / "none.jsonl", AGENTS)
+    path.write_text('{"id": "a", "user": "look", "expected_sub_agents": [], "pictures": ["till.png"]}')
+    keys: list[str] = []
+    for kind in SHOWS:
+        (tmp_path / "till.png").write_bytes(draw_picture(kind).data)
+        keys += [digest(case) for case in read_cases(path)]
+    assert keys[0] != keys[1]
+    for data, fault in ((b"no picture", "no picture that can be read"), (None, "No such file")):
+        (tmp_path / "till.png").unlink(missing_ok=True)
+        if data is not None:
+            (tmp_path / "till.png").write_bytes(data)
+        with pytest.raises(DataError, match=rf"cases\.jsonl:1: case 'a', pictures: .*{fault}"):
+            list(read_cases(path))
 
 
 @pytest.mark.req("SAT-13", "SAT-5", "SAT-14")

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from langchain_core.messages import BaseMessage, HumanMessage
 
+from case_pictures import SHOWS, draw_picture
 from kit.compose.locale import locale_of
 from kit.compose.parts import Guards
 from kit.core.card import AgentCard, Handoff, Policy
@@ -35,7 +36,6 @@ from kit.ui.shared.turn_facts import facts
 from kit.ui.shared.turn_fold import advance
 from kit.ui.shared.turn_view import TurnView
 from kit.wire import open_kit
-from studies.scenario_pictures import SHOWS, draw_picture
 from tests.kits import ALICE, SmallKit, answering, asks, small_kit, stitched
 from tests.loopback_openai import Call, Loopback, Say, loopback
 from tests.test_cli import refused, run

@@ -10,13 +10,14 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
-from pydantic import ConfigDict, Field, ValidationError
+from pydantic import ConfigDict, Field, ValidationError, field_serializer
 
 from kit.bench.json_lines import numbered, read_text
 from kit.core.context import Principal
-from kit.core.errors import DataError, nearest
+from kit.core.errors import DataError, PictureError, nearest
 from kit.core.fault import Kind as FaultKind
 from kit.core.limits import read_json
+from kit.core.picture import Picture, mark_pictures
 from kit.core.record import Message
 from kit.core.value import Value
 
@@ -75,10 +76,21 @@ class Ask(Value):
     """Names of earlier turns that prior_context must carry."""
     answers: Mapping[str, str] = {}
     """Agent, or `*` for anybody -> what it answers, in place of its own work."""
+    pictures: tuple[Picture, ...] = Field(default=(), exclude_if=lambda pictures: not pictures)
+    """What is sent with the words; on a line of a file the names of picture files beside it."""
+
+    @field_serializer("pictures")
+    def _refs(self, pictures: tuple[Picture, ...]) -> list[dict[str, Any]]:
+        return [picture.ref.model_dump() for picture in pictures]
+
+    @property
+    def message(self) -> str:
+        """What is typed, with a mark for each picture."""
+        return mark_pictures(self.user, self.pictures)
 
     def messages(self, turn_id: str) -> list[Message]:
         """The turn as history: the message, and the reply where it is known."""
-        messages = [Message(turn_id=turn_id, role="user", text=self.user)]
+        messages = [Message(turn_id=turn_id, role="user", text=self.message)]
         if self.assistant:
             messages.append(Message(turn_id=turn_id, role="assistant", text=self.assistant))
         return messages
@@ -128,7 +140,7 @@ def read_cases(path: Path, agents: Collection[str] | None = None, *, with_labels
     field, names an unknown agent or repeats an id.
     """
     lines = numbered(read_text(path, "the cases of "), path)
-    yield from check_cases(((place, _case(line, place, with_labels)) for place, line in lines), agents)
+    yield from check_cases(((place, _case(line, place, path.parent, with_labels)) for place, line in lines), agents)
 
 
 def check_cases(cases: Iterable[tuple[str, Case]], agents: Collection[str] | None = None) -> Iterator[Case]:
@@ -148,29 +160,29 @@ def check_cases(cases: Iterable[tuple[str, Case]], agents: Collection[str] | Non
 
 
 def as_line(case: Case) -> str:
-    """A case as one line of a file, without what has its default; `read_cases` reads it back equal."""
+    """A case as one line of a file, without what has its default; `read_cases` reads it back equal, unless it has pictures."""
     return json.dumps(case.model_dump(mode="json", by_alias=True, exclude_defaults=True), ensure_ascii=False) + "\n"
 
 
-def _case(line: str, place: str, with_labels: bool) -> Case:
+def _case(line: str, place: str, folder: Path, with_labels: bool) -> Case:
     try:
         raw: Any = read_json(line)
     except ValueError as error:
         raise DataError(f"{place}: not JSON ({error}); a case is one object a line") from error
     if not isinstance(raw, dict):
         raise DataError(f"{place}: not a case; a case is one object a line")
-    return make_case(cast("dict[str, Any]", raw), place, with_labels=with_labels)
+    return make_case(cast("dict[str, Any]", raw), place, folder, with_labels=with_labels)
 
 
-def make_case(fields: Mapping[str, Any], place: str, *, with_labels: bool = True) -> Case:
-    """The case that these fields describe, as on a line of a file. Raises DataError, which names the place."""
+def make_case(fields: Mapping[str, Any], place: str, folder: Path = Path(), *, with_labels: bool = True) -> Case:
+    """The case that these fields describe, as on a line of a file in `folder`. Raises DataError, which names the place."""
     if fields.get("id") in (None, ""):
         raise DataError(f'{place}: a case without an id; give it one, such as "id": "coffee-1"')
     turns = fields.get("turns") or ([fields] if "user" in fields else None)
     if not isinstance(turns, list):
         raise DataError(f'{place}: case {fields["id"]!r} has no turns; it needs "turns", or "user" and "expected_sub_agents"')
     try:
-        asks = [_ask(turn, with_labels) for turn in cast("list[dict[str, Any]]", turns)]
+        asks = [_ask(turn, folder, with_labels) for turn in cast("list[dict[str, Any]]", turns)]
         own: Mapping[str, Any] = fields if with_labels else {}
         kind = own.get("kind") or kind_of(asks)
         return Case.model_validate({"domain": "", **own, "id": str(fields["id"]), "kind": kind, "turns": asks})
@@ -178,6 +190,8 @@ def make_case(fields: Mapping[str, Any], place: str, *, with_labels: bool = True
         fault = error.errors()[0]
         field = ".".join(map(str, fault["loc"]))
         raise DataError(f"{place}: case {fields['id']!r}, {field}: {fault['msg'].lower()}") from error
+    except (OSError, PictureError) as error:
+        raise DataError(f"{place}: case {fields['id']!r}, pictures: {error}") from error
     except (KeyError, TypeError, AttributeError) as error:
         requirement = ' and "expected_sub_agents"' if with_labels else ""
         reason = f"{error} is missing" if isinstance(error, KeyError) else "a turn is no object"
@@ -186,9 +200,11 @@ def make_case(fields: Mapping[str, Any], place: str, *, with_labels: bool = True
         ) from error
 
 
-def _ask(turn: Mapping[str, Any], with_labels: bool) -> Ask:
+def _ask(turn: Mapping[str, Any], folder: Path, with_labels: bool) -> Ask:
     if not with_labels:
         return Ask(user=str(turn["user"]), expected=(), assistant=turn.get("assistant"), skip=True)
+    if names := turn.get("pictures"):
+        turn = {**turn, "pictures": [Picture.of((folder / name).read_bytes(), Path(name).name) for name in names]}
     labels = turn.get("expected_sub_agents", ()) if turn.get("skip") else turn["expected_sub_agents"]
     own = {name: value for name, value in turn.items() if value is not None}
     return Ask.model_validate({**own, "user": turn["user"], "expected_sub_agents": labels})

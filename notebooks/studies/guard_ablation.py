@@ -51,7 +51,7 @@ def erring_model(scenario: Scenario) -> ScriptedModel:
     calls = [(agent, "a request in other words" if single else query) for agent, query in scenario.calls]
     lines = [
         Line(reply.text or "Let me look.", calls=[_call(c.agent, c.query or scenario.user, reply.intents) for c in reply.calls])
-        for reply in scenario.model
+        for reply in scenario.script
     ] or [Line("Let me look.", calls=[_call(agent, query, len(calls)) for agent, query in calls])]
 
     def say(messages: list[BaseMessage]) -> Line:

@@ -1,42 +1,25 @@
 """The routing parity set: short scenarios with the calls they must end in, run on any model."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Literal
 
-from pydantic import ValidationError
-
-from kit.core.errors import DataError, nearest
-from kit.core.event import AgentStarted
+from kit.bench.case import Case, read_cases
+from kit.bench.json_lines import read_text
+from kit.bench.scoring.run_case import run_case
 from kit.core.language.words import words
-from kit.core.picture import Picture, mark_pictures
-from kit.core.record import Message
+from kit.core.limits import read_json
 from kit.core.value import Value
 from kit.runtime.host import Host
-from kit.runtime.turn import Reply, run_turn
-from studies.scenario_pictures import Kind, draw_picture
-from studies.study_deck import study_session
-
-Category = Literal[
-    "support", "greeting", "image", "echo", "mixed", "no_carry_forward", "no_reformulation", "follow_up", "out_of_range"
-]
+from kit.runtime.turn import Reply
 
 
-class ExpectedCall(Value):
-    """A call of a sub-agent, with its words."""
+class ScriptedCall(Value):
+    """A call of a sub-agent that a scripted model makes."""
 
     agent: str
     query: str | None = None
     """None: the user's exact text."""
-
-
-class EarlierTurn(Value):
-    """An earlier turn of the same conversation."""
-
-    user: str
-    assistant: str
-    called: tuple[str, ...] = ()
 
 
 class ScriptedReply(Value):
@@ -44,33 +27,33 @@ class ScriptedReply(Value):
 
     text: str = ""
     intents: int
-    calls: tuple[ExpectedCall, ...] = ()
+    calls: tuple[ScriptedCall, ...] = ()
 
 
 class Scenario(Value):
-    """A message, what came before it, and the calls it must end in."""
+    """A case whose last turn counts, and how a model errs on it."""
 
-    id: str
-    category: Category
-    before: tuple[EarlierTurn, ...] = ()
-    user: str
-    """What is typed; empty where a picture comes alone."""
-    image: Kind | None = None
-    """What the picture sent with it shows (notebooks/studies/scenario_pictures.py)."""
-    expect: tuple[ExpectedCall, ...]
-    """Empty: the orchestrator answers itself."""
-    model: tuple[ScriptedReply, ...] = ()
+    case: Case
+    script: tuple[ScriptedReply, ...] = ()
     """Replies for a scripted model, the retry's included; empty: it calls whom it should, single requests in words of its own."""
 
     @property
-    def pictures(self) -> tuple[Picture, ...]:
-        """The picture sent with the words, if any."""
-        return (draw_picture(self.image),) if self.image else ()
+    def id(self) -> str:
+        return self.case.id
+
+    @property
+    def category(self) -> str:
+        return self.case.domain
+
+    @property
+    def user(self) -> str:
+        return self.case.turns[-1].user
 
     @property
     def calls(self) -> tuple[tuple[str, str], ...]:
-        """The sub-agents and queries expected, in order of sub-agent."""
-        return tuple(sorted((call.agent, call.query or mark_pictures(self.user, self.pictures)) for call in self.expect))
+        """The sub-agents and queries expected, in order of sub-agent; a line of a query for each call."""
+        ask = self.case.turns[-1]
+        return _calls({agent: ask.queries.get(agent, ask.message) for agent in ask.expected})
 
 
 class Verdict(Value):
@@ -92,44 +75,18 @@ class Verdict(Value):
 
 
 def read_scenarios(path: Path, agents: Collection[str]) -> tuple[Scenario, ...]:
-    """Reads the scenarios of a JSONL file, one a line; `agents` are the sub-agents there are.
-
-    Raises DataError with every fault, each with file and line: a line that is no scenario, an id used twice, an unknown agent.
-    """
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"cannot read {path}: {error}") from error
-    scenarios: dict[str, Scenario] = {}
-    faults: list[str] = []
-    for number, line in enumerate(lines, 1):
-        if not line.strip():
-            continue
-        try:
-            scenario = Scenario.model_validate_json(line)
-        except ValidationError as error:
-            faults += [f"{path}:{number}: {'.'.join(map(str, e['loc'])) or 'line'}: {e['msg']}" for e in error.errors()]
-            continue
-        faults += [f"{path}:{number}: {sentence}" for sentence in _faults(scenario, scenarios, agents)]
-        scenarios[scenario.id] = scenario
-    if faults:
-        raise DataError("\n".join(faults))
-    return tuple(scenarios.values())
+    """Reads a case file whose lines may hold a script, among these sub-agents. Raises DataError, as `read_cases` does."""
+    cases = tuple(read_cases(path, agents))
+    rows = [read_json(line) for line in read_text(path).splitlines() if line.strip()]
+    return tuple(
+        Scenario.model_validate({"case": case, "script": row.get("script", ())}) for case, row in zip(cases, rows, strict=True)
+    )
 
 
 async def run_scenario(scenario: Scenario, kit: Host) -> tuple[Verdict, Reply]:
     """Plays one real turn, with the scenario's earlier turns in place of the store's."""
-    history: list[Message] = []
-    for number, before in enumerate(scenario.before):
-        turn_id = f"{scenario.id}-{number}"
-        history.append(Message(turn_id=turn_id, role="user", text=before.user))
-        history.append(Message(turn_id=turn_id, role="assistant", text=before.assistant))
-    in_play = scenario.before[-1].called if scenario.before else ()
-    session = study_session(scenario.id)
-    reply = await run_turn(scenario.user, session, kit, history=history, in_play=in_play, images=scenario.pictures)
-    bodies = [event.body for event in reply.events]
-    calls = tuple(sorted((body.agent, body.query) for body in bodies if isinstance(body, AgentStarted)))
-    return Verdict(scenario=scenario, calls=calls), reply
+    ((observation, reply),) = await run_case(scenario.case, kit)
+    return Verdict(scenario=scenario, calls=_calls(observation.queries)), reply
 
 
 def report(verdicts: Sequence[Verdict], title: str) -> str:
@@ -150,7 +107,5 @@ def _misses(verdicts: Iterable[Verdict]) -> list[str]:
     ]
 
 
-def _faults(scenario: Scenario, earlier: Collection[str], agents: Collection[str]) -> list[str]:
-    faults = [f"id {scenario.id!r} is given twice; choose another"] if scenario.id in earlier else []
-    names = [call.agent for call in scenario.expect] + [agent for before in scenario.before for agent in before.called]
-    return faults + [f"unknown agent {name!r}: {nearest(name, agents)}" for name in names if name not in agents]
+def _calls(queries: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    return tuple(sorted((agent, line) for agent, query in queries.items() for line in query.split("\n")))

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from case_pictures import draw_picture
 from kit.core.context import Principal, Session
 from kit.core.errors import KitError, PictureError, UnknownId
 from kit.core.event import AgentStarted, Event, Text, TurnStarted
@@ -17,7 +18,6 @@ from kit.ui.shared.host import MOST_FINISHED, Host
 from kit.ui.shared.pictures import PictureCache
 from kit.ui.shared.turn_fold import advance, stored_view
 from kit.ui.shared.turn_view import TurnView
-from studies.scenario_pictures import draw_picture
 from tests.app.logs import begin, stamp
 
 MIXED = "My receipt didn't scan, how many points do I have, and find coffee deals"

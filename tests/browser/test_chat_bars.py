@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
+from case_pictures import draw_picture
 from kit.core.fault import CANARY, CANARY_NUMBER, RAW
 from kit.core.picture import LARGEST
 from kit.core.record import TurnRecord
@@ -21,7 +22,6 @@ from kit.core.trace import trace_of
 from kit.settings import Settings
 from kit.stores.sqlite import SqliteStore
 from kit.wire import open_kit
-from studies.scenario_pictures import draw_picture
 from tests.browser.raw import raw_visitor, resident
 from tests.browser.stage import MIXED, PHONE, Served, Visitor, told, visit, within
 

@@ -92,7 +92,7 @@ class LLMJudge:
     def messages(self, case: Case, observation: Observation) -> list[BaseMessage]:
         """The two messages of one judgement."""
         material = {
-            "message": case.turns[observation.turn].user,
+            "message": case.turns[observation.turn].message,
             "findings": dict(observation.answers),
             "without_findings": list(observation.failed) + list(observation.dropped),
             "reply": observation.text,

@@ -54,7 +54,7 @@ async def run_case(
             with inject_faults(faults) as injection, use_truth(truth_of(f"{case.id}-{place}#{repeat}", ask, tools or {})):
                 before, last = (None, None) if case.live else (tuple(history), in_play)
                 name = turn_id(session, place) if session else None
-                turn = run(ask.user, owner, host, pattern, history=before, in_play=last, turn_id=name)
+                turn = run(ask.user, owner, host, pattern, history=before, in_play=last, turn_id=name, images=ask.pictures)
             reply = await turn
             if landed is not None:
                 landed |= injection.landed

@@ -13,6 +13,7 @@ from kit.bench.scoring.quality import answers, facts, leak, policy, prior_contex
 from kit.bench.scoring.voice import voice
 from kit.compose.registry import Registry
 from kit.core.language.words import content_words, words
+from kit.core.picture import strip_marks
 from kit.core.value import Value
 
 Scorer = Callable[[Case, Observation], float | None]
@@ -161,10 +162,10 @@ COSTS = frozenset(("over_dispatch", "under_dispatch", "needless", "leak"))
 
 
 def _gets_its_part(ask: Ask, agent: str, query: str) -> bool:
+    part = ask.queries.get(agent, ask.user if len(ask.expected) == 1 else None)
+    if part is None or not ask.user or words(strip_marks(query)) == words(part):
+        return True  # of pictures alone the model says in words of its own what they show
     if len(ask.expected) == 1:
-        return words(query) == words(ask.user)
-    part = ask.queries.get(agent)
-    if part is None or words(query) == words(part):
-        return True
+        return False
     own, content = content_words(part), content_words(query)
     return own <= content and len(content - own) <= SLACK

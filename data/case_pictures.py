@@ -1,4 +1,4 @@
-"""Pictures for scenarios, drawn when they are needed: a till receipt and a product, each a PNG that says what it shows."""
+"""The pictures of data/cases/pictures, drawn: a till receipt and a product, each a PNG that says what it shows."""
 
 import zlib
 from collections.abc import Sequence
