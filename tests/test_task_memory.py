@@ -87,7 +87,8 @@ async def test_what_breaks_the_contract_is_not_written_and_the_report_says_what_
         "actual": {"outlet_ids": "array<integer>", "more": "string"},
     }
     assert await memory.read(ANN, memory_key(task, "ids", "session")) is None
-    assert await events(stores, "contract_violation") == [{"expected_shape": IDS, "actual_shape": report["actual"]}]
+    violation = {"expected_shape": IDS, "actual_shape": report["actual"], "step_index": None}
+    assert await events(stores, "contract_violation") == [violation]
     with pytest.raises(ShapeError):
         await memory.write(task, "ids", [], {"outlet_ids": "list"})
 

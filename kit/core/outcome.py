@@ -24,6 +24,7 @@ Reason = Literal[
     "insufficient",
     "contract_violation",
     "low_confidence",
+    "uncertain",
     "cancelled",
     "paused",
 ]
@@ -259,6 +260,7 @@ _BECAUSE: dict[Reason, str] = {
     "unanswerable": "it has nothing on that",
     "low_confidence": "it was not sure enough of its answer",
     "principal_mismatch": "its data could not be confirmed as yours",
+    "uncertain": "it broke off while something was being done, and whether that was done is not known",
     "cancelled": "it was stopped",
     "not_allowed": "it may not be used here",
     "unknown_agent": "there is no such assistant",

@@ -3,9 +3,10 @@
 import asyncio
 import hashlib
 import json
-from collections.abc import AsyncGenerator, Mapping
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kit.core.event import Script
 from kit.sandbox.boundary import Boundary, SandboxUnavailable
@@ -37,7 +38,27 @@ PROPERTIES: dict[str, dict[str, Any]] = {
 }
 
 
-def exec_python_tool(boundary: Boundary | SandboxUnavailable, limits: ScriptLimits, files: TempFiles) -> "BaseTool":
+class ScriptRun(NamedTuple):
+    """A script that ran, and on what."""
+
+    script_hash: str
+    data: bytes
+    result: ScriptResult
+    seconds: float
+
+
+Review = Callable[[ScriptRun, ToolResult], Awaitable[ToolResult]]
+"""Looks at a run, and may return another result than the model would have read."""
+
+
+async def as_it_is(run: ScriptRun, result: ToolResult) -> ToolResult:
+    """The review that changes nothing."""
+    return result
+
+
+def exec_python_tool(
+    boundary: Boundary | SandboxUnavailable, limits: ScriptLimits, files: TempFiles, review: Review = as_it_is
+) -> "BaseTool":
     """The tool; without a boundary it refuses every script."""
 
     async def call(**arguments: Any) -> tuple[str, ToolResult]:
@@ -50,9 +71,11 @@ def exec_python_tool(boundary: Boundary | SandboxUnavailable, limits: ScriptLimi
             text = f"There is no such file of at most {limits.input:,} bytes."
             result = ToolResult(text=text, fault="script_failed", detail=text)
         else:
+            began = time.monotonic()
             run = await run_script(script, data, boundary, limits)
-            result = _result(run, limits)
-            context.emit(_event(context, script, run.reason, boundary=boundary.name, exit=run.exit, output_bytes=run.size))
+            event = _event(context, script, run.reason, boundary=boundary.name, exit=run.exit, output_bytes=run.size)
+            context.emit(event)
+            result = await review(ScriptRun(event.sha256, data, run, time.monotonic() - began), _result(run, limits))
         return result.text, result
 
     return structured(EXEC_PYTHON, DESCRIPTION, PROPERTIES, ("script",), call)
@@ -94,15 +117,20 @@ def _result(run: ScriptResult, limits: ScriptLimits) -> ToolResult:
 @asynccontextmanager
 async def TOOLS(setup: ToolSetup) -> AsyncGenerator[Toolbox]:
     """What deck.yaml names as `kit.tools.exec_python:TOOLS`. A card may set the limits (`ScriptLimits`) under `tool_config`."""
-    boundary, files = await asyncio.to_thread(_boundary), open_temp_files()
+    yield {EXEC_PYTHON: exec_python(await asyncio.to_thread(boundary_or_fault), open_temp_files())}
+
+
+def exec_python(boundary: Boundary | SandboxUnavailable, files: TempFiles, review: Review = as_it_is) -> ConfiguredTool:
+    """The tool with the limits that a card sets."""
 
     def make(config: Mapping[str, Any]) -> "BaseTool":
-        return exec_python_tool(boundary, read_config(EXEC_PYTHON, config, ScriptLimits), files)
+        return exec_python_tool(boundary, read_config(EXEC_PYTHON, config, ScriptLimits), files, review)
 
-    yield {EXEC_PYTHON: ConfiguredTool(make, LIMITS)}
+    return ConfiguredTool(make, LIMITS)
 
 
-def _boundary() -> Boundary | SandboxUnavailable:
+def boundary_or_fault() -> Boundary | SandboxUnavailable:
+    """The boundary of this machine, or why there is none. It takes some 100 ms, once in a process."""
     try:
         return find_boundary()
     except SandboxUnavailable as error:

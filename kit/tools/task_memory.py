@@ -113,7 +113,9 @@ class TaskMemory:
             raise StorageSchemaError("a memory needs a key: give it a short name")
         if validator(schema_of(shape)).wrong(data) is not None:
             actual = shape_of(data)
-            await self._report(task, "contract_violation", {"expected_shape": shape, "actual_shape": actual})
+            await self._report(
+                task, "contract_violation", {"expected_shape": shape, "actual_shape": actual, "step_index": task.step_index}
+            )
             return {"status": "contract_violation", "expected": shape, "actual": actual}
         key, began = memory_key(task, label, config.scope), asyncio.get_running_loop().time()
         while True:
@@ -183,20 +185,25 @@ def write_tool(memory: TaskMemory, config: MemoryConfig) -> "BaseTool":
 
     async def call(**arguments: Any) -> tuple[str, ToolResult]:
         shape = config.shape if config.shape is not None else _asked(arguments.get("return_spec"))
-        try:
-            report = await memory.write(
-                current_task(), str(arguments.get("key", "")), _data(arguments.get("data")), shape, config
-            )
-        except MemoryLockError as error:
-            return _result(UNAVAILABLE, fault="unavailable", detail=f"MemoryLockError: {error}")
-        except (ShapeError, StorageSchemaError) as error:
-            return _result(str(error), fault="bad_arguments", detail=str(error))
-        text, violated = json.dumps(report), report["status"] == "contract_violation"
-        return _result(text, fault="bad_arguments", detail=text) if violated else _result(text)
+        return await write_data(memory, current_task(), arguments.get("key"), arguments.get("data"), shape, config)
 
     asks = {"key": KEY, "data": DATA} | ({} if config.shape is not None else {"return_spec": RETURN_SPEC})
     description = "Keep a result for a later step. Returns the key it can be read by."
     return structured(WRITE, description, asks, tuple(asks), call)
+
+
+async def write_data(
+    memory: TaskMemory, task: Task, label: Any, data: Any, shape: Shape, config: MemoryConfig | None = None
+) -> tuple[str, ToolResult]:
+    """Writes what a model hands in. What does not fit, and a key that stays locked, are told it."""
+    try:
+        report = await memory.write(task, str(label or ""), _data(data), shape, config)
+    except MemoryLockError as error:
+        return _result(UNAVAILABLE, fault="unavailable", detail=f"MemoryLockError: {error}")
+    except (ShapeError, StorageSchemaError) as error:
+        return _result(str(error), fault="bad_arguments", detail=str(error))
+    text, violated = json.dumps(report), report["status"] == "contract_violation"
+    return _result(text, fault="bad_arguments", detail=text) if violated else _result(text)
 
 
 def read_tool(memory: TaskMemory) -> "BaseTool":

@@ -9,7 +9,7 @@ import stat
 import tempfile
 import time
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -47,10 +47,13 @@ class TempFiles:
         """Writes a file and returns its id. Raises OSError."""
         folder = self.folder(task)
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        number = 1 + sum(1 for _ in folder.iterdir())
-        with (folder / f"tmp_{number}").open("x", encoding="utf-8", errors="replace", newline="") as file:
-            file.write(text)
-        return f"tmp_{number}"
+        number = sum(1 for _ in folder.iterdir())
+        while True:
+            number += 1
+            with suppress(FileExistsError):  # another call of the same task writes at the same time
+                with (folder / f"tmp_{number}").open("x", encoding="utf-8", errors="replace", newline="") as file:
+                    file.write(text)
+                return f"tmp_{number}"
 
     def path(self, task: Task, file_id: str) -> Path | None:
         """Where a file of this task is; None for the id of no file of its own."""

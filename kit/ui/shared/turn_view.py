@@ -52,6 +52,7 @@ REASONS: dict[Reason, str] = {
     "insufficient": "found nothing to say",
     "contract_violation": "got data it could not use",
     "low_confidence": "was not sure enough",
+    "uncertain": "broke off while doing something",
     "cancelled": "stopped",
     "paused": "waits for your answer",
 }
