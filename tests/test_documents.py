@@ -12,7 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from kit.core.context import Principal
-from kit.core.errors import MemoryLockError, SessionError, StorageSchemaError, StoreError, VersionConflict
+from kit.core.errors import MemoryLockError, StorageSchemaError, StoreError, VersionConflict
 from kit.core.value import Value
 from kit.runtime.clock import run_virtual
 from kit.stores.documents.document import (
@@ -29,7 +29,7 @@ from kit.stores.documents.document import (
     Soul,
 )
 from kit.stores.documents.protocol import Documents, EventFilter
-from kit.stores.documents.sqlite import WINDOW, open_documents
+from kit.stores.documents.sqlite import open_documents
 from kit.stores.sqlite import SqliteStore
 
 ANN, BOB = Principal(tenant_id="acme", user_id="ann"), Principal(tenant_id="acme", user_id="bob")
@@ -79,18 +79,9 @@ def an_event(event_id: str, who: Principal = ANN, **fields: Any) -> AgentEvent:
     return AgentEvent.model_validate({"event_id": event_id, **named, **fields})
 
 
-def a_session(who: Principal = ANN, **fields: Any) -> AgentSession:
-    named = {"tenant_id": who.tenant_id, "user_id": who.user_id, "state": "active", "started_at": 1.0, "last_active": 1.0}
-    return AgentSession.model_validate({"session_id": "s1", **named, **fields})
-
-
 def a_soul(who: Principal = ANN, user: bool = True, **persona: Any) -> Soul:
     user_id = who.user_id if user else None
     return Soul(id=str(who), tenant_id=who.tenant_id, user_id=user_id, persona=Persona(**persona), updated_at=1.0)
-
-
-def a_message(number: int) -> SessionMessage:
-    return SessionMessage(msg_id=f"m{number}", role="user", content=f"line {number}", ts=float(number))
 
 
 DESIGN: dict[type[Value], str] = {
@@ -140,7 +131,6 @@ async def test_what_a_schema_refuses_is_not_written(backend: Backend) -> None:
         (stores.memory.write, a_memory("k").replace(embedding=(1.0, 2.0)), "2 numbers"),
         (stores.memory.write, a_memory("k").replace(user_id=None), "scope session"),
         (stores.souls.put, a_soul().replace(persona={"voice": "deep"}), "persona.voice"),
-        (stores.sessions.put, a_session().replace(messages=("hi",)), "messages.0"),
         (
             stores.plans.create,
             a_plan().replace(steps=(PlanStep(step_index=1, task="x").replace(skills=(3,)),)),
@@ -154,7 +144,7 @@ async def test_what_a_schema_refuses_is_not_written(backend: Backend) -> None:
             await write(document)  # pyright: ignore[reportArgumentType]
         assert words in str(error.value), str(error.value)
     assert await stores.memory.read(ANN, "k") is None and await stores.plans.read(ANN, "p1") is None
-    assert await stores.events.query(EventFilter(tenant_id="acme")) == [] and await stores.sessions.read(ANN, "s1") is None
+    assert await stores.events.query(EventFilter(tenant_id="acme")) == []
 
 
 async def test_a_memory_comes_back_as_it_was_and_a_second_write_replaces_it(backend: Backend) -> None:
@@ -297,23 +287,6 @@ async def test_a_tenant_has_a_soul_and_a_user_has_one(backend: Backend) -> None:
     assert await souls.of(ANN) == (None, user)
 
 
-async def test_a_session_keeps_its_newest_messages_and_when_it_was_last_active(backend: Backend) -> None:
-    sessions = backend.stores.sessions
-    with pytest.raises(SessionError):
-        await sessions.append(ANN, "s1", a_message(0))
-    await sessions.put(a_session())
-    for number in range(WINDOW + 2):
-        await sessions.append(ANN, "s1", a_message(number))
-    session = await sessions.read(ANN, "s1")
-    assert session and [m.msg_id for m in session.messages] == [f"m{n}" for n in range(2, WINDOW + 2)]
-    assert session.last_active == WINDOW + 1 and await sessions.read(BOB, "s1") is None and await sessions.read(EVE, "s1") is None
-    with pytest.raises(SessionError):
-        await sessions.put(a_session(BOB))
-    with pytest.raises(SessionError):
-        await sessions.append(BOB, "s1", a_message(1))
-    await sessions.put(a_session(EVE))
-
-
 async def test_a_plan_is_replaced_only_by_who_read_its_newest_version(backend: Backend) -> None:
     plans, plan = backend.stores.plans, a_plan()
     await plans.create(plan)
@@ -427,19 +400,18 @@ def test_whatever_is_written_nobody_reads_another_tenants_or_users(writes: list[
             calls = [
                 stores.memory.write(a_memory(name, who, scope=scope, text="door", embedding=(1.0, 0.0, 0.0))),
                 stores.plans.create(a_plan(name, who)),
-                stores.sessions.put(a_session(who, session_id=name)),
                 stores.souls.put(a_soul(who)),
                 stores.events.append(an_event(name, who)),
             ]
             for call in calls:
-                with suppress(StoreError, SessionError):
+                with suppress(StoreError):
                     await call
         for who in WHO:
             rows = [row for row in await stores.souls.of(who) if row]
             rows += await stores.events.query(EventFilter(tenant_id=who.tenant_id))
             for name in IDS:
                 readings = [await stores.memory.read(who, name), await stores.plans.read(who, name)]
-                rows += [row for row in (*readings, await stores.sessions.read(who, name)) if row]
+                rows += [row for row in readings if row]
                 for scope in ("session", "user", "tenant"):
                     rows += await stores.memory.nearest(who, scope, (1.0, 0.0, 0.0), 99, session_id="s1")
                     rows += await stores.memory.search(who, scope, "door", 99, session_id="s1")

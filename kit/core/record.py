@@ -11,6 +11,8 @@ from kit.core.value import Value
 
 UNANSWERED = "(This question was not answered.)"
 """Stands for the answer in the history of an agent that was asked and gave none (decisions 27)."""
+LINES = 40
+"""Messages of one reader that are read of a session, where nothing else is said."""
 TurnStatus = Literal["running", "ok", "failed", "cancelled", "deadline", "paused", "interrupted"]
 
 

@@ -18,7 +18,7 @@ from kit.compose.reference import leans_back, points_back, resolve
 from kit.core.context import Session
 from kit.core.event import Compacted, ContextCarried, ModelEnded
 from kit.core.outcome import AgentCall, Answer
-from kit.core.record import UNANSWERED, Message, Note, SessionRecall, ShownComponent, TurnRecord
+from kit.core.record import LINES, UNANSWERED, Message, Note, SessionRecall, ShownComponent, TurnRecord
 from kit.runtime.agents.distiller import distil, fields_from, meant
 from kit.runtime.bound_model import BoundModel
 from kit.runtime.budget import GRACE
@@ -27,8 +27,6 @@ from kit.runtime.job import PRIOR_CONTEXT, SUMMARY, run_job
 from kit.stores.model_request import SHOWN, SUMMED_UP
 from kit.stores.protocol import Store
 
-LINES = 40
-"""Messages of one reader that a model gets to see, where nothing is summed up."""
 SHARED = 4096
 """Messages that are kept for the next turn, those of all conversations together."""
 CHAIN_LAPSE = 29 * 24 * 3600.0

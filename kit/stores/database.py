@@ -14,6 +14,7 @@ from kit.stores.advice import advice
 from kit.stores.live_logs import LiveLogs, Rows
 from kit.stores.owner import Owner
 from kit.stores.rollup import READY, sum_up
+from kit.stores.rows import LEAVE_QUESTIONS
 from kit.stores.tables import APPLICATION, SCHEMA, lay_out
 from kit.stores.transaction import is_busy, wait_for
 
@@ -98,7 +99,7 @@ class Database:
     def mark_interrupted(self) -> int:
         """Gives turns whose process died the status `interrupted`; returns how many. Called on opening.
 
-        A turn that a live process runs, this one or another, is left alone.
+        Their questions join the narration, as open ones. A turn that a live process runs, this one or another, is left alone.
         """
         if self.path == ":memory:":
             return 0
@@ -106,6 +107,7 @@ class Database:
             running = {row[0] for row in db.execute("SELECT DISTINCT owner FROM turns WHERE status = 'running'")}
             dead = [owner for owner in running | self._owner.others() if self._owner.dead(owner)]
             sql = "UPDATE turns SET status = 'interrupted' WHERE status = 'running' AND owner = ?"
+            db.executemany(LEAVE_QUESTIONS, [(owner,) for owner in dead])
             return sum(db.execute(sql, (owner,)).rowcount for owner in dead)
 
     @contextmanager

@@ -16,7 +16,7 @@ _ROWS = {
 }
 """Table -> its rows of one user, in the order in which they can go. A trigger takes the sums they are part of."""
 
-DOCUMENTS = ("agent_memory", "agent_souls", "agent_sessions", "agent_plans", "agent_events")
+DOCUMENTS = ("agent_memory", "agent_souls", "agent_plans", "agent_events")
 """Tables that a file has once documents were opened in it."""
 _DOCUMENT = "tenant_id = :tenant AND document ->> 'user_id' = :user"
 _WORDS = "agent_memory_words"

@@ -37,7 +37,7 @@ def recall_before(store: Store, turn: TurnRecord, agents: Iterable[str], most: i
     for note in notes.values():
         through = order.index(json.loads(note.value)["through"])
         told[""] = [line for line in told[""] if order.index(line.turn_id) > through]
-    ended = [earlier[turn_id] for turn_id in reversed(order)]
+    ended = [one for turn_id in reversed(order) if (one := earlier[turn_id]).status != "interrupted"]
     routed = next((one for one in ended if one.invoked or one.status in ("failed", "deadline", "cancelled")), None)
     lines = tuple(line for reader in told.values() for line in reader[-most:])
     unanswered = (line.agent for line in lines if routed and line.turn_id == routed.id and line.text == UNANSWERED)

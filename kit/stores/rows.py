@@ -40,6 +40,8 @@ BEGIN_TURN = _INSERT + ", ".join([_OWN_LOG, *(f"{name} = excluded.{name}" for na
 END_TURN = _INSERT + ", ".join(f"{name} = excluded.{name}" for name in _ALL if name not in (*_FIXED, "owner")) + _SAME
 INSERT_MESSAGE = "INSERT OR REPLACE INTO messages VALUES (?, ?, ?, ?, ?, ?)"
 INSERT_NOTE = "INSERT OR REPLACE INTO notes VALUES (?, ?, ?, ?)"
+KEEP_RESUMED = "INSERT OR REPLACE INTO notes SELECT session_id, 'resumed', id, ? FROM turns WHERE id = ?"
+"""When a user came back to a turn: its row says when it began, and how long it took without the pause."""
 KEEP_PROMPT = """INSERT INTO prompts SELECT :cohort, :agent, :text, :tools, :since WHERE NOT EXISTS (SELECT 1 FROM prompts
 WHERE cohort = :cohort AND tools = :tools AND since = (SELECT max(since) FROM prompts WHERE cohort = :cohort))"""
 PROMPT = "SELECT cohort, agent, text, tools FROM prompts WHERE cohort = ? AND since <= ? ORDER BY since DESC LIMIT 1"
@@ -48,15 +50,25 @@ _LAST = (
     "AND t.tenant_id = s.tenant_id AND t.user_id = s.user_id {} ORDER BY m.rowid DESC LIMIT 1"
 )
 """The newest turn by the order in which turns ended: a clock may be set back."""
+_ENDED = "AND t.status <> 'interrupted'"
 _ROUTED = "AND (t.invoked <> '[]' OR t.status IN ('failed', 'deadline', 'cancelled'))"
 _OPEN = f"""SELECT json_group_array(DISTINCT agent) FROM messages WHERE turn_id = ({_LAST.format("t.id", _ROUTED)})
 AND agent <> '' AND text = '{UNANSWERED}'"""
-HISTORY = """SELECT turn_id, role, text, agent FROM messages WHERE session_id = :session AND agent = :agent
+_LINES = """FROM messages WHERE session_id = :session AND agent = :agent
 AND (:since IS NULL OR rowid > (SELECT coalesce(max(rowid), 0) FROM messages WHERE turn_id = :since))
 AND (:tenant IS NULL OR EXISTS (SELECT 1 FROM turns WHERE id = turn_id AND tenant_id = :tenant AND user_id = :user))
 ORDER BY rowid DESC LIMIT :limit"""
+"""The newest lines of one reader: what a prompt is fed, and the window of a session."""
+HISTORY = f"SELECT turn_id, role, text, agent {_LINES}"
 OLDEST_FIRST = HISTORY.replace("DESC", "ASC")
-RECALL_SESSION = f"""SELECT s.*, ({_LAST.format("t.invoked", "")}), ({_LAST.format("t.invoked", _ROUTED)}), ({_OPEN}),
+WINDOW = f"""SELECT turn_id, position, role, line.text, started_at, coalesce(seconds, 0),
+iif(role = 'assistant' AND instr(log, '"kind":"component"'), log, '[]')
+FROM (SELECT *, rowid AS place {_LINES}) line JOIN turns ON id = turn_id ORDER BY place"""
+LEAVE_QUESTIONS = f"""INSERT OR IGNORE INTO messages SELECT id, column1, session_id, '', column2, coalesce(column3, message)
+FROM turns, (VALUES (0, 'user', NULL), (1, 'assistant', '{UNANSWERED}'))
+WHERE status = 'running' AND owner = ? ORDER BY turns.rowid, column1"""
+"""What is left of turns whose process died: their questions, marked as open; of one that had paused, what was said by then."""
+RECALL_SESSION = f"""SELECT s.*, ({_LAST.format("t.invoked", _ENDED)}), ({_LAST.format("t.invoked", _ROUTED)}), ({_OPEN}),
 (SELECT json_group_object(name, json_array(value, at)) FROM notes WHERE session_id = s.id) FROM sessions s WHERE s.id = ?"""
 READ = 2_000_000
 """Characters of logs that are read for what a session was shown, the newest first: the loop waits for that."""

@@ -23,6 +23,7 @@ from kit.stores.rows import (
     INSERT_MESSAGE,
     INSERT_NOTE,
     KEEP_PROMPT,
+    KEEP_RESUMED,
     OLDEST_FIRST,
     PROMPT,
     RECALL_SESSION,
@@ -141,7 +142,9 @@ class SqliteStore(Database):
         """Makes a turn that is paused or interrupted run again; False where it is neither, or somebody else was quicker."""
         sql = "UPDATE turns SET status = 'running', owner = ? WHERE id = ? AND status IN ('paused', 'interrupted')"
         with self.commit() as db:
-            return bool(db.execute(sql, (self._owner.id, turn_id)).rowcount)
+            if claimed := bool(db.execute(sql, (self._owner.id, turn_id)).rowcount):
+                db.execute(KEEP_RESUMED, (time.time(), turn_id))
+        return claimed
 
     def _end(self, row: _Row, lines: Sequence[_Row], notes: Sequence[_Row], session: Session | None, wait: bool) -> None:
         with self.commit(wait) as db:

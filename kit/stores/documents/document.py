@@ -93,7 +93,7 @@ class Soul(Value):
 
 
 class SessionMessage(Value):
-    """One message of a session's window."""
+    """One message of a session's window. A user's has the time at which its turn began, an answer that plus the turn's own."""
 
     msg_id: Keyword
     role: Keyword
@@ -105,12 +105,13 @@ class SessionMessage(Value):
 
 
 class AgentSession(Value):
-    """A session of the agentic service, with its newest messages. An episode is a session."""
+    """A session as its next turn is told of it: the newest messages, and a summary of older ones. An episode is a session."""
 
     session_id: Keyword
     tenant_id: Keyword
     user_id: Keyword
-    state: Keyword
+    state: Annotated[Literal["idle", "running", "paused"], _index("keyword")]
+    """Whether a turn of it runs, or its newest waits for the user."""
     started_at: Date
     last_active: Date
     messages: tuple[SessionMessage, ...] = ()

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from kit.core.context import Principal
+from kit.core.record import LINES
 from kit.core.value import Value
-from kit.stores.documents.document import AgentEvent, AgentSession, Memory, Plan, Scope, SessionMessage, Soul
+from kit.stores.documents.document import AgentEvent, AgentSession, Memory, Plan, Scope, Soul
 
 
 class EventFilter(Value):
@@ -72,16 +73,13 @@ class SoulStore(Protocol):
 
 
 class SessionStore(Protocol):
-    """Sessions with their newest messages."""
+    """Sessions as their turns left them. Turns write, in their own commits, so nothing is written here."""
 
-    async def put(self, session: AgentSession) -> None:
-        """Writes or replaces. Raises SessionError for the id of another user's session."""
-        ...
+    async def read(self, who: Principal, session_id: str, agent: str = "", limit: int = LINES) -> AgentSession | None:
+        """A session with the newest `limit` messages that an agent is told, "" being the orchestrator; None where there is none.
 
-    async def read(self, who: Principal, session_id: str) -> AgentSession | None: ...
-
-    async def append(self, who: Principal, session_id: str, message: SessionMessage) -> AgentSession:
-        """Adds a message, the oldest beyond the window goes. Raises SessionError for a session that is not there."""
+        The messages that a summary takes in are left out.
+        """
         ...
 
 

@@ -1,4 +1,4 @@
-"""Souls, sessions, plans and events in SQLite, and all five stores over one file."""
+"""Souls, plans and events in SQLite, and all five stores over one file."""
 
 import sqlite3
 import time
@@ -6,16 +6,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from kit.core.context import Principal
-from kit.core.errors import SessionError, VersionConflict
+from kit.core.errors import VersionConflict
 from kit.stores.database import Database
-from kit.stores.documents.document import AgentEvent, AgentSession, Plan, SessionMessage, Soul, check, document_of
+from kit.stores.documents.document import AgentEvent, Plan, Soul, check, document_of
 from kit.stores.documents.memory import SqliteMemory
 from kit.stores.documents.protocol import Documents, EventFilter
+from kit.stores.documents.sessions import SqliteSessions
 from kit.stores.documents.souls import read_souls
 from kit.stores.documents.tables import Tables, lay_out_documents
 
-WINDOW = 40
-"""Messages that a session keeps."""
 DIMENSION = 256
 """Numbers in a vector of the embedder that comes with the kit."""
 
@@ -50,42 +49,6 @@ class SqliteSouls:
 
     async def of(self, who: Principal) -> tuple[Soul | None, Soul | None]:
         return read_souls(self.tables.database, who)
-
-
-@dataclass(frozen=True, slots=True)
-class SqliteSessions:
-    """The SessionStore protocol."""
-
-    tables: Tables
-
-    async def put(self, session: AgentSession) -> None:
-        text = check(session)
-        await self.tables.write(lambda db: self._put(db, session, text))
-
-    def _put(self, db: sqlite3.Connection, session: AgentSession, text: str) -> None:
-        sql = """INSERT INTO agent_sessions VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET document = excluded.document
-            WHERE user_id = excluded.user_id"""
-        if not db.execute(sql, (session.tenant_id, session.session_id, session.user_id, text)).rowcount:
-            raise SessionError(f"session {session.session_id!r} belongs to someone else; start a new one under another id")
-
-    async def read(self, who: Principal, session_id: str) -> AgentSession | None:
-        return self._read(who, session_id)
-
-    def _read(self, who: Principal, session_id: str) -> AgentSession | None:
-        sql = "SELECT document FROM agent_sessions WHERE tenant_id = ? AND session_id = ? AND user_id = ?"
-        rows = self.tables.database.read(sql, who.tenant_id, session_id, who.user_id)
-        return document_of(AgentSession, rows[0][0]) if rows else None
-
-    async def append(self, who: Principal, session_id: str, message: SessionMessage) -> AgentSession:
-        def work(db: sqlite3.Connection) -> AgentSession:
-            session = self._read(who, session_id)
-            if session is None:
-                raise SessionError(f"there is no session {session_id!r}; put it first")
-            session = session.replace(messages=(*session.messages, message)[-WINDOW:], last_active=message.ts)
-            self._put(db, session, check(session))
-            return session
-
-        return await self.tables.write(work)
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,9 +26,15 @@ CREATE TRIGGER IF NOT EXISTS agent_memory_deleted AFTER DELETE ON agent_memory
   BEGIN DELETE FROM agent_memory_words WHERE rowid = OLD.seq; END;
 CREATE TABLE IF NOT EXISTS agent_souls (
   tenant_id TEXT NOT NULL, user_id TEXT NOT NULL, document TEXT NOT NULL, PRIMARY KEY (tenant_id, user_id));
-CREATE TABLE IF NOT EXISTS agent_sessions (
-  tenant_id TEXT NOT NULL, session_id TEXT NOT NULL, user_id TEXT NOT NULL, document TEXT NOT NULL,
-  PRIMARY KEY (tenant_id, session_id));
+CREATE VIEW IF NOT EXISTS agent_sessions AS
+  SELECT s.id AS session_id, s.tenant_id, s.user_id,
+    CASE WHEN sum(t.status = 'running') THEN 'running' WHEN (SELECT status FROM turns n WHERE n.session_id = s.id
+      AND +n.tenant_id = s.tenant_id AND +n.user_id = s.user_id ORDER BY n.rowid DESC LIMIT 1) = 'paused' THEN 'paused'
+      ELSE 'idle' END AS state,
+    min(t.started_at) AS started_at,
+    max(max(t.started_at + coalesce(t.seconds, 0)),
+      coalesce((SELECT max(at) FROM notes n WHERE n.session_id = s.id), 0)) AS last_active
+  FROM sessions s JOIN turns t ON t.session_id = s.id AND +t.tenant_id = s.tenant_id AND +t.user_id = s.user_id GROUP BY s.id;
 CREATE TABLE IF NOT EXISTS agent_plans (
   tenant_id TEXT NOT NULL, plan_id TEXT NOT NULL, user_id TEXT NOT NULL, status TEXT NOT NULL, version INTEGER NOT NULL,
   lease_expires REAL, document TEXT NOT NULL, PRIMARY KEY (tenant_id, plan_id));
@@ -69,5 +75,7 @@ class Tables:
 def lay_out_documents(database: Database) -> None:
     """Gives a file the tables of documents where it lacks them. Raises StoreError."""
     with database.commit() as db:
+        if db.execute("SELECT 1 FROM sqlite_master WHERE name = 'agent_sessions' AND type = 'table'").fetchone():
+            db.execute("DROP TABLE agent_sessions")  # no turn wrote there
         for statement in TABLES.strip().split(";\n"):
             db.execute(statement)

@@ -1,0 +1,61 @@
+"""A session, read from what its turns left: there is no second copy of a conversation."""
+
+import json
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from kit.core.context import Principal
+from kit.core.record import LINES
+from kit.stores.documents.document import AgentSession, SessionMessage
+from kit.stores.documents.tables import Tables
+from kit.stores.rows import WINDOW, readable, shown_in
+
+_SESSION = """SELECT state, started_at, last_active,
+  (SELECT value FROM notes n WHERE n.session_id = s.session_id AND name = 'summary'),
+  (SELECT value FROM notes n WHERE n.session_id = s.session_id AND name = ?)
+FROM agent_sessions s WHERE session_id = ? AND tenant_id = ? AND user_id = ?"""
+
+
+@dataclass(frozen=True, slots=True)
+class SqliteSessions:
+    """The SessionStore protocol over the tables of turns."""
+
+    tables: Tables
+
+    async def read(self, who: Principal, session_id: str, agent: str = "", limit: int = LINES) -> AgentSession | None:
+        names = {"session_id": session_id, "tenant_id": who.tenant_id, "user_id": who.user_id}
+        rows = self.tables.database.read(_SESSION, f"support:{who}", *names.values())
+        if not rows:
+            return None
+        state, started_at, last_active, note, support = rows[0]
+        summary: dict[str, Any] = json.loads(note) if note and not agent else {}
+        messages = self._messages(who, session_id, agent, summary.get("through"), limit)
+        times = {"started_at": started_at, "last_active": last_active}
+        return AgentSession(
+            **names, **times, state=state, messages=messages, summary=summary.get("text"), support_conversation=support
+        )
+
+    def _messages(self, who: Principal, session_id: str, agent: str, since: str | None, limit: int) -> tuple[SessionMessage, ...]:
+        """Returns the lines that the agent is told; what a turn showed stands with the last of them."""
+        named = {"session": session_id, "tenant": who.tenant_id, "user": who.user_id, "agent": agent}
+        rows = self.tables.database.read(WINDOW, **named, since=since, limit=limit)
+        last = {turn_id: position for turn_id, position, *_ in rows}
+        return tuple(
+            SessionMessage(
+                msg_id=f"{turn_id}:{position}",
+                role=role,
+                content=text,
+                ts=started_at + (seconds if role == "assistant" else 0.0),
+                turn_id=turn_id,
+                sub_agent_id=agent or None,
+                components=_components(turn_id, agent, log) if position == last[turn_id] else None,
+            )
+            for turn_id, position, role, text, started_at, seconds, log in rows
+        )
+
+
+def _components(turn_id: str, agent: str, log: str) -> list[dict[str, Any]] | None:
+    """Returns what a turn showed, or one agent in it; None where that is nothing."""
+    shown = readable(partial(shown_in, turn_id), log, turn_id) or ()
+    return [{"type": one.type, "payload": one.payload} for one in shown if agent in ("", one.agent)] or None
