@@ -142,9 +142,9 @@ class SqliteStore(Database):
         """Makes a turn that is paused or interrupted run again; False where it is neither, or somebody else was quicker."""
         sql = "UPDATE turns SET status = 'running', owner = ? WHERE id = ? AND status IN ('paused', 'interrupted')"
         with self.commit() as db:
-            if claimed := bool(db.execute(sql, (self._owner.id, turn_id)).rowcount):
+            if is_ours := bool(db.execute(sql, (self._owner.id, turn_id)).rowcount):
                 db.execute(KEEP_RESUMED, (time.time(), turn_id))
-        return claimed
+        return is_ours
 
     def _end(self, row: _Row, lines: Sequence[_Row], notes: Sequence[_Row], session: Session | None, wait: bool) -> None:
         with self.commit(wait) as db:

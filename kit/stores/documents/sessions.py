@@ -57,5 +57,5 @@ class SqliteSessions:
 
 def _components(turn_id: str, agent: str, log: str) -> list[dict[str, Any]] | None:
     """Returns what a turn showed, or one agent in it; None where that is nothing."""
-    shown = readable(partial(shown_in, turn_id), log, turn_id) or ()
-    return [{"type": one.type, "payload": one.payload} for one in shown if agent in ("", one.agent)] or None
+    items = readable(partial(shown_in, turn_id), log, turn_id) or ()
+    return [{"type": one.type, "payload": one.payload} for one in items if agent in ("", one.agent)] or None
