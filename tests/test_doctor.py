@@ -86,7 +86,8 @@ def test_a_server_that_is_not_there_and_a_key_that_is_missing() -> None:
 def test_without_a_model_it_says_what_is_offline_and_looks_at_store_and_sandbox(tmp_path: Path) -> None:
     result = run("doctor", KIT_STORE=str(tmp_path / "kit.db"))
     assert result.returncode == 0 and "nothing to reach: the offline stand-in, which is no LLM" in result.stdout
-    assert "not in use: gpt-" in result.stdout and f"written          ok       {tmp_path}/kit.db" in result.stdout
+    assert "not in use: gpt-" in result.stdout and "5 more models of models.yaml, named by no card; to try one" in result.stdout
+    assert f"written          ok       {tmp_path}/kit.db" in result.stdout
     assert re.search(
         r"^sandbox\n  scripts +(ok +(bubblewrap|landlock)|skipped +no sandbox holds on this machine)", result.stdout, re.M
     )

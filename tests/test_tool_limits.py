@@ -3,8 +3,8 @@
 import asyncio
 import threading
 import time
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
@@ -15,7 +15,7 @@ from langchain_core.tools import BaseTool, StructuredTool
 from kit import Settings, open_kit
 from kit.compose.deck import Deck, load_deck
 from kit.core.card import AgentCard, Policy
-from kit.core.errors import BindError, DeckError
+from kit.core.errors import BindError, CodeError, DeckError
 from kit.core.event import Status, ToolEnded, ToolRetry
 from kit.core.outcome import Reason
 from kit.models.scripted import Line, ScriptedModel
@@ -23,7 +23,9 @@ from kit.runtime.handle import Reply
 from kit.runtime.recording.cassette import Cassette
 from kit.tools.bounds import THREADS
 from kit.tools.limits import ToolLimits
+from kit.tools.loading import function_tool
 from kit.tools.tool import ConfiguredTool, LimitedTool, ToolResult, tool_context
+from kit.tools.tool_factory import ToolSetup, tool_factory
 from kit.wire import Kit
 from tests.kits import asks, stitched
 from tests.test_own_tools import FILES, declare
@@ -257,6 +259,7 @@ FAULTS: dict[str, tuple[str, dict[str, Any], str]] = {
     "retries alone": ("", {"find_printer": {"retries": 2}}, "deck.yaml:7.* may do a thing twice: say `idempotent: true`"),
     "a card's retries": ("{retries: 2}", {}, "desk.yaml:6: tool 'open_ticket': retries may do a thing twice"),
     "a card's time": ("{timeout_ms: soon}", {}, "desk.yaml:6: tool 'open_ticket': timeout_ms: .*integer"),
+    "a card's question": ("{confirm: 'On {day}?'}", {}, "desk.yaml:6: `confirm` names 'day', which is no argument of the tool"),
     "another setting": ("{limit: 3}", {}, "desk.yaml:6: tool 'open_ticket' takes no setting 'limit'; .* timeout_ms, "),
 }
 
@@ -274,6 +277,21 @@ async def test_limits_of_tools_given_in_python_are_checked_when_the_kit_opens() 
     tool = LimitedTool(Counter().lookup, ToolLimits(timeout_ms=300))
     with pytest.raises(BindError, match="tool 'lookup': retries may do a thing twice"):
         async with open_kit(SETTINGS, deck=deck_of(config={"retries": 1}), models=models(), tools=[tool]):
+            pass
+
+
+@pytest.mark.req("K-12")
+@pytest.mark.parametrize("form", ["given", "made"])
+async def test_a_question_that_names_no_argument_is_refused_where_the_limits_come_from_python(form: str) -> None:
+    tool = LimitedTool(Counter().lookup, ToolLimits(confirm="Look up {word}?"))
+
+    @tool_factory("lookup")
+    @asynccontextmanager
+    async def made(_: ToolSetup) -> AsyncGenerator[Mapping[str, LimitedTool]]:
+        yield {"lookup": LimitedTool(function_tool("lookup", tool.tool), tool.limits)}
+
+    with pytest.raises((CodeError, BindError), match="`confirm` names 'word', which is no argument of the tool"):
+        async with open_kit(SETTINGS, deck=deck_of(), models=models(), tools=[tool if form == "given" else made]):
             pass
 
 

@@ -5,11 +5,17 @@ from argparse import Namespace
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from kit.core.display.command import command
+from kit.core.display.count import many
+
 if TYPE_CHECKING:
     from kit.compose.deck import Deck
     from kit.core.model import ModelSpec
     from kit.models.examination import Finding
     from kit.settings import Settings
+
+NO_LLM = ("offline", "simulated")
+"""Providers of models that nobody has to reach."""
 
 
 def add(commands: Any) -> None:
@@ -34,6 +40,9 @@ def _doctor(arguments: Namespace) -> int:
         findings += [_store(settings), _sandbox()]
         if unused := [key for key in named if key not in keys]:
             print(f"not in use: {', '.join(unused)}; set OPENAI_API_KEY, or KIT_MODEL to one of them")
+        others = [spec for key, spec in deck.models.items() if key not in (*named, *keys) and spec.provider not in NO_LLM]
+        if others:
+            print(f"{many(len(others), 'more model')} of models.yaml, named by no card; to try one: {command('doctor', 'MODEL')}")
     return int(any(finding.state == "failed" and finding.needed for finding in findings))
 
 
@@ -55,7 +64,7 @@ async def _examine(spec: "ModelSpec", deck: "Deck", settings: "Settings") -> "li
     from kit.wire import access_of
 
     print(spec.key)
-    if spec.provider in ("offline", "simulated"):
+    if spec.provider in NO_LLM:
         kind = "the offline stand-in, which is no LLM" if spec.provider == "offline" else "simulated"
         return [_print(Finding(what="offline", state="skipped", words=f"nothing to reach: {kind}", needed=False))]
     try:

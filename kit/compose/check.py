@@ -121,9 +121,12 @@ class Check:
         unknown = entry is None or isinstance(entry, ToolFactory)  # what a factory makes has its own limits
         own = ToolLimits(idempotent=True) if unknown else getattr(entry, "limits", NO_LIMITS)
         try:
-            self.parts.tool_limits(card, tool, own)
+            limits = self.parts.tool_limits(card, tool, own)
         except BindError as error:
             yield ("tool_config", tool), str(error)
+        else:
+            if "confirm" in card.tool_config[tool] and (sentence := self._confirm(tool, limits)):
+                yield ("tool_config", tool, "confirm"), sentence
         settings = without_limits(card.tool_config[tool])
         if settings and not unknown and not isinstance(entry, ConfiguredTool):
             known = f"of a tool that is no ConfiguredTool these can be set: {', '.join(ToolLimits.model_fields)}"
@@ -133,14 +136,14 @@ class Check:
         for tool in self.parts.settings.tool_limits if self.tools is not None else ():
             if sentence := self._unknown("tool", tool, self.tools or ()):
                 yield ("tool_limits", tool), sentence
-            elif sentence := self._confirm(tool):
+            elif sentence := self._confirm(tool, self.parts.settings.tool_limits[tool]):
                 yield ("tool_limits", tool, "confirm"), sentence
 
-    def _confirm(self, name: str) -> str | None:
+    def _confirm(self, name: str, limits: ToolLimits) -> str | None:
         """What is wrong with the question that a tool asks; None where its arguments are not known yet."""
         entry = self.parts.tools.tools.get(name)
         tool: Any = entry.tool if isinstance(entry, LimitedTool) else entry
-        return confirm_fault(self.parts.settings.tool_limits[name], parameters(tool)) if hasattr(tool, "args_schema") else None
+        return confirm_fault(limits, parameters(tool)) if hasattr(tool, "args_schema") else None
 
     def _subs(self, card: AgentCard) -> list[AgentCard]:
         return [self.parts.cards[name] for name in card.sub_agents if name in self.parts.cards]

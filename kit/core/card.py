@@ -116,6 +116,8 @@ class AgentCard(CardPart):
     """An agent, declared. `sub_agents` makes it an orchestrator; `role` is a label only (decisions 15)."""
 
     id: str
+    """Letters, digits, _ and -. The check of its deck refuses others, not the card: there all faults come in one report, each
+    with its file and line."""
     description: str
     """What the agent answers; the only thing an orchestrator's model knows when it routes."""
     topics: str = ""

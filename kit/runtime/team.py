@@ -36,9 +36,9 @@ from kit.runtime.bound_model import BoundModel
 from kit.runtime.context import Agent
 from kit.runtime.job import JOBS
 from kit.tools.bounds import THREADS, ToolBounds, is_synchronous
-from kit.tools.limits import NO_LIMITS, without_limits
+from kit.tools.limits import NO_LIMITS, confirm_fault, without_limits
 from kit.tools.loading import function_tool
-from kit.tools.tool import LimitedTool, Toolbox
+from kit.tools.tool import LimitedTool, Toolbox, parameters
 
 Model = str | BaseChatModel | tuple[BaseChatModel, ModelSpec]
 """A key of models.yaml, or a LangChain chat model, alone or with what is known of it, such as its price."""
@@ -200,6 +200,8 @@ class _Binder:
     def _bounds(self, card: AgentCard, tool_id: str, tool: BaseTool) -> ToolBounds | None:
         """Returns a tool's limits with the places that its calls share over all teams; None where it has neither."""
         limits = self._deck.tool_limits(card, tool_id, getattr(self._tools[tool_id], "limits", NO_LIMITS))
+        if limits.confirm and (fault := confirm_fault(limits, parameters(tool))):
+            raise BindError(f"tool {tool_id!r} of card {card.id!r}: {fault}")
         at_once = limits.at_once or (THREADS if is_synchronous(tool) else 0)
         if not (at_once or limits.timeout_ms or limits.retries or limits.is_act):
             return None

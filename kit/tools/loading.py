@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 from zlib import crc32
 
 from kit.core.errors import CodeError, nearest
-from kit.tools.tool import ConfiguredTool, LimitedTool
+from kit.tools.limits import confirm_fault
+from kit.tools.tool import ConfiguredTool, LimitedTool, parameters
 from kit.tools.tool_factory import ToolFactory
 
 if TYPE_CHECKING:
@@ -136,8 +137,11 @@ def _tools_of(key: str, item: object, place: str) -> Tools:
         case ConfiguredTool() if key:
             return {key: item}
         case LimitedTool() if not isinstance(item.tool, ToolFactory | ConfiguredTool):
-            tools = _tools_of(key, item.tool, place)
-            return {tool_id: LimitedTool(cast("BaseTool", tool), item.limits) for tool_id, tool in tools.items()}
+            tools = cast("Mapping[str, BaseTool]", _tools_of(key, item.tool, place))
+            for tool in tools.values():
+                if fault := confirm_fault(item.limits, parameters(tool)):
+                    raise CodeError(f"{place}: {fault}")
+            return {tool_id: LimitedTool(tool, item.limits) for tool_id, tool in tools.items()}
         case _ if inspect.isroutine(item):
             tool = function_tool(key, item, place)
             return {tool.name: tool}
