@@ -17,6 +17,7 @@ from kit.core.errors import CassetteError, FaultError, ForkError
 from kit.core.event import Completed, Fork
 from kit.core.picture import Picture
 from kit.core.trace import Span
+from kit.metrics.summary import metrics
 from kit.models.scripted import Line, ScriptedModel
 from kit.settings import HOME
 from kit.stores.model_request import model_request
@@ -108,6 +109,8 @@ async def test_would_another_model_have_recovered() -> None:
         forks = [event.body for event in kit.store.events(reply.turn_id) if isinstance(event.body, Fork)]
         assert forks == [Fork(turn_id=told.turn_id, at=span(told, "b"), model="offline")]
         assert kit.store.events(told.turn_id) == list(told.events), "the first turn is as it was"
+        calls = {purpose: outlay.usage.model_calls for purpose, outlay in metrics(kit.store).spending.by_purpose.items()}
+        assert sum(calls.values()) == 5 + 2 and reply.usage.model_calls == 4, "metrics count once what was played"
 
 
 @pytest.mark.req("K-32")

@@ -53,6 +53,7 @@ class _Fold:
     purposes: dict[str, str] = field(default_factory=dict[str, str])
     """Span of a model call -> what it is for."""
     spending: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
+    is_fork: bool = False
 
 
 def measure(events: Sequence[Event]) -> Measures:
@@ -118,6 +119,15 @@ def _model_ended(fold: _Fold, event: Event, body: Any) -> None:
             sums["cost"] = (sums["cost"] or 0.0) + usage.cost
     if body.agent == fold.lead and body.calls:
         fold.fanning = True
+
+
+def _fork(fold: _Fold, event: Event, body: Any) -> None:
+    fold.is_fork = True
+
+
+def _replay(fold: _Fold, event: Event, body: Any) -> None:
+    if fold.is_fork:  # what it plays was spent by the turn that it forks, which is stored beside it
+        fold.purposes.pop(event.span_id, None)
 
 
 def _tool(fold: _Fold, event: Event, body: Any) -> None:
@@ -195,6 +205,8 @@ def _compacted(fold: _Fold, event: Event, body: Any) -> None:
 _FOLDS: Mapping[str, Callable[[_Fold, Event, Any], None]] = {
     "model_started": _model_started,
     "model_ended": _model_ended,
+    "fork": _fork,
+    "replay": _replay,
     "tool_started": _tool,
     "tool_ended": _tool,
     "agent_started": _agent_started,
