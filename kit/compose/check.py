@@ -211,7 +211,16 @@ class Check:
         for setting, model in (("helper_model", settings.helper_model), ("compose_model", settings.compose_model)):
             if model is not None and model not in models:
                 yield (setting,), f"unknown model {model!r}: {nearest(model, models)}"
+        yield from self._planning()
         yield from _status_faults(settings)
+
+    def _planning(self) -> Iterator[Fault]:
+        plan, cards = self.parts.settings.planning, self.parts.cards
+        for setting, agent in (("planner", plan.planner), ("executor", plan.executor)) if plan else ():
+            if sentence := self._unknown("card", agent, cards, setting):
+                yield ("planning", setting), sentence
+            elif cards[agent].sub_agents:
+                yield ("planning", setting), f"{agent!r} has sub_agents; who plans or executes asks nobody"
 
     def _root(self) -> None:
         root = self.parts.settings.orchestrator

@@ -36,6 +36,12 @@ class Sentences(Value):
     unseen: str
     preamble: str
     stopped: str
+    plan_failed: str
+    plan_uncertain: str
+    plan_over: str
+    plan_infeasible: str
+    plan_steps: str
+    plan_no_steps: str
 
 
 class Reservations(Value):

@@ -70,6 +70,17 @@ class Visitor(Value):
     locale: str = "en-US"
 
 
+class PlanSettings(Value):
+    """Who plans and who executes where a turn is run as a plan (docs/plans.md)."""
+
+    planner: str
+    """Id of the card that writes plans. No orchestrator asks it."""
+    executor: str
+    """Id of the card that each step gets an agent of."""
+    budget: Policy = Policy(time_budget_ms=120_000)
+    """What a whole plan may take in tokens, dollars and time, however often it is resumed."""
+
+
 class DeckSettings(Value):
     """The settings of a whole deck, as deck.yaml gives them."""
 
@@ -139,6 +150,8 @@ class DeckSettings(Value):
     today: str | None = Field(default=None, exclude=True)
     """The date in the deck's world, where it has one: a reference such as `package.module:today` to a function that returns it
     as ISO text, or None, given the data folder and the environment variables listed above (decisions 36)."""
+    planning: PlanSettings | None = Field(default=None, exclude=True)
+    """Lets turns run as plans; None: this deck has no planner."""
     page: PageSettings = PageSettings()
     """What the chat page says and shows over this deck."""
 

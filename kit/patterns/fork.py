@@ -16,6 +16,7 @@ from kit.core.model import OFFLINE
 from kit.core.record import CohortPrompt, SessionRecall, TurnRecord
 from kit.patterns import PATTERNS
 from kit.patterns.forked_turn import ADVICE, ForkedTurn
+from kit.patterns.plan_execute import PLAN_EXECUTE
 from kit.patterns.stages import Stages
 from kit.runtime.agents.llm_agent import LLMAgent
 from kit.runtime.pattern import Pattern
@@ -113,6 +114,8 @@ def fork_turn(
     store, turn = kit.store, kit.store.turn(turn_id)
     if turn is None or Principal(tenant_id=turn.tenant_id, user_id=turn.user_id) != who:
         raise ForkError(f"there is no turn {turn_id!r} of {who}: name one of its own")
+    if PLAN_EXECUTE.name in (turn.pattern, pattern):
+        raise ForkError("a plan is not forked: `resume` takes it up after its last complete step (docs/plans.md)")
     base, chosen = kit.on(model) if model else kit, PATTERNS[pattern or turn.pattern]
     past = past or kit.recall_before(turn)
     session = store.with_souls(past.session)

@@ -9,9 +9,10 @@ from kit.core.fault import parse_all
 from kit.core.fault_injection import inject_faults
 from kit.core.model import OFFLINE
 from kit.core.record import TurnRecord
-from kit.patterns import PATTERNS
+from kit.patterns import MODES
 from kit.patterns.fork import Forkable, ForkHost, check_prompts
 from kit.patterns.forked_turn import ForkedTurn
+from kit.patterns.plan_execute import PLAN, PLAN_EXECUTE, resumed
 from kit.runtime.acts.pause import Acts, Resumption, acts_of
 from kit.runtime.recording.turn_recording import TurnRecording, resumed_recording
 from kit.runtime.team import Team
@@ -27,10 +28,12 @@ def resume_turn(kit: Forkable, who: Principal, turn_id: str, answers: Answers = 
     Raises ResumeError for a turn that is not there, is somebody else's, has ended, lacks an answer or cannot be played,
     CassetteError where a card has changed since, FaultError where it was made to fail and this kit was opened without faults.
     """
-    store, turn = kit.store, kit.store.turn(turn_id)
+    store, turn = kit.store, kit.store.turn(turn_id.removeprefix(PLAN))
     if turn is None or Principal(tenant_id=turn.tenant_id, user_id=turn.user_id) != who:
         raise ResumeError(f"there is no turn {turn_id!r} of {who}: name one of its own")
-    events, pattern = store.events(turn.id), PATTERNS[turn.pattern]
+    if turn.pattern == PLAN_EXECUTE.name:
+        return _resume_plan(kit, turn)
+    events, pattern = store.events(turn.id), MODES[turn.pattern]
     base = kit if kit.team.orchestrator.model.spec.key == turn.model else kit.on(turn.model)
     past = kit.recall_before(turn)
     session = store.with_souls(past.session.replace(id=turn.session_id))
@@ -60,6 +63,15 @@ def resume_turn(kit: Forkable, who: Principal, turn_id: str, answers: Answers = 
             turn_id=turn.id,
             resumes=Resumption(turn.started_at, acts),
         )
+
+
+def _resume_plan(kit: Forkable, turn: TurnRecord) -> Turn:
+    """Starts a turn that takes up the plan of another one, after its last complete step."""
+    past = kit.recall_before(turn)
+    session = kit.store.with_souls(past.session.replace(id=turn.session_id))
+    team = kit.stages.team(PLAN_EXECUTE, persona=session.tenant_persona)
+    host = ForkHost(team, kit.store, kit.recorder, resumed(f"{PLAN}{turn.id}"), kit.today)
+    return run_turn(turn.message, session, host, host.pattern)
 
 
 def _recording(team: Team, events: list[Event]) -> TurnRecording:

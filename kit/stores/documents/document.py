@@ -38,7 +38,7 @@ EXTENSIONS: Mapping[str, frozenset[str]] = {
     "AgentSession": frozenset(["summary", "support_conversation"]),
     "SessionMessage": frozenset(["turn_id", "sub_agent_id", "components"]),
     "Plan": frozenset(["original_task", "task_type", "version", "lease_owner", "lease_expires"])
-    | frozenset(["manifests", "usage"]),
+    | frozenset(["manifests", "usage", "failure"]),
     "AgentEvent": frozenset(("user_id", "seq", "agent", "status", "duration_ms", "input_size_bytes"))
     | frozenset(("response_size_bytes", "large_response_triggered", "lock_wait_ms", "exit_code")),
 }
@@ -168,7 +168,9 @@ class Plan(Value):
     manifests: Json = None
     """Skill -> its manifest as it was when the plan was written: what the steps' executors are told, and held to."""
     usage: Json = None
-    """What the plan has taken so far: `tokens`, `dollars`, `seconds`."""
+    """What the plan has taken so far: `tokens_in`, `tokens_out`, `dollars`, `seconds`."""
+    failure: Json = None
+    """Why it failed: `reason`, `completed_steps`, `last_failure`."""
 
 
 class AgentEvent(Value):

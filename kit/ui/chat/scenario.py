@@ -9,7 +9,8 @@ import streamlit as st
 from kit.core.errors import KitError
 from kit.core.fault import CATALOGUE, Fault, kinds_of, parse, parse_all
 from kit.core.value import Value
-from kit.patterns import PATTERNS
+from kit.patterns import MODES
+from kit.patterns.plan_execute import PLAN_EXECUTE
 from kit.ui.shared import address
 from kit.ui.shared.frame import visitor
 from kit.ui.shared.host import Host
@@ -40,7 +41,7 @@ class Scenario(Value):
         return cls(
             faults=tuple(str(fault) for fault in faults(host) if isinstance(fault, Fault)),
             cap=int(cap) if cap.isdecimal() and 0 < int(cap) <= WIDEST else None,
-            pattern=pattern if pattern in PATTERNS else None,
+            pattern=pattern if pattern in _modes(host) else None,
             model=model if model in usable else None,
             detail="simple" if address.read("detail") == "simple" else "full",
         )
@@ -126,8 +127,13 @@ def _choices(host: Host) -> None:
         _choice("Detail", "detail", ["simple", "full"], "full", str.capitalize)
     if host.people:
         _person(host)
-    _choice("Pattern", "pattern", list(PATTERNS), host.kit.pattern.name, lambda name: name.replace("_", " ").capitalize())
+    _choice("Pattern", "pattern", _modes(host), host.kit.pattern.name, lambda name: name.replace("_", " ").capitalize())
     _models(host)
+
+
+def _modes(host: Host) -> list[str]:
+    """The names of what turns of this deck can be run as: plans for one that has a planner."""
+    return [name for name in MODES if name != PLAN_EXECUTE.name or host.kit.deck.settings.planning]
 
 
 def _models(host: Host) -> None:

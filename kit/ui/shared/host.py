@@ -14,7 +14,7 @@ from kit.core.event import INTERNAL
 from kit.core.fault import Fault
 from kit.core.picture import Picture, mark_pictures
 from kit.core.record import SessionRecall, TurnRecord
-from kit.patterns import PATTERNS
+from kit.patterns import MODES
 from kit.patterns.fork import fork_turn
 from kit.patterns.resume import Answers
 from kit.runtime.handle import Turn
@@ -87,7 +87,7 @@ class Host:
         async def bind() -> None:
             stages = self.on(model).stages
             for pattern in patterns:
-                stages.team(PATTERNS[pattern])
+                stages.team(MODES[pattern])
 
         asyncio.run_coroutine_threadsafe(bind(), self._loop).result(timeout=60)
 

@@ -1,0 +1,94 @@
+"""Plan and execute: the message becomes a plan, each step of it runs in an executor of its own, failures are planned around."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+
+from kit.compose.deck import Deck
+from kit.compose.registry import Registry
+from kit.core.errors import BindError
+from kit.core.event import Text
+from kit.core.outcome import AgentCall, Outcome
+from kit.planning.answer import answer_of
+from kit.planning.draft import MOST_STEPS
+from kit.planning.journal import Journal
+from kit.planning.loop import Manager
+from kit.planning.plan import MOST_REPLANS, new_plan
+from kit.planning.record import PlanRecord, create, held, take
+from kit.planning.services import PlanServices, PlanTool
+from kit.runtime.agents.llm_agent import LLMAgent
+from kit.runtime.context import Agent, RunContext
+from kit.runtime.pattern import Bind, Pattern
+from kit.runtime.team import Team
+
+PLAN = "plan_"
+"""What the id of a plan has before that of the turn it was made in."""
+LACKS = "this deck cannot run turns as plans: give it skills, and a planner and an executor under `planning:` (docs/plans.md)"
+
+
+def plan_team(deck: Deck, bind: Bind) -> Team:
+    """The deck with its orchestrator as the manager of a plan, who asks the planner and the executor and has no tools.
+
+    Raises BindError where the deck has nobody to plan, or the executor no skills to call.
+    """
+    settings = deck.settings.planning
+    if settings is None:
+        raise BindError(LACKS)
+    lead = deck.cards[deck.settings.orchestrator]
+    blocks = [block for block in lead.prompt_blocks if deck.blocks[block].category != "instructions"]  # those say how to route
+    manager = lead.model_copy(
+        update={
+            "tools": (),
+            "prompt_blocks": tuple(blocks),
+            "sub_agents": (settings.planner, settings.executor),
+            "policy": settings.budget.model_copy(update={"time_budget_ms": None}),
+        }
+    )
+    limits = {"cap": MOST_STEPS + 2 * MOST_REPLANS + 1, "turn_budget_ms": settings.budget.time_budget_ms or 600_000}
+    own = deck.settings.model_copy(update={**limits, "default_sub_agent": None, "support_agent": None})
+    team = bind(replace(deck, cards=Registry("card", {**deck.cards, manager.id: manager}), settings=own))
+    services_of(team.agents)
+    return team
+
+
+def services_of(agents: Mapping[str, Agent]) -> PlanServices:
+    """What the tools of planner and executor work with. Raises BindError where no card names one of them."""
+    for agent in agents.values():
+        for tool in agent.tools.values() if isinstance(agent, LLMAgent) else ():
+            if isinstance(tool, PlanTool):
+                return tool.services
+    raise BindError(LACKS)
+
+
+async def run_plan(call: AgentCall, ctx: RunContext, plan_id: str | None = None) -> Outcome:
+    """Plans the message, or takes up a plan of that id, and takes it to its end; one that is stopped can be taken up."""
+    turn, settings = ctx.turn, ctx.turn.settings.planning
+    lead = turn.agents[call.agent]
+    assert isinstance(lead, LLMAgent) and settings is not None
+    services = services_of(turn.agents)
+    ctx.emit(Text(channel="lead", text=lead.card.preamble or turn.locale.sentences.preamble, synthetic=True))
+    record = await _record(call, ctx, services, plan_id)
+    plan = record.plan
+    journal = Journal(services.documents.events, record.who, plan.session_id, plan.plan_id, clock=services.clock)
+    if plan_id is None:
+        await journal.write("user_message.received")
+    manager = Manager(ctx, services, settings, record, journal)
+    async with held(record):
+        await manager.drive()
+    return await answer_of(manager, lead, call, ctx)
+
+
+async def _record(call: AgentCall, ctx: RunContext, services: PlanServices, plan_id: str | None) -> PlanRecord:
+    who, turn_id, plans = ctx.inherited.principal, ctx.turn.log.turn_id, services.documents.plans
+    if plan_id is not None:
+        return await take(plans, plan_id, who, turn_id)
+    plan = new_plan(f"{PLAN}{turn_id}", who, ctx.inherited.episode_id, call.query, services.clock())
+    return await create(plans, plan, who, turn_id)
+
+
+PLAN_EXECUTE = Pattern("plan_execute", run_plan, plan_team)
+
+
+def resumed(plan_id: str) -> Pattern:
+    """The pattern for a plan that is taken up where it stands."""
+    return replace(PLAN_EXECUTE, run=partial(run_plan, plan_id=plan_id))

@@ -1,0 +1,240 @@
+"""The manager of a plan: asks the planner, sends one executor after another, and has the rest planned anew where one fails.
+
+Every transition is stored before the next begins, so that a plan whose process died goes on after its last complete step. The
+manager calls no skill, and whoever it asks can ask nobody.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from kit.compose.parts import PlanSettings
+from kit.core.outcome import AgentCall, Failure, Outcome
+from kit.core.schema.shape import schema_of
+from kit.core.schema.validator import validator
+from kit.planning.draft import Infeasible
+from kit.planning.journal import Journal
+from kit.planning.plan import (
+    MOST_REPLANS,
+    OVER,
+    Trigger,
+    complete_steps,
+    end_plan,
+    failed_step,
+    next_step,
+    with_draft,
+    with_replan,
+    with_step,
+)
+from kit.planning.planner import planner_query
+from kit.planning.record import PlanRecord
+from kit.planning.scope import PlannerScope, StepScope, executes, plans
+from kit.planning.services import PlanServices
+from kit.planning.step_query import executor_query
+from kit.runtime.context import RunContext
+from kit.runtime.dispatch import dispatch
+from kit.stores.documents.document import Memory, Plan, PlanStep
+from kit.stores.documents.protocol import EventFilter
+from kit.tools.task_memory import Task
+
+EXHAUSTED = "max replan attempts reached"
+UNCERTAIN = "uncertain"
+OVER_BUDGET = "budget"
+
+
+@dataclass
+class Manager:
+    """Drives one plan in one turn."""
+
+    ctx: RunContext
+    services: PlanServices
+    settings: PlanSettings
+    record: PlanRecord
+    journal: Journal
+    before: dict[str, float] = field(default_factory=dict[str, float])
+    """What the plan had taken when this turn took it up."""
+    began: float = 0.0
+
+    @property
+    def plan(self) -> Plan:
+        return self.record.plan
+
+    async def drive(self) -> Plan:
+        """Takes the plan to its end, from wherever it stands."""
+        self.before, self.began = dict(self.plan.usage or {}), self.services.clock()
+        self._limit()
+        while self.plan.status not in OVER:
+            if self._seconds() >= (self.settings.budget.time_budget_ms or float("inf")) / 1000:
+                await self._fail(OVER_BUDGET)
+            elif self.plan.status != "executing":
+                await self._plan()
+            elif step := next_step(self.plan):
+                await self._run(step)
+            else:
+                await self._end("complete")
+        return self.plan
+
+    async def _plan(self) -> None:
+        """Has the planner write the steps that are to come, and stores what it hands in."""
+        replan = self.plan.status == "replanning"
+        if not replan:
+            await self._move(lambda plan: plan.replace(status="planning"))
+        complete, number = complete_steps(self.plan), self.plan.replan_count
+        task_id = f"{self.plan.plan_id}.{number}.plan"
+        scope = PlannerScope(self.journal.of(task_id, self.settings.planner), first=len(complete) + 1)
+        await self.journal.write("subagent_a.spawned", task_id=task_id, mode="replan" if replan else "plan")
+        remaining = [step for step in self.plan.steps if step.status != "complete"]
+        query = planner_query(self.plan.original_task, complete, failed_step(self.plan), remaining=remaining)
+        with plans(scope):
+            outcome = await self._dispatch(self.settings.planner, query, task_id, number + 1)
+        draft = scope.result
+        if draft is None or isinstance(draft, Infeasible):
+            reason = f"infeasible: {draft.reason}" if draft else f"no plan: {_detail(outcome, scope.refusals)}"
+            await self._fail(reason)
+            return
+        if not replan:
+            await self.journal.write("plan.received", steps=len(draft.steps))
+        await self._move(lambda plan: with_draft(plan, draft, scope.manifests))
+        await self.journal.write("plan.persisted", status=self.plan.status)
+        if replan:
+            await self.journal.write("plan.revised", revised_steps=[step.step for step in draft.steps])
+
+    async def _run(self, step: PlanStep) -> None:
+        """Runs one step in an executor of its own; what it wrote before its process died counts."""
+        task = self._task(step)
+        began = self.services.clock()
+        if step.status == "executing" and (memory := await self._output(step, task)):
+            await self._complete(step, memory)
+            return
+        self.services.files.wipe(task)  # what a predecessor left
+        await self._move(lambda plan: with_step(plan, step.step_index, status="executing", started_at=began))
+        name = f"step_{step.step_index}"
+        await self.journal.write(f"{name}.started", task_id=task.id, skill=", ".join(step.skills))
+        manifests = cast("dict[str, Mapping[str, Any]]", self.plan.manifests)
+        skills = {skill: manifests[skill] for skill in step.skills}
+        scope = StepScope(self.journal.of(task.id, task.agent), task, step, skills)
+        try:
+            with executes(scope):
+                query = executor_query(step, skills, await self._input(step))
+                outcome = await self._dispatch(task.agent, query, task.id, step.step_index)
+        finally:
+            self.services.files.wipe(task)
+        memory = await self._output(step, task)
+        status = "complete" if memory else "insufficient" if scope.insufficient else "failed"
+        key, duration = memory and memory.key, round((self.services.clock() - began) * 1000)
+        await scope.journal.write("subagent.finish", status=status, duration_ms=duration, memory_key=key)
+        if scope.uncertain:
+            await self._fail(UNCERTAIN, step, f"{scope.uncertain} was called when the process ended; it may have acted")
+        elif memory:
+            await self._complete(step, memory)
+        else:
+            await self._revise(step, *await self._failure(scope, outcome))
+
+    async def _complete(self, step: PlanStep, memory: Memory) -> None:
+        changes = {"status": "complete", "memory_key": memory.key, "validated": True, "finished_at": self.services.clock()}
+        await self._move(lambda plan: with_step(plan, step.step_index, **changes))
+        await self.services.memory.confirm(self.record.who, memory)
+        await self.journal.write(f"step_{step.step_index}.complete", task_id=step.task_id)
+
+    async def _revise(self, step: PlanStep, trigger: Trigger, reason: str) -> None:
+        """Has the rest planned anew, or ends the plan where that was done often enough."""
+        if self.plan.replan_count >= MOST_REPLANS:
+            await self._fail(EXHAUSTED, step, reason)
+            return
+        now = self.services.clock()
+
+        def change(plan: Plan) -> Plan:
+            failed = with_step(plan, step.step_index, status="failed", failure_reason=reason, finished_at=now)
+            return with_replan(failed, trigger, step, reason, now)
+
+        await self._move(change)
+        await self.journal.write(f"step_{step.step_index}.failed", task_id=step.task_id, reason=reason)
+        attempt = self.plan.replan_count
+        await self.journal.write("replan.triggered", attempt=attempt, failed_step=step.step_index, trigger=trigger)
+
+    async def _failure(self, scope: StepScope, outcome: Outcome) -> tuple[Trigger, str]:
+        """Returns what a step failed of, and in which words the planner is told."""
+        if scope.insufficient:
+            return "insufficient", "; suggestion: ".join(filter(None, scope.insufficient))
+        asked = EventFilter(tenant_id=scope.task.who.tenant_id, task_id=scope.task.id, event_type="contract_violation")
+        if violations := await self.services.documents.events.query(asked):
+            return "contract_violation", f"the output is not of the shape asked for: {json.dumps(violations[-1].payload)}"
+        return "failed", _detail(outcome, [scope.fault] if scope.fault else ["it ended without an output"])
+
+    async def _fail(self, reason: str, step: PlanStep | None = None, detail: str = "") -> None:
+        """Ends the plan, and stores why in the form that callers of the service get."""
+        last = {"step": step.step_index, "reason": detail} if step else None
+        status = UNCERTAIN if reason == UNCERTAIN else "failed"
+        now = self.services.clock()
+
+        def change(plan: Plan) -> Plan:
+            if step is not None:
+                plan = with_step(plan, step.step_index, status=status, failure_reason=detail, finished_at=now)
+            complete = [one.step_index for one in complete_steps(plan)]
+            return plan.replace(failure={"reason": reason, "completed_steps": complete, "last_failure": last})
+
+        await self._end("failed", change)
+        if step is not None:
+            await self.journal.write(f"step_{step.step_index}.failed", task_id=step.task_id, reason=detail)
+        await self.journal.write("plan.failed", reason=reason)
+
+    async def _end(self, status: Any, change: Callable[[Plan], Plan] = lambda plan: plan) -> None:
+        await self._move(lambda plan: end_plan(change(plan), status, self.services.clock()))
+
+    async def _move(self, change: Callable[[Plan], Plan]) -> None:
+        usage = self._usage()
+        await self.record.move(lambda plan: change(plan).replace(usage=usage))
+
+    async def _output(self, step: PlanStep, task: Task) -> Memory | None:
+        """Returns the last output that a step has written and that holds; None where there is none."""
+        asked = EventFilter(tenant_id=task.who.tenant_id, task_id=task.id, event_type="memory.written")
+        written = await self.services.documents.events.query(asked)
+        memory = await self.services.memory.read(task.who, written[-1].payload["key"]) if written else None
+        fits = memory and validator(schema_of(step.return_spec["shape"])).wrong(memory.value) is None
+        return memory if fits else None
+
+    async def _input(self, step: PlanStep) -> Any:
+        """Returns the output of the step that this one works on; None where it works on none."""
+        sources = [one for one in self.plan.steps if one.step_index == step.input_from_step]
+        return await self.value(sources[0]) if sources else None
+
+    async def value(self, step: PlanStep) -> Any:
+        """Returns the output of a complete step."""
+        memory = await self.services.memory.read(self.record.who, step.memory_key or "")
+        return memory.value if memory else None
+
+    def _task(self, step: PlanStep) -> Task:
+        who, session = self.record.who, self.plan.session_id
+        return Task(who, session, step.task_id or "", self.settings.executor, self.plan.plan_id, step.step_index)
+
+    async def _dispatch(self, agent: str, query: str, task_id: str, place: int) -> Outcome:
+        self.ctx.turn.rounds += 1
+        call = AgentCall(call_id=task_id, agent=agent, query=query, fields={})
+        return await dispatch(call, self.ctx, f"{self.ctx.turn.rounds}.{place}")
+
+    def _limit(self) -> None:
+        """Takes what the plan has used up in other turns out of what this one may take."""
+        limits, before = self.ctx.ledger.limits, self.before
+        for resource, name in (("input_tokens", "tokens_in"), ("output_tokens", "tokens_out"), ("cost", "dollars")):
+            if resource in limits:
+                limits[resource] -= before.get(name, 0)
+
+    def _seconds(self) -> float:
+        return self.before.get("seconds", 0.0) + self.services.clock() - self.began
+
+    def _usage(self) -> dict[str, float]:
+        ledger, of = self.ctx.ledger, self.before.get
+        return {
+            "tokens_in": of("tokens_in", 0) + ledger.input_tokens,
+            "tokens_out": of("tokens_out", 0) + ledger.output_tokens,
+            "dollars": of("dollars", 0) + (ledger.cost or 0),
+            "seconds": round(self._seconds(), 3),
+        }
+
+
+def _detail(outcome: Outcome, others: list[str]) -> str:
+    """Returns why an agent has nothing to show: its failure, else the last of the other reasons."""
+    if isinstance(outcome, Failure):
+        return f"{outcome.reason}: {outcome.detail}"
+    return others[-1] if others else "nothing was handed in"

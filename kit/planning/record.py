@@ -1,0 +1,84 @@
+"""A stored plan in the hands of one process: written at every transition, held by a lease that ends soon after its holder."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+
+from kit.core.context import Principal
+from kit.core.errors import ResumeError, StoreError
+from kit.planning.plan import OVER
+from kit.stores.documents.document import Plan
+from kit.stores.documents.protocol import PlanStore
+
+LEASE = 6.0
+"""Seconds that a plan stays held when its process dies."""
+PAUSE = 0.2
+
+
+@dataclass(slots=True)
+class PlanRecord:
+    """The newest version of a plan, and the only way to a newer one."""
+
+    plans: PlanStore
+    who: Principal
+    owner: str
+    plan: Plan
+    _lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    async def move(self, change: Callable[[Plan], Plan]) -> Plan:
+        """Writes what a change makes of the plan. Raises VersionConflict when somebody else has taken it over."""
+        async with self._lock:
+            self.plan = await self.plans.replace(change(self.plan))
+        return self.plan
+
+    async def beat(self) -> None:
+        """Extends the lease for as long as this runs; it ends by itself when somebody else has taken the plan over."""
+        while True:
+            await asyncio.sleep(LEASE / 3)
+            async with self._lock:
+                plan = await self.plans.lease(self.who, self.plan.plan_id, self.owner, LEASE)
+                if plan is None:
+                    return
+                self.plan = plan
+
+
+async def create(plans: PlanStore, plan: Plan, who: Principal, owner: str) -> PlanRecord:
+    """Stores a plan before anything is done for it (decisions 22). Raises VersionConflict where there is one of that id."""
+    plan = plan.replace(lease_owner=owner, lease_expires=plan.created_at + LEASE)
+    await plans.create(plan)
+    return PlanRecord(plans, who, owner, plan)
+
+
+async def take(plans: PlanStore, plan_id: str, who: Principal, owner: str) -> PlanRecord:
+    """Takes a plan over once its last holder's lease is over.
+
+    Raises ResumeError for one that is not there, has ended, or is at work.
+    """
+    loop = asyncio.get_running_loop()
+    until = loop.time() + LEASE + 1
+    while True:
+        plan = await plans.read(who, plan_id)
+        if plan is None:
+            raise ResumeError(f"there is no plan {plan_id!r} of {who}: name one of its own")
+        if plan.status in OVER:
+            raise ResumeError(f"plan {plan_id!r} is {plan.status}: only one that has not ended can go on")
+        if leased := await plans.lease(who, plan_id, owner, LEASE):
+            return PlanRecord(plans, who, owner, leased)
+        if loop.time() >= until:
+            raise ResumeError(f"plan {plan_id!r} is at work elsewhere: stop it there, or wait until it ends")
+        await asyncio.sleep(PAUSE)
+
+
+@asynccontextmanager
+async def held(record: PlanRecord) -> AsyncGenerator[None]:
+    """Keeps the lease alive inside, and gives it back at the end, so that whoever resumes the plan need not wait."""
+    beat = asyncio.create_task(record.beat())
+    try:
+        yield
+    finally:
+        beat.cancel()
+        await asyncio.wait([beat])
+        if record.plan.status not in OVER:
+            with suppress(StoreError):
+                await record.move(lambda plan: plan.replace(lease_owner=None, lease_expires=None))

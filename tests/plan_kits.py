@@ -1,0 +1,133 @@
+"""Plans for tests: a planner that hands in given drafts, executors that do given things, an own store."""
+
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from kit.compose.parts import PlanSettings
+from kit.core.card import AgentCard, Policy
+from kit.core.outcome import AgentCall, Answer, Outcome
+from kit.models.scripted import Line, ScriptedModel
+from kit.patterns.plan_execute import PLAN_EXECUTE
+from kit.planning.planner import PLANNER_TOOLS
+from kit.planning.scope import StepScope, step_scope
+from kit.planning.services import PlanServices
+from kit.planning.tools import plan_tools
+from kit.runtime.context import RunContext
+from kit.runtime.pattern import Pattern
+from kit.runtime.team import Team, bind
+from kit.sinks.recorder import Recorder
+from kit.stores.sqlite import SqliteStore
+from kit.tools.skill import SkillManifest, SkillSummary
+from kit.tools.task_memory import TaskMemory
+from kit.tools.temp_files import TempFiles
+from tests.kits import small_deck, stitched
+
+SHAPE = {"rows": "array<string>"}
+OUTPUT = {"type": "object", "properties": {"rows": {"type": "array", "items": {"type": "string"}}}, "required": ["rows"]}
+Doing = Callable[[StepScope, PlanServices], Awaitable[str | None]]
+"""What an executor does in a step; what it says in the end."""
+
+
+def manifest(name: str, **fields: Any) -> SkillManifest:
+    """A skill that returns rows."""
+    fixed: dict[str, Any] = {"capabilities": (), "limitations": (), "execution_mode": "sync", "endpoint": f"skills/{name}"}
+    fixed |= {"input_schema": {"type": "object"}, "output_schema": OUTPUT, "description": f"Gives {name}."}
+    return SkillManifest(id=name, **{**fixed, **fields})
+
+
+def draft(*tasks: str, first: int = 1, skill: str = "rows") -> list[dict[str, Any]]:
+    """Steps as a planner hands them in, each over the output of the one before it."""
+    return [
+        {
+            "step": number,
+            "task": task,
+            "skills": [skill],
+            "return_spec": {"shape": SHAPE, "reason": "the answer needs it"},
+            "input_from_step": number - 1 if number > 1 else None,
+        }
+        for number, task in enumerate(tasks, first)
+    ]
+
+
+def planner(*drafts: Sequence[Mapping[str, Any]] | str, skill: str = "rows") -> ScriptedModel:
+    """A planner's model that loads the skill and hands in one draft a run; a text says why there is none."""
+    lines: list[Line] = []
+    for one in drafts:
+        plan = {"infeasible": one} if isinstance(one, str) else {"steps": list(one)}
+        lines += [Line(calls=[("load_skill", {"skill_name": skill})]), Line(calls=[("submit_plan", plan)]), Line("Handed in.")]
+    return ScriptedModel(*lines)
+
+
+@dataclass(frozen=True)
+class Executor:
+    """An executor without a model."""
+
+    card: AgentCard
+    services: PlanServices
+    doing: Doing
+    time_budget: float | None = 8.0
+
+    async def run(self, call: AgentCall, ctx: RunContext) -> Outcome:
+        scope = step_scope()
+        assert scope is not None
+        return Answer(call_id=call.call_id, agent=call.agent, text=await self.doing(scope, self.services) or "Done.")
+
+
+@dataclass
+class PlanKit:
+    """What run_turn needs to run plans."""
+
+    team: Team
+    store: SqliteStore
+    services: PlanServices
+    planner: ScriptedModel
+    recorder: Recorder = field(default_factory=Recorder)
+    cassette: None = None
+    pattern: Pattern = PLAN_EXECUTE
+    today: str = "2026-11-01"
+
+
+async def gives_rows(scope: StepScope, services: PlanServices) -> str | None:
+    """Writes one row that names the step."""
+    assert scope.task.step_index is not None
+    await services.memory.write(scope.task, "rows", {"rows": [scope.step.task]}, scope.step.return_spec["shape"])
+    return None
+
+
+class Described:
+    """Skills that are described, and called by nobody."""
+
+    def __init__(self, *manifests: SkillManifest):
+        self.manifests = {one.id: one for one in manifests}
+
+    async def find(self, query: str) -> tuple[SkillSummary, ...]:
+        return tuple(SkillSummary(skill_name=one.id, description=one.description) for one in self.manifests.values())
+
+    async def load(self, name: str) -> SkillManifest:
+        return self.manifests[name]
+
+    def step(self, allowed: Collection[str]) -> Any:
+        raise AssertionError("no executor here calls a skill")
+
+
+def plan_kit(
+    folder: Path, *drafts: Sequence[Mapping[str, Any]] | str, doing: Doing = gives_rows, budget: Policy | None = None
+) -> PlanKit:
+    """A kit over a store in a folder, whose planner hands in these drafts."""
+    store = SqliteStore(str(folder / "kit.db"))
+    documents = store.open_documents()
+    (folder / "tasks").mkdir(exist_ok=True)
+    services = PlanServices(documents, Described(manifest("rows")), TempFiles(folder / "tasks"), TaskMemory(documents))
+    settings = PlanSettings(planner="planner", executor="executor", budget=budget or Policy(time_budget_ms=60_000))
+    cards = [
+        AgentCard(id="planner", description="Plans.", model="offline", tools=PLANNER_TOOLS),
+        AgentCard(id="executor", description="Executes.", model="offline", tools=()),
+    ]
+    model = planner(*drafts)
+    deck = small_deck((), cards, planning=settings)
+    models = {"orchestrator": ScriptedModel(stitched), "planner": model, "executor": ScriptedModel("never asked")}
+    team = PLAN_EXECUTE.team(deck, lambda own: bind(own, models, plan_tools(services)))
+    executor = Executor(team.agents["executor"].card, services, doing)
+    return PlanKit(team.with_agents({"executor": executor}), store, services, model)
