@@ -34,6 +34,7 @@ from kit.runtime.team import Models, Places, Team, bind
 from kit.runtime.turn import Turn, run_turn
 from kit.settings import Settings
 from kit.sinks.recorder import Recorder, Sink
+from kit.stores.bus import Bus, LocalBus
 from kit.stores.protocol import Store
 from kit.stores.recall import recall_before
 from kit.stores.sqlite import open_store
@@ -66,6 +67,8 @@ class Kit:
     """Whether a turn may be told to go wrong."""
     turns: Turns = field(default_factory=Turns)
     """Those that run now; `await kit.turns.drain(10)` ends them in order."""
+    bus: Bus = field(default_factory=LocalBus)
+    """What its tools say while they work (docs/stores.md)."""
 
     @property
     def deck(self) -> Deck:
@@ -242,11 +245,11 @@ async def open_kit(
         if team.orchestrator.model.spec.key == OFFLINE.key:
             await asyncio.to_thread(OfflineModel.warm)  # else the first question pays for reading the word vectors
         sinks = stack.enter_context(closing(Recorder(await asyncio.to_thread(_sinks, settings))))  # importing Opik takes seconds
-        today = today_of(settings, deck)
         stack.push_async_callback(stages.aclose)
         turns = Turns()
         stack.push_async_callback(turns.drain)
-        yield Kit(settings, team, store, sinks, pattern_of(pattern), today, stages, stages_on, toolbox, cassette, faults, turns)
+        parts = settings, team, store, sinks, pattern_of(pattern), today_of(settings, deck), stages, stages_on, toolbox
+        yield Kit(*parts, cassette, faults, turns, setup.bus)
         await turns.drain()
         if cassette is not None:
             cassette.close()

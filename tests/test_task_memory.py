@@ -3,13 +3,14 @@
 import asyncio
 import json
 from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
 from typing import Any
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from kit import Settings, open_kit
+from kit import Kit, Settings, open_kit
 from kit.compose.deck import Deck
 from kit.core.card import AgentCard
 from kit.core.context import Principal
@@ -17,10 +18,11 @@ from kit.core.errors import MemoryLockError, ShapeError, StorageSchemaError
 from kit.core.event import ToolEnded
 from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.turn import Reply
+from kit.stores.bus import LocalBus
 from kit.stores.documents.protocol import Documents, EventFilter
 from kit.stores.documents.sqlite import open_documents
 from kit.stores.sqlite import SqliteStore
-from kit.tools.task_memory import HOLD, READ, TOOLS, WAIT, WRITE, MemoryConfig, Task, TaskMemory, memory_key
+from kit.tools.task_memory import HOLD, READ, STREAM, TOOLS, WAIT, WRITE, MemoryConfig, Task, TaskMemory, memory_key
 from tests.kits import asks, stitched
 
 SETTINGS = Settings(store=":memory:", pace=0.0, today="2026-11-01", model="offline")
@@ -140,6 +142,14 @@ async def test_of_many_tasks_each_has_its_value_of_a_users_key_read_before_the_n
 
 async def ask(config: dict[str, Any], scout: Sequence[Any], clerk: Sequence[Any] = (), store: str = ":memory:") -> Reply:
     """A turn in which `scout` works first and then, in a second round, `clerk`."""
+    async with opened(config, scout, clerk, store) as kit:
+        return await kit.ask("find outlets", kit.session("s", "acme", "ann"))
+
+
+def opened(
+    config: dict[str, Any], scout: Sequence[Any], clerk: Sequence[Any] = (), store: str = ":memory:"
+) -> AbstractAsyncContextManager[Kit]:
+    """The kit of such a turn."""
     lead = AgentCard(id="lead", description="Leads.", model="offline", sub_agents=("scout", "clerk"))
     cards = [
         AgentCard(id="scout", description="Finds.", model="offline", tools=(WRITE,), tool_config={WRITE: config}),
@@ -148,8 +158,7 @@ async def ask(config: dict[str, Any], scout: Sequence[Any], clerk: Sequence[Any]
     rounds = [asks("scout"), *([asks("clerk")] if clerk else []), stitched]
     models = {"lead": ScriptedModel(*rounds), "scout": ScriptedModel(*scout), "clerk": ScriptedModel(*clerk)}
     deck = Deck.of([lead, *cards], required_blocks=(), tools=[TOOLS])
-    async with open_kit(SETTINGS.with_(store=store), deck=deck, models=models) as kit:
-        return await kit.ask("find outlets", kit.session("s", "acme", "ann"))
+    return open_kit(SETTINGS.with_(store=store), deck=deck, models=models)
 
 
 def results(reply: Reply, tool: str) -> list[Any]:
@@ -173,6 +182,44 @@ async def test_a_card_writes_and_another_reads_and_the_data_stays_behind_after_t
     store = SqliteStore(path)
     assert store.read("SELECT locked_by, document ->> 'source' FROM agent_memory") == [(None, "scout")]  # reading confirmed
     store.close()
+
+
+async def test_the_bus_says_which_key_was_written_once_it_can_be_read_and_nothing_of_what_is_in_it() -> None:
+    bus, stores = LocalBus(), documents()
+    memory = TaskMemory(stores, bus=bus)
+    waiting = asyncio.create_task(bus.read(STREAM, "monitors", "one", wait=60))
+    await asyncio.sleep(1)
+    assert (await memory.write(a_task(), "ids", ["o1"], IDS))["status"] == "contract_violation"
+    await asyncio.sleep(1)
+    assert not waiting.done()
+    key = (await memory.write(a_task(), "ids", {"outlet_ids": ["o1"]}, IDS))["key"]
+    (entry,) = await waiting
+    lineage = {"tenant_id": "acme", "user_id": "ann", "session_id": "s1", "plan_id": None, "task_id": "t1"}
+    assert entry.body == {"event": "memory.upsert", "key": key, "scope": "session", **lineage}
+    assert (item := await memory.read(ANN, entry.body["key"])) and item.value == {"outlet_ids": ["o1"]}
+
+
+async def test_a_write_that_waits_for_a_lock_is_said_when_it_was_made() -> None:
+    bus, loop = LocalBus(), asyncio.get_running_loop()
+    memory = TaskMemory(documents(), loop.time, bus)
+    key = (await memory.write(a_task(1), "taste", "dry", "string", USER))["key"]
+    await bus.read(STREAM, "monitors", "one")
+    second = asyncio.create_task(memory.write(a_task(2), "taste", "sweet", "string", USER))
+    await asyncio.sleep(3)
+    assert await bus.read(STREAM, "monitors", "one") == [] and not second.done()
+    item = await memory.read(ANN, key)
+    assert item
+    await memory.confirm(ANN, item)
+    ((_, body),) = await bus.read(STREAM, "monitors", "one", wait=1)
+    assert (body["task_id"], body["scope"], second.done()) == ("t2", "user", True)
+
+
+async def test_a_kit_has_the_bus_that_its_tools_speak_on() -> None:
+    write = Line(calls=[(WRITE, {"key": "ids", "data": '{"outlet_ids": ["o1"]}'})])
+    async with opened({"shape": IDS}, [write, Line("Done.")]) as kit:
+        await kit.ask("find outlets", kit.session("s", "acme", "ann"))
+        (entry,) = await kit.bus.read(STREAM, "monitors", "one")
+        assert entry.body["task_id"].endswith(".scout") and entry.body["session_id"] == "s"
 
 
 @pytest.mark.req("AS-8")

@@ -7,7 +7,7 @@ import uuid
 from collections.abc import AsyncGenerator, Callable, Generator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 from urllib.parse import quote
 
@@ -16,6 +16,7 @@ from kit.core.errors import MemoryLockError, ShapeError, StorageSchemaError
 from kit.core.schema.shape import Shape, schema_of, shape_of
 from kit.core.schema.validator import validator
 from kit.core.value import Value
+from kit.stores.bus import Bus, LocalBus
 from kit.stores.documents.document import AgentEvent, Memory
 from kit.stores.documents.protocol import Documents
 from kit.tools.enricher import read_config, structured
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from langchain_core.tools import BaseTool
 
 WRITE, READ = "write_memory", "read_memory"
+STREAM = "memory"
+"""The stream of the bus that says which keys were written (decisions 22)."""
 WAIT = 5.0
 """Seconds that a write waits for a lock."""
 PAUSE = 0.05
@@ -62,6 +65,12 @@ class Task(NamedTuple):
     plan_id: str | None = None
     step_index: int | None = None
 
+    @property
+    def lineage(self) -> dict[str, Any]:
+        """Whose it is, as documents and events name it."""
+        own = {"session_id": self.session_id, "plan_id": self.plan_id, "task_id": self.id}
+        return {"tenant_id": self.who.tenant_id, "user_id": self.who.user_id, **own}
+
 
 _task: ContextVar[Task | None] = ContextVar("task", default=None)
 
@@ -96,10 +105,11 @@ def memory_key(task: Task, label: str, scope: Literal["session", "user"]) -> str
 
 @dataclass(frozen=True, slots=True)
 class TaskMemory:
-    """Writes under keys of its own making, after a look at the contract; what it does is in the log of events."""
+    """Writes under keys of its own making, after a look at the contract; what it does is in the log of events, and on the bus."""
 
     documents: Documents
     clock: Callable[[], float] = time.time
+    bus: Bus = field(default_factory=LocalBus)
 
     async def write(
         self, task: Task, label: str, data: Any, shape: Shape, config: MemoryConfig | None = None
@@ -127,6 +137,7 @@ class TaskMemory:
                 if waited >= WAIT:
                     raise
             await asyncio.sleep(min(PAUSE, WAIT - waited))
+        await self.bus.publish(STREAM, {"event": "memory.upsert", "key": key, "scope": config.scope, **task.lineage})
         details = {"key": key, "size_bytes": len(json.dumps(data)), "validated": True}
         await self._report(task, "memory.written", details, lock_wait_ms=round(waited * 1000))
         return {"status": "written", "key": key}
@@ -143,12 +154,8 @@ class TaskMemory:
     def _memory(self, task: Task, key: str, data: Any, config: MemoryConfig) -> Memory:
         now = self.clock()
         return Memory(
+            **task.lineage,
             id=key,
-            tenant_id=task.who.tenant_id,
-            user_id=task.who.user_id,
-            session_id=task.session_id,
-            task_id=task.id,
-            plan_id=task.plan_id,
             step_index=task.step_index,
             scope=config.scope,
             key=key,
@@ -161,14 +168,9 @@ class TaskMemory:
         )
 
     async def _report(self, task: Task, kind: str, payload: Mapping[str, Any], lock_wait_ms: int | None = None) -> None:
-        who = task.who
         event = AgentEvent(
+            **task.lineage,
             event_id=uuid.uuid4().hex,
-            tenant_id=who.tenant_id,
-            user_id=who.user_id,
-            session_id=task.session_id,
-            plan_id=task.plan_id,
-            task_id=task.id,
             agent=task.agent,
             event_type=kind,
             payload=payload,
@@ -244,7 +246,7 @@ def _result(text: str, **fields: Any) -> tuple[str, ToolResult]:
 @asynccontextmanager
 async def TOOLS(setup: ToolSetup) -> AsyncGenerator[Toolbox]:
     """What deck.yaml names as `kit.tools.task_memory:TOOLS`; a card sets MemoryConfig under `tool_config`."""
-    memory = TaskMemory(setup.documents(), setup.clock)
+    memory = TaskMemory(setup.documents(), setup.clock, setup.bus)
     yield {
         WRITE: ConfiguredTool(lambda config: write_tool(memory, read_config(WRITE, config, MemoryConfig))),
         READ: read_tool(memory),

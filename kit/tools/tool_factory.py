@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from kit.stores.bus import Bus, LocalBus
 from kit.stores.protocol import Store
 from kit.tools.tool import Toolbox
 
@@ -59,6 +60,8 @@ class ToolSetup:
     """Seconds since the epoch."""
     faults: bool = False
     """Whether turns of this kit may be told to go wrong; `kit.tools.fault_header` passes that on to a service over HTTP."""
+    bus: Bus = field(default_factory=LocalBus)
+    """Where tools say what others may wait for; the kit's (docs/stores.md)."""
 
 
 OpenTools = Callable[[ToolSetup], AbstractAsyncContextManager[Toolbox]]
