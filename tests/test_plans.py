@@ -1,11 +1,25 @@
 """A plan is stored at every transition, replanned around what fails, and goes on after its last complete step."""
 
+import asyncio
 from pathlib import Path
 
+import pytest
+
+from kit.core.card import Policy
+from kit.core.errors import VersionConflict
+from kit.patterns.plan_execute import resumed
+from kit.planning.draft import Draft, DraftStep
+from kit.planning.plan import new_plan, with_draft, with_step
+from kit.planning.record import LEASE, create
+from kit.planning.scope import StepScope
+from kit.planning.services import PlanServices
+from kit.runtime.clock import run_virtual
 from kit.runtime.turn import run_turn
+from kit.stores.documents.document import AgentEvent, Plan
 from kit.stores.documents.protocol import EventFilter
+from kit.tools.task_memory import Task
 from tests.kits import ALICE
-from tests.plan_kits import draft, plan_kit
+from tests.plan_kits import SHAPE, Doing, PlanKit, draft, gives_rows, plan_kit
 
 WHO = ALICE.principal
 
@@ -33,3 +47,181 @@ async def test_a_task_becomes_a_plan_whose_steps_run_in_order_and_are_answered_f
         "subagent.finish",
         "step_2.complete",
     ]
+
+
+async def read(kit: PlanKit, plan_id: str) -> Plan:
+    plan = await kit.services.documents.plans.read(WHO, plan_id)
+    assert plan is not None
+    return plan
+
+
+async def events(kit: PlanKit, kind: str) -> list[AgentEvent]:
+    by = EventFilter(tenant_id=WHO.tenant_id, event_type=kind)
+    return await kit.services.documents.events.query(by)
+
+
+def once(task: str, otherwise: Doing) -> tuple[Doing, list[str]]:
+    """An executor that gives rows for every step but the first run of one task; and the tasks in the order they ran."""
+    ran: list[str] = []
+
+    async def doing(scope: StepScope, services: PlanServices) -> str | None:
+        ran.append(scope.step.task)
+        work = otherwise if scope.step.task == task and ran.count(task) == 1 else gives_rows
+        return await work(scope, services)
+
+    return doing, ran
+
+
+async def raises(scope: StepScope, services: PlanServices) -> str | None:
+    raise OSError("the service is gone")
+
+
+async def hangs(scope: StepScope, services: PlanServices) -> str | None:
+    await asyncio.sleep(3600)
+
+
+async def gives_up(scope: StepScope, services: PlanServices) -> str | None:
+    scope.insufficient = ("three passes are needed", "split it")
+
+
+async def breaks_the_contract(scope: StepScope, services: PlanServices) -> str | None:
+    report = await services.memory.write(scope.task, "rows", {"rows": 3}, scope.step.return_spec["shape"])
+    assert report["status"] == "contract_violation"
+
+
+async def says_it_is_done(scope: StepScope, services: PlanServices) -> str | None:
+    return "All done, trust me."
+
+
+@pytest.mark.req("AS-5")
+@pytest.mark.parametrize(
+    ("fault", "trigger", "words"),
+    [
+        (raises, "failed", "exception"),
+        (hangs, "failed", "timeout"),
+        (gives_up, "insufficient", "split it"),
+        (breaks_the_contract, "contract_violation", "rows"),
+        (says_it_is_done, "failed", "without an output"),
+    ],
+)
+def test_what_fails_is_planned_anew_and_what_is_done_stays(fault: Doing, trigger: str, words: str, tmp_path: Path) -> None:
+    async def scene() -> None:
+        doing, ran = once("two", fault)
+        kit = plan_kit(tmp_path, draft("one", "two", "three"), draft("two again", "three", first=2), doing=doing)
+        reply = await run_turn("Do it.", ALICE, kit)
+        plan = await read(kit, f"plan_{reply.turn_id}")
+        assert plan.status == "complete" and ran == ["one", "two", "two again", "three"]
+        assert [step.task for step in plan.steps] == ["one", "two again", "three"]
+        (entry,) = plan.replan_history
+        assert (entry.attempt, entry.trigger, entry.failed_step) == (1, trigger, 2) and words in entry.reason
+        asked = str(kit.planner.seen[3][-1].content)
+        assert '"completed_steps"' in asked and str(plan.steps[0].memory_key) in asked and words in asked
+        assert "two again" in reply.text and "one" in reply.text
+        assert [event.payload for event in await events(kit, "plan.revised")] == [{"revised_steps": [2, 3]}]
+
+    run_virtual(scene())
+
+
+@pytest.mark.req("AS-5")
+async def test_after_three_replans_the_plan_fails_and_says_so_with_what_is_done(tmp_path: Path) -> None:
+    async def doing(scope: StepScope, services: PlanServices) -> str | None:
+        return await (gives_rows if scope.step.task == "one" else raises)(scope, services)
+
+    drafts = [draft("one", "two"), *(draft(f"two, try {n}", first=2) for n in range(2, 5)), draft("never written", first=2)]
+    kit = plan_kit(tmp_path, *drafts, doing=doing)
+    reply = await run_turn("Do it.", ALICE, kit)
+    plan = await read(kit, f"plan_{reply.turn_id}")
+    assert (plan.status, plan.replan_count) == ("failed", 3)
+    failure = {"reason": "max replan attempts reached", "completed_steps": [1]}
+    assert plan.failure == {**failure, "last_failure": {"step": 2, "reason": plan.steps[1].failure_reason}}
+    assert "not able to finish" in reply.text.replace("wasn't", "was not") and "Done so far: one." in reply.text
+    assert "OSError" not in reply.text and [outcome.kind for outcome in reply.outcomes] == ["failure"]
+
+
+@pytest.mark.req("AS-2")
+async def test_a_task_that_no_plan_does_ends_in_plain_words(tmp_path: Path) -> None:
+    kit = plan_kit(tmp_path, "there is no skill that books flights: E_NO_SKILL")
+    reply = await run_turn("Book a flight to Rome.", ALICE, kit)
+    assert "make a plan" in reply.text and "E_NO_SKILL" not in reply.text
+    plan = await read(kit, f"plan_{reply.turn_id}")
+    assert plan.failure == {
+        "reason": "infeasible: there is no skill that books flights: E_NO_SKILL",
+        "completed_steps": [],
+        "last_failure": None,
+    }
+
+
+@pytest.mark.req("AS-3")
+async def test_a_plan_that_was_stopped_goes_on_after_its_last_complete_step(tmp_path: Path) -> None:
+    working = asyncio.Event()
+
+    async def waits(scope: StepScope, services: PlanServices) -> str | None:
+        working.set()
+        await asyncio.sleep(3600)
+
+    doing, ran = once("two", waits)
+    kit = plan_kit(tmp_path, draft("one", "two"), doing=doing)
+    turn = run_turn("Do it.", ALICE, kit)
+    await working.wait()
+    turn.cancel()
+    first = await turn
+    plan_id = f"plan_{first.turn_id}"
+    plan = await read(kit, plan_id)
+    assert (plan.status, [step.status for step in plan.steps]) == ("executing", ["complete", "executing"])
+    assert plan.lease_owner is None
+    second = await run_turn("Do it.", ALICE, kit, resumed(plan_id))
+    assert ran == ["one", "two", "two"] and (await read(kit, plan_id)).status == "complete"
+    assert "one" in second.text and "two" in second.text
+
+
+@pytest.mark.realtime
+@pytest.mark.req("AS-3")
+async def test_a_plan_whose_process_died_is_free_once_its_lease_is_over_and_what_was_written_counts(tmp_path: Path) -> None:
+    doing, ran = once("", gives_rows)
+    kit = plan_kit(tmp_path, doing=doing)
+    plans, now = kit.services.documents.plans, kit.services.clock()
+    steps = Draft(steps=tuple(DraftStep.model_validate(step) for step in draft("one", "two")))
+    plan = with_draft(new_plan("plan_x", WHO, ALICE.id, "Do it.", now - LEASE + 0.5), steps, {"rows": {}})
+    dead = await create(plans, with_step(plan, 1, status="executing"), WHO, "dead")
+    task = Task(WHO, ALICE.id, plan.steps[0].task_id or "", "executor", plan.plan_id, 1)
+    await kit.services.memory.write(task, "rows", {"rows": ["from before"]}, SHAPE)
+    reply = await run_turn("Do it.", ALICE, kit, resumed("plan_x"))
+    assert ran == ["two"] and "from before" in reply.text
+    assert kit.services.clock() - now >= 0.5, "the lease of the dead one held"
+    with pytest.raises(VersionConflict):
+        await dead.move(lambda plan: plan)
+
+
+@pytest.mark.req("AS-31")
+async def test_a_plan_ends_with_its_budget_of_tokens_and_says_what_is_done(tmp_path: Path) -> None:
+    """The planner reads about 200 tokens a run; the second run has too few left."""
+    doing, ran = once("two", raises)
+    kit = plan_kit(tmp_path, draft("one", "two"), draft("two again", first=2), doing=doing, budget=Policy(tokens_in=400))
+    reply = await run_turn("Do it.", ALICE, kit)
+    plan = await read(kit, f"plan_{reply.turn_id}")
+    assert plan.status == "failed" and ran == ["one", "two"] and plan.failure["reason"] == "budget"
+    assert plan.usage["tokens_in"] <= 400 and "Done so far: one." in reply.text
+
+
+@pytest.mark.req("AS-31")
+async def test_the_budget_is_the_plans_and_not_that_of_a_turn(tmp_path: Path) -> None:
+    kit = plan_kit(tmp_path, budget=Policy(time_budget_ms=60_000))
+    plan = new_plan("plan_x", WHO, ALICE.id, "Do it.", kit.services.clock())
+    steps = Draft(steps=tuple(DraftStep.model_validate(step) for step in draft("one")))
+    plan = with_draft(plan, steps, {"rows": {}}).replace(usage={"seconds": 61.0})
+    await kit.services.documents.plans.create(plan)
+    reply = await run_turn("Do it.", ALICE, kit, resumed("plan_x"))
+    assert (await read(kit, "plan_x")).failure["reason"] == "budget" and "Nothing of it is done." in reply.text
+
+
+@pytest.mark.req("AS-31")
+def test_a_step_that_is_cut_off_by_the_plans_time_is_owned_up_to(tmp_path: Path) -> None:
+    async def scene() -> None:
+        doing, _ = once("two", hangs)
+        kit = plan_kit(tmp_path, draft("one", "two"), doing=doing, budget=Policy(time_budget_ms=2_000))
+        reply = await run_turn("Do it.", ALICE, kit)
+        plan = await read(kit, f"plan_{reply.turn_id}")
+        assert plan.failure["reason"] == "budget" and [step.status for step in plan.steps] == ["complete", "failed"]
+        assert "within what it may take" in reply.text and "Done so far: one." in reply.text
+
+    run_virtual(scene())

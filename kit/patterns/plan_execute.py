@@ -23,6 +23,8 @@ from kit.runtime.team import Team
 
 PLAN = "plan_"
 """What the id of a plan has before that of the turn it was made in."""
+HOUR = 3_600_000
+"""Milliseconds that a turn may take whose plan has no limit of time."""
 LACKS = "this deck cannot run turns as plans: give it skills, and a planner and an executor under `planning:` (docs/plans.md)"
 
 
@@ -44,7 +46,8 @@ def plan_team(deck: Deck, bind: Bind) -> Team:
             "policy": settings.budget.model_copy(update={"time_budget_ms": None}),
         }
     )
-    limits = {"cap": MOST_STEPS + 2 * MOST_REPLANS + 1, "turn_budget_ms": settings.budget.time_budget_ms or 600_000}
+    time = settings.budget.time_budget_ms
+    limits = {"cap": MOST_STEPS + 2 * MOST_REPLANS + 1, "turn_budget_ms": time + deck.settings.turn_budget_ms if time else HOUR}
     own = deck.settings.model_copy(update={**limits, "default_sub_agent": None, "support_agent": None})
     team = bind(replace(deck, cards=Registry("card", {**deck.cards, manager.id: manager}), settings=own))
     services_of(team.agents)

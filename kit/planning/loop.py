@@ -4,6 +4,7 @@ Every transition is stored before the next begins, so that a plan whose process 
 manager calls no skill, and whoever it asks can ask nobody.
 """
 
+import asyncio
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -60,20 +61,29 @@ class Manager:
     def plan(self) -> Plan:
         return self.record.plan
 
-    async def drive(self) -> Plan:
+    async def drive(self) -> None:
         """Takes the plan to its end, from wherever it stands."""
         self.before, self.began = dict(self.plan.usage or {}), self.services.clock()
         self._limit()
+        most = self.settings.budget.time_budget_ms
+        left = None if most is None else most / 1000 - self._seconds()
+        try:
+            if left is not None and left <= 0:
+                raise TimeoutError
+            async with asyncio.timeout(left):
+                await self._drive()
+        except TimeoutError:
+            step = next_step(self.plan)
+            await self._fail(OVER_BUDGET, step if step and step.status == "executing" else None, "the time of the plan was over")
+
+    async def _drive(self) -> None:
         while self.plan.status not in OVER:
-            if self._seconds() >= (self.settings.budget.time_budget_ms or float("inf")) / 1000:
-                await self._fail(OVER_BUDGET)
-            elif self.plan.status != "executing":
+            if self.plan.status != "executing":
                 await self._plan()
             elif step := next_step(self.plan):
                 await self._run(step)
             else:
                 await self._end("complete")
-        return self.plan
 
     async def _plan(self) -> None:
         """Has the planner write the steps that are to come, and stores what it hands in."""
@@ -90,8 +100,9 @@ class Manager:
             outcome = await self._dispatch(self.settings.planner, query, task_id, number + 1)
         draft = scope.result
         if draft is None or isinstance(draft, Infeasible):
-            reason = f"infeasible: {draft.reason}" if draft else f"no plan: {_detail(outcome, scope.refusals)}"
-            await self._fail(reason)
+            over = isinstance(outcome, Failure) and outcome.reason == "budget"
+            reason = OVER_BUDGET if over else f"no plan: {_detail(outcome, scope.refusals)}"
+            await self._fail(f"infeasible: {draft.reason}" if draft else reason)
             return
         if not replan:
             await self.journal.write("plan.received", steps=len(draft.steps))
