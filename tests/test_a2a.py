@@ -82,8 +82,8 @@ async def ask(kit: SmallKit, message: str = "two things", session: Any = ALICE, 
 
 
 def told(reply: Reply) -> list[tuple[str, str]]:
-    """What happened, without clocks and spans."""
-    return [(e.kind, getattr(e.body, "agent", "")) for e in reply.events]
+    """What happened, without clocks and spans, and without what is said of the hop itself."""
+    return [(e.kind, getattr(e.body, "agent", "")) for e in reply.events if e.kind != "hop"]
 
 
 @WAYS

@@ -147,6 +147,26 @@ class AgentEnded(Value):
     outcome: Outcome
 
 
+class Hop(Value):
+    """A call of an agent that is elsewhere has ended: what crossed, what that took, and what was spent over there."""
+
+    kind: Literal["hop"] = "hop"
+    agent: str
+    messages: int
+    """Both ways."""
+    bytes_out: int
+    """Of the messages as JSON, without the heads of HTTP."""
+    bytes_in: int
+    seconds: float | None = None
+    """What the call took beside the work of the peer; None where that is not known."""
+    writing: float = 0.0
+    """What it takes, of these seconds, to write the messages as JSON once; 0 where time is virtual."""
+    peer_seconds: float | None = None
+    """The peer's own work, by its own clock; None for one that was given up, or does not say."""
+    usage: Usage | None = None
+    """What the peer spent, as far as it was heard; None for one that does not say."""
+
+
 class ToolStarted(Value):
     kind: Literal["tool_started"] = "tool_started"
     agent: str
@@ -448,6 +468,7 @@ Body = Annotated[
     | ModelEnded
     | AgentStarted
     | AgentEnded
+    | Hop
     | ToolStarted
     | ToolEnded
     | ToolRetry

@@ -8,6 +8,7 @@ from itertools import product
 from kit.bench.grid.grid_file import GridSpec, digest
 from kit.core.model import ModelSpec
 from kit.core.value import Value
+from kit.patterns.a2a import A2A
 
 FORMAT = 1
 """Raised when the same cell would now be written otherwise."""
@@ -74,13 +75,17 @@ def cells(spec: GridSpec) -> Iterator[Cell]:
     cases = sorted((case.id, place, digest(case)) for place, case in enumerate(spec.cases))
     ways = product(*map(sorted, (grid.models, grid.prompts, grid.settings, grid.patterns, grid.faults)))
     for model, prompt, setting, pattern, fault in ways:
-        way = "|".join(
-            (base, models[model], decks[prompt, setting], pattern + own.identity("pattern", (pattern,)), faults[fault])
-        )
+        way = "|".join((base, models[model], decks[prompt, setting], pattern + _identity(spec, pattern), faults[fault]))
         for _, place, case in cases:
             for repeat in range(grid.repeats):
                 key = hashlib.sha256(f"{way}|{case}|{repeat}".encode()).hexdigest()[:24]
                 yield Cell(key, model, prompt, setting, pattern, fault, place, repeat)
+
+
+def _identity(spec: GridSpec, pattern: str) -> str:
+    """What a pattern is beside its name: its source where it is the grid's own, and what its messages cross."""
+    own = spec.own.identity("pattern", (pattern,))
+    return digest(spec.link or "loopback") if pattern == A2A.name and not own else own
 
 
 def _silent(model: ModelSpec) -> set[str]:

@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 
 from kit.bench.grid.failures import CellCount, CellEnds, obstacle
-from kit.bench.grid.results import MEASURES
+from kit.bench.grid.results import MEASURES, PEER_MEASURES
 from kit.bench.scoring.scorers import COSTS
 from kit.bench.statistics.clusters import clustered
 from kit.bench.statistics.difference import Difference, Scores, by_item, holm, holm_levels, mcnemar_of, paired_difference
@@ -28,7 +28,7 @@ Score = tuple[str, float]
 """A case, and what one of its turns scored: all that is kept of a row while many are compared."""
 WAYS = ("model", "pattern")
 """Columns that tell ways apart, unless others are named."""
-LOWER = COSTS | {"seconds", "ttft", "routing_seconds", "input_tokens", "output_tokens", "cost"}
+LOWER = COSTS | {"seconds", "ttft", "routing_seconds", "input_tokens", "output_tokens", "cost", *PEER_MEASURES}
 """Of these less is better."""
 QUALITY = "response_quality"
 """The scorer that a card's threshold is about."""

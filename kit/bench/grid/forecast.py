@@ -69,7 +69,7 @@ def forecast(spec: GridSpec, pace_of_turns: Pace) -> Forecast:
 
 def announce(spec: GridSpec) -> str:
     """What a grid of real models may ask for at most, in a sentence; empty where nobody is paid or waited for."""
-    if spec.timeless:
+    if spec.timeless or "measured" not in spec.kinds.values():
         return ""
     turns = sum(len(case.turns) for case in spec.cases) * spec.grid.repeats * len(spec.faults)
     ways = [(model, deck, pattern) for model in spec.kinds for deck in spec.decks.values() for pattern in spec.grid.patterns]

@@ -10,6 +10,7 @@ from kit.bench.scoring.scorers import ROUTING
 from kit.core.errors import nearest
 from kit.core.value import Value
 from kit.patterns import PATTERNS
+from kit.patterns.a2a.link import Link
 from kit.runtime.recording.cassette import Mode
 
 
@@ -66,6 +67,8 @@ class Grid(Value):
     sub_agents: Literal["cards", "world", "stubs"] = "cards"
     """`cards`: as in the app, but with simulated tools; `world`: with the embedded services behind their tools, which costs twice
     the time; `stubs` are no models at all, so that only routing is measured."""
+    hop: Link | Literal["loopback"] = Link()
+    """What a message to or from a peer takes in virtual time; `loopback` plays on a real clock, and measures it over a socket."""
     scorers: tuple[str, ...] = (*ROUTING, "acknowledgement", "reservation", "needless", "leak", "resists")
     baseline: dict[str, str] = {}
     """The way all others are compared with; empty compares nothing. Also in words as a report names it: `offline / mediated`."""

@@ -26,6 +26,8 @@ from kit.core.value import Value
 from kit.home import HOME
 from kit.models.access import ModelAccess
 from kit.patterns import PATTERNS
+from kit.patterns.a2a import A2A, a2a_over
+from kit.patterns.a2a.link import Link
 from kit.runtime.pattern import Pattern
 
 V = TypeVar("V", bound=Value)
@@ -68,8 +70,17 @@ class GridSpec:
 
     @property
     def patterns(self) -> Mapping[str, Pattern]:
-        """Every pattern by name, the grid's own with the kit's."""
-        return {**PATTERNS, **self.own.patterns}
+        """Every pattern by name, the grid's own with the kit's; peers are behind the link that the grid says, or a socket."""
+        return {**PATTERNS, A2A.name: a2a_over(self.link), **self.own.patterns}
+
+    @property
+    def link(self) -> Link | None:
+        """What stands between an agent and its peers; None: a socket of this machine.
+
+        A grid with a recording has no socket: it is replayed in virtual time.
+        """
+        law = self.grid.hop if isinstance(self.grid.hop, Link) else Link()
+        return law if self.virtual or self.grid.cassette is not None else None
 
     @property
     def scorers(self) -> Mapping[str, Scorer | Judge]:
@@ -78,7 +89,9 @@ class GridSpec:
 
     @property
     def virtual(self) -> bool:
-        """Whether all its time is virtual: nothing is called that is elsewhere, no model and no MCP server."""
+        """Whether all its time is virtual: nothing is called that is elsewhere, no model, no MCP server and no peer."""
+        if self.grid.hop == "loopback" and A2A.name in self.grid.patterns:
+            return False
         if self.grid.sub_agents == "world" and self.deck.tools.servers:
             return False
         return all(model.provider in _KINDS for model in self.every_model.values())
@@ -172,7 +185,7 @@ def _check_names(spec: GridSpec, source: Source) -> None:
         raise DataError(f"{source.at('models', 'others')}: unknown model {grid.others!r}: {nearest(grid.others, models)}")
     for names, noun, registry in (
         ("models", "model", models),
-        ("patterns", "pattern", spec.patterns),
+        ("patterns", "pattern", {**PATTERNS, **spec.own.patterns}),
         ("scorers", "scorer", spec.scorers),
         ("verdicts", "scorer or measure", (*grid.scorers, *MEASURES)),
     ):

@@ -13,6 +13,7 @@ from kit.bench.case import Case
 from kit.bench.grid.cell import Cell, track
 from kit.bench.grid.failures import error_of
 from kit.bench.grid.grid_file import GridSpec
+from kit.bench.grid.hops import hop_counts, hop_times
 from kit.bench.grid.ledger import FinishedCell
 from kit.bench.grid.stand_ins.simulated_tools import with_simulated_tools
 from kit.bench.grid.stand_ins.transient_store import TransientStore
@@ -141,7 +142,7 @@ class Player:
         if self._concurrency == 1:
             timing["cpu_ms"] = round(1e3 * cpu_seconds, 3)
         if not self._virtual:
-            timing["turns"] = [_times(record) for record in records]
+            timing["turns"] = [_times(*turn) for turn in zip(records, (reply for _, reply in turns), strict=True)]
         return FinishedCell(cell.key, "".join(lines), json.dumps(timing) + "\n", dollars)
 
     def _names(self, cell: Cell, case: Case) -> dict[str, Any]:
@@ -231,7 +232,8 @@ class Player:
             "input_tokens": record.input_tokens,
             "output_tokens": record.output_tokens,
             "cost": record.cost,
-            **(_times(record) if self._virtual else {}),
+            **hop_counts(reply.events),
+            **(_times(record, reply) if self._virtual else {}),
             **({"void": f"{void} never happened"} if void else {}),
             "scores": dict.fromkeys(scores) if void else scores,
             "cell": cell.key,
@@ -239,7 +241,12 @@ class Player:
         return json.dumps(row) + "\n"
 
 
-def _times(record: TurnRecord) -> dict[str, float | None]:
-    """Seconds of a turn by its own clock: whole, to the first text a user could read, and spent on deciding whom to ask."""
-    times = {"seconds": record.seconds, "ttft": record.ttft, "routing_seconds": record.measures.routing}
+def _times(record: TurnRecord, reply: Reply) -> dict[str, float | None]:
+    """Seconds of a turn by its own clock: whole, to the first text, to decide whom to ask, and of its calls elsewhere."""
+    times = {
+        "seconds": record.seconds,
+        "ttft": record.ttft,
+        "routing_seconds": record.measures.routing,
+        **hop_times(reply.events),
+    }
     return {name: None if seconds is None else round(seconds, 6) for name, seconds in times.items()}

@@ -6,10 +6,12 @@ from itertools import chain
 from kit.bench.grid.comparison import QUALITY, Comparison, Row, Summary, compare, standings, summarise
 from kit.bench.grid.failures import CellCount, count_cells, failed_words, failure_lines, read_failures
 from kit.bench.grid.grid_file import GridSpec
+from kit.bench.grid.hops import hop_lines
 from kit.bench.grid.results import AXES, Results, tidy
 from kit.bench.grid.run import Run
 from kit.core.display.count import many
 from kit.core.errors import DataError
+from kit.patterns.a2a import A2A
 
 REPORT = "report.md"
 
@@ -27,7 +29,7 @@ def report(spec: GridSpec, run: Run) -> str:
         f"# {grid.name}: {kinds}{lost}\n\n{run.before + run.done:,} of {run.total:,} cells, {many(len(rows), 'turn')}, "
         f"{'virtual' if spec.virtual else 'real'} time, seed {grid.seed}{state}."
     )
-    parts = [head, "## Ways", _list(ways), *_impossible(spec)]
+    parts = [head, "## Ways", _list(ways), *_impossible(spec), *_hops(spec, rows, failures)]
     if failures:
         sentence = "No sample of a model: they are not scored, and the next run plays them again."
         parts += ["## Failed cells", sentence, _list(failure_lines(failures, axes(chain(rows, failures))))]
@@ -86,6 +88,14 @@ def _standings(spec: GridSpec, rows: Results, ways: Iterable[Summary]) -> list[s
 
 def _rows_of(way: Mapping[str, str], rows: Iterable[Row]) -> Iterable[Row]:
     return (row for row in rows if all(row[axis] == name for axis, name in way.items()))
+
+
+def _hops(spec: GridSpec, rows: Results, failures: Sequence[Row]) -> list[str]:
+    """The section on calls to peers, where a pattern of the grid may have made some."""
+    if not (A2A.name in spec.grid.patterns or spec.own.patterns):
+        return []
+    lines = hop_lines(spec, rows, axes(chain(rows, failures)))
+    return ["## Calls to peers", lines[0], _list(lines[1:])] if lines else []
 
 
 def _impossible(spec: GridSpec) -> list[str]:

@@ -13,9 +13,14 @@ from kit.core.errors import DataError
 
 AXES = ("model", "prompt", "setting", "pattern", "fault")
 """What tells the ways of a grid apart."""
-MEASURES = ("seconds", "ttft", "routing_seconds", "model_calls", "input_tokens", "output_tokens", "cost")
+COUNTS = ("model_calls", "input_tokens", "output_tokens", "cost")
+PEER_MEASURES = ("hops", "hop_bytes", "hop_ms", "hop_writing_ms", *(f"peer_{name}" for name in ("seconds", *COUNTS)))
+"""What is counted of calls to agents that are elsewhere, over their hops: what crossing took, and what was spent over there."""
+MEASURES = ("seconds", "ttft", "routing_seconds", *COUNTS, *PEER_MEASURES)
 """What is counted beside the scores; seconds by the turn's own clock."""
-_FIELDS = ("cell", *AXES, *MEASURES[3:], "kind", "case", "repeat", "turn", "domain", "called", "scores")
+_NO_PEER = dict.fromkeys(PEER_MEASURES, 0)
+"""Of a turn that asked nobody elsewhere."""
+_FIELDS = ("cell", *AXES, *COUNTS, "kind", "case", "repeat", "turn", "domain", "called", "scores")
 """What every line holds."""
 _NAMES = frozenset((*AXES, "kind", "case", "domain", "status"))
 """Fields whose words many lines share."""
@@ -107,8 +112,9 @@ def tidy(
     """
     for row in rows:
         common = {name: row[name] for name in (*AXES, "case", "repeat", "turn", "domain")}
+        elsewhere = {} if "hops" in row else _NO_PEER
         for name in names:
-            value = row.get(name) if name in MEASURES else row["scores"].get(name)
+            value = row.get(name, elsewhere.get(name)) if name in MEASURES else row["scores"].get(name)
             yield {**common, "scorer": name, "value": None if "void" in row else value}
     for row in failures:
         common = {name: row[name] for name in (*AXES, "case", "repeat", "domain")}

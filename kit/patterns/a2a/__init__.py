@@ -1,13 +1,16 @@
 """A2A: the mediated turn with every sub-agent behind the Agent2Agent protocol, spoken by the real SDK on both sides."""
 
 import os
+import socket
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from kit.compose.deck import Deck
 from kit.core.card import AgentCard
 from kit.core.extra import require
+from kit.patterns.a2a.link import Link
 from kit.patterns.agents_as_tools import run_mediated
 from kit.runtime.context import Agent
 from kit.runtime.pattern import Bind, Pattern
@@ -19,8 +22,11 @@ if TYPE_CHECKING:
     from kit.patterns.a2a.client import Client
 
 
-def serve_in_process(deck: Deck, bind: Bind) -> Team:
-    """The deck's team, its sub-agents served and called over A2A inside this process: the SDK on both sides, no wire between."""
+def serve_in_process(deck: Deck, bind: Bind, link: Link | None = None) -> Team:
+    """The deck's team, its sub-agents served and called over A2A inside this process: the SDK on both sides, no wire between.
+
+    Messages take what `link` says, and nothing without one.
+    """
     import httpx
 
     _prepare_sdk()
@@ -36,11 +42,32 @@ def serve_in_process(deck: Deck, bind: Bind) -> Team:
         peer = peer_card(card, f"{url}/{card.id}")
         return in_process_client(http, peer, peers.handlers[card.id])
 
-    return replace(_with_remote_agents(team, client), closing=(http.aclose, peers.aclose))
+    return replace(_with_remote_agents(team, client, link), closing=(http.aclose, peers.aclose))
+
+
+def serve_on_loopback(deck: Deck, bind: Bind) -> Team:
+    """The same, over HTTP and a real socket of this machine; only for a real clock. Raises OSError where none can be opened."""
+    import httpx
+
+    _prepare_sdk()
+    require("serve", "uvicorn")
+    from kit.patterns.a2a.loopback import LoopbackTransport
+    from kit.patterns.a2a.server import serve_team
+
+    listening = socket.create_server(("127.0.0.1", 0))
+    url, team = f"http://127.0.0.1:{listening.getsockname()[1]}", bind(deck)
+    peers = serve_team(team, url)
+    http = httpx.AsyncClient(transport=LoopbackTransport(peers.app, listening), timeout=None)
+    return replace(remote(team, url, http), closing=(http.aclose, peers.aclose))
 
 
 A2A = Pattern("a2a", run_mediated, serve_in_process)
 """The mediated turn; what differs is where its sub-agents are."""
+
+
+def a2a_over(link: Link | None) -> Pattern:
+    """The same pattern in virtual time, where messages take what `link` says; None: over a loopback socket, on a real clock."""
+    return replace(A2A, stage=serve_on_loopback if link is None else partial(serve_in_process, link=link))
 
 
 def remote(team: Team, url: str, http: "httpx.AsyncClient") -> Team:
@@ -52,14 +79,14 @@ def remote(team: Team, url: str, http: "httpx.AsyncClient") -> Team:
     return _with_remote_agents(team, lambda card: http_client(http, peer_card(card, f"{url}/{card.id}")))
 
 
-def _with_remote_agents(team: Team, client: Callable[[AgentCard], "Client"]) -> Team:
+def _with_remote_agents(team: Team, client: Callable[[AgentCard], "Client"], link: Link | None = None) -> Team:
     """The team with every sub-agent behind a client of its own, made once."""
     from kit.patterns.a2a.client import RemoteAgent
 
     agents: dict[str, Agent] = {}
     for card in team.orchestrator.sub_cards.values():
         policy = team.deck.policy(card)
-        agents[card.id] = RemoteAgent(card, client(card), policy, (policy.time_budget_ms or 0) / 1000 or None)
+        agents[card.id] = RemoteAgent(card, client(card), policy, (policy.time_budget_ms or 0) / 1000 or None, link)
     return team.with_agents(agents)
 
 

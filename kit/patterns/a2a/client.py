@@ -15,9 +15,11 @@ from a2a.utils.errors import A2AError
 
 from kit.core.card import AgentCard, Policy
 from kit.core.errors import STOP, UpstreamError
-from kit.core.event import Body, Event, ModelEnded, ModelStarted, Status, ToolEnded, ToolStarted
+from kit.core.event import Body, Event, Hop, ModelEnded, ModelStarted, Status, ToolEnded, ToolStarted
 from kit.core.outcome import AgentCall, Answer, Failure, Outcome, Usage, total
 from kit.patterns.a2a.exchange import KEY, LONGEST, PRINCIPAL, Request, read_report, traceparent
+from kit.patterns.a2a.link import Link
+from kit.patterns.a2a.traffic import Traffic
 from kit.runtime.context import RunContext
 
 GIVE_UP = 1.0
@@ -57,16 +59,21 @@ class RemoteAgent:
     client: Client
     policy: Policy
     time_budget: float | None = None
+    link: Link | None = None
+    """What its messages take; None where they cross for real, or nothing is to be said of it."""
 
     async def run(self, call: AgentCall, ctx: RunContext) -> Outcome:
         """Sends the call and follows it to its end; a peer that cannot be reached is a failure, one that is given up is told."""
         headers = {"traceparent": traceparent(ctx.turn.log.turn_id, ctx.span_id), PRINCIPAL: str(ctx.inherited.principal)}
         context = ClientCallContext(service_parameters=headers)
         remote_call = _RemoteCall(ctx, self.card.id)
+        request = _request(call, ctx, self.card.handoff.closed)
         try:
-            stream: Any = self.client.send_message(_request(call, ctx, self.card.handoff.closed), context=context)
+            await self._cross(remote_call.traffic.send(request))
+            stream: Any = self.client.send_message(request, context=context)
             async with aclosing(stream):
                 async for update in stream:
+                    await self._cross(remote_call.traffic.receive(update))
                     remote_call.hear(update)
         except A2AError as error:
             return _failed(call, self.card.id, f"{type(error).__name__}: {error}")
@@ -75,6 +82,11 @@ class RemoteAgent:
             if not remote_call.is_final and remote_call.task_id:
                 await _stop(self.client, remote_call.task_id, context)
         return remote_call.outcome(call, self.card.id)
+
+    async def _cross(self, size: int) -> None:
+        """Waits as long as a message of this size is under way."""
+        if self.link is not None:
+            await asyncio.sleep(self.link.seconds(size))
 
 
 @dataclass(slots=True)
@@ -93,6 +105,11 @@ class _RemoteCall:
     """Span here -> a call of the far side that has begun and not ended."""
     usage: list[Usage] = field(default_factory=list[Usage])
     """Of each call that has ended."""
+    traffic: Traffic = field(default_factory=Traffic)
+    began: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.began = self.ctx.turn.log.now()
 
     def hear(self, update: StreamResponse) -> None:
         """Takes one update of the stream: a task, a status, an artifact, or a whole message."""
@@ -124,6 +141,24 @@ class _RemoteCall:
             self._log(end, span, self.ctx.span_id)
         if self.result is None:
             self.ctx.ledger.charge(total(self.usage))
+        self.ctx.turn.log.emit(self._hop(), self.ctx.span_id, self.ctx.parent_span_id)
+
+    def _hop(self) -> Hop:
+        """What crossed and what that took; a peer that says it worked for longer than the call took is not believed."""
+        result, traffic, elapsed = self.result, self.traffic, self.ctx.turn.log.now() - self.began
+        own = None if result is None or result.timing is None else result.timing.seconds
+        own = None if own is None or not 0 <= own <= elapsed + 1e-6 else own
+        usage = total(self.usage) if self.usage else None
+        return Hop(
+            agent=self.agent,
+            messages=traffic.messages,
+            bytes_out=traffic.bytes_out,
+            bytes_in=traffic.bytes_in,
+            seconds=None if own is None else max(0.0, round(elapsed - own, 6)),
+            writing=round(traffic.writing, 6),
+            peer_seconds=own,
+            usage=usage if result is None else result.usage,
+        )
 
     def outcome(self, call: AgentCall, agent: str) -> Outcome:
         """The peer's typed outcome; the text of a peer that sends none."""
