@@ -13,7 +13,7 @@ Figures = dict[str, float | None]
 
 
 def hop_counts(events: Iterable[Event]) -> Figures:
-    """What the hops of a turn carried and what its peers spent, by name; empty where there was none, None where a peer is silent."""
+    """What a turn's hops carried and its peers spent, by name; empty where there was none, None where a peer is silent."""
     hops = _hops(events)
     if not hops:
         return {}
