@@ -19,7 +19,8 @@ _DATE = re.compile(r"\b\d{4}-\d{2}-\d{2}\b")
 _PROPER = re.compile(r"(?<!^)(?<![.!?]\s)\b[A-Z][\w'&-]*(?:\s+[A-Z][\w'&-]*)*")
 _BRANDISH = word_set("brand retailer store merchant shop maker company restaurant")
 _PLACEISH = word_set("location city place area town region country near address destination")
-_SEARCHING = word_set("query q search term terms keyword keywords item product topic category name cuisine dish subject phrase")
+SEARCHING = word_set("query q search term terms keyword keywords item product topic category name cuisine dish subject phrase")
+"""Words of an argument that takes what is looked for."""
 _IDENTIFYING = word_set("id ids number code")
 
 
@@ -52,7 +53,7 @@ def text_for(
 def _sought(parts: set[str], request: str, required: bool, about: frozenset[str]) -> str | None:
     if quoted := _QUOTED.search(request):
         return quoted[1] or quoted[2]
-    searching = parts & _SEARCHING
+    searching = parts & SEARCHING
     if not required and not searching:
         return None
     return noun_phrase(request, about) or (request if required else None)

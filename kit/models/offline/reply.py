@@ -16,6 +16,7 @@ from kit.models.offline import composition, english, json_answer
 from kit.models.offline.arguments import Source, fill
 from kit.models.offline.conversation import Conversation, Tool, retries, text_of
 from kit.models.offline.json_schema import fillable, properties_of, resolve
+from kit.models.offline.plan.planner import planner_turn, plays_planner
 from kit.models.offline.routing import FITS, Decision, Part, Routes, Situation, SmallTalk, Unfit, decide, points_back
 from kit.models.offline.similarity import index
 
@@ -38,6 +39,8 @@ class Reply:
 
 def reply(talk: Conversation, tools: Sequence[Tool], choice: str | None) -> Reply:
     """Answers a conversation. `choice` is a tool's name, "any" (some tool must be called), "none" or None (free)."""
+    if plays_planner(tools):
+        return _plan(talk, tools)
     choice_tool = next((tool for tool in tools if tool.name == choice), None)
     if choice == "any" and len(tools) == 1:
         choice_tool = tools[0]
@@ -55,6 +58,11 @@ def reply(talk: Conversation, tools: Sequence[Tool], choice: str | None) -> Repl
     if routers:
         return _route(talk, [choice_tool] if choice_tool else routers, must=choice == "any" or choice_tool is not None)
     return _use_tools(talk, tools, must=choice == "any")
+
+
+def _plan(talk: Conversation, tools: Sequence[Tool]) -> Reply:
+    turn, by_name = planner_turn(talk), {tool.name: tool for tool in tools}
+    return Reply(turn) if isinstance(turn, str) else _make_calls(talk, "", [(by_name[name], args) for name, args in turn])
 
 
 def _job(talk: Conversation, tool: Tool) -> dict[str, Any]:

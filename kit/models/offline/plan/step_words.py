@@ -20,6 +20,7 @@ def step_words(lead: str, values: Mapping[str, Any], sources: Mapping[str, str],
     pieces = [f"{spoken(name)} {_text(value)}" for name, value in values.items()]
     pieces += [f"{spoken(name)} from {place} of step {step}" for name, place in sources.items()]
     lead = lead.strip().rstrip(".?!:;, ")
+    lead = f"{lead[:1].upper()}{lead[1:]}"
     return f"{lead}: {', '.join(pieces)}." if pieces else f"{lead}."
 
 

@@ -1,0 +1,159 @@
+"""Puts the steps of a plan together: a skill for each part of a task, and before it what gives the ids that it takes."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from kit.models.offline.json_schema import kind_of, properties_of
+from kit.models.offline.plan.skill import Skill, count_in, needed, projection, supplies, values_in
+from kit.models.offline.plan.step_words import step_words
+from kit.models.offline.routing import Routes, Situation, decide
+from kit.models.offline.similarity import index, spoken
+
+_FRAME = re.compile(r"^\W*(?:for|of|among)\b[^:]*:\s*", re.I)
+"""What a task says of all its parts beforehand."""
+_EACH = re.compile(r"\b(?:each|every|all)\b", re.I)
+_ROWS = re.compile(r"array<\{(.*)\}>")
+
+
+@dataclass
+class _Step:
+    """A step before it has its number."""
+
+    skill: Skill
+    lead: str
+    values: dict[str, Any]
+    shape: dict[str, str]
+    source: "_Step | None" = None
+    places: dict[str, str] = field(default_factory=dict[str, str])
+
+
+@dataclass
+class StepChain:
+    """Puts the steps of one task together."""
+
+    task: str
+    skills: Sequence[Skill]
+    made: list[_Step] = field(default_factory=list[_Step])
+
+    def steps(self, brief: Mapping[str, Any]) -> list[dict[str, Any]] | str:
+        """The steps, numbered; or why there are none."""
+        documents = tuple((spoken(skill.name), skill.words) for skill in self.skills)
+        decision = decide(Situation(_FRAME.sub("", self.task), documents), len(documents)) if documents else None
+        if not isinstance(decision, Routes):
+            return "none of the skills that can be found fits this task"
+        for part in decision.parts:
+            if reason := self.add(self.skills[part.tool], part.text):
+                return reason
+        if len(self.made) > int(brief["steps_left"]):
+            return f"it takes {len(self.made)} steps, and {brief['steps_left']} are left"
+        return [self.written(step, int(brief["first_step"])) for step in self.made]
+
+    def add(self, skill: Skill, text: str) -> str | None:
+        """Adds what one part of the task needs; returns why that cannot be done."""
+        values, shape = values_in(text, skill), projection(skill, text)
+        if skill.limit and (count := count_in(text)):
+            values[skill.limit] = count
+        missing = next((name for name in skill.required if name not in values), None)
+        if missing is None:
+            self.made.append(self.filtered(_Step(skill, text, values, shape), text))
+            return None
+        spec = properties_of(skill.input)[missing]
+        found = self.supplier(skill, missing)
+        if found is None:
+            return f"{skill.name} needs {spoken(missing)}, which neither the task nor another skill gives"
+        if kind_of(spec) == "array":
+            source = self.source(*found, None)
+            self.made.append(_Step(skill, text, values, shape, source, {missing: found[1]}))
+            return None
+        count = count_in(self.task)
+        if count is None and _EACH.search(self.task):
+            return f"{skill.name} takes one {spoken(missing)} at a time, and how many there are is not known beforehand"
+        source = self.source(*found, count or 1)
+        for number in range(count or 1):
+            lead = f"{text.rstrip('.?! ')}, number {number + 1}" if count else text
+            place = found[1].replace("[]", f"[{number}]", 1)
+            self.made.append(_Step(skill, lead, values, shape, source, {missing: place}))
+        return None
+
+    def supplier(self, skill: Skill, name: str) -> tuple[Skill, str] | None:
+        """The skill that takes up most of what the task says among those that give an argument, and the place of it."""
+        spec, table = properties_of(skill.input)[name], index(tuple((spoken(one.name), one.words) for one in self.skills))
+        fit = dict(zip([one.name for one in self.skills], table.score(self.task), strict=True))
+        able = [
+            (one, place) for one in self.skills if one is not skill and (place := supplies(one, name, spec)) and self.free(one)
+        ]
+        return max(able, key=lambda pair: (len(self.reach(pair[0])), fit[pair[0].name]), default=None)
+
+    def free(self, skill: Skill) -> bool:
+        """Whether a skill can be called with what the task says."""
+        return set(skill.required) <= values_in(self.task, skill).keys()
+
+    def reach(self, skill: Skill) -> set[str]:
+        """The arguments that the task names for a skill, and for those that it may stand on."""
+        return set(values_in(self.task, skill)).union(*(extra for _, _, _, extra in self.filters(skill)))
+
+    def filters(self, skill: Skill) -> Iterator[tuple[str, Skill, str, set[str]]]:
+        """Yields the lists of ids that a skill takes, with a skill that gives them and narrows them by more than it can."""
+        for name, spec in properties_of(skill.input).items():
+            if kind_of(spec) != "array" or name in values_in(self.task, skill):
+                continue
+            for one in self.skills:
+                extra = set(values_in(self.task, one)) - properties_of(skill.input).keys()
+                if one is not skill and extra and self.free(one) and (place := supplies(one, name, spec)):
+                    yield name, one, place, extra
+
+    def filtered(self, step: _Step, text: str) -> _Step:
+        """The step over the ids of another that comes first, where the task narrows these by what its own skill cannot."""
+        choice = max(self.filters(step.skill), key=lambda way: len(way[3]), default=None)
+        if choice is None:
+            return step
+        name, skill, place, _ = choice
+        step.source, step.places = self.source(skill, place, None, plain=True), {name: place}
+        return step
+
+    def source(self, skill: Skill, place: str, count: int | None, *, plain: bool = False) -> _Step:
+        """The step that gives what stands at a place: `count` rows of it, or all. One that is there already is used again."""
+        old = next((step for step in self.made if step.skill is skill and not step.places.keys() & set(skill.required)), None)
+        if old is not None:
+            old.shape = _both(old.shape, needed(skill, place))
+            return old
+        step = _Step(skill, "", values_in(self.task, skill), needed(skill, place))
+        if skill.limit:
+            most = properties_of(skill.input)[skill.limit].get("maximum")
+            step.values |= {skill.limit: count} if count else {skill.limit: most} if most else {}
+        self.made.append(step if plain else self.filtered(step, self.task))
+        return step
+
+    def written(self, step: _Step, first: int) -> dict[str, Any]:
+        number = {id(one): first + at for at, one in enumerate(self.made)}
+        users = [number[id(one)] for one in self.made if one.source is step]
+        source = number[id(step.source)] if step.source else None
+        rows = next(iter(step.shape))
+        lead = (
+            step.lead or f"Get the {rows} that step{'s' * (len(users) > 1)} {_enumeration(users)} work{'s' * (len(users) < 2)} on"
+        )
+        reason = f"step {users[0]} works on it" if users else "the answer needs it"
+        return {
+            "step": number[id(step)],
+            "task": step_words(lead, step.values, step.places, source),
+            "skills": [step.skill.name],
+            "return_spec": {"shape": step.shape, "reason": reason},
+            **({"input_from_step": source} if source else {}),
+        }
+
+
+def _both(one: Mapping[str, str], other: Mapping[str, str]) -> dict[str, str]:
+    """Two shapes of one output in one."""
+    shape = dict(one)
+    for name, part in other.items():
+        mine, more = (_ROWS.fullmatch(text) for text in (shape.get(name, part), part))
+        if mine and more:
+            fields = dict.fromkeys((*mine[1].split(", "), *more[1].split(", ")))
+            shape[name] = f"array<{{{', '.join(fields)}}}>"
+    return shape
+
+
+def _enumeration(numbers: Sequence[int]) -> str:
+    return " and ".join(filter(None, [", ".join(map(str, numbers[:-1])), str(numbers[-1])])) if numbers else ""

@@ -1,0 +1,71 @@
+"""Writes the rest of a plan anew after a step has failed: less is asked, another skill does it, or it is tried again."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from kit.core.errors import ShapeError
+from kit.core.schema.containment import lack
+from kit.models.offline.plan.skill import Skill, values_in
+from kit.models.offline.plan.step_words import step_words
+from kit.models.offline.routing import FITS
+from kit.models.offline.similarity import index, spoken
+
+_ROWS = re.compile(r"array<\{(.*)\}>")
+_PASSING = re.compile(r"time-?out|timed out|unavailable|gone|exception|not reached", re.I)
+_TOO_MUCH = re.compile(r"insufficient|contract|shape|return_spec|schema|large", re.I)
+
+
+def revised_steps(brief: Mapping[str, Any], skills: Sequence[Skill]) -> list[dict[str, Any]] | str:
+    """The remaining steps with another in the place of the one that failed; or why there is none."""
+    failed, rest = brief["failed_step"], [dict(step) for step in brief["remaining_steps"]]
+    if not rest:
+        return f"step {failed['step']} failed: {failed['reason']}"
+    for number, step in enumerate(rest, int(brief["first_step"])):
+        step["step"] = number
+        if step.get("input_from_step") is None:
+            step.pop("input_from_step", None)
+    step, reason = rest[0], f"{failed['reason']} {failed.get('suggestion') or ''}"
+    by_name = {skill.name: skill for skill in skills}
+    if unknown := [name for one in rest for name in one["skills"] if name not in by_name]:
+        return f"the skill {unknown[0]} is not there any more"
+    if _TOO_MUCH.search(reason) and (shape := _narrower(step["return_spec"]["shape"], rest[1:], step["step"])):
+        step["return_spec"] = {**step["return_spec"], "shape": shape}
+    elif other := _another(step, [skill for skill in skills if skill.name not in step["skills"]], str(brief["original_task"])):
+        step |= other
+    elif not _PASSING.search(reason):
+        return f"step {failed['step']} failed and no other skill can do it: {failed['reason']}"
+    return rest
+
+
+def _another(step: Mapping[str, Any], skills: Sequence[Skill], task: str) -> dict[str, Any] | None:
+    """Another skill that fits the step, promises its shape, and can be called with what the task says."""
+    if not skills:
+        return None
+    scores = index(tuple((spoken(skill.name), skill.words) for skill in skills)).score(task)
+    for skill, score in sorted(zip(skills, scores, strict=True), key=lambda pair: -pair[1]):
+        values = values_in(task, skill)
+        if score >= FITS and set(skill.required) <= values.keys() and _gives(skill, step["return_spec"]["shape"]):
+            lead = str(step["task"]).rpartition(": ")[0] or str(step["task"])
+            return {"task": step_words(lead, values, {}, None), "skills": [skill.name]}
+    return None
+
+
+def _gives(skill: Skill, shape: Any) -> bool:
+    try:
+        return lack(shape, skill.output) is None
+    except ShapeError:
+        return False
+
+
+def _narrower(shape: Any, later: Sequence[Mapping[str, Any]], number: int) -> dict[str, str] | None:
+    """The shape with one field less; what later steps take of it stays. None where nothing can go."""
+    wanted = {name for step in later for name in re.findall(rf"\.(\w+) of step {number}\b", str(step["task"]))}
+    parts = cast("dict[str, Any]", shape) if isinstance(shape, dict) else dict[str, Any]()
+    for name, part in parts.items():
+        match = _ROWS.fullmatch(str(part))
+        fields = match[1].split(", ") if match else []
+        spare = [one for one in fields if one.split(":")[0] not in wanted]
+        if len(fields) > 1 and spare:
+            return {**parts, name: f"array<{{{', '.join(one for one in fields if one != spare[-1])}}}>"}
+    return None

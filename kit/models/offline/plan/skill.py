@@ -1,0 +1,185 @@
+"""Chains skills by their schemas: what a text gives one to call it with, what one gives another, what a text asks of its output.
+
+It is a template over words and schemas, for the offline stand-in; it understands neither.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+from kit.core.language.words import words
+from kit.models.offline import english
+from kit.models.offline.extraction import SEARCHING, quoted, text_for
+from kit.models.offline.json_schema import Schema, kind_of, properties_of
+from kit.models.offline.similarity import spoken
+
+_COUNTS = frozenset({"limit", "count", "top", "size"})
+_POINTERS = frozenset(["their", "its", "each", "every", "all", "them", "they", "both"])
+_NUMBER = re.compile(rf"(?<![\w.-])(\d{{1,4}}|{'|'.join(english.NUMBERS)})\s+([a-z]+)", re.I)
+_TIME = re.compile(r"\b(?:in|over|for|during)\s+the\s+(?:last|past)\s+\w+\s+\w+", re.I)
+
+
+@dataclass(frozen=True)
+class Skill:
+    """What a manifest says, as far as it is read here."""
+
+    name: str
+    description: str
+    capabilities: tuple[str, ...]
+    input: Schema
+    output: Schema
+
+    @property
+    def words(self) -> str:
+        return f"{self.description} {'. '.join(self.capabilities)}."
+
+    @property
+    def required(self) -> tuple[str, ...]:
+        """The arguments that it cannot do without."""
+        return tuple(self.input.get("required") or ())
+
+    @property
+    def limit(self) -> str | None:
+        """The argument that says how many rows it gives."""
+        return next((name for name in properties_of(self.input) if name in _COUNTS), None)
+
+
+def skill_of(manifest: Mapping[str, Any]) -> Skill:
+    """Reads a manifest. Raises KeyError for one without its parts."""
+    capabilities = tuple(map(str, manifest["capabilities"]))
+    return Skill(manifest["id"], str(manifest["description"]), capabilities, manifest["input_schema"], manifest["output_schema"])
+
+
+def values_in(text: str, skill: Skill) -> dict[str, Any]:
+    """The arguments of a skill that a text names; how many rows it asks for is not among them."""
+    numbers = {_singular(unit): _number(figure) for figure, unit in _NUMBER.findall(text)}
+    found: dict[str, Any] = {}
+    for name, spec in properties_of(skill.input).items():
+        value = _value(name, spec, text, numbers, skill)
+        if value not in (None, [], ""):
+            found[name] = value
+    return found
+
+
+def count_in(text: str) -> int | None:
+    """How many things a text asks for: its first number that counts no unit of time; 2 for both."""
+    figures = [_number(figure) for figure, unit in _NUMBER.findall(text) if unit.lower() not in english.FAINT]
+    return next(iter(figures), 2 if "both" in words(text) else None)
+
+
+def supplies(skill: Skill, name: str, spec: Schema) -> str | None:
+    """The place in a skill's output, such as `rows[].id`, of what an argument of another takes: an id of the same form."""
+    pattern, wanted = _pattern(spec), name.removesuffix("s")
+    for field, part in properties_of(skill.output).items():
+        rows = _rows(part)
+        if rows is None or not _promises(skill.output, field):
+            continue
+        for inner, value in properties_of(rows).items():
+            named = wanted in (inner, f"{_singular(field)}_{inner}")
+            if _promises(rows, inner) and (named or (pattern and _pattern(value) == pattern)):
+                return f"{field}[].{inner}"
+    return None
+
+
+def projection(skill: Skill, text: str) -> dict[str, str]:
+    """The shape of the fields of a skill's output that a text mentions, with what names its rows; all where it mentions none."""
+    shape: dict[str, str] = {}
+    for field, part in properties_of(skill.output).items():
+        if not _promises(skill.output, field):
+            continue
+        if (rows := _rows(part)) is not None:
+            fields = {name: properties_of(rows).get(name) or {} for name in rows.get("required") or ()}
+            shape[field] = rows_shape({name: fields[name] for name in _mentioned(fields, text, skill)})
+        elif kind_of(part) != "array" and (kind_of(part) != "integer" or skill.limit):
+            shape[field] = _type(part)
+    return shape
+
+
+def needed(skill: Skill, place: str) -> dict[str, str]:
+    """The shape of what stands at a place such as `rows[].id`, and of nothing else."""
+    field, _, inner = place.partition("[].")
+    rows = _rows(properties_of(skill.output)[field]) or {}
+    return {field: rows_shape({inner: properties_of(rows)[inner]})}
+
+
+def rows_shape(fields: Mapping[str, Schema]) -> str:
+    """An array of objects with these fields, in the notation of shapes."""
+    return f"array<{{{', '.join(f'{name}: {_type(spec)}' for name, spec in fields.items())}}}>" if fields else "array"
+
+
+def _value(name: str, spec: Schema, text: str, numbers: Mapping[str, int], skill: Skill) -> Any:
+    if options := spec.get("enum"):
+        said = {_singular(word) for word in words(text)}
+        return next((option for option in options if isinstance(option, str) and _singular(option.lower()) in said), None)
+    if kind_of(spec) == "array" or _pattern(spec):
+        ids = re.findall(_pattern(spec).removeprefix("^").removesuffix("$"), text) if _pattern(spec) else []
+        return ids if kind_of(spec) == "array" else next(iter(ids), None)
+    match kind_of(spec):
+        case "integer":
+            return numbers.get(_singular(name))
+        case "string":
+            return _phrase(name, text, skill)
+        case _:
+            return None
+
+
+def _phrase(name: str, text: str, skill: Skill) -> str | None:
+    """A name, such as a city's; or the words to search by: none of the skill's own, and no id."""
+    phrase = text_for(name, _TIME.sub(" ", text), "", required=False, job=False)
+    if phrase is None or phrase[0].isupper() or phrase in quoted(text):
+        return phrase
+    if SEARCHING.isdisjoint(spoken(name).split()):
+        return None
+    own = {_singular(word) for word in words(f"{spoken(skill.name)} {skill.words} {_options(skill)}")} | _POINTERS
+    rest = [word for word in phrase.split() if _singular(word) not in own and not re.search(rf"\b{re.escape(word)}-\d", text)]
+    return " ".join(rest) or None
+
+
+def _options(skill: Skill) -> str:
+    parts = properties_of(skill.input).items()
+    return " ".join(f"{spoken(name)} {' '.join(map(str, spec.get('enum') or ()))}" for name, spec in parts)
+
+
+def _pattern(spec: Schema) -> str:
+    """The form of an argument, or of the items of a list; empty where any will do."""
+    items: Any = spec.get("items") if kind_of(spec) == "array" else spec
+    return str(cast("Schema", items).get("pattern") or "") if isinstance(items, Mapping) else ""
+
+
+def _mentioned(fields: Mapping[str, Schema], text: str, skill: Skill) -> Iterator[str]:
+    """The fields that a text asks for. Ids are nothing to say, and a word that tells the skill what to do mentions no field."""
+    said, verbs = set(words(text)), {words(line)[0] for line in skill.capabilities if words(line)}
+    whole = {_singular(word) for word in said}
+    labels = {name: set(spoken(name).split()) for name in fields}
+    hits = {name for name, label in labels.items() if label & whole and "id" not in label and not label & verbs}
+    kinds = bool(hits) and all(fields[name].get("enum") and not labels[name] & said for name in hits)
+    for name, label in labels.items():
+        if not hits or name in hits or (not kinds and ("name" in label or label & verbs & whole)):
+            yield name
+
+
+def _rows(part: Schema) -> Schema | None:
+    items: Any = part.get("items")
+    return cast("Schema", items) if part.get("type") == "array" and isinstance(items, Mapping) and "properties" in items else None
+
+
+def _promises(schema: Schema, field: str) -> bool:
+    return field in (schema.get("required") or ())
+
+
+def _type(spec: Schema) -> str:
+    """A scalar in the notation of shapes; whatever may be null, or is anything else, is `any`."""
+    if spec.get("enum") and "type" not in spec:
+        return "string" if all(isinstance(option, str) for option in spec["enum"]) else "any"
+    kind = spec.get("type")
+    return kind if isinstance(kind, str) and kind in ("string", "integer", "number", "boolean") else "any"
+
+
+def _singular(word: str) -> str:
+    word = word.lower().removesuffix("_ids").removesuffix("_id")
+    return f"{word[:-3]}y" if word.endswith("ies") else word.removesuffix("s")
+
+
+def _number(figure: str) -> int:
+    return int(figure) if figure.isdigit() else int(english.NUMBERS[figure.lower()])
