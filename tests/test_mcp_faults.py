@@ -97,7 +97,7 @@ OVER_HTTP = {
     "gone": "unavailable: ",
     "slow": "timeout: ",
     "enormous": LARGE,
-    "compressed": "contract_violation: .*",
+    "compressed": "contract_violation: .*answered compressed",
     "an error page": "exception: ",
     "another host": "exception: ",
 }
@@ -223,6 +223,15 @@ async def test_a_server_that_ended_is_started_again_for_the_next_call(tmp_path: 
     async with kit_of(folder) as kit:
         assert (await result(kit, "s1")).startswith("unavailable: ")
         assert await result(kit, "s2") == SHELF
+
+
+@pytest.mark.req("K-1")
+async def test_a_server_that_goes_on_without_listening_is_started_again(tmp_path: Path) -> None:
+    deaf = "import os, threading, time; os.close(0); threading.Thread(target=time.sleep, args=(30,)).start()"
+    folder = await accepted(write_deck(tmp_path, inside(deaf)))
+    async with kit_of(folder) as kit:
+        said = [await result(kit, session) for session in ("s1", "s2", "s3")]
+    assert said[0] == said[2] == SHELF and said[1].startswith("unavailable: ")
 
 
 @pytest.mark.req("K-1")

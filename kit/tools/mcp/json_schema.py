@@ -1,7 +1,10 @@
 """Holds a value against a JSON Schema that a server gave; a reference to elsewhere is not followed."""
 
+import json
 from collections.abc import Mapping
 from typing import Any
+
+from kit.core.errors import describe_error
 
 
 def schema_fault(schema: Mapping[str, Any]) -> str | None:
@@ -14,6 +17,15 @@ def schema_fault(schema: Mapping[str, Any]) -> str | None:
         kind.check_schema(schema)
     except SchemaError as error:
         return error.message
+    return None
+
+
+def json_fault(value: Any) -> str | None:
+    """What keeps a value from being sent as JSON, such as half of a surrogate pair; None for one that can be."""
+    try:
+        json.dumps(value, ensure_ascii=False).encode()
+    except (TypeError, ValueError, RecursionError) as error:
+        return describe_error(error)
     return None
 
 

@@ -203,7 +203,7 @@ def _fault_of(error: BaseException, wire: Wire) -> tuple[Reason, str]:
     while isinstance(error, BaseExceptionGroup):
         error = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]
     if wire.cut:
-        return "contract_violation", str(wire.too_large())
+        return "contract_violation", wire.cut
     match error:
         case ToolsChanged() | Untrue():
             return "contract_violation", str(error)[:LONGEST]

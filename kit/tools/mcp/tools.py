@@ -16,7 +16,7 @@ from kit.models.access import home_of
 from kit.tools.enricher import UNAVAILABLE
 from kit.tools.fault_result import with_faults
 from kit.tools.limits import ToolLimits
-from kit.tools.mcp.json_schema import first_misfit
+from kit.tools.mcp.json_schema import first_misfit, json_fault
 from kit.tools.mcp.lock import Acceptance, AcceptedTool, accepting, lock_fault, read_lock, tools_difference, write_lock
 from kit.tools.mcp.server import McpServer
 from kit.tools.tool import LimitedTool, Toolbox, ToolResult, tool_context, tool_name
@@ -88,7 +88,7 @@ def mcp_tool(tool_id: str, tool: AcceptedTool, server: Call) -> "BaseTool":
     from langchain_core.tools import StructuredTool
 
     async def call(**arguments: Any) -> tuple[str, ToolResult]:
-        if fault := first_misfit(tool.input_schema, arguments):
+        if fault := first_misfit(tool.input_schema, arguments) or json_fault(arguments):
             result = ToolResult(text=UNREADABLE, fault="bad_arguments", detail=fault)
         else:
             result = await server(tool.name, arguments)

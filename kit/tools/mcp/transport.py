@@ -34,8 +34,8 @@ class Wire:
     """What happens to a connection beside its messages."""
 
     most_bytes: int
-    cut: bool = False
-    """A message was over the limit."""
+    cut: str = ""
+    """Why a message was cut off; empty where none was."""
     last_words: bytes = b""
     """The end of what the server wrote to its standard error."""
     news: asyncio.Event = field(default_factory=asyncio.Event)
@@ -47,10 +47,10 @@ class Wire:
         self.ended = True
         self.news.set()
 
-    def too_large(self) -> TooLarge:
-        """Notes that a message was cut off; returns what to raise."""
-        self.cut = True
-        return TooLarge(f"a message of more than {self.most_bytes:,} bytes was cut off")
+    def too_large(self, why: str = "") -> TooLarge:
+        """Notes that a message was cut off, and why; returns what to raise."""
+        self.cut = why or f"a message of more than {self.most_bytes:,} bytes was cut off"
+        return TooLarge(self.cut)
 
 
 @asynccontextmanager
@@ -71,7 +71,8 @@ async def stdio_transport(
     inward, messages = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     answers, outward = anyio.create_memory_object_stream[SessionMessage](0)
     tasks = [
-        asyncio.create_task(job) for job in (_read(process, inward, wire), _write(process, outward), _overhear(process, wire))
+        asyncio.create_task(job)
+        for job in (_read(process, inward, wire), _write(process, outward, wire), _overhear(process, wire))
     ]
     try:
         yield messages, answers
@@ -131,12 +132,17 @@ async def _line(stream: asyncio.StreamReader, wire: Wire) -> bytes:
         raise wire.too_large() from None
 
 
-async def _write(process: asyncio.subprocess.Process, outward: MemoryObjectReceiveStream[SessionMessage]) -> None:
+async def _write(process: asyncio.subprocess.Process, outward: MemoryObjectReceiveStream[SessionMessage], wire: Wire) -> None:
+    """Sends each message as a line. Where that fails the connection has ended: a server may go on without listening."""
     assert process.stdin is not None
-    with suppress(OSError):  # the reader sees the end as well
+    try:
         async for message in outward:
             process.stdin.write(message.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
             await process.stdin.drain()
+    except OSError:
+        pass
+    finally:
+        wire.end()
 
 
 async def _overhear(process: asyncio.subprocess.Process, wire: Wire) -> None:
@@ -169,7 +175,7 @@ class _Limited(httpx2.AsyncHTTPTransport):
             self._wire.end()  # the server has forgotten the session
         if response.headers.get("content-encoding", "identity") != "identity":
             await response.aclose()
-            raise self._wire.too_large()
+            raise self._wire.too_large("it answered compressed, which was not asked for, and says nothing of the size")
         if not response.headers.get("content-type", "").startswith("text/event-stream"):
             response.stream = _LimitedStream(cast("httpx2.AsyncByteStream", response.stream), self._wire)
         return response
