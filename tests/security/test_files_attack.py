@@ -11,7 +11,7 @@ from langchain_core.messages import HumanMessage, SystemMessage, ToolMessage
 
 from kit.bench.case import read_cases
 from kit.bench.grid.grid_file import read_grid
-from kit.bench.grid.results import read_results
+from kit.bench.grid.results import PEER_MEASURES, read_results
 from kit.bench.grid.stored_runs import read_run
 from kit.bench.routing import read_catalog
 from kit.bench.routing_report import read_routed_turns
@@ -23,7 +23,7 @@ from kit.runtime.recording.cassette import Cassette
 from kit.settings import HOME
 
 EXAMPLE = HOME / "data/results/reference/patterns_example"
-LATER = ("parts", "status", "failed", "failsafe", "seconds", "ttft", "routing_seconds")
+LATER = ("parts", "status", "failed", "failsafe", "seconds", "ttft", "routing_seconds", *PEER_MEASURES)
 """What not every line has, or what nobody reads."""
 
 BOMB = "\n".join(["a0: &a0 [x, x]", *(f"a{n}: &a{n} [*a{n - 1}, *a{n - 1}]" for n in range(1, 60))])
