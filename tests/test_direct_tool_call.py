@@ -143,6 +143,15 @@ async def test_a_result_of_the_kit_comes_as_it_is() -> None:
     assert await through_wrapper(tool, called()) is result
 
 
+async def test_a_list_of_texts_is_read_an_item_a_line() -> None:
+    async def prices() -> list[str]:
+        """Tells prices."""
+        return ["cleaning: 45 euros", "first visit: 20 euros"]
+
+    result = await result_of(StructuredTool.from_function(coroutine=prices), called())
+    assert result.text == "cleaning: 45 euros\nfirst visit: 20 euros"
+
+
 async def test_the_arguments_of_the_call_stay_as_they_are() -> None:
     async def greedy(**arguments: Any) -> str:
         arguments.clear()

@@ -180,6 +180,31 @@ def test_worker_says_plainly_when_data_is_missing():
     assert "not available" in text
 
 
+@pytest.mark.parametrize(
+    ("result", "words"),
+    [
+        ('{"doctor": "Weber", "day": "Monday", "free": true, "room": 3}', "Doctor Weber, day Monday, free yes, room 3."),
+        ('[{"name": "Dune", "copies": 2}, {"name": "Emma", "copies": 0}]', "Name Dune, copies 2.\nName Emma, copies 0."),
+        ('{"total": 2, "rows": [{"id": 7, "tags": ["new", "red"]}]}', "Total 2.\nRows: Id 7. Tags: new, red."),
+        ("{not json", "{not json"),
+    ],
+)
+def test_worker_says_every_field_of_a_json_result(result: str, words: str):
+    assert worked(ToolMessage(result, tool_call_id="c1", name="find_offers")) == words
+
+
+def test_worker_takes_the_day_and_what_stands_behind_a_fields_own_name():
+    text = {"type": "string"}
+    slots = function("next_slot", "The next free slot with a doctor.", {"doctor": text, "day": text}, [])
+    args = called(say("when is the next slot with Doctor Weber on friday?", tools=[slots]))["next_slot"]
+    assert args == {"doctor": "Weber", "day": "Friday"}
+
+
+def test_what_only_the_user_said_is_told_as_the_users_words():
+    text = say("My cow is sick since Sunday", AIMessage("Noted."), "what about my sick cow since Sunday?").text
+    assert text.startswith("You told me “My cow is sick since Sunday”; ")
+
+
 def test_without_tools_nothing_is_invented():
     known = SystemMessage("The corner market opens at nine. The bakery closes at six.")
     assert "opens at nine" in say(known, "when does the corner market open").text

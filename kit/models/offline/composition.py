@@ -8,6 +8,7 @@ from kit.core.language import small_talk
 from kit.core.language.words import STOP, words
 from kit.models.json_prose import prose
 from kit.models.offline import english
+from kit.models.offline.json_words import in_words
 from kit.models.offline.routing import Part
 from kit.models.offline.similarity import closeness, content, spoken
 
@@ -28,6 +29,8 @@ _SEEKS = re.compile(
     re.I | re.X,
 )
 _COMPARES = re.compile(r"\A\W*(?:(?:please|can you|could you)\W+)*compare\b", re.I)
+_LOOKS = frozenset({"find", "get", "search", "look", "list", "read", "fetch", "check", "show", "query", "load"})
+"""Verbs that names of lookups begin with."""
 _INSTRUCTION = re.compile(r"^(?:say|tell the user|do not|don't|claim|offer)\b", re.I)
 
 
@@ -38,6 +41,7 @@ _SMALL_TALK = (
     (small_talk.GREETING, "Hello! What can I help you with?"),
 )
 _AGREED = "Glad to hear it. Let me know if there is anything else."
+_ENDS = ".!?…:;,\"”')"
 _BREAKS = STOP | english.VERBS | {"near", "nearby"}
 
 
@@ -98,7 +102,7 @@ def itemised(text: str) -> str:
         if colon and len(items) >= 3 and ";" not in head:
             lines += [f"{head}:", *(f"- {item}" for item in items), ""]
         elif lines and lines[-1]:
-            lines[-1] += f" {piece}"
+            lines[-1] += f" {piece}" if lines[-1][-1] in _ENDS else f"; {piece}"
         else:
             lines.append(piece)
     return "\n".join(lines).strip()
@@ -125,12 +129,18 @@ def answer(request: str, results: Sequence[Result]) -> str:
     texts: list[str] = []
     notes: list[str] = []
     for result in by_closeness:
-        text, note = _split_note(result.text)
+        text, note = _split_note(in_words(result.text))
         texts.append(_drop_repeats(extract(request, _ROW_ID.sub("", text)), earlier))
         notes.extend([f"(Note: {note})"] if note else [])
     lines = [text for text in texts if text]
-    lines += [f"I could not {result.label}: it is not available right now." for result in bad[:3]]
+    lines += [f"I could not look up {_thing(result.label)}: it is not available right now." for result in bad[:3]]
     return "\n\n".join([*dict.fromkeys(lines), *dict.fromkeys(notes)]) or "There is nothing to report on that."
+
+
+def _thing(label: str) -> str:
+    """What a lookup is after, by its name without the verb: `find room` gives `the room`."""
+    verb, _, rest = label.partition(" ")
+    return f"the {rest if rest and verb in _LOOKS else label}"
 
 
 def extract(request: str, text: str, limit: int = MOST) -> str:
@@ -217,6 +227,8 @@ def subject(text: str, most: int = 5) -> str:
         phrase.append(raw.strip('.,;:!?"()'))
         if raw[-1] in ".,;:!?":
             break
+    if phrase and text.strip().startswith(phrase[0]) and phrase[0][1:].islower():
+        phrase[0] = phrase[0].lower()  # it only began the sentence
     return " ".join(phrase).removesuffix(" of")
 
 
@@ -230,11 +242,20 @@ def outside(names: Sequence[str]) -> str:
     if not names:
         return "I'm sorry, that is outside what I can help with here."
     listing = ", ".join(names[:5]) + (" and more" if len(names) > 5 else "")
-    return f"I'm sorry, that is outside what I can help with. I can help with {listing}."
+    return f"I'm sorry, that is outside what I can help with. You can ask about: {listing}."
 
 
-def from_context(request: str, context: str) -> str:
-    """An answer found in given text, or a plain statement that there is none."""
+def from_context(request: str, context: str, own: str = "") -> str:
+    """An answer found in given text, else in the user's own earlier words, or a plain statement that there is none."""
+    if text := _closest(request, context):
+        return text
+    if text := _closest(request, own):
+        return f"You told me “{text.rstrip('.')}”; I have nothing beyond that."
+    return "I have nothing to go on for that: no tool and no text I was given answers it."
+
+
+def _closest(request: str, context: str) -> str:
+    """The one or two sentences that answer a request, if any do."""
     pieces = [piece for piece in sentences(context[:20_000]) if len(words(piece)) > 3][:200]
     ranks = closeness(request, pieces)
     query_words = {word for word in content(request) if word not in STOP}
@@ -243,6 +264,4 @@ def from_context(request: str, context: str) -> str:
         for i in sorted(range(len(pieces)), key=lambda i: -ranks[i])[:2]
         if ranks[i] >= 0.45 and query_words & set(words(pieces[i]))
     ]
-    if best:
-        return " ".join(pieces[i] for i in sorted(best))
-    return "I have nothing to go on for that: no tool and no text I was given answers it."
+    return " ".join(pieces[i] for i in sorted(best))

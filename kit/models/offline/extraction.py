@@ -16,7 +16,10 @@ _ID = re.compile(r"\b(?=[\w-]*\d)[A-Za-z]+[-_]?[\w-]*\d[\w-]*\b|\b\d{4,}\b")
 _QUOTED = re.compile(r"[\"“]([^\"“”]+)[\"”]|(?<!\w)'([^']+)'(?!\w)")
 _PLACE = re.compile(r"\b(?:in|near|around|at)\s+((?:the\s+)?[A-Za-z][\w'-]*(?:\s+[A-Z][\w'-]*)*)")
 _DATE = re.compile(r"\b\d{4}-\d{2}-\d{2}\b")
-_PROPER = re.compile(r"(?<!^)(?<![.!?]\s)\b[A-Z][\w'&-]*(?:\s+[A-Z][\w'&-]*)*")
+_NAME = r"[A-Z][\w'&-]*(?:\s+[A-Z][\w'&-]*)*"
+_PROPER = re.compile(rf"(?<!^)(?<![.!?]\s)\b{_NAME}")
+_DAYISH = word_set("day weekday when")
+_WEEKDAY = re.compile(r"\b(?:(?:mon|tues|wednes|thurs|fri|satur|sun)day|today|tomorrow)\b", re.I)
 _BRANDISH = word_set("brand retailer store merchant shop maker company restaurant")
 _PLACEISH = word_set("location city place area town region country near address destination")
 SEARCHING = word_set("query q search term terms keyword keywords item product topic category name cuisine dish subject phrase")
@@ -32,9 +35,13 @@ def text_for(
     parts = set(spoken(name).split())
     if "date" in parts:
         return date(f"{request} {material[:4000]}")
+    if parts & _DAYISH and (day := _WEEKDAY.search(request)):
+        return day[0].capitalize()
+    if named := re.search(rf"\b(?i:{re.escape(spoken(name))})\s+({_NAME})", request):
+        return named[1]
     if parts & _IDENTIFYING:
         return next(iter(identifiers(request)), None)
-    if parts & _SHORT_TEXT:
+    if parts & _SHORT_TEXT and (job or parts != {"title"}):  # a lookup's title is that of a book
         source_text = material if job and material else request
         return cut(extract(request, source_text, 280), 280) if required else None
     if parts & _WHOLE_TEXT:

@@ -110,7 +110,9 @@ def _unaided(talk: Conversation) -> str:
         text = talk.request.partition("\n")[2] or "\n".join(text_of(message) for message in talk.before)
         return composition.extract("", text, 600) or "There is nothing to condense."
     facts = [line for line in composition.sentences(talk.system) if not _ORDER.search(line)]
-    return composition.from_context(talk.request, "\n".join([*facts, *(text_of(message) for message in talk.before)]))
+    own = [text_of(message) for message in talk.before if isinstance(message, HumanMessage)]
+    others = [text_of(message) for message in talk.before if not isinstance(message, HumanMessage)]
+    return composition.from_context(talk.request, "\n".join([*facts, *others]), "\n".join(own))
 
 
 def _route(talk: Conversation, tools: Sequence[Tool], *, must: bool) -> Reply:

@@ -1,0 +1,45 @@
+"""A JSON result in words: each field by its name, so that nothing of it is lost and nobody reads braces."""
+
+from collections.abc import Iterator
+from typing import cast
+
+from kit.core.limits import excess, read_json
+from kit.models.offline.similarity import spoken
+
+
+def in_words(text: str) -> str:
+    """`{"day": "Monday", "room": 3}` as `Day Monday, room 3.`, an object a line; any other text as it is."""
+    if text[:1] not in "{[":
+        return text
+    try:
+        value: object = read_json(text)
+    except ValueError:
+        return text
+    return text if excess(value) else "\n".join(_lines(value)) or "Nothing."
+
+
+def _lines(value: object) -> Iterator[str]:
+    if isinstance(value, list):
+        items = cast("list[object]", value)
+        if plain := [_plain(item) for item in items if _is_plain(item)]:
+            yield f"{', '.join(plain)}."
+        for item in items:
+            if isinstance(item, dict | list):
+                yield from _lines(cast("object", item))
+    elif isinstance(value, dict):
+        fields = {spoken(str(key)): part for key, part in cast("dict[object, object]", value).items()}
+        pairs = [f"{key} {_plain(part)}" for key, part in fields.items() if _is_plain(part)]
+        if pairs:
+            line = ", ".join(pairs)
+            yield f"{line[:1].upper()}{line[1:]}."
+        for key, part in fields.items():
+            if isinstance(part, dict | list) and part:
+                yield f"{key.capitalize()}: {' '.join(_lines(part))}"
+
+
+def _is_plain(value: object) -> bool:
+    return value not in ("", None) and not isinstance(value, dict | list)
+
+
+def _plain(value: object) -> str:
+    return ("yes" if value else "no") if isinstance(value, bool) else str(value).rstrip(".")
