@@ -11,6 +11,7 @@ from kit.core.outcome import AgentCall, Answer, Outcome
 from kit.models.scripted import Line, ScriptedModel
 from kit.patterns.plan_execute import PLAN_EXECUTE
 from kit.planning.planner import PLANNER_TOOLS
+from kit.planning.record import LEASE
 from kit.planning.scope import StepScope, step_scope
 from kit.planning.services import PlanServices
 from kit.planning.tools import plan_tools
@@ -113,13 +114,19 @@ class Described:
 
 
 def plan_kit(
-    folder: Path, *drafts: Sequence[Mapping[str, Any]] | str, doing: Doing = gives_rows, budget: Policy | None = None
+    folder: Path,
+    *drafts: Sequence[Mapping[str, Any]] | str,
+    doing: Doing = gives_rows,
+    budget: Policy | None = None,
+    lease: float = LEASE,
 ) -> PlanKit:
     """A kit over a store in a folder, whose planner hands in these drafts."""
     store = SqliteStore(str(folder / "kit.db"))
     documents = store.open_documents()
     (folder / "tasks").mkdir(exist_ok=True)
-    services = PlanServices(documents, Described(manifest("rows")), TempFiles(folder / "tasks"), TaskMemory(documents))
+    services = PlanServices(
+        documents, Described(manifest("rows")), TempFiles(folder / "tasks"), TaskMemory(documents), lease=lease
+    )
     settings = PlanSettings(planner="planner", executor="executor", budget=budget or Policy(time_budget_ms=60_000))
     cards = [
         AgentCard(id="planner", description="Plans.", model="offline", tools=PLANNER_TOOLS),

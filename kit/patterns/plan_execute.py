@@ -83,10 +83,10 @@ async def run_plan(call: AgentCall, ctx: RunContext, plan_id: str | None = None)
 
 async def _record(call: AgentCall, ctx: RunContext, services: PlanServices, plan_id: str | None) -> PlanRecord:
     who, turn_id, plans = ctx.inherited.principal, ctx.turn.log.turn_id, services.documents.plans
-    if plan_id is not None:
-        return await take(plans, plan_id, who, turn_id)
-    plan = new_plan(f"{PLAN}{turn_id}", who, ctx.inherited.episode_id, call.query, services.clock())
-    return await create(plans, plan, who, turn_id)
+    if plan_id is not None and (record := await take(plans, plan_id, who, turn_id, services.lease)):
+        return record
+    plan = new_plan(plan_id or f"{PLAN}{turn_id}", who, ctx.inherited.episode_id, call.query, services.clock())
+    return await create(plans, plan, who, turn_id, services.lease)
 
 
 PLAN_EXECUTE = Pattern("plan_execute", run_plan, plan_team)

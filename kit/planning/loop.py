@@ -168,7 +168,7 @@ class Manager:
         """Returns what a step failed of, and in which words the planner is told."""
         if scope.insufficient:
             return "insufficient", "; suggestion: ".join(filter(None, scope.insufficient))
-        asked = EventFilter(tenant_id=scope.task.who.tenant_id, task_id=scope.task.id, event_type="contract_violation")
+        asked = self._events(scope.task, "contract_violation")
         if violations := await self.services.documents.events.query(asked):
             return "contract_violation", f"the output is not of the shape asked for: {json.dumps(violations[-1].payload)}"
         return "failed", _detail(outcome, [scope.fault] if scope.fault else ["it ended without an output"])
@@ -199,11 +199,14 @@ class Manager:
 
     async def _output(self, step: PlanStep, task: Task) -> Memory | None:
         """Returns the last output that a step has written and that holds; None where there is none."""
-        asked = EventFilter(tenant_id=task.who.tenant_id, task_id=task.id, event_type="memory.written")
+        asked = self._events(task, "memory.written")
         written = await self.services.documents.events.query(asked)
         memory = await self.services.memory.read(task.who, written[-1].payload["key"]) if written else None
         fits = memory and validator(schema_of(step.return_spec["shape"])).wrong(memory.value) is None
         return memory if fits else None
+
+    def _events(self, task: Task, kind: str) -> EventFilter:
+        return EventFilter(tenant_id=task.who.tenant_id, plan_id=task.plan_id, task_id=task.id, event_type=kind)
 
     async def _input(self, step: PlanStep) -> Any:
         """Returns the output of the step that this one works on; None where it works on none."""

@@ -12,7 +12,7 @@ from kit.stores.documents.document import Plan
 from kit.stores.documents.protocol import PlanStore
 
 LEASE = 6.0
-"""Seconds that a plan stays held when its process dies."""
+"""Seconds that a plan stays held, where its services say nothing else."""
 PAUSE = 0.2
 
 
@@ -24,6 +24,8 @@ class PlanRecord:
     who: Principal
     owner: str
     plan: Plan
+    lease: float
+    """Seconds that the plan stays held when this process dies."""
     _lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def move(self, change: Callable[[Plan], Plan]) -> Plan:
@@ -35,39 +37,39 @@ class PlanRecord:
     async def beat(self) -> None:
         """Extends the lease for as long as this runs; it ends by itself when somebody else has taken the plan over."""
         while True:
-            await asyncio.sleep(LEASE / 3)
+            await asyncio.sleep(self.lease / 3)
             async with self._lock:
-                plan = await self.plans.lease(self.who, self.plan.plan_id, self.owner, LEASE)
+                plan = await self.plans.lease(self.who, self.plan.plan_id, self.owner, self.lease)
                 if plan is None:
                     return
                 self.plan = plan
 
 
-async def create(plans: PlanStore, plan: Plan, who: Principal, owner: str) -> PlanRecord:
+async def create(plans: PlanStore, plan: Plan, who: Principal, owner: str, lease: float = LEASE) -> PlanRecord:
     """Stores a plan before anything is done for it (decisions 22). Raises VersionConflict where there is one of that id."""
-    plan = plan.replace(lease_owner=owner, lease_expires=plan.created_at + LEASE)
+    plan = plan.replace(lease_owner=owner, lease_expires=plan.created_at + lease)
     await plans.create(plan)
-    return PlanRecord(plans, who, owner, plan)
+    return PlanRecord(plans, who, owner, plan, lease)
 
 
-async def take(plans: PlanStore, plan_id: str, who: Principal, owner: str) -> PlanRecord:
+async def take(plans: PlanStore, plan_id: str, who: Principal, owner: str, lease: float = LEASE) -> PlanRecord | None:
     """Takes a plan over once its last holder's lease is over.
 
-    Raises ResumeError for one that is not there, has ended, or is at work.
+    None where there is none: the process died before it was stored. Raises ResumeError for one that has ended, or is at work.
     """
     loop = asyncio.get_running_loop()
-    until = loop.time() + LEASE + 1
+    until = loop.time() + lease + 1
     while True:
         plan = await plans.read(who, plan_id)
         if plan is None:
-            raise ResumeError(f"there is no plan {plan_id!r} of {who}: name one of its own")
+            return None
         if plan.status in OVER:
             raise ResumeError(f"plan {plan_id!r} is {plan.status}: only one that has not ended can go on")
-        if leased := await plans.lease(who, plan_id, owner, LEASE):
-            return PlanRecord(plans, who, owner, leased)
+        if leased := await plans.lease(who, plan_id, owner, lease):
+            return PlanRecord(plans, who, owner, leased, lease)
         if loop.time() >= until:
             raise ResumeError(f"plan {plan_id!r} is at work elsewhere: stop it there, or wait until it ends")
-        await asyncio.sleep(PAUSE)
+        await asyncio.sleep(min(PAUSE, lease / 3))
 
 
 @asynccontextmanager

@@ -9,6 +9,7 @@ from langchain_core.tools import StructuredTool
 from pydantic import Field
 
 from kit.core.outcome import Reason
+from kit.planning.record import LEASE
 from kit.stores.documents.protocol import Documents
 from kit.tools.skill import SkillFault, SkillReason, Skills
 from kit.tools.task_memory import TaskMemory
@@ -41,6 +42,8 @@ class PlanServices:
     memory: TaskMemory
     clock: Callable[[], float] = time.time
     """Seconds since the epoch."""
+    lease: float = LEASE
+    """Seconds that a plan stays held when its process dies."""
 
 
 class PlanTool(StructuredTool):

@@ -1,0 +1,18 @@
+"""A killed process loses nothing of a plan, wherever it is killed; `python -m tests.plan_kills` does this at every point."""
+
+import pytest
+
+from tests.plan_kills import kill_at, points_of_a_plan
+
+SOME = 10
+
+
+@pytest.mark.realtime
+@pytest.mark.req("AS-3")
+def test_a_plan_whose_process_is_killed_at_any_point_completes_with_each_step_run_once() -> None:
+    every = points_of_a_plan()
+    assert every > 200
+    chosen = [1 + every * number // SOME for number in range(SOME)]
+    results = {point: kill_at(point) for point in chosen}
+    assert all(killed for killed, _ in results.values())
+    assert {point: broken for point, (_, broken) in results.items() if broken} == {}
