@@ -1,15 +1,151 @@
-"""The tools of an executor."""
+"""The executor: tools that work on one step of a plan, each within what the step allows."""
 
+import asyncio
+import json
 from collections.abc import Mapping
+from typing import Any, cast
 
-from langchain_core.tools import BaseTool
+from kit.planning.scope import StepScope, step_scope
+from kit.planning.services import OUTSIDE, PlanServices, PlanTool, plan_tool, result
+from kit.planning.skill_call import call_skill
+from kit.planning.step_query import LONGEST
+from kit.tools import task_memory, temp_files
+from kit.tools.exec_python import Review, ScriptRun, boundary_or_fault, exec_python
+from kit.tools.large_result import put_away
+from kit.tools.task_memory import KEY, write_data
+from kit.tools.tool import EXEC_PYTHON, Toolbox, ToolResult
 
-from kit.planning.services import PlanServices
-
-EXECUTOR_TOOLS: tuple[str, ...] = ()
+CALL, INSUFFICIENT = "call_skill", "insufficient"
+EXECUTOR_TOOLS = (CALL, INSUFFICIENT, task_memory.WRITE, task_memory.READ, temp_files.WRITE, temp_files.READ, EXEC_PYTHON)
 """Their ids."""
+FILE = {"type": "string", "description": "A file of this task, whose id a tool has named."}
+Answer = tuple[str, ToolResult]
 
 
-def executor_tools(services: PlanServices) -> Mapping[str, BaseTool]:
-    """Makes the tools of an executor card, by their ids."""
-    return {}
+def executor_tools(services: PlanServices) -> Toolbox:
+    """Makes the tools of an executor card, by their ids. Outside of a plan none of its own is allowed."""
+    return {
+        CALL: _call_tool(services),
+        INSUFFICIENT: _insufficient_tool(services),
+        task_memory.WRITE: _write_tool(services),
+        task_memory.READ: task_memory.read_tool(services.memory),
+        temp_files.WRITE: temp_files.write_tool(services.files),
+        temp_files.READ: temp_files.read_tool(services.files),
+        EXEC_PYTHON: exec_python(boundary_or_fault(), services.files, _review(services)),
+    }
+
+
+def _call_tool(services: PlanServices) -> PlanTool:
+    async def call(**values: Any) -> Answer:
+        scope = step_scope()
+        if scope is None:
+            return result(OUTSIDE, "not_allowed")
+        skill = str(values.get("skill", ""))
+        arguments = await _arguments(scope, services, skill, values)
+        if isinstance(arguments, str):
+            return result(arguments, "bad_arguments")
+        outcome = await call_skill(scope, services, skill, arguments)
+        return outcome.text, outcome
+
+    asks = {
+        "skill": {"type": "string", "description": "A skill that this step allows."},
+        "arguments": {"type": "object", "description": "What it asks for, as its input_schema says."},
+        "file_id": {**FILE, "description": "A file with a JSON object whose fields are arguments too, where they are many."},
+    }
+    return plan_tool(services, CALL, "Call a skill. A long result comes as a file.", asks, ("skill", "arguments"), call)
+
+
+def _insufficient_tool(services: PlanServices) -> PlanTool:
+    async def call(**words: Any) -> Answer:
+        scope = step_scope()
+        if scope is None:
+            return result(OUTSIDE, "not_allowed")
+        reason, suggestion = (str(words.get(name, "")) for name in asks)
+        scope.insufficient = reason, suggestion
+        await scope.journal.write("subagent.insufficient", reason=reason, suggestion=suggestion)
+        return result(json.dumps({"status": INSUFFICIENT, "completed": None, "reason": reason, "suggestion": suggestion}))
+
+    asks = {
+        "reason": {"type": "string", "description": "Why this cannot be done in one step."},
+        "suggestion": {"type": "string", "description": "What would have to be planned in its place."},
+    }
+    description = "Say that the step cannot be done as it is, why, and what could be."
+    return plan_tool(services, INSUFFICIENT, description, asks, tuple(asks), call)
+
+
+def _write_tool(services: PlanServices) -> PlanTool:
+    async def call(**values: Any) -> Answer:
+        scope = step_scope()
+        if scope is None:
+            return result(OUTSIDE, "not_allowed")
+        data = values.get("data")
+        if file_id := values.get("file_id"):
+            try:
+                data = await asyncio.to_thread(_read_json, scope, services, str(file_id))
+            except ValueError as error:
+                return result(str(error), "bad_arguments")
+        return await write_data(services.memory, scope.task, values.get("key"), data, scope.step.return_spec["shape"])
+
+    data = {"description": "The result, as JSON of exactly the shape in return_spec."}
+    asks = {"key": KEY, "data": data, "file_id": {**FILE, "description": "The file that holds it, in the place of data."}}
+    description = "Hand in the result of this step. It is held against return_spec; with that the step is done."
+    return plan_tool(services, task_memory.WRITE, description, asks, ("key",), call)
+
+
+async def _arguments(scope: StepScope, services: PlanServices, skill: str, call: Mapping[str, Any]) -> dict[str, Any] | str:
+    """Returns the arguments of a skill, those in a file that it takes among them; or why they cannot be read."""
+    try:
+        own: Any = call.get("arguments") or {}
+        own = json.loads(own) if isinstance(own, str) else own
+        more: Any = {}
+        if file_id := call.get("file_id"):
+            more = await asyncio.to_thread(_read_json, scope, services, str(file_id))
+    except ValueError as error:
+        return str(error)
+    if not isinstance(own, dict) or not isinstance(more, dict):
+        return "Arguments are a JSON object."
+    takes = scope.manifests.get(skill, {}).get("input_schema", {}).get("properties", {})
+    return {name: one for name, one in cast("dict[str, Any]", more).items() if name in takes} | cast("dict[str, Any]", own)
+
+
+def _read_json(scope: StepScope, services: PlanServices, file_id: str) -> Any:
+    """Returns the JSON in a file of the task. Raises ValueError, which says what to do, where there is none."""
+    path = services.files.path(scope.task, file_id)
+    if path is None:
+        raise ValueError(f"There is no file {file_id!r} in this task.")
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except ValueError:
+        raise ValueError(f"The file {file_id} is no JSON: have a script print json.dumps of what is needed.") from None
+
+
+def _review(services: PlanServices) -> Review:
+    """Writes down each script that a step runs, and puts away what it prints where that is long."""
+
+    async def review(run: ScriptRun, outcome: ToolResult) -> ToolResult:
+        scope = step_scope()
+        if scope is None:
+            return outcome
+        data = run.data.decode("utf-8", "replace")
+        await scope.journal.write(
+            "python_script.executed",
+            script_hash=run.script_hash,
+            input_rows=await asyncio.to_thread(rows_of, data),
+            output_rows=await asyncio.to_thread(rows_of, run.result.stdout),
+            duration_ms=round(run.seconds * 1000),
+            exit_code=run.result.exit,
+        )
+        large = outcome.fault is None and len(outcome.text) > LONGEST
+        return await put_away(outcome, scope.task, services.files) if large else outcome
+
+    return review
+
+
+def rows_of(text: str) -> int:
+    """Returns how many rows a text has: of JSON the items of its longest list, else its lines."""
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return len(text.splitlines())
+    lists: list[Any] = [value, *cast("dict[str, Any]", value).values()] if isinstance(value, dict) else [value]
+    return max((len(cast("list[Any]", one)) for one in lists if isinstance(one, list)), default=1)

@@ -127,7 +127,7 @@ class Manager:
         scope = StepScope(self.journal.of(task.id, task.agent), task, step, skills)
         try:
             with executes(scope):
-                query = executor_query(step, skills, await self._input(step))
+                query = executor_query(scope, await self._input(step), self.services)
                 outcome = await self._dispatch(task.agent, query, task.id, step.step_index)
         finally:
             self.services.files.wipe(task)

@@ -44,7 +44,7 @@ class StepScope:
     """What went wrong with the last skill call; None where that gave data."""
     uncertain: str | None = None
     """The skill of which nobody knows whether it acted: a call of it, here or in a process that died, came to no known end."""
-    started: set[str] = field(default_factory=set[str])
+    act_keys: set[str] = field(default_factory=set[str])
     """The keys of the calls made here of skills that may not be called again."""
     open_calls: dict[str, str] = field(default_factory=dict[str, str])
     """Skill with arguments -> the key of a call that came to no known end: made again, it is known again."""

@@ -1,13 +1,30 @@
 """What an executor is asked."""
 
 import json
-from collections.abc import Mapping
 from typing import Any
 
-from kit.stores.documents.document import PlanStep
+from kit.planning.scope import StepScope
+from kit.planning.services import PlanServices
+from kit.tools.large_result import write_sample
+from kit.tools.skill import canonical_text, text_size
+
+LONGEST = 16_000
+"""Bytes of an input that an executor reads whole, and characters of what its script prints; what is longer goes into a file."""
 
 
-def executor_query(step: PlanStep, manifests: Mapping[str, Mapping[str, Any]], value: Any) -> str:
-    """The step's task, the skills it may call, what it returns and works on; the last paragraph is one JSON object."""
-    brief = {"task": step.task, "allowed_skills": manifests, "return_spec": step.return_spec, "input": value}
-    return f"Do this step of a plan.\n\n{json.dumps(brief, ensure_ascii=False, indent=1)}"
+def executor_query(scope: StepScope, value: Any, services: PlanServices) -> str:
+    """What an executor is asked: the task, the skills it may call, the return spec, and the output of the step it works on.
+
+    `value`: that output, None where the step works on none; a long one goes into a file of the task. The last paragraph is one
+    JSON object. Raises OSError.
+    """
+    asks = ("id", "description", "capabilities", "limitations", "input_schema", "output_schema")
+    skills = [{name: manifest.get(name) for name in asks} for manifest in scope.manifests.values()]
+    brief: dict[str, Any] = {"task": scope.step.task, "skills": skills, "return_spec": scope.step.return_spec}
+    if value is not None:
+        brief["input"] = value
+        if (size := text_size(canonical_text(value))) >= LONGEST:
+            text = json.dumps(value, indent=1, ensure_ascii=False)
+            file_id, sample = write_sample(text, scope.task, services.files)
+            brief["input"] = {"file_id": file_id, "size_bytes": size, "begins": sample}
+    return f"Do this step of a plan: {scope.step.task}\n\n{json.dumps(brief, ensure_ascii=False)}"

@@ -16,6 +16,7 @@ from kit.models.offline import composition, english, json_answer
 from kit.models.offline.arguments import Source, fill
 from kit.models.offline.conversation import Conversation, Tool, retries, text_of
 from kit.models.offline.json_schema import fillable, properties_of, resolve
+from kit.models.offline.plan.executor import executor_turn, plays_executor
 from kit.models.offline.plan.planner import planner_turn, plays_planner
 from kit.models.offline.routing import FITS, Decision, Part, Routes, Situation, SmallTalk, Unfit, decide, points_back
 from kit.models.offline.similarity import index
@@ -40,7 +41,9 @@ class Reply:
 def reply(talk: Conversation, tools: Sequence[Tool], choice: str | None) -> Reply:
     """Answers a conversation. `choice` is a tool's name, "any" (some tool must be called), "none" or None (free)."""
     if plays_planner(tools):
-        return _plan(talk, tools)
+        return _plan(planner_turn(talk), talk, tools)
+    if plays_executor(tools):
+        return _plan(executor_turn(talk.messages), talk, tools)
     choice_tool = next((tool for tool in tools if tool.name == choice), None)
     if choice == "any" and len(tools) == 1:
         choice_tool = tools[0]
@@ -60,8 +63,8 @@ def reply(talk: Conversation, tools: Sequence[Tool], choice: str | None) -> Repl
     return _use_tools(talk, tools, must=choice == "any")
 
 
-def _plan(talk: Conversation, tools: Sequence[Tool]) -> Reply:
-    turn, by_name = planner_turn(talk), {tool.name: tool for tool in tools}
+def _plan(turn: str | Sequence[tuple[str, dict[str, Any]]], talk: Conversation, tools: Sequence[Tool]) -> Reply:
+    by_name = {tool.name: tool for tool in tools}
     return Reply(turn) if isinstance(turn, str) else _make_calls(talk, "", [(by_name[name], args) for name, args in turn])
 
 
