@@ -126,12 +126,12 @@ class Database:
         except sqlite3.Error as error:
             raise (StoreBusy if is_busy(error) else StoreError)(advice(self.path, error)) from error
 
-    def read(self, sql: str, *values: Any, **named: Any) -> list[Any]:
+    def read(self, sql: str, *values: Any, **names: Any) -> list[Any]:
         """Every row of a query; within `commit` as they are by then. Raises StoreError."""
         lock, db = self._connection
         try:
             with lock:
-                return db.execute(sql, named or values).fetchall()
+                return db.execute(sql, names or values).fetchall()
         except sqlite3.Error as error:
             raise StoreError(advice(self.path, error)) from error
 

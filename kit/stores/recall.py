@@ -37,14 +37,14 @@ def recall_before(store: Store, turn: TurnRecord, agents: Iterable[str], most: i
     for note in notes.values():
         through = order.index(json.loads(note.value)["through"])
         told[""] = [line for line in told[""] if order.index(line.turn_id) > through]
-    ended = [one for turn_id in reversed(order) if (one := earlier[turn_id]).status != "interrupted"]
-    routed = next((one for one in ended if one.invoked or one.status in ("failed", "deadline", "cancelled")), None)
+    ends = [one for turn_id in reversed(order) if (one := earlier[turn_id]).status != "interrupted"]
+    routed = next((one for one in ends if one.invoked or one.status in ("failed", "deadline", "cancelled")), None)
     lines = tuple(line for reader in told.values() for line in reader[-most:])
     unanswered = (line.agent for line in lines if routed and line.turn_id == routed.id and line.text == UNANSWERED)
     shown = store.shown_components(own, who, turns=len(turns))
     return SessionRecall(
         session=(store.session(own) or Session(id=own, principal=who)).replace(id=f"{AGAIN}{turn.id}:{uuid.uuid4().hex}"),
-        in_play=ended[0].invoked if ended else (),
+        in_play=ends[0].invoked if ends else (),
         routed=routed and routed.invoked,
         unanswered=tuple(dict.fromkeys(filter(None, unanswered))),
         notes=notes,

@@ -50,7 +50,7 @@ _LAST = (
     "AND t.tenant_id = s.tenant_id AND t.user_id = s.user_id {} ORDER BY m.rowid DESC LIMIT 1"
 )
 """The newest turn by the order in which turns ended: a clock may be set back."""
-_ENDED = "AND t.status <> 'interrupted'"
+_WITH_END = "AND t.status <> 'interrupted'"
 _ROUTED = "AND (t.invoked <> '[]' OR t.status IN ('failed', 'deadline', 'cancelled'))"
 _OPEN = f"""SELECT json_group_array(DISTINCT agent) FROM messages WHERE turn_id = ({_LAST.format("t.id", _ROUTED)})
 AND agent <> '' AND text = '{UNANSWERED}'"""
@@ -68,7 +68,7 @@ LEAVE_QUESTIONS = f"""INSERT OR IGNORE INTO messages SELECT id, column1, session
 FROM turns, (VALUES (0, 'user', NULL), (1, 'assistant', '{UNANSWERED}'))
 WHERE status = 'running' AND owner = ? ORDER BY turns.rowid, column1"""
 """What is left of turns whose process died: their questions, marked as open; of one that had paused, what was said by then."""
-RECALL_SESSION = f"""SELECT s.*, ({_LAST.format("t.invoked", _ENDED)}), ({_LAST.format("t.invoked", _ROUTED)}), ({_OPEN}),
+RECALL_SESSION = f"""SELECT s.*, ({_LAST.format("t.invoked", _WITH_END)}), ({_LAST.format("t.invoked", _ROUTED)}), ({_OPEN}),
 (SELECT json_group_object(name, json_array(value, at)) FROM notes WHERE session_id = s.id) FROM sessions s WHERE s.id = ?"""
 READ = 2_000_000
 """Characters of logs that are read for what a session was shown, the newest first: the loop waits for that."""

@@ -33,14 +33,14 @@ class SqliteMemory:
         await self.tables.write(lambda db: self._replace(db, memory, row))
 
     def _replace(self, db: sqlite3.Connection, memory: Memory, row: Sequence[Any]) -> None:
-        named = (memory.tenant_id, memory.key)
+        identity = (memory.tenant_id, memory.key)
         sql = "SELECT scope, user_id, locked_by, lock_expires FROM agent_memory WHERE tenant_id = ? AND key = ?"
-        for scope, user_id, holder, expires in db.execute(sql, named):
+        for scope, user_id, holder, expires in db.execute(sql, identity):
             if (scope, user_id) != (row[1], row[2]):
                 raise StorageSchemaError(f"memory {memory.key!r} belongs to another scope or user; write it under another key")
             if holder and holder != memory.locked_by and expires > self.tables.clock():
                 raise MemoryLockError(f"memory {memory.key!r} is held by task {holder!r}; try again when it was read")
-        db.execute("DELETE FROM agent_memory WHERE tenant_id = ? AND key = ?", named)  # a replaced row gets a new number
+        db.execute("DELETE FROM agent_memory WHERE tenant_id = ? AND key = ?", identity)  # a replaced row gets a new number
         seq = db.execute(_INSERT, row).lastrowid
         if memory.text:
             db.execute("INSERT INTO agent_memory_words (rowid, text) VALUES (?, ?)", (seq, memory.text))

@@ -38,8 +38,8 @@ class SqliteSessions:
 
     def _messages(self, who: Principal, session_id: str, agent: str, since: str | None, limit: int) -> tuple[SessionMessage, ...]:
         """Returns the lines that the agent is told; what a turn showed stands with the last of them."""
-        named = {"session": session_id, "tenant": who.tenant_id, "user": who.user_id, "agent": agent}
-        rows = self.tables.database.read(WINDOW, **named, since=since, limit=limit)
+        values = {"session": session_id, "tenant": who.tenant_id, "user": who.user_id, "agent": agent}
+        rows = self.tables.database.read(WINDOW, **values, since=since, limit=limit)
         last = {turn_id: position for turn_id, position, *_ in rows}
         return tuple(
             SessionMessage(

@@ -118,8 +118,8 @@ class SqliteEvents:
 
         def work(db: sqlite3.Connection) -> AgentEvent:
             db.execute(sql, row)
-            kept = "SELECT seq, document FROM agent_events WHERE tenant_id = ? AND event_id = ?"
-            return _event(*db.execute(kept, row[:2]).fetchone())
+            query = "SELECT seq, document FROM agent_events WHERE tenant_id = ? AND event_id = ?"
+            return _event(*db.execute(query, row[:2]).fetchone())
 
         return await self.tables.write(work)
 

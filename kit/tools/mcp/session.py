@@ -105,7 +105,7 @@ class McpSession:
     def _current(self) -> _Connection:
         """The connection, a new one where there is none or the last one has ended."""
         last = self._connection
-        if last is None or last.wire.ended:
+        if last is None or last.wire.over:
             self._connection = last = _Connection(Wire(self._server.most_bytes), asyncio.get_running_loop().create_future())
             task = asyncio.create_task(self._keep(last), context=Context())  # it outlives the turn that opened it
             self._tasks.add(task)
@@ -130,7 +130,7 @@ class McpSession:
                     client.session.validate_tool_result = self._validate
                     watch = asyncio.create_task(self._watch(client, connection))
                     try:
-                        while not wire.ended:
+                        while not wire.over:
                             wire.news.clear()
                             self._doubt(connection)
                             connection.tools = await self._compare(client)
@@ -209,7 +209,7 @@ def _fault_of(error: BaseException, wire: Wire) -> tuple[Reason, str]:
             return "contract_violation", str(error)[:LONGEST]
         case TimeoutError():
             return "timeout", "it did not answer in time"
-        case MCPError() if error.code != CONNECTION_CLOSED and not wire.ended:
+        case MCPError() if error.code != CONNECTION_CLOSED and not wire.over:
             return "exception", describe_error(error)
         case ValidationError() | RuntimeError():  # the SDK's words for a result that does not fit the protocol, or its own schema
             return "contract_violation", describe_error(error)

@@ -40,11 +40,11 @@ class Wire:
     """The end of what the server wrote to its standard error."""
     news: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when the connection has ended, or has to be looked at."""
-    ended: bool = False
+    over: bool = False
 
     def end(self) -> None:
         """Says that no further message will come."""
-        self.ended = True
+        self.over = True
         self.news.set()
 
     def too_large(self, why: str = "") -> TooLarge:
