@@ -180,8 +180,7 @@ class FanOut(Value):
     @property
     def clean(self) -> bool:
         """Whether nothing in it must be told to the user: no failure, no reservation, no dropped call."""
-        reservations = (isinstance(o, Failure) or o.reservation for o in self.outcomes)
-        return not self.dropped and not any(reservations)
+        return not self.dropped and not any(isinstance(o, Failure) or o.reservation for o in self.outcomes)
 
 
 class RoutedOutcome(Value):
@@ -296,7 +295,5 @@ def tell_dropped(call: AgentCall) -> str:
 
 def tell_left_out(names: Iterable[str]) -> str:
     """Words for a model what was not asked at all."""
-    return (
-        f"{NOT_ASKED} {', '.join(names)}. Too many parts in one message. "
-        "Say plainly that this part was left out, and offer to take it next."
-    )
+    request = "Too many parts in one message. Say plainly that this part was left out, and offer to take it next."
+    return f"{NOT_ASKED} {', '.join(names)}. {request}"
