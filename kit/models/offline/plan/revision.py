@@ -12,6 +12,8 @@ from kit.models.offline.routing import FITS
 from kit.models.offline.similarity import index, spoken
 
 _ROWS = re.compile(r"array<\{(.*)\}>")
+ALIKE = 0.6
+"""The share of a skill's closeness to the task that another must have to take its place."""
 _PASSING = re.compile(r"time-?out|timed out|unavailable|gone|exception|not reached", re.I)
 _TOO_MUCH = re.compile(r"insufficient|contract|shape|return_spec|schema|large", re.I)
 
@@ -31,23 +33,29 @@ def revised_steps(brief: Mapping[str, Any], skills: Sequence[Skill]) -> list[dic
         return f"the skill {unknown[0]} is not there any more"
     if _TOO_MUCH.search(reason) and (shape := _narrower(step["return_spec"]["shape"], rest[1:], step["step"])):
         step["return_spec"] = {**step["return_spec"], "shape": shape}
-    elif other := _another(step, [skill for skill in skills if skill.name not in step["skills"]], str(brief["original_task"])):
+    elif other := _another(step, skills, rest[1:], str(brief["original_task"])):
         step |= other
     elif not _PASSING.search(reason):
         return f"step {failed['step']} failed and no other skill can do it: {failed['reason']}"
     return rest
 
 
-def _another(step: Mapping[str, Any], skills: Sequence[Skill], task: str) -> dict[str, Any] | None:
-    """Another skill that fits the step, promises its shape, and can be called with what the task says."""
-    if not skills:
-        return None
+def _another(
+    step: Mapping[str, Any], skills: Sequence[Skill], later: Sequence[Mapping[str, Any]], task: str
+) -> dict[str, Any] | None:
+    """Another skill that fits the task about as well and can be called with what it says, and what it promises of the shape."""
     scores = index(tuple((spoken(skill.name), skill.words) for skill in skills)).score(task)
+    least = max(FITS, ALIKE * max(score for skill, score in zip(skills, scores, strict=True) if skill.name in step["skills"]))
     for skill, score in sorted(zip(skills, scores, strict=True), key=lambda pair: -pair[1]):
-        values = values_in(task, skill)
-        if score >= FITS and set(skill.required) <= values.keys() and _gives(skill, step["return_spec"]["shape"]):
+        values, shape = values_in(task, skill), step["return_spec"]["shape"]
+        if skill.name in step["skills"] or score < least or not set(skill.required) <= values.keys():
+            continue
+        while shape is not None and not _gives(skill, shape):
+            shape = _narrower(shape, later, step["step"])
+        if shape is not None:
             lead = str(step["task"]).rpartition(": ")[0] or str(step["task"])
-            return {"task": step_words(lead, values, {}, None), "skills": [skill.name]}
+            spec = {**step["return_spec"], "shape": shape}
+            return {"task": step_words(lead, values, {}, None), "skills": [skill.name], "return_spec": spec}
     return None
 
 

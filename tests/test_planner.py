@@ -1,0 +1,414 @@
+"""A planner finds skills, reads them and hands in steps that can be run; what cannot be run is sent back, with the reason."""
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from langchain_core.language_models.chat_models import BaseChatModel
+
+from kit.core.card import AgentCard, Handoff, Policy
+from kit.core.outcome import AgentCall, Outcome
+from kit.core.schema.shape import schema_of
+from kit.core.schema.validator import validator
+from kit.models.offline import OfflineModel
+from kit.models.offline.plan.step_words import arguments_in, step_words
+from kit.models.scripted import Line, ScriptedModel
+from kit.planning.draft import MOST_STEPS, Draft, DraftStep, Infeasible, ReturnSpec, faults
+from kit.planning.journal import Journal
+from kit.planning.planner import MOST_DRAFTS, MOST_SKILLS, PLANNER_TOOLS, planner_query
+from kit.planning.scope import PlannerScope, plans
+from kit.planning.services import PlanServices
+from kit.planning.tools import plan_tools
+from kit.runtime.context import RunContext
+from kit.runtime.dispatch import dispatch
+from kit.runtime.pattern import Pattern
+from kit.runtime.team import bind
+from kit.runtime.turn import run_turn
+from kit.stores.documents.document import PlanStep
+from kit.stores.sqlite import SqliteStore
+from kit.tools.skill import FIND, LOAD, SkillFault, SkillManifest, SkillSummary
+from kit.tools.task_memory import TaskMemory
+from kit.tools.temp_files import open_temp_files
+from kit.worlds.outlets.access import Scope
+from kit.worlds.outlets.manifest import read_manifests
+from kit.worlds.outlets.skill_service import Refusal, SkillService
+from tests.kits import ALICE, SmallKit, small_deck
+
+SERVICE, MANIFESTS = SkillService(), read_manifests()
+OUTPUTS = {name: skill.output_schema for name, skill in MANIFESTS.items()}
+RANKED = "Rank the active outlets in Rivermont by how they did in the last 8 weeks"
+SIX = "For the two best active outlets in Oakfield: the street of each, and the desserts on the menu of each"
+"""The stand-in makes six steps of it."""
+
+
+@dataclass(frozen=True)
+class Served:
+    """The skills of one tenant, asked in this process."""
+
+    tenant: str
+
+    async def find(self, query: str) -> tuple[SkillSummary, ...] | SkillFault:
+        found = SERVICE.call(Scope(self.tenant), FIND, {"query": query})
+        assert isinstance(found, dict)
+        return tuple(SkillSummary(**row) for row in found["skills"])
+
+    async def load(self, name: str) -> SkillManifest | SkillFault:
+        skill = SERVICE.call(Scope(self.tenant), LOAD, {"skill_name": name})
+        return SkillFault(skill=name, reason="unknown_skill") if isinstance(skill, Refusal) else SkillManifest(**skill)
+
+    def step(self, allowed: Collection[str]) -> Any:
+        raise AssertionError("a planner calls no skill")
+
+
+@dataclass
+class Run:
+    """What one run of a planner came to."""
+
+    scope: PlannerScope
+    answers: Sequence[str]
+    """What its tools told its model."""
+    calls: Sequence[str]
+
+    @property
+    def steps(self) -> tuple[DraftStep, ...]:
+        assert isinstance(self.scope.result, Draft), (self.scope.result, self.scope.refusals)
+        return self.scope.result.steps
+
+
+async def plan(model: BaseChatModel, query: str, tenant: str = "acme", first: int = 1, *, inside: bool = True) -> Run:
+    """Runs a planner on a model, over the skill service."""
+    store = SqliteStore(":memory:")
+    documents = store.open_documents()
+    services = PlanServices(documents, Served(tenant), open_temp_files(), TaskMemory(documents))
+    card = AgentCard(
+        id="planner",
+        description="Plans.",
+        model="offline",
+        tools=PLANNER_TOOLS,
+        handoff=Handoff(closed=True),
+        policy=Policy(max_tool_calls=40),
+    )
+    team = bind(small_deck(("planner",), [card]), {"orchestrator": ScriptedModel("no"), "planner": model}, plan_tools(services))
+    scope = PlannerScope(Journal(documents.events, ALICE.principal, ALICE.id, "plan_1"), first=first)
+
+    async def run(call: AgentCall, ctx: RunContext) -> Outcome:
+        order = AgentCall(call_id="p", agent="planner", query=query)
+        if not inside:
+            return await dispatch(order, ctx)
+        with plans(scope):
+            return await dispatch(order, ctx)
+
+    reply = await run_turn("a task", ALICE, SmallKit(team, store, pattern=Pattern("planner_alone", run)))
+    ended = [event.body for event in reply.events if event.body.kind == "tool_ended"]
+    return Run(scope, [body.result for body in ended], [body.tool for body in ended])
+
+
+def step(number: int = 1, **changes: Any) -> dict[str, Any]:
+    """A step over outlet_list that can be run."""
+    shape = {"outlets": "array<{id: string}>"}
+    return {"step": number, "task": "List them", "skills": ["outlet_list"], "return_spec": {"shape": shape}, **changes}
+
+
+def loads(*names: str) -> Line:
+    return Line(calls=[(LOAD, {"skill_name": name}) for name in names])
+
+
+def submits(*steps: Mapping[str, Any], **plan: Any) -> Line:
+    return Line(calls=[("submit_plan", {"steps": list(steps)} if steps else plan)])
+
+
+# What is handed in holds
+
+
+@pytest.mark.req("AS-2")
+@pytest.mark.parametrize(
+    ("steps", "reason"),
+    [
+        ([step(n) for n in range(1, 12)], "at most 10 steps, this one would have 11"),
+        ([step(input_from_step=1)], "input_from_step 1 is no step before it"),
+        ([step(input_from_step=2), step(2, input_from_step=1)], "step 1: input_from_step 2 is no step before it"),
+        ([step(1), step(3)], "numbered from 1 to 2"),
+        ([step(skills=["outlet_menu"])], "'outlet_menu' was not loaded"),
+        ([step(skills=["outlet_inspections"])], "'outlet_inspections' was not loaded"),
+        ([step(return_spec={"shape": {"outlets": "array<{seats: integer}>"}})], "no skill of this step promises $.outlets"),
+        ([step(return_spec={"shape": {"outlets": "array<{id: number}>"}})], "no skill of this step promises"),
+        ([step(return_spec={"shape": {"outlets": "list of ids"}})], "expected a type"),
+        ([step(return_spec={"reason": "no shape"})], "return_spec.shape"),
+        ([step(skills=[])], "skills"),
+        ([{"step": "first"}], "step"),
+    ],
+    ids=[
+        "11 steps",
+        "itself",
+        "cycle",
+        "gap",
+        "unloaded",
+        "foreign",
+        "unpromised",
+        "other type",
+        "no shape",
+        "none",
+        "idle",
+        "bad",
+    ],
+)
+async def test_a_plan_that_cannot_be_run_is_sent_back_with_the_reason_and_the_next_one_counts(
+    steps: list[dict[str, Any]], reason: str
+) -> None:
+    model = ScriptedModel(loads("outlet_list", "outlet_inspections"), submits(*steps), submits(step()), "Done.")
+    run = await plan(model, planner_query("List them"))
+    assert "sent back" in run.answers[2] and reason in run.answers[2]
+    assert len(run.steps) == 1 and len(run.scope.refusals) == 1
+
+
+async def test_after_three_plans_that_do_not_hold_no_further_one_is_taken() -> None:
+    bad = step(skills=["nobody"])
+    run = await plan(ScriptedModel(*[submits(bad)] * MOST_DRAFTS, submits(infeasible="enough"), "Done."), "x")
+    assert run.scope.result is None and len(run.scope.refusals) == MOST_DRAFTS
+    assert run.answers[-1] == "No further plan is taken."
+
+
+@pytest.mark.req("AS-2")
+async def test_a_planner_that_knows_no_plan_says_why_and_steps_beside_it_are_sent_back() -> None:
+    both = Line(calls=[("submit_plan", {"steps": [step()], "infeasible": "or not"})])
+    run = await plan(ScriptedModel(both, submits(infeasible="nobody flies"), "Done."), "Fly to Rome")
+    assert run.scope.result == Infeasible(reason="nobody flies") and len(run.scope.refusals) == 1
+
+
+async def test_steps_that_a_model_writes_as_text_are_read() -> None:
+    line = Line(calls=[("submit_plan", {"steps": json.dumps([step()])})])
+    assert len((await plan(ScriptedModel(loads("outlet_list"), line, "Done."), "x")).steps) == 1
+
+
+async def test_the_skills_of_another_tenant_are_like_those_of_nobody() -> None:
+    model = ScriptedModel(loads("outlet_inspections", "outlet_nothing"), submits(infeasible="no such skill"), "Done.")
+    run = await plan(model, "x")
+    assert run.answers[0].replace("inspections", "nothing") == run.answers[1] and not run.scope.manifests
+
+
+async def test_a_planner_loads_so_many_skills_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    many = {f"skill_{'abcdefghijklmnop'[n]}": MANIFESTS["outlet_list"] for n in range(MOST_SKILLS + 2)}
+    names = [*many]
+    copies = {name: one.model_copy(update={"id": name}) for name, one in many.items()}
+    monkeypatch.setattr("tests.test_planner.SERVICE", SkillService(copies))
+    run = await plan(ScriptedModel(loads(*names), loads(names[0]), submits(infeasible="too many"), "Done."), "x")
+    assert set(run.scope.manifests) == set(names[:MOST_SKILLS])
+    assert [f"You have loaded {MOST_SKILLS}" in text for text in run.answers[:-1]] == [False] * MOST_SKILLS + [True, True, False]
+
+
+async def test_outside_of_a_plan_the_tools_of_a_planner_do_nothing() -> None:
+    calls = [(FIND, {"query": "outlets"}), (LOAD, {"skill_name": "outlet_list"}), ("submit_plan", {"infeasible": "x"})]
+    run = await plan(ScriptedModel(Line(calls=calls), "Done."), "x", inside=False)
+    assert len(set(run.answers)) == 1 and "inside a plan" in run.answers[0]
+    assert run.scope.result is None and not run.scope.manifests
+
+
+# A plan that holds can be run in shape
+
+
+@cache
+def outputs_of(skill: str) -> list[dict[str, Any]]:
+    """Results of a skill: with rows, with fewer, and for what is not there."""
+    ids = [{"outlet_id": one} for one in ("ou-0002", "ou-9999")]
+    arguments = ids if "outlet_id" in MANIFESTS[skill].input_schema["properties"] else [{}, {"limit": 1}, {"city": "Nowhere"}]
+    results = [SERVICE.call(Scope("globex"), skill, one) for one in arguments]
+    return [result for result in results if isinstance(result, dict)]
+
+
+def project(value: Any, schema: Mapping[str, Any]) -> Any:
+    """The value without the fields that a closed schema does not name."""
+    if isinstance(value, dict) and "properties" in schema:
+        return {name: project(value[name], part) for name, part in schema["properties"].items() if name in value}
+    return [project(item, schema["items"]) for item in value] if isinstance(value, list) and "items" in schema else value
+
+
+FIELDS = ["outlets", "results", "items", "total", "found", "outlet", "not_found", "id", "name", "rank", "price_cents", "seats"]
+TYPES = st.sampled_from(["string", "integer", "number", "boolean", "any", "array", "object", "array<string>", "array<any>"])
+ROWS = st.dictionaries(st.sampled_from(FIELDS), TYPES, min_size=1, max_size=3).map(
+    lambda fields: f"array<{{{', '.join(f'{name}: {kind}' for name, kind in fields.items())}}}>"
+)
+SHAPES = st.dictionaries(st.sampled_from(FIELDS), TYPES | ROWS, max_size=2) | TYPES | ROWS
+STEPS = st.lists(
+    st.builds(
+        DraftStep,
+        step=st.integers(1, 12),
+        task=st.just("do it"),
+        skills=st.lists(st.sampled_from([*MANIFESTS, "nobody"]), min_size=1, max_size=2, unique=True).map(tuple),
+        return_spec=st.builds(
+            ReturnSpec,
+            shape=st.dictionaries(st.sampled_from(FIELDS), TYPES | ROWS, max_size=2) | TYPES | ROWS,
+            reason=st.just(""),
+        ),
+        input_from_step=st.none() | st.integers(-1, 12),
+    ),
+    max_size=12,
+)
+
+
+@pytest.mark.req("AS-2")
+@settings(max_examples=250, deadline=None)
+@given(STEPS, st.booleans(), st.integers(1, 4))
+def test_steps_that_pass_the_verification_can_be_run_in_their_order_and_shape(
+    steps: list[DraftStep], number: bool, first: int
+) -> None:
+    if number:  # else hardly any plan of several steps is numbered as it must be
+        steps = [one.model_copy(update={"step": place}) for place, one in enumerate(steps, first)]
+    if faults(steps, OUTPUTS, first):
+        return
+    assert first + len(steps) - 1 <= MOST_STEPS and [one.step for one in steps] == list(range(first, first + len(steps)))
+    for one in steps:
+        assert one.input_from_step is None or 1 <= one.input_from_step < one.step
+        shape = one.return_spec.shape
+        parts = [{name: part} for name, part in shape.items()] if isinstance(shape, dict) else [shape]
+        for part in parts:
+            schema = schema_of(part)
+            fits = [all(validator(schema).wrong(project(out, schema)) is None for out in outputs_of(name)) for name in one.skills]
+            assert any(fits), (part, one.skills)
+
+
+# The stand-in plans by the same tools
+
+
+@pytest.mark.req("AS-2")
+@pytest.mark.parametrize("tenant", ["acme", "globex"])
+@pytest.mark.parametrize(
+    ("task", "skills"),
+    [
+        (RANKED, ["outlet_list", "outlet_analytics"]),
+        ("List the categories of the menu of ou-0001", ["outlet_menu"]),
+        ("Which items on the menu of ou-0001 are vegetarian, with their prices?", ["outlet_menu"]),
+        ("What is the street of the best outlet in Oakfield?", ["outlet_analytics", "outlet_details"]),
+        ("How did the paused outlets in Oakfield do in the last 12 weeks?", ["outlet_list", "outlet_analytics"]),
+        (SIX, ["outlet_list", "outlet_analytics", *["outlet_details"] * 2, *["outlet_menu"] * 2]),
+    ],
+)
+async def test_the_stand_in_finds_loads_leaves_out_and_hands_in_a_plan_that_holds(
+    tenant: str, task: str, skills: list[str]
+) -> None:
+    run = await plan(OfflineModel(think=0), planner_query(task), tenant)
+    assert [one.skills for one in run.steps] == [(name,) for name in skills] and not run.scope.refusals
+    assert run.calls[0] == FIND and run.calls[-1] == "submit_plan" and 2 <= run.calls.count(LOAD) <= 6
+    assert set(skills) <= set(run.scope.manifests)
+    assert all(json.loads(text)["id"] in MANIFESTS for text in run.answers[1:-1])
+
+
+async def test_each_step_says_what_to_call_its_skill_with_and_returns_what_the_next_one_takes() -> None:
+    listing, ranking = (await plan(OfflineModel(think=0), planner_query(RANKED))).steps
+    assert listing.return_spec.shape == {"outlets": "array<{id: string}>"} and ranking.input_from_step == 1
+    inputs = {name: skill.input_schema for name, skill in MANIFESTS.items()}
+    assert arguments_in(listing.task, inputs["outlet_list"]) == {"city": "Rivermont", "status": "active", "limit": 5000}
+    source = {"outlets": [{"id": "ou-0002"}, {"id": "ou-0009"}]}
+    expected = {"city": "Rivermont", "weeks": 8, "outlet_ids": ["ou-0002", "ou-0009"]}
+    assert arguments_in(ranking.task, inputs["outlet_analytics"], source) == expected
+    assert arguments_in(ranking.task, inputs["outlet_analytics"], {"outlets": []}) is None
+    assert arguments_in("Rank them as you like", inputs["outlet_analytics"], source) is None
+
+
+@given(
+    st.dictionaries(st.sampled_from(["city", "cuisine"]), st.text("abc ,:;.é", min_size=1, max_size=12).filter(str.strip)),
+    st.none() | st.integers(1, 52),
+)
+def test_the_arguments_that_a_step_is_worded_with_are_read_back(names: dict[str, str], weeks: int | None) -> None:
+    values = {name: " ".join(text.replace(".", "").split()) for name, text in names.items()} | ({"weeks": weeks} if weeks else {})
+    values = {name: value for name, value in values.items() if value not in ("", ",")}
+    if any(sign in str(value) for value in values.values() for sign in ",;:") or not values:
+        return  # those signs end an argument: `step_words` takes them out
+    words = step_words("Rank: the best.", values, {}, None)
+    assert arguments_in(words, MANIFESTS["outlet_analytics"].input_schema) == values
+
+
+@pytest.mark.req("AS-2")
+@pytest.mark.parametrize(
+    ("task", "reason"),
+    [
+        ("book a flight to Rome", "none of the skills"),
+        ("the street of each outlet in Rivermont", "one outlet id at a time"),
+        ("For the nine best outlets in Oakfield: the street of each, and what is on the menu of each", "19 steps"),
+    ],
+)
+async def test_the_stand_in_says_why_there_is_no_plan(task: str, reason: str) -> None:
+    result = (await plan(OfflineModel(think=0), planner_query(task))).scope.result
+    assert isinstance(result, Infeasible) and reason in result.reason
+
+
+# The rest of a plan is planned anew
+
+
+def stored(one: DraftStep, status: str = "pending", **fields: Any) -> PlanStep:
+    """A step of a draft as its plan keeps it."""
+    spec = one.return_spec.model_dump()
+    kept = PlanStep(step_index=one.step, task=one.task, skills=one.skills, return_spec=spec, input_from_step=one.input_from_step)
+    return kept.replace(status=status, **fields)
+
+
+@pytest.mark.req("AS-23")
+async def test_a_replan_gets_the_task_what_is_done_what_failed_and_why_and_what_remains() -> None:
+    first, second, third, *_ = (await plan(OfflineModel(think=0), planner_query(SIX))).steps
+    done = [stored(first, "complete", memory_key="acme:s:t:ids")]
+    failed = stored(second, "failed", failure_reason="timeout: no answer")
+    query = planner_query(SIX, done, failed, "ask for fewer", [failed, stored(third)])
+    brief = json.loads(query[query.index("{") :])
+    assert brief["original_task"] == SIX
+    assert brief["completed_steps"] == [
+        {"step": 1, "task": first.task, "memory_key": "acme:s:t:ids", "shape": first.return_spec.shape}
+    ]
+    assert (brief["failed_step"]["step"], brief["failed_step"]["reason"]) == (2, "timeout: no answer")
+    assert brief["failed_step"]["suggestion"] == "ask for fewer"
+    assert [one["step"] for one in brief["remaining_steps"]] == [2, 3]
+    assert (brief["first_step"], brief["steps_left"]) == (2, 9)
+
+
+@pytest.mark.req("AS-23")
+async def test_what_is_complete_counts_among_the_ten_steps_and_keeps_its_numbers() -> None:
+    over = [step(number) for number in (9, 10, 11)]
+    again = [step(1), step(2)]
+    model = ScriptedModel(loads("outlet_list"), submits(*over), submits(*again), submits(step(9, input_from_step=3)), "Done.")
+    run = await plan(model, "x", first=9)
+    assert "this one would have 11" in run.scope.refusals[0] and "numbered from 9 to 10" in run.scope.refusals[1]
+    assert [one.step for one in run.steps] == [9]
+
+
+async def revise(task: str, at: int, reason: str, tenant: str = "acme") -> tuple[Sequence[DraftStep], Run]:
+    """What the stand-in planned, and what it makes of the rest after a step has failed."""
+    steps = (await plan(OfflineModel(think=0), planner_query(task), tenant)).steps
+    done = [stored(one, "complete", memory_key=f"k{one.step}") for one in steps[: at - 1]]
+    failed = stored(steps[at - 1], "failed", failure_reason=reason)
+    query = planner_query(task, done, failed, remaining=[failed, *map(stored, steps[at:])])
+    return steps, await plan(OfflineModel(think=0), query, tenant, first=at)
+
+
+@pytest.mark.req("AS-23")
+async def test_after_a_fault_that_may_pass_the_stand_in_tries_the_rest_again_and_nothing_that_is_done() -> None:
+    steps, run = await revise(SIX, 2, "timeout: no answer")
+    assert run.steps == steps[1:]
+
+
+async def test_where_too_much_was_asked_it_asks_for_less_and_leaves_what_later_steps_take() -> None:
+    steps, run = await revise(RANKED, 2, "contract_violation: the output is not of the shape asked for")
+    before, after = (json.dumps(one.return_spec.shape) for one in (steps[1], run.steps[0]))
+    assert "rating: number" in before and "rating" not in after and run.steps[0].skills == steps[1].skills
+    steps, run = await revise(SIX, 2, "insufficient: too large")
+    assert isinstance(run.scope.result, Infeasible), "the one field is what the next steps take"
+
+
+async def test_where_a_skill_cannot_do_it_another_takes_its_place_or_there_is_no_plan() -> None:
+    steps, run = await revise("How many active outlets are in Oakfield?", 1, "refused by the service", "globex")
+    assert (steps[0].skills, run.steps[0].skills) == (("outlet_inspections",), ("outlet_list",))
+    assert "status active" in run.steps[0].task and "opened" not in json.dumps(run.steps[0].return_spec.shape)
+    _, run = await revise("Which items on the menu of ou-0001 are vegetarian?", 1, "refused by the service")
+    assert isinstance(run.scope.result, Infeasible) and "refused by the service" in run.scope.result.reason
+
+
+async def test_a_stand_in_whose_plan_is_sent_back_asks_for_whole_outputs_and_then_gives_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("kit.planning.planner.faults", lambda *_: ("step 1: no",))
+    model = OfflineModel(think=0)
+    run = await plan(model, planner_query("List the categories of the menu of ou-0001"))
+    assert len(run.scope.refusals) == 2 and isinstance(run.scope.result, Infeasible)
+    assert run.calls.count("submit_plan") == 3
