@@ -93,8 +93,8 @@ def _submit(scope: PlannerScope, arguments: Mapping[str, Any]) -> Answer:
     draft = _read(scope, arguments)
     if isinstance(draft, str):
         scope.refusals.append(draft)
-        left = MOST_DRAFTS - len(scope.refusals)
-        return result(f"This plan was sent back. {draft}. You may hand in {left} more.", "bad_arguments", draft)
+        rest = MOST_DRAFTS - len(scope.refusals)
+        return result(f"This plan was sent back. {draft}. You may hand in {rest} more.", "bad_arguments", draft)
     scope.result = draft
     return result("Noted." if isinstance(draft, Infeasible) else "The plan holds and is taken.")
 
@@ -109,12 +109,14 @@ def _read(scope: PlannerScope, arguments: Mapping[str, Any]) -> Draft | Infeasib
     try:
         draft = _STEPS.validate_json(steps) if isinstance(steps, str) else _STEPS.validate_python(steps)
     except ValidationError as error:
-        return _told(f"{'.'.join(map(str, one['loc'])) or 'steps'}: {one['msg']}" for one in error.errors(include_input=False))
+        return _sentence(
+            f"{'.'.join(map(str, one['loc'])) or 'steps'}: {one['msg']}" for one in error.errors(include_input=False)
+        )
     outputs = {name: manifest["output_schema"] for name, manifest in scope.manifests.items()}
-    return _told(reasons) if (reasons := faults(draft, outputs, scope.first)) else Draft(steps=draft)
+    return _sentence(reasons) if (reasons := faults(draft, outputs, scope.first)) else Draft(steps=draft)
 
 
-def _told(reasons: Iterable[str]) -> str:
+def _sentence(reasons: Iterable[str]) -> str:
     return "; ".join(list(reasons)[:MOST_REASONS])
 
 
@@ -129,12 +131,12 @@ def planner_query(
 
     `suggestion` is that of the executor whose step failed. The last paragraph is one JSON object.
     """
-    done = [*complete]
-    brief: dict[str, Any] = {"original_task": task, "first_step": len(done) + 1, "steps_left": MOST_STEPS - len(done)}
+    steps = [*complete]
+    brief: dict[str, Any] = {"original_task": task, "first_step": len(steps) + 1, "steps_left": MOST_STEPS - len(steps)}
     if failed is None:
         return f"Make a plan for this task.\n\n{json.dumps(brief, ensure_ascii=False, indent=1)}"
     brief["completed_steps"] = [
-        {"step": one.step_index, "task": one.task, "memory_key": one.memory_key, "shape": _shape(one)} for one in done
+        {"step": one.step_index, "task": one.task, "memory_key": one.memory_key, "shape": _shape(one)} for one in steps
     ]
     reason = failed.failure_reason or failed.status
     brief["failed_step"] = {"step": failed.step_index, "reason": reason, "suggestion": suggestion, **_of(failed)}

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kit.models.offline.json_schema import kind_of, properties_of
-from kit.models.offline.plan.skill import Skill, count_in, needed, projection, supplies, values_in
+from kit.models.offline.plan.skill import Skill, count_in, projection, shape_at, supplies, values_in
 from kit.models.offline.plan.step_words import step_words
 from kit.models.offline.routing import Routes, Situation, decide
 from kit.models.offline.similarity import index, spoken
@@ -35,7 +35,7 @@ class StepChain:
 
     task: str
     skills: Sequence[Skill]
-    made: list[_Step] = field(default_factory=list[_Step])
+    drafts: list[_Step] = field(default_factory=list[_Step])
 
     def steps(self, brief: Mapping[str, Any]) -> list[dict[str, Any]] | str:
         """The steps, numbered; or why there are none."""
@@ -46,9 +46,9 @@ class StepChain:
         for part in decision.parts:
             if reason := self.add(self.skills[part.tool], part.text):
                 return reason
-        if len(self.made) > int(brief["steps_left"]):
-            return f"it takes {len(self.made)} steps, and {brief['steps_left']} are left"
-        return [self.written(step, int(brief["first_step"])) for step in self.made]
+        if len(self.drafts) > int(brief["steps_left"]):
+            return f"it takes {len(self.drafts)} steps, and {brief['steps_left']} are left"
+        return [self.document(step, int(brief["first_step"])) for step in self.drafts]
 
     def add(self, skill: Skill, text: str) -> str | None:
         """Adds what one part of the task needs; returns why that cannot be done."""
@@ -57,24 +57,24 @@ class StepChain:
             values[skill.limit] = count
         missing = next((name for name in skill.required if name not in values), None)
         if missing is None:
-            self.made.append(self.filtered(_Step(skill, text, values, shape), text))
+            self.drafts.append(self.filtered(_Step(skill, text, values, shape), text))
             return None
         spec = properties_of(skill.input)[missing]
-        found = self.supplier(skill, missing)
-        if found is None:
+        supplier = self.supplier(skill, missing)
+        if supplier is None:
             return f"{skill.name} needs {spoken(missing)}, which neither the task nor another skill gives"
         if kind_of(spec) == "array":
-            source = self.source(*found, None)
-            self.made.append(_Step(skill, text, values, shape, source, {missing: found[1]}))
+            source = self.source(*supplier, None)
+            self.drafts.append(_Step(skill, text, values, shape, source, {missing: supplier[1]}))
             return None
         count = count_in(self.task)
         if count is None and _EACH.search(self.task):
             return f"{skill.name} takes one {spoken(missing)} at a time, and how many there are is not known beforehand"
-        source = self.source(*found, count or 1)
+        source = self.source(*supplier, count or 1)
         for number in range(count or 1):
             lead = f"{text.rstrip('.?! ')}, number {number + 1}" if count else text
-            place = found[1].replace("[]", f"[{number}]", 1)
-            self.made.append(_Step(skill, lead, values, shape, source, {missing: place}))
+            place = supplier[1].replace("[]", f"[{number}]", 1)
+            self.drafts.append(_Step(skill, lead, values, shape, source, {missing: place}))
         return None
 
     def supplier(self, skill: Skill, name: str) -> tuple[Skill, str] | None:
@@ -115,20 +115,20 @@ class StepChain:
 
     def source(self, skill: Skill, place: str, count: int | None, *, plain: bool = False) -> _Step:
         """The step that gives what stands at a place: `count` rows of it, or all. One that is there already is used again."""
-        old = next((step for step in self.made if step.skill is skill and not step.places.keys() & set(skill.required)), None)
+        old = next((step for step in self.drafts if step.skill is skill and not step.places.keys() & set(skill.required)), None)
         if old is not None:
-            old.shape = _both(old.shape, needed(skill, place))
+            old.shape = _both(old.shape, shape_at(skill, place))
             return old
-        step = _Step(skill, "", values_in(self.task, skill), needed(skill, place))
+        step = _Step(skill, "", values_in(self.task, skill), shape_at(skill, place))
         if skill.limit:
             most = properties_of(skill.input)[skill.limit].get("maximum")
             step.values |= {skill.limit: count} if count else {skill.limit: most} if most else {}
-        self.made.append(step if plain else self.filtered(step, self.task))
+        self.drafts.append(step if plain else self.filtered(step, self.task))
         return step
 
-    def written(self, step: _Step, first: int) -> dict[str, Any]:
-        number = {id(one): first + at for at, one in enumerate(self.made)}
-        users = [number[id(one)] for one in self.made if one.source is step]
+    def document(self, step: _Step, first: int) -> dict[str, Any]:
+        number = {id(one): first + at for at, one in enumerate(self.drafts)}
+        users = [number[id(one)] for one in self.drafts if one.source is step]
         source = number[id(step.source)] if step.source else None
         rows = next(iter(step.shape))
         lead = (

@@ -41,14 +41,14 @@ def planner_turn(talk: Conversation) -> str | list[Call]:
     return [(SUBMIT, _proposal(brief, skills, len(attempts)))]
 
 
-def _proposal(brief: Mapping[str, Any], skills: Sequence[Skill], refused: int) -> dict[str, Any]:
+def _proposal(brief: Mapping[str, Any], skills: Sequence[Skill], refusals: int) -> dict[str, Any]:
     """A plan; after a refusal one that asks for whole outputs, and after another one none."""
     steps = (
         revised_steps(brief, skills) if brief.get("failed_step") else StepChain(str(brief["original_task"]), skills).steps(brief)
     )
-    if isinstance(steps, str) or refused > 1:
+    if isinstance(steps, str) or refusals > 1:
         return {"infeasible": steps if isinstance(steps, str) else "what the skills promise cannot be told from their schemas"}
-    return {"steps": [_whole(step, skills) for step in steps] if refused else steps}
+    return {"steps": [_whole(step, skills) for step in steps] if refusals else steps}
 
 
 def _whole(step: Mapping[str, Any], skills: Sequence[Skill]) -> dict[str, Any]:

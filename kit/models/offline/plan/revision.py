@@ -68,12 +68,12 @@ def _gives(skill: Skill, shape: Any) -> bool:
 
 def _narrower(shape: Any, later: Sequence[Mapping[str, Any]], number: int) -> dict[str, str] | None:
     """The shape with one field less; what later steps take of it stays. None where nothing can go."""
-    wanted = {name for step in later for name in re.findall(rf"\.(\w+) of step {number}\b", str(step["task"]))}
+    uses = {name for step in later for name in re.findall(rf"\.(\w+) of step {number}\b", str(step["task"]))}
     parts = cast("dict[str, Any]", shape) if isinstance(shape, dict) else dict[str, Any]()
     for name, part in parts.items():
         match = _ROWS.fullmatch(str(part))
         fields = match[1].split(", ") if match else []
-        spare = [one for one in fields if one.split(":")[0] not in wanted]
+        spare = [one for one in fields if one.split(":")[0] not in uses]
         if len(fields) > 1 and spare:
             return {**parts, name: f"array<{{{', '.join(one for one in fields if one != spare[-1])}}}>"}
     return None

@@ -54,12 +54,12 @@ def skill_of(manifest: Mapping[str, Any]) -> Skill:
 def values_in(text: str, skill: Skill) -> dict[str, Any]:
     """The arguments of a skill that a text names; how many rows it asks for is not among them."""
     numbers = {_singular(unit): _number(figure) for figure, unit in _NUMBER.findall(text)}
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for name, spec in properties_of(skill.input).items():
         value = _value(name, spec, text, numbers, skill)
         if value not in (None, [], ""):
-            found[name] = value
-    return found
+            values[name] = value
+    return values
 
 
 def count_in(text: str) -> int | None:
@@ -70,14 +70,14 @@ def count_in(text: str) -> int | None:
 
 def supplies(skill: Skill, name: str, spec: Schema) -> str | None:
     """The place in a skill's output, such as `rows[].id`, of what an argument of another takes: an id of the same form."""
-    pattern, wanted = _pattern(spec), name.removesuffix("s")
+    pattern, label = _pattern(spec), name.removesuffix("s")
     for field, part in properties_of(skill.output).items():
         rows = _rows(part)
         if rows is None or not _promises(skill.output, field):
             continue
         for inner, value in properties_of(rows).items():
-            named = wanted in (inner, f"{_singular(field)}_{inner}")
-            if _promises(rows, inner) and (named or (pattern and _pattern(value) == pattern)):
+            is_named = label in (inner, f"{_singular(field)}_{inner}")
+            if _promises(rows, inner) and (is_named or (pattern and _pattern(value) == pattern)):
                 return f"{field}[].{inner}"
     return None
 
@@ -96,7 +96,7 @@ def projection(skill: Skill, text: str) -> dict[str, str]:
     return shape
 
 
-def needed(skill: Skill, place: str) -> dict[str, str]:
+def shape_at(skill: Skill, place: str) -> dict[str, str]:
     """The shape of what stands at a place such as `rows[].id`, and of nothing else."""
     field, _, inner = place.partition("[].")
     rows = _rows(properties_of(skill.output)[field]) or {}
@@ -110,8 +110,8 @@ def rows_shape(fields: Mapping[str, Schema]) -> str:
 
 def _value(name: str, spec: Schema, text: str, numbers: Mapping[str, int], skill: Skill) -> Any:
     if options := spec.get("enum"):
-        said = {_singular(word) for word in words(text)}
-        return next((option for option in options if isinstance(option, str) and _singular(option.lower()) in said), None)
+        spoken_words = {_singular(word) for word in words(text)}
+        return next((option for option in options if isinstance(option, str) and _singular(option.lower()) in spoken_words), None)
     if kind_of(spec) == "array" or _pattern(spec):
         ids = re.findall(_pattern(spec).removeprefix("^").removesuffix("$"), text) if _pattern(spec) else []
         return ids if kind_of(spec) == "array" else next(iter(ids), None)
@@ -149,11 +149,11 @@ def _pattern(spec: Schema) -> str:
 
 def _mentioned(fields: Mapping[str, Schema], text: str, skill: Skill) -> Iterator[str]:
     """The fields that a text asks for. Ids are nothing to say, and a word that tells the skill what to do mentions no field."""
-    said, verbs = set(words(text)), {words(line)[0] for line in skill.capabilities if words(line)}
-    whole = {_singular(word) for word in said}
+    spoken_words, verbs = set(words(text)), {words(line)[0] for line in skill.capabilities if words(line)}
+    whole = {_singular(word) for word in spoken_words}
     labels = {name: set(spoken(name).split()) for name in fields}
     hits = {name for name, label in labels.items() if label & whole and "id" not in label and not label & verbs}
-    kinds = bool(hits) and all(fields[name].get("enum") and not labels[name] & said for name in hits)
+    kinds = bool(hits) and all(fields[name].get("enum") and not labels[name] & spoken_words for name in hits)
     for name, label in labels.items():
         if not hits or name in hits or (not kinds and ("name" in label or label & verbs & whole)):
             yield name
