@@ -197,7 +197,7 @@ async def test_a_full_disk_is_a_clear_error_and_loses_nothing_acknowledged(store
     await stores.memory.write(a_memory("room again"))
 
 
-async def test_a_damaged_file_is_a_clear_error(path: Path) -> None:
+async def test_a_damaged_file_is_a_clear_error(path: Path, caplog: pytest.LogCaptureFixture) -> None:
     store = SqliteStore(path)
     stores = open_documents(store)
     await stores.plans.create(a_plan())
@@ -205,6 +205,9 @@ async def test_a_damaged_file_is_a_clear_error(path: Path) -> None:
         db.execute("UPDATE agent_plans SET document = '{\"plan_id\": 1}'")
     with pytest.raises(StoreError, match="a stored Plan cannot be read"):
         await stores.plans.read(ANN, "p1")
+    await stores.plans.create(a_plan("p2", EVE))
+    assert [plan.plan_id for plan in await stores.plans.unfinished()] == ["p2"], "the others go on"
+    assert "plan p1 is left alone: a stored Plan cannot be read" in caplog.text
     for number in range(200):
         await stores.events.append(an_event(f"e{number}", payload="x" * 500))
     store.close()

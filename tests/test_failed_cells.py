@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kit.bench.grid.comparison import compare, summarise
-from kit.bench.grid.failures import FAILURES, STREAK, read_failures
+from kit.bench.grid.failures import FAILURES, STREAK, failure_lines, read_failures
 from kit.bench.grid.forecast import announce, most_calls
 from kit.bench.grid.grid_file import GridSpec, read_grid
 from kit.bench.grid.report import report
@@ -243,6 +243,12 @@ def test_failed_turns_are_neither_right_nor_wrong_nor_undecided() -> None:
     (one,) = summarise(rows_of("own", 6, 2, 4), by=("model",))
     assert (one.estimate.right, one.estimate.n, one.failed, one.undecided) == (6, 8, 4, 0)
     assert one.bounds == (0.5, pytest.approx(10 / 12))
+
+
+def test_an_error_of_several_lines_stays_one_item_of_the_report() -> None:
+    error = "ValidationError: 1 validation error for Case\nid\n  Field required"
+    (line,) = failure_lines([{"model": "own", "error_class": "kit", "error": error}] * 2, ["model"])
+    assert line == "own: kit 2, such as ValidationError: 1 validation error for Case id Field required"
 
 
 def test_the_page_says_it_too() -> None:

@@ -97,4 +97,7 @@ def failure_lines(failures: Sequence[Row], axes: Sequence[str]) -> list[str]:
     groups: dict[tuple[str, str], list[Row]] = defaultdict(list)
     for row in failures:
         groups[" / ".join(row[axis] for axis in axes), row["error_class"]].append(row)
-    return [f"{way}: {name} {len(rows):,}, such as {rows[0]['error']}" for (way, name), rows in sorted(groups.items())]
+    return [
+        f"{way}: {name} {len(rows):,}, such as {' '.join(rows[0]['error'].split())}"
+        for (way, name), rows in sorted(groups.items())
+    ]

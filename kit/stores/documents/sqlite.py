@@ -1,12 +1,13 @@
 """Souls, plans and events in SQLite, and all five stores over one file."""
 
+import logging
 import sqlite3
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from kit.core.context import Principal
-from kit.core.errors import VersionConflict
+from kit.core.errors import StoreError, VersionConflict
 from kit.stores.database import Database
 from kit.stores.documents.document import AgentEvent, Plan, Soul, check, document_of
 from kit.stores.documents.memory import SqliteMemory
@@ -15,6 +16,7 @@ from kit.stores.documents.sessions import SqliteSessions
 from kit.stores.documents.souls import read_souls
 from kit.stores.documents.tables import Tables, lay_out_documents
 
+log = logging.getLogger("kit.store")
 DIMENSION = 256
 """Numbers in a vector of the embedder that comes with the kit."""
 
@@ -98,9 +100,15 @@ class SqlitePlans:
         return await self.tables.write(work)
 
     async def unfinished(self, limit: int = 50) -> list[Plan]:
-        sql = """SELECT document FROM agent_plans WHERE status NOT IN ('complete', 'failed')
+        sql = """SELECT plan_id, document FROM agent_plans WHERE status NOT IN ('complete', 'failed')
             AND (lease_expires IS NULL OR lease_expires <= ?) ORDER BY lease_expires LIMIT ?"""
-        return [document_of(Plan, text) for (text,) in self.tables.database.read(sql, self.tables.clock(), limit)]
+        plans: list[Plan] = []
+        for plan_id, text in self.tables.database.read(sql, self.tables.clock(), limit):
+            try:
+                plans.append(document_of(Plan, text))
+            except StoreError as error:  # one tenant's damage keeps no other tenant's plan from going on
+                log.error("plan %s is left alone: %s", plan_id, error)
+        return plans
 
 
 @dataclass(frozen=True, slots=True)
