@@ -22,14 +22,15 @@ from kit.tools.mcp.lock import tools_difference
 from kit.tools.mcp.server import McpServer
 from kit.tools.mcp.session import McpSession
 from kit.tools.mcp.transport import http_transport, stdio_transport
-from kit.tools.skill import FIND, LOAD
+from kit.tools.skill import FIND, KEY, LOAD, SkillRefusal
 from kit.worlds.outlets.__main__ import read_keys
 from kit.worlds.outlets.access import LIFETIME, Access, Scope
+from kit.worlds.outlets.acts import ACTS
 from kit.worlds.outlets.lookups import LOOKUPS
 from kit.worlds.outlets.manifest import read_manifests
 from kit.worlds.outlets.rows import TENANTS, outlets_of
-from kit.worlds.outlets.server import KEY, skill_app, skill_server
-from kit.worlds.outlets.skill_service import Refusal, SkillService
+from kit.worlds.outlets.server import skill_app, skill_server
+from kit.worlds.outlets.skill_service import SkillService
 from kit.worlds.service.serve import serving
 from tests.test_cli import run
 
@@ -47,9 +48,9 @@ def result(scope: Scope, name: str, **arguments: Any) -> dict[str, Any]:
     return answer
 
 
-def refusal(scope: Scope, name: str, **arguments: Any) -> Refusal:
+def refusal(scope: Scope, name: str, **arguments: Any) -> SkillRefusal:
     answer = SERVICE.call(scope, name, arguments)
-    assert isinstance(answer, Refusal)
+    assert isinstance(answer, SkillRefusal)
     return answer
 
 
@@ -62,6 +63,8 @@ def values(schema: Mapping[str, Any]) -> SearchStrategy[Any]:
             return st.integers(least, min(schema.get("maximum", 40), 40))
         case {"type": "string", "pattern": _}:
             return st.sampled_from([OURS, THEIRS, NOBODYS]) | st.integers(1, 4_300).map("ou-{:04}".format)
+        case {"type": "string", "minLength": least}:
+            return st.text(min_size=least, max_size=30)
         case {"type": "string"}:
             return st.sampled_from(["Rivermont", "maple hill", "soup", "pumpkin latte"]) | st.text(max_size=30)
         case {"type": "array", "items": items}:
@@ -80,8 +83,9 @@ def values(schema: Mapping[str, Any]) -> SearchStrategy[Any]:
 # Each skill keeps its word
 
 
-def test_every_skill_has_a_manifest_and_a_lookup() -> None:
-    assert set(MANIFESTS) == set(LOOKUPS)
+def test_every_skill_has_a_manifest_and_a_function() -> None:
+    assert set(MANIFESTS) == set(LOOKUPS) | set(ACTS)
+    assert {skill.id for skill in MANIFESTS.values() if skill.idempotent} == set(LOOKUPS)
     for skill in MANIFESTS.values():
         assert schema_fault(skill.input_schema) is None and schema_fault(skill.output_schema) is None
         assert skill.endpoint == f"skills/{skill.id}"

@@ -11,20 +11,15 @@ from kit.core.value import Value
 
 FIND, LOAD = "find_relevant_skills", "load_skill"
 """The two tools of a skill service that are no skills: they find and describe them."""
-SkillReason: TypeAlias = Literal[
-    "unknown_skill",
-    "skill_not_allowed",
-    "bad_arguments",
-    "key_reused",
-    "unauthorized",
-    "timeout",
-    "gone",
-    "schema_mismatch",
-    "oversized",
-    "failed",
-]
-"""Why there is no result. `key_reused`: the idempotency key is that of another call; `gone`: the service cannot be reached;
-`schema_mismatch`: the service breaks its own schema, or the protocol; `failed`: the skill itself reports an error."""
+KEY, STEPS = "X-Api-Key", "steps"
+"""The header that carries a key, and where, below the URL of a service, a step of a plan gets one of its own."""
+IDEMPOTENCY_KEY, ALLOWED = "idempotency_key", "allowed_skills"
+"""What travels beside a call over MCP, in its `_meta`."""
+Refused: TypeAlias = Literal["unknown_skill", "skill_not_allowed", "bad_arguments", "key_reused"]
+"""Why a service does not run a call. `key_reused`: its idempotency key is that of another call."""
+SkillReason: TypeAlias = Refused | Literal["unauthorized", "timeout", "gone", "schema_mismatch", "oversized", "failed"]
+"""Why there is no result. `gone`: the service cannot be reached; `schema_mismatch`: it breaks its own schema, or the protocol;
+`failed`: the skill itself reports an error."""
 
 
 class SkillSummary(Value):
@@ -83,7 +78,7 @@ class SkillFault(Value):
     """A skill, or its service, gave nothing that can be used."""
 
     skill: str
-    """The tool that finds or describes skills where that is what failed."""
+    """The one asked for; `find_relevant_skills` where no skill is."""
     reason: SkillReason
     detail: str = ""
     """For the trace and the planner; no key is ever in it."""
@@ -94,6 +89,22 @@ class SkillFault(Value):
     def uncertain(self) -> bool:
         """Whether the skill may have run all the same, to an end that nobody knows (decisions 41)."""
         return self.reason in ("timeout", "gone")
+
+
+class SkillRefusal(Value):
+    """How a service says that a call did not run. The words are the same whether a skill is another tenant's or nobody's."""
+
+    type: Refused
+    skill: str
+    message: str
+
+
+class StepToken(Value):
+    """The key of one step, as a service gives it."""
+
+    token: str = Field(min_length=1, repr=False)
+    expires_in: float
+    """Seconds for which it holds."""
 
 
 class SkillCall(Value):

@@ -1,6 +1,7 @@
 """An MCP server as deck.yaml names it: what is run or called, what it is told, and how long and how much it may answer."""
 
 import shlex
+from collections.abc import Mapping
 from pathlib import Path
 from string import Template
 from typing import Annotated, Any, Self
@@ -19,9 +20,9 @@ class McpServer(Value):
 
     `python` is the one that runs the kit."""
     url: str | None = None
-    """Where it is called instead: an endpoint of streamable HTTP."""
+    """Where it is called instead: an endpoint of streamable HTTP. `$NAME` stands for the environment variable of that name."""
     headers: dict[str, str] = {}
-    """Sent with every request to the URL; `$NAME` stands for the environment variable of that name."""
+    """Sent with every request to the URL; variables as in the URL."""
     environment: tuple[Annotated[str, Field(pattern=r"^\w+$")], ...] = ()
     """The environment variables that the command is given, beside PATH, HOME, LANG and USER."""
     connect_ms: int = Field(default=20_000, gt=0)
@@ -35,19 +36,27 @@ class McpServer(Value):
     def _is_one_of_two(self) -> Self:
         if bool(self.command) == bool(self.url):
             raise ValueError("give it either a `command`, as a list, or a `url`")
-        if self.url and (self.environment or urlsplit(self.url).scheme not in ("http", "https")):
+        if self.url and (self.environment or not (self.url.startswith("$") or urlsplit(self.url).scheme in ("http", "https"))):
             raise ValueError("a `url` begins with http:// or https:// and takes `headers`; `environment` is for a command")
         if self.command and self.headers:
             raise ValueError("`headers` are for a `url`; a command takes `environment`")
-        if not all(Template(text).is_valid() for text in self.headers.values()):
-            raise ValueError("a header names a variable as $NAME or ${NAME}; write $$ for a dollar sign")
+        if not all(Template(text).is_valid() for text in self._templates):
+            raise ValueError("a URL or header names a variable as $NAME or ${NAME}; write $$ for a dollar sign")
         return self
 
     @property
     def variables(self) -> tuple[str, ...]:
         """The environment variables whose values it is told."""
-        names = (name for text in self.headers.values() for name in Template(text).get_identifiers())
+        names = (name for text in self._templates for name in Template(text).get_identifiers())
         return tuple(dict.fromkeys((*self.environment, *names)))
+
+    @property
+    def _templates(self) -> tuple[str, ...]:
+        return (self.url or "", *self.headers.values())
+
+    def told(self, environment: Mapping[str, str]) -> tuple[str, ...]:
+        """The values of these variables that are set, which are secret."""
+        return tuple(value for name in self.variables if (value := environment.get(name, "").strip()))
 
     @property
     def identity(self) -> dict[str, Any]:

@@ -2,11 +2,11 @@
 
 import asyncio
 import json
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from contextvars import Context
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, Literal, TypeAlias, cast
 
 from mcp import Client
 from mcp.shared.exceptions import MCPError
@@ -17,6 +17,7 @@ from pydantic import ValidationError
 from kit.core.errors import LONGEST, BindError, describe_error
 from kit.core.outcome import Reason
 from kit.core.secret import without_keys, without_secret_words
+from kit.core.value import Value
 from kit.tools.enricher import UNAVAILABLE
 from kit.tools.mcp.json_schema import first_misfit, schema_fault
 from kit.tools.mcp.lock import AcceptedTool, tools_difference
@@ -26,6 +27,16 @@ from kit.tools.tool import ToolResult
 
 Connect = Callable[[Wire], Any]
 """Makes what the SDK's client takes: a transport, or a server in this process."""
+Trouble: TypeAlias = Literal["timeout", "gone", "unauthorized", "oversized", "schema_mismatch", "failed"]
+REASONS: Mapping[Trouble, Reason] = {
+    "timeout": "timeout",
+    "gone": "unavailable",
+    "unauthorized": "unavailable",
+    "oversized": "contract_violation",
+    "schema_mismatch": "contract_violation",
+    "failed": "exception",
+}
+"""What each trouble with a server is in the outcome of a turn's tool."""
 MOST_PAGES = 100
 _CLOSING = 4 * GRACE
 
@@ -36,6 +47,13 @@ class ToolsChanged(Exception):
 
 class Untrue(Exception):
     """A schema that is none, or a result that breaks the schema its server gave for it."""
+
+
+class SessionFault(Value):
+    """What went wrong between this process and a server."""
+
+    trouble: Trouble
+    detail: str
 
 
 @dataclass
@@ -74,23 +92,29 @@ class McpSession:
             await asyncio.shield(connection.client)
             return connection.tools
         except Exception as error:  # border: the server, and all that lies between, is someone else's
-            _, detail = _fault_of(error, connection.wire)
-            words = without_secret_words(f"{detail}{_quoted(connection.wire)}", self._secrets)
+            fault = _fault_of(error, connection.wire)
+            words = without_secret_words(f"{fault.detail}{_quoted(connection.wire)}", self._secrets)
             raise BindError(f"MCP server {self._name!r} cannot be used: {words}") from error
 
     async def call(self, tool: str, arguments: dict[str, Any]) -> ToolResult:
         """Calls a tool by the server's name for it; whatever goes wrong is a fault in the result."""
-        connection = self._current()
-        try:
-            client = await asyncio.shield(connection.client)
-            result = await client.call_tool(tool, arguments)
-        except Exception as error:  # the same border
-            reason, detail = _fault_of(error, connection.wire)
-            return ToolResult(text=UNAVAILABLE, fault=reason, detail=f"MCP server {self._name!r}: {detail}")
-        text = _text_of(result)
+        result = await self.ask(tool, arguments)
+        if isinstance(result, SessionFault):
+            detail = f"MCP server {self._name!r}: {result.detail}"
+            return ToolResult(text=UNAVAILABLE, fault=REASONS[result.trouble], detail=detail)
+        text = text_of(result)
         if result.is_error:
             return ToolResult(text=UNAVAILABLE, fault="exception", detail=f"the tool says: {without_keys(text[:LONGEST])}")
         return ToolResult(text=text)
+
+    async def ask(self, tool: str, arguments: dict[str, Any], meta: Any = None) -> CallToolResult | SessionFault:
+        """Calls a tool and returns all of its result, an error that the tool reports included. `meta` travels beside."""
+        connection = self._current()
+        try:
+            client = await asyncio.shield(connection.client)
+            return await client.call_tool(tool, arguments, meta=meta)
+        except Exception as error:  # the same border
+            return _fault_of(error, connection.wire)
 
     async def aclose(self) -> None:
         """Ends the connection, and the server's process with it."""
@@ -198,26 +222,28 @@ async def offered_tools(client: Client) -> tuple[AcceptedTool, ...]:
     raise ToolsChanged(f"its list of tools has more than {MOST_PAGES} pages")
 
 
-def _fault_of(error: BaseException, wire: Wire) -> tuple[Reason, str]:
+def _fault_of(error: BaseException, wire: Wire) -> SessionFault:
     """What an exception of the SDK means, and in what words the trace keeps it."""
     while isinstance(error, BaseExceptionGroup):
         error = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]
     if wire.cut:
-        return "contract_violation", wire.cut
+        return SessionFault(trouble="oversized", detail=wire.cut)
+    if wire.unauthorized:
+        return SessionFault(trouble="unauthorized", detail="it does not take the key")
     match error:
         case ToolsChanged() | Untrue():
-            return "contract_violation", str(error)[:LONGEST]
+            return SessionFault(trouble="schema_mismatch", detail=str(error)[:LONGEST])
         case TimeoutError():
-            return "timeout", "it did not answer in time"
+            return SessionFault(trouble="timeout", detail="it did not answer in time")
         case MCPError() if error.code != CONNECTION_CLOSED and not wire.over:
-            return "exception", describe_error(error)
+            return SessionFault(trouble="failed", detail=describe_error(error))
         case ValidationError() | RuntimeError():  # the SDK's words for a result that does not fit the protocol, or its own schema
-            return "contract_violation", describe_error(error)
+            return SessionFault(trouble="schema_mismatch", detail=describe_error(error))
         case _:
-            return "unavailable", describe_error(error)
+            return SessionFault(trouble="gone", detail=describe_error(error))
 
 
-def _text_of(result: CallToolResult) -> str:
+def text_of(result: CallToolResult) -> str:
     """The words of a result; of what is no text, such as a picture, its type alone. Structured content says the same again."""
     parts = [part.text if part.type == "text" else f"({part.type.replace('_', ' ')}, not shown)" for part in result.content]
     if not parts and result.structured_content is not None:

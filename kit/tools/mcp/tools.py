@@ -112,26 +112,35 @@ def session_with(
 
     Raises KitError for a variable that is unset, a key that belongs elsewhere, a missing package.
     """
-    for variable in server.variables:
-        if not environment.get(variable, "").strip():
-            raise BindError(f"MCP server {name!r} is to be told {variable}, which is not set")
-        home = home_of(variable, environment)
-        if server.url and home and not f"{server.url}/".startswith(f"{home.rstrip('/')}/"):
-            raise BindError(f"MCP server {name!r}: {variable} belongs to {home} and is not sent to {server.url}; name another")
+    url, headers = address(name, server, environment)
     require("mcp", "mcp")
     from kit.tools.mcp.session import McpSession
     from kit.tools.mcp.transport import http_transport, stdio_transport
 
-    if server.url:
-        headers = {key: Template(text).substitute(environment).strip() for key, text in server.headers.items()}
-        connect = partial(http_transport, server.url, headers)
+    if url:
+        connect = partial(http_transport, url, headers)
     else:
         told = {key: value for key, value in environment.items() if key in (*ALWAYS, *server.environment)}
         command = (sys.executable, *server.command[1:]) if server.command[0] == "python" else server.command
         connect = partial(stdio_transport, command, folder, told)
-    secrets = [environment[variable].strip() for variable in server.variables]
-    tools = acceptance.tools if acceptance else None
-    return McpSession(name, server, connect, tools=tools, fix=f"; if you trust them: {accepting(folder)}", secrets=secrets)
+    tools, fix = acceptance.tools if acceptance else None, f"; if you trust them: {accepting(folder)}"
+    return McpSession(name, server, connect, tools=tools, fix=fix, secrets=server.told(environment))
+
+
+def address(name: str, server: McpServer, environment: Mapping[str, str]) -> tuple[str, Mapping[str, str]]:
+    """The URL of a server, empty for a command, and its headers, with the values of their variables.
+
+    Raises BindError for a variable that is unset, or a key that belongs elsewhere.
+    """
+    for variable in server.variables:
+        if not environment.get(variable, "").strip():
+            raise BindError(f"MCP server {name!r} is to be told {variable}, which is not set")
+    url, *values = (Template(text).substitute(environment).strip() for text in (server.url or "", *server.headers.values()))
+    for variable in server.variables:
+        home = home_of(variable, environment)
+        if url and home and not f"{url}/".startswith(f"{home.rstrip('/')}/"):
+            raise BindError(f"MCP server {name!r}: {variable} belongs to {home} and is not sent to {url}; name another")
+    return url, dict(zip(server.headers, values, strict=True))
 
 
 async def accept(servers: Mapping[str, McpServer], folder: Path, environment: Mapping[str, str]) -> dict[str, str]:

@@ -36,6 +36,8 @@ class Wire:
     most_bytes: int
     cut: str = ""
     """Why a message was cut off; empty where none was."""
+    unauthorized: bool = False
+    """A request was answered 401."""
     last_words: bytes = b""
     """The end of what the server wrote to its standard error."""
     news: asyncio.Event = field(default_factory=asyncio.Event)
@@ -155,11 +157,29 @@ async def _overhear(process: asyncio.subprocess.Process, wire: Wire) -> None:
 @asynccontextmanager
 async def http_transport(url: str, headers: Mapping[str, str], wire: Wire) -> AsyncGenerator[Streams]:
     """Calls a server at a URL. A redirect to another origin is not followed."""
-    client = httpx2.AsyncClient(
-        headers={**headers, "accept-encoding": "identity"}, transport=_Limited(wire), timeout=httpx2.Timeout(30.0, read=None)
-    )
-    async with client, streamable_http_client(url, http_client=client, max_sse_event_size=wire.most_bytes) as streams:
+    async with (
+        _http_client(headers, wire, None) as client,
+        streamable_http_client(url, http_client=client, max_sse_event_size=wire.most_bytes) as streams,
+    ):
         yield streams
+
+
+async def post(url: str, headers: Mapping[str, str], body: Any, most_bytes: int) -> tuple[int, bytes]:
+    """Posts JSON; returns the status and the body of the reply. Raises TimeoutError, TooLarge, or ConnectionError."""
+    try:
+        async with _http_client(headers, Wire(most_bytes), 30.0) as client:
+            reply = await client.post(url, json=body)
+            return reply.status_code, reply.content
+    except httpx2.TimeoutException as error:
+        raise TimeoutError(str(error)) from error
+    except (httpx2.HTTPError, httpx2.InvalidURL) as error:
+        raise ConnectionError(str(error)) from error
+
+
+def _http_client(headers: Mapping[str, str], wire: Wire, read: float | None) -> httpx2.AsyncClient:
+    return httpx2.AsyncClient(
+        headers={**headers, "accept-encoding": "identity"}, transport=_Limited(wire), timeout=httpx2.Timeout(30.0, read=read)
+    )
 
 
 class _Limited(httpx2.AsyncHTTPTransport):
@@ -171,6 +191,9 @@ class _Limited(httpx2.AsyncHTTPTransport):
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         response = await super().handle_async_request(request)
+        if response.status_code == 401:
+            self._wire.unauthorized = True
+            self._wire.end()
         if response.status_code == 404 and "mcp-session-id" in request.headers:
             self._wire.end()  # the server has forgotten the session
         if response.headers.get("content-encoding", "identity") != "identity":

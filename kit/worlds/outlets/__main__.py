@@ -4,6 +4,7 @@ import argparse
 import asyncio
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 
 from kit.core.errors import KitError, SettingsError
 from kit.core.extra import require
@@ -12,6 +13,8 @@ from kit.worlds.outlets.rows import TENANTS
 
 KEYS = "SKILL_SERVICE_KEYS"
 """The environment variable with the keys of the tenants, such as `acme=K1,globex=K2`."""
+LOG = "SKILL_SERVICE_LOG"
+"""The environment variable with the file that calls are written to."""
 
 
 def read_keys(text: str) -> Mapping[str, str]:
@@ -29,18 +32,22 @@ def main() -> int:
     parser.add_argument("--tenant", default="acme", choices=TENANTS, help="whose skills are served without --port")
     parser.add_argument("--port", type=int, help="serve over HTTP at this port, to whoever has a key")
     parser.add_argument("--host", default="127.0.0.1")
-    arguments = parser.parse_args()
+    parser.add_argument("--log", help=f"write each call that ran into this file (default: {LOG}, else nothing is written)")
+    arguments, variables = parser.parse_args(), Settings.read().variables
+    path = arguments.log or variables.get(LOG)
     try:
         require("mcp", "mcp")
+        from kit.worlds.outlets.call_log import CallLog
         from kit.worlds.outlets.server import serve_stdio, skill_app
         from kit.worlds.outlets.skill_service import SkillService
 
+        service = SkillService(log=CallLog(Path(path) if path else None))
         if arguments.port is None:
-            asyncio.run(serve_stdio(SkillService(), arguments.tenant))
+            asyncio.run(serve_stdio(service, arguments.tenant))
         else:
             from kit.worlds.service.serve import serve
 
-            app = skill_app(SkillService(), read_keys(Settings.read().variables.get(KEYS, "")))
+            app = skill_app(service, read_keys(variables.get(KEYS, "")))
             print(f"serving /api/TENANT/mcp on http://{arguments.host}:{arguments.port}", flush=True)
             serve(app, arguments.host, arguments.port)
     except KitError as error:

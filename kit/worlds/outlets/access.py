@@ -1,7 +1,7 @@
 """Who may call what: the key of a tenant, and tokens that let one step of a plan call the skills it names and no others."""
 
 import secrets
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from hmac import compare_digest
 from time import monotonic
@@ -17,6 +17,11 @@ class Scope:
     tenant: str
     allowed: frozenset[str] | None = None
     """The skills that a token names; None for the tenant's key, which calls all that the tenant has."""
+
+    def narrowed(self, skills: Iterable[str]) -> "Scope":
+        """The same, for these of its skills alone."""
+        names = frozenset(skills)
+        return Scope(self.tenant, names if self.allowed is None else self.allowed & names)
 
     def allows(self, skill: str) -> bool:
         """Whether a skill of the tenant may be called."""

@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, cast
 
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
@@ -20,13 +20,12 @@ from starlette.types import ASGIApp, Receive, Send
 from starlette.types import Scope as Connection
 
 from kit.core.value import Value
+from kit.tools.skill import ALLOWED, IDEMPOTENCY_KEY, KEY, SkillRefusal, StepToken
 from kit.worlds.outlets.access import LIFETIME, Access, Scope
-from kit.worlds.outlets.skill_service import Refusal, SkillService
+from kit.worlds.outlets.skill_service import SkillFailed, SkillService
 from kit.worlds.outlets.wording import text_of
 
-KEY = "X-Api-Key"
-"""The header that carries a tenant's key, or the token of a step in its place."""
-STATUS = {"unknown_skill": 404, "skill_not_allowed": 403, "bad_arguments": 400}
+STATUS = {"unknown_skill": 404, "skill_not_allowed": 403, "bad_arguments": 400, "key_reused": 409}
 """What a refusal is over plain HTTP."""
 Context = ServerRequestContext[Any, Request]
 _OBJECT = TypeAdapter(dict[str, Any])
@@ -45,8 +44,15 @@ def skill_server(service: SkillService, scope_of: Callable[[Context], Scope]) ->
         return ListToolsResult(tools=[McpTool(**tool.model_dump()) for tool in service.tools(scope_of(context))])
 
     async def call_tool(context: Context, params: CallToolRequestParams) -> CallToolResult:
-        result = service.call(scope_of(context), params.name, params.arguments or {})
-        content = {"error": result.model_dump()} if isinstance(result, Refusal) else result
+        meta: Mapping[str, Any] = params.meta or {}
+        scope, key = scope_of(context), meta.get(IDEMPOTENCY_KEY)
+        if isinstance(allowed := meta.get(ALLOWED), list):
+            scope = scope.narrowed(map(str, cast("list[object]", allowed)))
+        try:
+            result = await service.serve(scope, params.name, params.arguments or {}, key if isinstance(key, str) else None)
+        except SkillFailed as error:
+            return CallToolResult(content=[TextContent(text=str(error))], is_error=True)
+        content = {"error": result.model_dump()} if isinstance(result, SkillRefusal) else result
         text = TextContent(text=text_of(params.name, content))
         return CallToolResult(content=[text], structured_content=content, is_error="error" in content)
 
@@ -74,8 +80,12 @@ def skill_app(service: SkillService, keys: Mapping[str, str]) -> Starlette:
             yield
 
     async def skill(request: Request) -> Response:
-        result = service.call(request.scope["skills"], request.path_params["skill"], await _body(request))
-        if isinstance(result, Refusal):
+        name, key = request.path_params["skill"], request.headers.get("Idempotency-Key")
+        try:
+            result = await service.serve(request.scope["skills"], name, await _body(request), key)
+        except SkillFailed as error:
+            return JSONResponse({"error": str(error)}, 500)
+        if isinstance(result, SkillRefusal):
             return JSONResponse({"error": result.model_dump()}, STATUS[result.type])
         return JSONResponse(result)
 
@@ -89,7 +99,7 @@ def skill_app(service: SkillService, keys: Mapping[str, str]) -> Starlette:
             return JSONResponse({"error": error.errors(include_url=False, include_context=False)[0]["msg"]}, 400)
         if unknown := [name for name in names if name not in service.manifests(scope)]:
             return JSONResponse({"error": f"there is no skill {unknown[0]!r}"}, 400)
-        return JSONResponse({"token": access.narrow(scope, names), "expires_in": LIFETIME}, 201)
+        return JSONResponse(StepToken(token=access.narrow(scope, names), expires_in=LIFETIME).model_dump(), 201)
 
     routes = [
         Route("/mcp", StreamableHTTPASGIApp(manager)),

@@ -1,20 +1,33 @@
 """The skills of a tenant found, described and called; what may not be called is refused by a value that says why."""
 
+from asyncio import sleep
+from collections import deque
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from functools import partial
+from typing import Any, Literal, TypeAlias
 
 from kit.core.errors import DataError
 from kit.core.value import Value
 from kit.tools.mcp.json_schema import first_misfit, schema_fault
-from kit.tools.skill import FIND, LOAD
+from kit.tools.skill import FIND, LOAD, SkillRefusal
 from kit.worlds.outlets.access import Scope
+from kit.worlds.outlets.acts import act
+from kit.worlds.outlets.call_log import CallLog, LoggedCall
 from kit.worlds.outlets.lookups import LOOKUPS
 from kit.worlds.outlets.manifest import Manifest, read_manifests
 from kit.worlds.service.search import Index
 
 CANDIDATES = 6
 """Skills that a search gives at most. Those that fit come first; the rest is for the planner to leave out."""
+Fault: TypeAlias = Literal["none", "fails", "hangs", "lies", "loses"]
+"""What goes wrong at one call. `lies`: the result breaks the skill's schema; `loses`: the skill runs, and no reply comes."""
+HANGS = 600.0
+"""Seconds: longer than any caller waits."""
 _TEXT = {"type": "string", "minLength": 1, "maxLength": 500}
+
+
+class SkillFailed(Exception):
+    """A skill that could not do what it was asked for."""
 
 
 class Tool(Value):
@@ -24,14 +37,6 @@ class Tool(Value):
     description: str
     input_schema: dict[str, Any]
     output_schema: dict[str, Any]
-
-
-class Refusal(Value):
-    """A call that did not run, and why. The words are the same whether a skill is another tenant's or nobody's."""
-
-    type: Literal["unknown_skill", "skill_not_allowed", "bad_arguments"]
-    skill: str
-    message: str
 
 
 def _object(**properties: Any) -> dict[str, Any]:
@@ -58,9 +63,21 @@ DISCOVERY = (
 class SkillService:
     """The skills of all tenants; every question is asked in a scope."""
 
-    def __init__(self, manifests: Mapping[str, Manifest] | None = None):
-        """Raises DataError for a manifest that cannot be read, or whose schema is none."""
+    def __init__(
+        self,
+        manifests: Mapping[str, Manifest] | None = None,
+        *,
+        log: CallLog | None = None,
+        faults: Mapping[str, Sequence[Fault]] | None = None,
+    ):
+        """`log`: where every call that runs is written down; without one, acts alone are remembered. `faults`: skill -> what goes
+        wrong at its first calls, in their order.
+
+        Raises DataError for a manifest that cannot be read, or whose schema is none.
+        """
         self._manifests = read_manifests() if manifests is None else manifests
+        self._log, self._acts = log, log or CallLog()
+        self._faults = {skill: deque(script) for skill, script in (faults or {}).items()}
         for skill in self._manifests.values():
             if fault := schema_fault(skill.input_schema) or schema_fault(skill.output_schema):
                 raise DataError(f"skill {skill.id} has a schema that is none: {fault}")
@@ -77,21 +94,49 @@ class SkillService:
             *(Tool(name=s.id, description=s.words, input_schema=s.input_schema, output_schema=s.output_schema) for s in skills),
         )
 
-    def call(self, scope: Scope, name: str, arguments: Mapping[str, Any]) -> dict[str, Any] | Refusal:
-        """Runs a skill, or finds and describes some."""
+    async def serve(
+        self, scope: Scope, name: str, arguments: Mapping[str, Any], key: str | None = None
+    ) -> dict[str, Any] | SkillRefusal:
+        """Runs a skill, or finds and describes some; what its script has go wrong at this call goes wrong."""
+        script = self._faults.get(name)
+        fault = script.popleft() if script else "none"
+        if fault == "hangs":
+            await sleep(HANGS)
+        if fault == "fails":
+            raise SkillFailed(f"{name} does not work at the moment")
+        result = self.call(scope, name, arguments, key)
+        if fault == "loses":
+            await sleep(HANGS)
+        return {**result, "zx": "garbage"} if fault == "lies" and isinstance(result, dict) else result
+
+    def call(
+        self, scope: Scope, name: str, arguments: Mapping[str, Any], key: str | None = None
+    ) -> dict[str, Any] | SkillRefusal:
+        """Runs a skill, or finds and describes some. `key`: the call is made once, where the skill honours keys."""
         tool = next((tool for tool in self.tools(scope) if tool.name == name), None)
         if tool is None:
             return _unknown(name)
         if not scope.allows(name):
-            return Refusal(type="skill_not_allowed", skill=name, message="The token of this step does not name this skill.")
+            return SkillRefusal(type="skill_not_allowed", skill=name, message="This step does not name this skill.")
         if fault := first_misfit(tool.input_schema, dict(arguments)):
-            return Refusal(type="bad_arguments", skill=name, message=fault)
+            return SkillRefusal(type="bad_arguments", skill=name, message=fault)
         if name == FIND:
             return {"skills": self._find(scope, arguments["query"])}
         if name == LOAD:
             skill = self.manifests(scope).get(arguments["skill_name"])
             return skill.model_dump(mode="json", exclude={"tenants"}) if skill else _unknown(arguments["skill_name"])
-        return LOOKUPS[name](scope.tenant, arguments)
+        return self._run(scope.tenant, self._manifests[name], dict(arguments), key)
+
+    def _run(self, tenant: str, skill: Manifest, arguments: dict[str, Any], key: str | None) -> dict[str, Any] | SkillRefusal:
+        call = LoggedCall(tenant=tenant, skill=skill.id, arguments=arguments, key=key if skill.honours_keys else None)
+        if skill.id in LOOKUPS:
+            if self._log:
+                self._log.add(call)
+            return LOOKUPS[skill.id](tenant, arguments)
+        ran = self._acts.once(call, partial(act, tenant, skill.id, arguments))
+        if (ran.skill, ran.arguments) != (skill.id, arguments):
+            return SkillRefusal(type="key_reused", skill=skill.id, message="This idempotency key is that of another call.")
+        return ran.result or {}
 
     def _find(self, scope: Scope, query: str) -> list[dict[str, str]]:
         index = Index(self.manifests(scope).values(), lambda skill: [(2.0, skill.description), (1.0, skill.words)])
@@ -99,5 +144,5 @@ class SkillService:
         return [{"skill_name": skill.id, "description": skill.description} for skill in skills][:CANDIDATES]
 
 
-def _unknown(name: str) -> Refusal:
-    return Refusal(type="unknown_skill", skill=name[:100], message="There is no such skill.")
+def _unknown(name: str) -> SkillRefusal:
+    return SkillRefusal(type="unknown_skill", skill=name[:100], message="There is no such skill.")

@@ -55,12 +55,22 @@ def _inspections(result: Result) -> Iterator[str]:
         yield f"{_name(row, row['id'])} in {row['city']}, open since {row['opened']}."
 
 
+def _note(result: Result) -> Iterator[str]:
+    yield f"Noted. {_count(result['notes'], 'notes')}" if result["found"] else "There is no such outlet."
+
+
+def _call(result: Result) -> Iterator[str]:
+    yield f"The message was read out. {_count(result['calls'], 'calls')}" if result["found"] else "There is no such outlet."
+
+
 _WORDINGS: Mapping[str, Callable[[Result], Iterator[str]]] = {
     "outlet_list": _list,
     "outlet_details": _details,
     "outlet_menu": _menu,
     "outlet_analytics": _analytics,
     "outlet_inspections": _inspections,
+    "outlet_note": _note,
+    "outlet_call": _call,
 }
 
 

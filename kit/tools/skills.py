@@ -1,0 +1,248 @@
+"""The client of a skill service, over MCP: finds skills, describes them, and calls those that a step of a plan names."""
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+
+from pydantic import TypeAdapter, ValidationError
+
+from kit.core.errors import LONGEST, describe_error
+from kit.core.extra import require
+from kit.core.secret import without_keys, without_secret_words
+from kit.tools.mcp.json_schema import first_misfit, schema_fault
+from kit.tools.mcp.server import McpServer
+from kit.tools.mcp.tools import address, session_with
+from kit.tools.skill import (
+    ALLOWED,
+    FIND,
+    IDEMPOTENCY_KEY,
+    KEY,
+    LOAD,
+    STEPS,
+    SkillFault,
+    SkillManifest,
+    SkillReason,
+    SkillRefusal,
+    SkillResult,
+    SkillSummary,
+    StepToken,
+    canonical_text,
+    text_size,
+)
+
+if TYPE_CHECKING:
+    from kit.tools.mcp.session import McpSession
+
+T = TypeVar("T")
+NAME = "skills"
+"""What errors call the service's MCP server."""
+OpenSession: TypeAlias = "Callable[[str | None], McpSession]"
+"""A session with the service, under the key of a step where there is one."""
+StepKey: TypeAlias = Callable[[Sequence[str]], Awaitable[str | SkillFault]]
+"""Asks the service for a key that opens these skills and no others."""
+_SUMMARIES, _MANIFEST = TypeAdapter(tuple[SkillSummary, ...]), TypeAdapter(SkillManifest)
+_REFUSAL = TypeAdapter(SkillRefusal)
+_STATUS: Mapping[int, SkillReason] = {400: "unknown_skill", 401: "unauthorized", 403: "unauthorized"}
+"""Why a service gives a step no key."""
+
+
+class _Session:
+    """A session with the service under one key, in the terms of skills."""
+
+    def __init__(self, session: "McpSession", seconds: float, secrets: Sequence[str]):
+        self._session, self._seconds, self._secrets = session, seconds, secrets
+        self.aclose = session.aclose
+
+    async def ask(
+        self, tool: str, arguments: Mapping[str, Any], skill: str, meta: Mapping[str, Any] | None = None
+    ) -> SkillResult | SkillFault:
+        """Calls a tool of the service. Its result has no key in it, and is not yet held against any schema."""
+        from kit.tools.mcp.session import SessionFault, text_of
+
+        now, size = asyncio.get_running_loop().time, text_size(canonical_text(dict(arguments)))
+        began = now()
+
+        def fault(reason: SkillReason, detail: str) -> SkillFault:
+            words = without_keys(without_secret_words(detail, self._secrets))[:LONGEST]
+            return SkillFault(skill=skill, reason=reason, detail=words, input_size_bytes=size, duration_ms=_ms(now() - began))
+
+        try:
+            async with asyncio.timeout(self._seconds):
+                reply = await self._session.ask(tool, dict(arguments), meta)
+        except TimeoutError:
+            return fault("timeout", f"no answer within {self._seconds:g} s")
+        if isinstance(reply, SessionFault):
+            return fault(reply.trouble, reply.detail)
+        content: dict[str, Any] | None = reply.structured_content
+        text = canonical_text(content, text_of(reply))
+        if reply.is_error:
+            refusal = _read(_REFUSAL, (content or {}).get("error"), skill)
+            return fault("failed", text) if isinstance(refusal, SkillFault) else fault(refusal.type, refusal.message)
+        if any(secret in text for secret in self._secrets):
+            text = without_secret_words(text, self._secrets)
+            content = None if content is None else json.loads(text)
+        return SkillResult(
+            skill=skill,
+            content=content,
+            text=text,
+            size_bytes=text_size(text),
+            input_size_bytes=size,
+            duration_ms=_ms(now() - began),
+        )
+
+
+class SkillClient:
+    """The skills that one key opens. It belongs to one event loop; any number of calls may run at once."""
+
+    def __init__(
+        self, session: OpenSession, *, seconds: float = 30.0, secrets: Sequence[str] = (), step_key: StepKey | None = None
+    ):
+        """`seconds`: what a call may take. `secrets`: what no result and no fault has. `step_key`: None where the service
+        gives no keys for steps; then the names of a step's skills travel with its calls, and the client alone is sure of them."""
+        self._open, self._seconds, self._secrets, self._step_key = session, seconds, tuple(secrets), step_key
+        self._session = self._session_under(None)
+
+    async def find(self, query: str) -> tuple[SkillSummary, ...] | SkillFault:
+        """The skills that may fit a task in words, the best first."""
+        result = await self._session.ask(FIND, {"query": query}, FIND)
+        return result if isinstance(result, SkillFault) else _read(_SUMMARIES, (result.content or {}).get("skills"), FIND)
+
+    async def load(self, name: str) -> SkillManifest | SkillFault:
+        """One skill whole. Nothing of it is pinned: its schemas are checked at each load, to be schemas."""
+        result = await self._session.ask(LOAD, {"skill_name": name}, name)
+        skill = result if isinstance(result, SkillFault) else _read(_MANIFEST, result.content, name)
+        if isinstance(skill, SkillFault):
+            return skill
+        fault = schema_fault(skill.input_schema) or schema_fault(skill.output_schema)
+        if fault or skill.id != name:
+            detail = f"a schema of it is none: {fault}" if fault else f"the service describes {skill.id} in its place"
+            return SkillFault(skill=name, reason="schema_mismatch", detail=detail[:LONGEST])
+        return skill
+
+    @asynccontextmanager
+    async def step(self, allowed: Collection[str]) -> "AsyncGenerator[StepClient]":
+        """Narrows the skills to those that a step names, until the end of the block."""
+        names = sorted(allowed)
+        key = await self._step_key(names) if self._step_key else None
+        if isinstance(key, SkillFault):
+            yield StepClient(self, key, names)
+        elif key is None:
+            yield StepClient(self, self._session, names)
+        else:
+            session = self._session_under(key)
+            try:
+                yield StepClient(self, session, names)
+            finally:
+                await session.aclose()
+
+    async def aclose(self) -> None:
+        """Ends the session, and the service's process where it is run as a command."""
+        await self._session.aclose()
+
+    def _session_under(self, key: str | None) -> _Session:
+        return _Session(self._open(key), self._seconds, (*self._secrets, key) if key else self._secrets)
+
+
+class StepClient:
+    """Calls the skills that one step names. Others are refused here, and by the service, which is told the names as well."""
+
+    def __init__(self, client: SkillClient, session: _Session | SkillFault, allowed: Sequence[str]):
+        """`session`: the fault where the service gave the step no key; each call ends with it then."""
+        self._client, self._session, self._allowed = client, session, allowed
+        self._manifests = dict[str, SkillManifest]()
+
+    async def call(self, skill: str, arguments: Mapping[str, Any], idempotency_key: str) -> SkillResult | SkillFault:
+        """Calls a skill, and holds what it gives against its manifest. Whatever goes wrong is a value."""
+        if skill not in self._allowed:
+            return SkillFault(skill=skill, reason="skill_not_allowed", detail="this step does not name it")
+        if isinstance(self._session, SkillFault):
+            return self._session.replace(skill=skill)
+        manifest = self._manifests.get(skill) or await self._client.load(skill)
+        if isinstance(manifest, SkillFault):
+            return manifest
+        self._manifests[skill] = manifest
+        if misfit := first_misfit(manifest.input_schema, dict(arguments)):
+            return SkillFault(skill=skill, reason="bad_arguments", detail=without_keys(misfit))
+        meta = {IDEMPOTENCY_KEY: idempotency_key, ALLOWED: list(self._allowed)}
+        result = await self._session.ask(skill, arguments, skill, meta)
+        if isinstance(result, SkillFault):
+            return result
+        if misfit := await asyncio.to_thread(first_misfit, manifest.output_schema, result.content):
+            fields = result.model_dump(include={"skill", "input_size_bytes", "duration_ms"})
+            return SkillFault(reason="schema_mismatch", detail=without_keys(f"its result does not fit: {misfit}"), **fields)
+        return result
+
+
+def chosen_service(deck: McpServer | None, url: str | None) -> McpServer | None:
+    """The skill service that is used: the environment's where SKILL_SERVICE_URL names one, else the deck's."""
+    return McpServer(url=url, headers={KEY: "$SKILL_SERVICE_KEY"}) if url else deck
+
+
+def skill_client(service: McpServer, folder: Path, environment: Mapping[str, str], key: str | None = None) -> SkillClient:
+    """A client of a service that is run in a folder, or called; nothing is started or called before the first question.
+
+    `environment`: what the service may be told (`variables_of`). `key`: that of a request, in the place of the one that the
+    service's headers name. Raises KitError for a variable that is unset, a key that belongs elsewhere, a missing package.
+    """
+    if not service.url:
+        session = session_with(NAME, service, folder, environment)
+        return SkillClient(lambda _: session, seconds=service.timeout_ms / 1000, secrets=service.told(environment))
+    require("mcp", "mcp")
+    from kit.tools.mcp.session import McpSession
+    from kit.tools.mcp.transport import http_transport
+
+    if key:
+        service = service.model_copy(update={"headers": _with_key(service.headers, key.replace("$", "$$"))})
+    url, headers = address(NAME, service, environment)
+    base = url.rstrip("/").removesuffix("/mcp")
+
+    def session_under(step: str | None) -> McpSession:
+        connect = partial(http_transport, f"{base}/mcp", _with_key(headers, step) if step else headers)
+        return McpSession(NAME, service, connect)
+
+    return SkillClient(
+        session_under,
+        seconds=service.timeout_ms / 1000,
+        secrets=(*service.told(environment), *((key,) if key else ())),
+        step_key=partial(_step_key, f"{base}/{STEPS}", headers, service.most_bytes),
+    )
+
+
+def _with_key(headers: Mapping[str, str], key: str) -> Mapping[str, str]:
+    """The same headers with this key in the place of theirs."""
+    return {**{name: text for name, text in headers.items() if name.lower() != KEY.lower()}, KEY: key}
+
+
+async def _step_key(url: str, headers: Mapping[str, str], most_bytes: int, allowed: Sequence[str]) -> str | SkillFault:
+    """Asks the service for the key of a step."""
+    from kit.tools.mcp.transport import TooLarge, post
+
+    reason: SkillReason
+    try:
+        status, body = await post(url, headers, {"allowed_skills": list(allowed)}, most_bytes)
+    except (TimeoutError, TooLarge, OSError) as error:
+        reason = "timeout" if isinstance(error, TimeoutError) else "oversized" if isinstance(error, TooLarge) else "gone"
+        return SkillFault(skill=STEPS, reason=reason, detail=describe_error(error))
+    if status == 201:
+        try:
+            return StepToken.model_validate_json(body).token
+        except ValidationError as error:
+            return SkillFault(skill=STEPS, reason="schema_mismatch", detail=type(error).__name__)  # its words quote the token
+    reason = _STATUS.get(status, "failed")
+    return SkillFault(skill=STEPS, reason=reason, detail=f"the service gave the step no key (HTTP {status})")
+
+
+def _read(kind: TypeAdapter[T], value: Any, skill: str) -> T | SkillFault:
+    """What the service says, where it has the right form."""
+    try:
+        return kind.validate_python(value)
+    except ValidationError as error:
+        return SkillFault(skill=skill, reason="schema_mismatch", detail=describe_error(error))
+
+
+def _ms(seconds: float) -> int:
+    return round(seconds * 1000)
