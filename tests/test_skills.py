@@ -188,6 +188,7 @@ async def test_arguments_that_do_not_fit_are_not_sent() -> None:
     log = CallLog()
     async with in_memory(SkillService(log=log)) as client:
         assert (await fault(client, "outlet_list", limit=0)).detail.startswith("$.limit")
+        assert (await fault(client, "outlet_list", city="half of a pair: \ud83d")).reason == "bad_arguments"
         assert (await fault(client, "outlet_astrologies")).reason == "unknown_skill"
     assert log.calls() == []
 

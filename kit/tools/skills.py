@@ -13,7 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 from kit.core.errors import LONGEST, describe_error
 from kit.core.extra import require
 from kit.core.secret import without_keys, without_secret_words
-from kit.tools.mcp.json_schema import first_misfit, schema_fault
+from kit.tools.mcp.json_schema import first_misfit, json_fault, schema_fault
 from kit.tools.mcp.server import McpServer
 from kit.tools.mcp.tools import address, session_with
 from kit.tools.skill import (
@@ -70,6 +70,8 @@ class _Session:
             words = without_keys(without_secret_words(detail, self._secrets))[:LONGEST]
             return SkillFault(skill=skill, reason=reason, detail=words, input_size_bytes=size, duration_ms=_ms(now() - began))
 
+        if unfit := json_fault(dict(arguments)):
+            return fault("bad_arguments", unfit)
         try:
             async with asyncio.timeout(self._seconds):
                 reply = await self._session.ask(tool, dict(arguments), meta)
