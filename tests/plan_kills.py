@@ -187,9 +187,8 @@ def main(most: int = 300) -> int:
     broken = {point: reasons for point, (_, reasons) in results.items() if reasons}
     reached = sum(killed for killed, _ in results.values())
     print(f"a plan of {len(TASKS)} steps has {every} points; {reached} of {len(chosen)} processes were killed")
-    print(
-        f"{len(chosen) - len(broken)} plans complete after resume, each step ran once, no lease and no file left; {len(broken)} broken"
-    )
+    whole = len(chosen) - len(broken)
+    print(f"{whole} plans complete after resume, each step ran once, no lease and no file left; {len(broken)} broken")
     for point, reasons in broken.items():
         print(f"  point {point}: {', '.join(reasons)}")
     return 1 if broken else 0
