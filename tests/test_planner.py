@@ -31,12 +31,12 @@ from kit.runtime.team import bind
 from kit.runtime.turn import run_turn
 from kit.stores.documents.document import PlanStep
 from kit.stores.sqlite import SqliteStore
-from kit.tools.skill import FIND, LOAD, SkillFault, SkillManifest, SkillSummary
+from kit.tools.skill import FIND, LOAD, SkillFault, SkillManifest, SkillRefusal, SkillSummary
 from kit.tools.task_memory import TaskMemory
 from kit.tools.temp_files import open_temp_files
 from kit.worlds.outlets.access import Scope
 from kit.worlds.outlets.manifest import read_manifests
-from kit.worlds.outlets.skill_service import Refusal, SkillService
+from kit.worlds.outlets.skill_service import SkillService
 from tests.kits import ALICE, SmallKit, small_deck
 
 SERVICE, MANIFESTS = SkillService(), read_manifests()
@@ -59,7 +59,7 @@ class Served:
 
     async def load(self, name: str) -> SkillManifest | SkillFault:
         skill = SERVICE.call(Scope(self.tenant), LOAD, {"skill_name": name})
-        return SkillFault(skill=name, reason="unknown_skill") if isinstance(skill, Refusal) else SkillManifest(**skill)
+        return SkillFault(skill=name, reason="unknown_skill") if isinstance(skill, SkillRefusal) else SkillManifest(**skill)
 
     def step(self, allowed: Collection[str]) -> Any:
         raise AssertionError("a planner calls no skill")
