@@ -33,7 +33,7 @@ LIMITED = (Refuse(429, "too many"), Refuse(429, "too many"))
 """The client asks twice."""
 
 
-def grid_of(folder: Path, url: str, **fields: Any) -> GridSpec:
+def grid_of(folder: Path, url: str, budget_ms: int = 10_000, **fields: Any) -> GridSpec:
     """The stand-in beside a model at this URL, on small talk that only they answer."""
     cases = [
         {"id": f"c{n:02}", "kind": "small_talk", "turns": [{"user": "hello", "expected_sub_agents": []}]} for n in range(CASES)
@@ -46,7 +46,7 @@ def grid_of(folder: Path, url: str, **fields: Any) -> GridSpec:
         "cases": [{"file": "cases.jsonl"}],
         "sub_agents": "stubs",
         "scorers": ["exact"],
-        "settings": {"quick": {"guards": {"fastpath": False}, "model_call_budget_ms": 1000}},
+        "settings": {"quick": {"guards": {"fastpath": False}, "model_call_budget_ms": budget_ms}},
         "baseline": {"model": "offline"},
         "limits": {"concurrency": 1},
         **fields,
@@ -127,7 +127,8 @@ def test_an_endpoint_that_dies_half_way_loses_the_other_half(tmp_path: Path) -> 
 def test_every_way_to_lose_a_call_has_its_class(tmp_path: Path, script: tuple[Reply, ...], name: str) -> None:
     with loopback() as server:
         server.plays(*script, *[HELLO] * (CASES - 1))
-        run, _ = played(grid_of(tmp_path, server.url, models=["own"], baseline={}), tmp_path / "out")
+        budget_ms = 1000 if name == "budget" else 10_000
+        run, _ = played(grid_of(tmp_path, server.url, budget_ms, models=["own"], baseline={}), tmp_path / "out")
     (failure,) = read_failures(tmp_path / "out")
     assert (failure["error_class"], failure["case"], run.failed) == (name, "c00", 1)
     assert "c00" not in of_own(read_results(tmp_path / "out"))

@@ -26,6 +26,7 @@ from kit.patterns.agents_as_tools import run_mediated
 from kit.runtime.context import RunContext
 from kit.runtime.pattern import Bind, Pattern
 from kit.runtime.team import Team
+from kit.ui.shared import frame
 from tests.loopback_openai import loopback
 
 pytestmark = pytest.mark.realtime
@@ -249,6 +250,7 @@ def shown(run: str, kits: ExperimentKits, monkeypatch: pytest.MonkeyPatch) -> st
     )
     page.query_params["run"] = run
     page.run()
+    frame.open_host.clear()
     assert not page.exception
     return " ".join([*(one.value for one in (*page.markdown, *page.error)), *(part.proto.body for part in page.get("html"))])
 

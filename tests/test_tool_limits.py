@@ -312,15 +312,15 @@ class Hanging:
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    for _ in range(200):
+    for _ in range(1000):
         if condition():
             return
         await asyncio.sleep(0.01)
     raise AssertionError("it did not come to pass")
 
 
-def tool_threads() -> int:
-    return sum(thread.name == "tool" for thread in threading.enumerate())
+def tool_threads() -> set[threading.Thread]:
+    return {thread for thread in threading.enumerate() if thread.name == "tool"}
 
 
 async def opened(kit: Kit, turns: int) -> list[Reply]:
@@ -337,10 +337,11 @@ async def test_a_hanging_synchronous_tool_holds_its_places_and_no_more_threads_t
             began = time.monotonic()
             replies = await opened(kit, 5)
             assert time.monotonic() - began < 5 and [reply.status for reply in replies] == ["ok"] * 5
-            assert (hanging.calls, tool_threads() - before) == (2, 2), "what is given up keeps its place, and nobody else gets it"
+            threads = tool_threads() - before
+            assert (hanging.calls, len(threads)) == (2, 2), "what is given up keeps its place, and nobody else gets it"
             assert sum("no place" in str(endings(reply)) for reply in replies) == 3
             hanging.go.set()
-            await until(lambda: tool_threads() == before)
+            await until(lambda: tool_threads() <= before)
             assert "late" in (await kit.ask("look it up", kit.session("t"))).text, "the places are free again"
     finally:
         hanging.go.set()
@@ -353,12 +354,12 @@ async def test_a_synchronous_tool_without_limits_has_so_many_threads_and_leaves_
     try:
         async with open_kit(SETTINGS, deck=deck_of([hanging.lookup], budget_ms=250), models=models()) as kit:
             replies = await opened(kit, THREADS + 4)
-            assert tool_threads() - before == hanging.calls == THREADS
+            assert len(tool_threads() - before) == hanging.calls == THREADS
             assert {reply.outcomes[0].reason for reply in replies} == {"timeout"}  # type: ignore[union-attr]
             assert await asyncio.wait_for(asyncio.to_thread(lambda: "free"), 2) == "free"
     finally:
         hanging.go.set()
-        await until(lambda: tool_threads() == before)
+        await until(lambda: tool_threads() <= before)
 
 
 def test_a_hanging_tool_does_not_keep_the_process_from_ending() -> None:

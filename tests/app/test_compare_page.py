@@ -168,17 +168,17 @@ def test_a_turn_is_asked_again_on_another_pattern_beside_the_first(page: AppTest
 
 @pytest.mark.req("K-8")
 def test_a_turn_is_asked_again_on_another_model_and_under_another_limit(page: AppTest, ids: Ids, store: tuple[Path, Ids]) -> None:
-    open_turns(page, ids["whole"])
+    open_turns(page, ids["other"])
     _, model, cap = page.selectbox
-    model.set_value("simulated-gpt-4.1-mini")
+    model.set_value("simulated-gpt-5.4-nano")
     cap.set_value("3")
     button(page, "Ask again").click().run()
     table = next(one for one in html(page) if 'class="differences"' in one)
-    assert "<td>offline stand-in</td><td>4</td>" in table and "<td>simulated-gpt-4.1-mini</td><td>3</td>" in table
+    assert "<td>offline stand-in</td><td>4</td>" in table and "<td>simulated-gpt-5.4-nano</td><td>3</td>" in table
     kept = SqliteStore(store[0])
     first, again = (kept.turn(turn_id) for turn_id in named(page))
     kept.close()
-    assert first and again and (again.model, again.cap, again.pattern) == ("simulated-gpt-4.1-mini", 3, first.pattern)
+    assert first and again and (again.model, again.cap, again.pattern) == ("simulated-gpt-5.4-nano", 3, first.pattern)
     assert first.model == "offline" and again.message == first.message
 
 

@@ -2,7 +2,10 @@
 
 import asyncio
 import sqlite3
+import threading
 import time
+from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +16,7 @@ from kit.core.event import Completed, Component, Event
 from kit.core.record import Message
 from kit.runtime import turn as turn_module
 from kit.runtime.turn import run_turn
+from kit.stores.database import PATIENCE
 from kit.stores.sqlite import SqliteStore
 from tests.kits import ALICE, SmallKit, answering, small_kit
 from tests.sample_turn import a_turn, finish
@@ -22,28 +26,40 @@ pytestmark = pytest.mark.realtime
 MALLORY = ALICE.model_copy(update={"principal": ALICE.principal.model_copy(update={"tenant_id": "evil", "user_id": "mallory"})})
 
 
-def kit_at(path: Path) -> SmallKit:
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[SqliteStore]:
+    with closing(SqliteStore(tmp_path / "kit.db")) as store:
+        yield store
+
+
+@pytest.fixture
+def kit(store: SqliteStore) -> SmallKit:
+    return kit_over(store)
+
+
+def kit_over(store: SqliteStore) -> SmallKit:
     kit = small_kit(answering("Hello."), {"shop": answering("Beans.")})
-    kit.store = SqliteStore(path)
+    kit.store.close()
+    kit.store = store
     return kit
 
 
 class Locked:
     """Another process' write that does not end."""
 
-    def __init__(self, path: Path):
-        self._db = sqlite3.connect(path, isolation_level=None)
+    def __init__(self, store: SqliteStore):
+        self._db = sqlite3.connect(store.path, isolation_level=None)
         self._db.execute("BEGIN IMMEDIATE")
 
     def release(self) -> None:
-        self._db.execute("ROLLBACK")
+        self._db.close()
 
 
 @pytest.mark.req("S-4")
-async def test_a_locked_store_delays_its_own_turn_and_not_the_loop(tmp_path: Path) -> None:
-    kit, free = kit_at(tmp_path / "kit.db"), kit_at(tmp_path / "other.db")
+async def test_a_locked_store_delays_its_own_turn_and_not_the_loop(kit: SmallKit, tmp_path: Path) -> None:
+    free = kit_over(SqliteStore(tmp_path / "other.db"))
     await run_turn("what is loaded once is loaded now", ALICE, free)
-    lock = Locked(tmp_path / "kit.db")
+    lock = Locked(kit.store)
     async with LoopGap() as gap:
         waiting = run_turn("hi", ALICE, kit)
         began = time.monotonic()
@@ -54,15 +70,15 @@ async def test_a_locked_store_delays_its_own_turn_and_not_the_loop(tmp_path: Pat
         reply = await waiting
     assert reply.saved and kit.store.events(reply.turn_id)[-1] == reply.events[-1]
     assert gap.longest < LONGEST_GAP
+    free.store.close()
 
 
 @pytest.mark.req("S-4")
 @pytest.mark.parametrize("stop", [False, True])
-async def test_a_turn_that_was_not_saved_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stop: bool) -> None:
+async def test_a_turn_that_was_not_saved_says_so(kit: SmallKit, monkeypatch: pytest.MonkeyPatch, stop: bool) -> None:
     monkeypatch.setattr(turn_module, "PATIENCE", 0.3)
-    kit = kit_at(tmp_path / "kit.db")
     await run_turn("what is loaded once is loaded now", ALICE, kit)
-    lock = Locked(tmp_path / "kit.db")
+    lock = Locked(kit.store)
     async with LoopGap() as gap:
         turn = run_turn("hi", ALICE, kit)
         if stop:
@@ -80,10 +96,9 @@ async def test_a_turn_that_was_not_saved_says_so(tmp_path: Path, monkeypatch: py
 
 @pytest.mark.req("S-4", "S-12")
 async def test_a_turn_that_is_stopped_while_its_store_is_locked_waits_for_the_store(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
+    kit: SmallKit, caplog: pytest.LogCaptureFixture
 ) -> None:
-    kit = kit_at(tmp_path / "kit.db")
-    lock = Locked(tmp_path / "kit.db")
+    lock = Locked(kit.store)
     turn = run_turn("hi", ALICE, kit)
     await asyncio.sleep(0.1)
     turn.cancel()
@@ -96,8 +111,7 @@ async def test_a_turn_that_is_stopped_while_its_store_is_locked_waits_for_the_st
 
 
 @pytest.mark.req("S-4")
-async def test_what_a_full_disk_does_not_take_is_said(tmp_path: Path) -> None:
-    kit = kit_at(tmp_path / "kit.db")
+async def test_what_a_full_disk_does_not_take_is_said(kit: SmallKit) -> None:
     pages = kit.store._db.execute("PRAGMA page_count").fetchone()[0]
     kit.store._db.execute(f"PRAGMA max_page_count = {pages + 4}")
     replies = [await run_turn("x" * 9000, ALICE, kit) for _ in range(5)]
@@ -107,8 +121,7 @@ async def test_what_a_full_disk_does_not_take_is_said(tmp_path: Path) -> None:
 
 
 @pytest.mark.req("S-2")
-async def test_after_a_begin_that_failed_no_stranger_reads_what_the_turn_left(tmp_path: Path) -> None:
-    kit = kit_at(tmp_path / "kit.db")
+async def test_after_a_begin_that_failed_no_stranger_reads_what_the_turn_left(kit: SmallKit) -> None:
     begin, failures = kit.store.begin_turn, [1]
 
     def broken(*args: Any, **options: Any) -> None:
@@ -125,8 +138,7 @@ async def test_after_a_begin_that_failed_no_stranger_reads_what_the_turn_left(tm
 
 
 @pytest.mark.req("S-2")
-async def test_a_turn_whose_session_was_taken_meanwhile_is_in_nobodys_history(tmp_path: Path) -> None:
-    kit = kit_at(tmp_path / "kit.db")
+async def test_a_turn_whose_session_was_taken_meanwhile_is_in_nobodys_history(kit: SmallKit) -> None:
     begin = kit.store.begin_turn
 
     def late(*args: Any, **options: Any) -> None:
@@ -153,8 +165,7 @@ def test_history_and_what_was_shown_are_those_of_the_principal() -> None:
 
 
 @pytest.mark.req("S-2")
-async def test_the_id_of_another_tenants_turn_is_refused(tmp_path: Path) -> None:
-    kit = kit_at(tmp_path / "kit.db")
+async def test_the_id_of_another_tenants_turn_is_refused(kit: SmallKit) -> None:
     reply = await run_turn("mine", ALICE, kit, turn_id="t1")
     before = (kit.store.turn("t1"), kit.store.events("t1"))
     with pytest.raises(SessionError, match="belongs to another conversation"):
@@ -162,39 +173,42 @@ async def test_the_id_of_another_tenants_turn_is_refused(tmp_path: Path) -> None
     assert (kit.store.turn("t1"), kit.store.events("t1")) == before and reply.saved
 
 
-def test_a_write_that_will_not_wait_is_refused_at_once(tmp_path: Path) -> None:
-    store = SqliteStore(tmp_path / "kit.db")
-    lock = Locked(tmp_path / "kit.db")
+def test_a_write_that_will_not_wait_is_refused_at_once(store: SqliteStore) -> None:
+    lock = Locked(store)
     began = time.monotonic()
     with pytest.raises(StoreBusy):
         store.begin_turn(a_turn(), wait=False)
-    assert time.monotonic() - began < 0.5
+    assert time.monotonic() - began < PATIENCE / 2
     lock.release()
     store.begin_turn(a_turn(), wait=False)
 
 
 @pytest.mark.req("S-1")
-async def test_the_loop_does_not_wait_until_another_thread_has_read(tmp_path: Path) -> None:
-    store = SqliteStore(tmp_path / "kit.db")
+async def test_the_loop_does_not_wait_until_another_thread_has_read(store: SqliteStore) -> None:
     slow = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3000000) SELECT count(*) FROM n"
-    reading = asyncio.create_task(asyncio.to_thread(store.read, slow))
+    ended = threading.Event()
+
+    def read() -> list[Any]:
+        try:
+            return store.read(slow)
+        finally:
+            ended.set()
+
+    reading, looks = asyncio.create_task(asyncio.to_thread(read)), 0
     await asyncio.sleep(0.02)
-    while not reading.done():
-        began = time.monotonic()
+    while not ended.is_set():
         store.history("s1")
-        assert time.monotonic() - began < LONGEST_GAP
+        looks += not ended.is_set()
         await asyncio.sleep(0.02)
-    assert await reading == [(3000000,)]
-    store.close()
+    assert await reading == [(3000000,)] and looks > 3, "who waits for the reader looks once, when it has ended"
 
 
 @pytest.mark.req("S-4")
 @pytest.mark.parametrize("column", ["invoked", "measures", "log"])
-def test_junk_in_one_row_breaks_no_list(tmp_path: Path, column: str, caplog: pytest.LogCaptureFixture) -> None:
-    store = SqliteStore(tmp_path / "kit.db")
+def test_junk_in_one_row_breaks_no_list(store: SqliteStore, column: str, caplog: pytest.LogCaptureFixture) -> None:
     for n in range(3):
         finish(store, a_turn(f"t{n}", at=float(n)))
-    with sqlite3.connect(tmp_path / "kit.db") as db:
+    with sqlite3.connect(store.path) as db:
         db.execute(f"UPDATE turns SET {column} = ? WHERE id = 't1'", ("[" * 5_000,))
     db.close()
     turns = [turn.id for turn in store.turns()]
@@ -229,6 +243,6 @@ def test_what_a_session_was_shown_is_read_within_bounds(of: str) -> None:
 
 @pytest.mark.req("S-4")
 @pytest.mark.parametrize("session", ["half \ud83d", "a\x00b"])
-async def test_an_id_that_no_store_can_hold_is_refused(tmp_path: Path, session: str) -> None:
+async def test_an_id_that_no_store_can_hold_is_refused(kit: SmallKit, session: str) -> None:
     with pytest.raises(SessionError, match="control characters"):
-        run_turn("hi", ALICE.model_copy(update={"id": session}), kit_at(tmp_path / "kit.db"))
+        run_turn("hi", ALICE.model_copy(update={"id": session}), kit)
