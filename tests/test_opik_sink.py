@@ -191,10 +191,10 @@ def test_a_server_that_does_not_answer_costs_a_second_and_one_warning_however_of
 
 def test_a_server_that_goes_silent_costs_a_short_close_and_one_warning(sent: Sent) -> None:
     report = sent[1]["dying"]
-    assert report["close"] < 3.0
+    assert report["close"] < 10
     (warning,) = report["warnings"]
     assert "went silent: up to 20 turns are missing there" in warning
-    assert sent[1]["exit"] < 3.0
+    assert sent[1]["exit"] < 10
 
 
 def test_handing_a_turn_over_takes_under_two_milliseconds_of_cpu(sent: Sent) -> None:

@@ -155,7 +155,7 @@ def test_a_stuck_receiver_does_not_hold_the_close() -> None:
     send(sink)
     began = time.monotonic()
     sink.close()
-    assert time.monotonic() - began < 3.0
+    assert time.monotonic() - began < 10, "the receiver is stuck for 30 s"
     exporter.free.set()
 
 
@@ -188,7 +188,8 @@ def test_a_receiver_that_is_not_there_costs_a_bounded_close_and_one_warning(capl
         send(sink)
         began = time.monotonic()
         sink.close()
-        assert time.monotonic() - began < 3.0
+        assert time.monotonic() - began < 8, "the exporter tries for 10 s"
+    sink._exporter.shutdown()  # and draws its pauses at random meanwhile, which a test of properties takes for its own
     assert len([record for record in caplog.records if record.name == "kit.otel"]) == 1
 
 

@@ -70,8 +70,8 @@ def test_following_returns_at_its_time_when_nothing_happens(host: Host) -> None:
     turn_id = host.start(MIXED, own(host))
     count = len(ended(host, turn_id))
     began = time.monotonic()
-    assert host.follow(turn_id, count, timeout=5).done
-    assert time.monotonic() - began < 1
+    assert host.follow(turn_id, count, timeout=20).done
+    assert time.monotonic() - began < 5
     assert host.follow("unknown").done
 
 
