@@ -1,7 +1,7 @@
 """A planner finds skills, reads them and hands in steps that can be run; what cannot be run is sent back, with the reason."""
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -31,38 +31,20 @@ from kit.runtime.team import bind
 from kit.runtime.turn import run_turn
 from kit.stores.documents.document import PlanStep
 from kit.stores.sqlite import SqliteStore
-from kit.tools.skill import FIND, LOAD, SkillFault, SkillManifest, SkillRefusal, SkillSummary
+from kit.tools.skill import FIND, LOAD, Skills
 from kit.tools.task_memory import TaskMemory
 from kit.tools.temp_files import open_temp_files
 from kit.worlds.outlets.access import Scope
 from kit.worlds.outlets.manifest import read_manifests
 from kit.worlds.outlets.skill_service import SkillService
 from tests.kits import ALICE, SmallKit, small_deck
+from tests.test_skills import in_memory
 
 SERVICE, MANIFESTS = SkillService(), read_manifests()
 OUTPUTS = {name: skill.output_schema for name, skill in MANIFESTS.items()}
 RANKED = "Rank the active outlets in Rivermont by how they did in the last 8 weeks"
 SIX = "For the two best active outlets in Oakfield: the street of each, and the desserts on the menu of each"
 """The stand-in makes six steps of it."""
-
-
-@dataclass(frozen=True)
-class Served:
-    """The skills of one tenant, asked in this process."""
-
-    tenant: str
-
-    async def find(self, query: str) -> tuple[SkillSummary, ...] | SkillFault:
-        found = SERVICE.call(Scope(self.tenant), FIND, {"query": query})
-        assert isinstance(found, dict)
-        return tuple(SkillSummary(**row) for row in found["skills"])
-
-    async def load(self, name: str) -> SkillManifest | SkillFault:
-        skill = SERVICE.call(Scope(self.tenant), LOAD, {"skill_name": name})
-        return SkillFault(skill=name, reason="unknown_skill") if isinstance(skill, SkillRefusal) else SkillManifest(**skill)
-
-    def step(self, allowed: Collection[str]) -> Any:
-        raise AssertionError("a planner calls no skill")
 
 
 @dataclass
@@ -80,11 +62,24 @@ class Run:
         return self.scope.result.steps
 
 
-async def plan(model: BaseChatModel, query: str, tenant: str = "acme", first: int = 1, *, inside: bool = True) -> Run:
+async def plan(
+    model: BaseChatModel,
+    query: str,
+    tenant: str = "acme",
+    first: int = 1,
+    *,
+    inside: bool = True,
+    service: SkillService = SERVICE,
+) -> Run:
     """Runs a planner on a model, over the skill service."""
+    async with in_memory(service, tenant) as skills:
+        return await _plan(model, query, skills, first, inside)
+
+
+async def _plan(model: BaseChatModel, query: str, skills: Skills, first: int, inside: bool) -> Run:
     store = SqliteStore(":memory:")
     documents = store.open_documents()
-    services = PlanServices(documents, Served(tenant), open_temp_files(), TaskMemory(documents))
+    services = PlanServices(documents, skills, open_temp_files(), TaskMemory(documents))
     card = AgentCard(
         id="planner",
         description="Plans.",
@@ -191,12 +186,12 @@ async def test_the_skills_of_another_tenant_are_like_those_of_nobody() -> None:
     assert run.answers[0].replace("inspections", "nothing") == run.answers[1] and not run.scope.manifests
 
 
-async def test_a_planner_loads_so_many_skills_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_planner_loads_so_many_skills_and_no_more() -> None:
     many = {f"skill_{'abcdefghijklmnop'[n]}": MANIFESTS["outlet_list"] for n in range(MOST_SKILLS + 2)}
     names = [*many]
     copies = {name: one.model_copy(update={"id": name}) for name, one in many.items()}
-    monkeypatch.setattr("tests.test_planner.SERVICE", SkillService(copies))
-    run = await plan(ScriptedModel(loads(*names), loads(names[0]), submits(infeasible="too many"), "Done."), "x")
+    model = ScriptedModel(loads(*names), loads(names[0]), submits(infeasible="too many"), "Done.")
+    run = await plan(model, "x", service=SkillService(copies))
     assert set(run.scope.manifests) == set(names[:MOST_SKILLS])
     assert [f"You have loaded {MOST_SKILLS}" in text for text in run.answers[:-1]] == [False] * MOST_SKILLS + [True, True, False]
 

@@ -76,12 +76,12 @@ def planner_tools(services: PlanServices) -> Mapping[str, BaseTool]:
 
 
 async def _load(services: PlanServices, scope: PlannerScope, name: str) -> Answer:
-    if len(scope.manifests) >= MOST_SKILLS and name not in scope.manifests:
-        return result(f"You have loaded {MOST_SKILLS} skills; plan with those.", "not_allowed")
     skill = await services.skills.load(name)
     if isinstance(skill, SkillFault):
         unknown = skill.reason == "unknown_skill"
         return result(f"There is no skill {name!r}; load one that {FIND} gave.", "bad_arguments") if unknown else no_data(skill)
+    if len(scope.manifests) >= MOST_SKILLS and name not in scope.manifests:  # here: loads run at the same time
+        return result(f"You have loaded {MOST_SKILLS} skills; plan with those.", "not_allowed")
     scope.manifests[skill.id] = skill.model_dump(mode="json")
     return result(skill.model_dump_json())
 

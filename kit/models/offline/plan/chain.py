@@ -130,10 +130,7 @@ class StepChain:
         number = {id(one): first + at for at, one in enumerate(self.drafts)}
         users = [number[id(one)] for one in self.drafts if one.source is step]
         source = number[id(step.source)] if step.source else None
-        rows = next(iter(step.shape))
-        lead = (
-            step.lead or f"Get the {rows} that step{'s' * (len(users) > 1)} {_enumeration(users)} work{'s' * (len(users) < 2)} on"
-        )
+        lead = step.lead or f"Get what {'steps' if users[1:] else 'step'} {_enumeration(users)} will work on"
         reason = f"step {users[0]} works on it" if users else "the answer needs it"
         return {
             "step": number[id(step)],
