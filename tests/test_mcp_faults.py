@@ -77,6 +77,8 @@ UNTRUTHFUL = {
         "exception: .*disk full",
     ),
     "garbage": ("print('loading...')", "There are 4 packs"),
+    "nested garbage": ("print('[' * 200_000)", "There are 4 packs"),
+    "half an emoji": ("return {'content': [{'type': 'text', 'text': 'Four ' + chr(0xd83c)}]}", r"Four \?$"),
     "words on stderr": ("sys.stderr.write('x' * 3_000_000)", "There are 4 packs"),
 }
 

@@ -1,6 +1,7 @@
 """How messages reach an MCP server and come back: a process of its own, or HTTP. A message over the limit is cut off here."""
 
 import asyncio
+import json
 import os
 import signal
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
@@ -119,12 +120,21 @@ async def _read(process: asyncio.subprocess.Process, inward: Inward, wire: Wire)
     try:
         async with inward:
             while line := await _line(process.stdout, wire):
-                with suppress(ValueError):
-                    await inward.send(SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False)))
+                with suppress(ValueError, RecursionError):
+                    await inward.send(_message(line))
     except (TooLarge, OSError, anyio.BrokenResourceError, anyio.ClosedResourceError):
         pass
     finally:
         wire.end()
+
+
+def _message(line: bytes) -> SessionMessage:
+    """Reads a message. Raises ValueError or RecursionError for what is none."""
+    try:
+        return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
+    except ValueError:  # half of an emoji is no JSON, and what a program leaves that cuts a text by its length
+        text = json.dumps(json.loads(line.decode(errors="replace")), ensure_ascii=False).encode(errors="replace")
+        return SessionMessage(jsonrpc_message_adapter.validate_json(text, by_name=False))
 
 
 async def _line(stream: asyncio.StreamReader, wire: Wire) -> bytes:
