@@ -1,15 +1,19 @@
 """Plans for tests: a planner that hands in given drafts, executors that do given things, an own store."""
 
+import json
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from langchain_core.messages import BaseMessage, HumanMessage, ToolMessage
 
 from kit.compose.parts import PlanSettings
 from kit.core.card import AgentCard, Policy
 from kit.core.outcome import AgentCall, Answer, Outcome
 from kit.models.scripted import Line, ScriptedModel
 from kit.patterns.plan_execute import PLAN_EXECUTE
+from kit.planning.executor import EXECUTOR_TOOLS
 from kit.planning.planner import PLANNER_TOOLS
 from kit.planning.record import LEASE
 from kit.planning.scope import StepScope, step_scope
@@ -20,7 +24,7 @@ from kit.runtime.pattern import Pattern
 from kit.runtime.team import Team, bind
 from kit.sinks.recorder import Recorder
 from kit.stores.sqlite import SqliteStore
-from kit.tools.skill import SkillManifest, SkillSummary
+from kit.tools.skill import SkillManifest, Skills, SkillSummary
 from kit.tools.task_memory import TaskMemory
 from kit.tools.temp_files import TempFiles
 from tests.kits import small_deck, stitched
@@ -113,28 +117,50 @@ class Described:
         raise AssertionError("no executor here calls a skill")
 
 
+def calls_and_writes(messages: list[BaseMessage]) -> Line:
+    """An executor's model that calls the skill once and hands in the rows it gave; it ends where it got none."""
+    last = messages[-1]
+    if not isinstance(last, ToolMessage):
+        return Line(calls=[("call_skill", {"skill": "rows", "arguments": {"task": _task(messages)}})])
+    rows = last.status != "error" and '{"rows":' in str(last.content)
+    if not rows:
+        return Line("The end.")
+    data = json.loads(str(last.content)[str(last.content).index('{"rows":') :])
+    return Line(calls=[("write_memory", {"key": "rows", "data": data})])
+
+
+def _task(messages: list[BaseMessage]) -> str:
+    query = next(str(message.content) for message in messages if isinstance(message, HumanMessage))
+    return query.splitlines()[0].removeprefix("Do this step of a plan: ")
+
+
 def plan_kit(
     folder: Path,
     *drafts: Sequence[Mapping[str, Any]] | str,
-    doing: Doing = gives_rows,
+    doing: Doing | None = gives_rows,
+    skills: Skills | None = None,
     budget: Policy | None = None,
     lease: float = LEASE,
 ) -> PlanKit:
-    """A kit over a store in a folder, whose planner hands in these drafts."""
+    """A kit over a store in a folder, whose planner hands in these drafts.
+
+    Its executor has no model and does what `doing` says; where that is None it is a real one, which calls the skill.
+    """
     store = SqliteStore(str(folder / "kit.db"))
     documents = store.open_documents()
     (folder / "tasks").mkdir(exist_ok=True)
-    services = PlanServices(
-        documents, Described(manifest("rows")), TempFiles(folder / "tasks"), TaskMemory(documents), lease=lease
-    )
+    memory, files = TaskMemory(documents), TempFiles(folder / "tasks")
+    services = PlanServices(documents, skills or Described(manifest("rows")), files, memory, lease=lease)
     settings = PlanSettings(planner="planner", executor="executor", budget=budget or Policy(time_budget_ms=60_000))
+    own = EXECUTOR_TOOLS if doing is None else ()
     cards = [
         AgentCard(id="planner", description="Plans.", model="offline", tools=PLANNER_TOOLS),
-        AgentCard(id="executor", description="Executes.", model="offline", tools=()),
+        AgentCard(id="executor", description="Executes.", model="offline", tools=own),
     ]
     model = planner(*drafts)
     deck = small_deck((), cards, planning=settings)
-    models = {"orchestrator": ScriptedModel(stitched), "planner": model, "executor": ScriptedModel("never asked")}
+    models = {"orchestrator": ScriptedModel(stitched), "planner": model, "executor": ScriptedModel(calls_and_writes)}
     team = PLAN_EXECUTE.team(deck, lambda own: bind(own, models, plan_tools(services)))
-    executor = Executor(team.agents["executor"].card, services, doing)
-    return PlanKit(team.with_agents({"executor": executor}), store, services, model)
+    if doing is not None:
+        team = team.with_agents({"executor": Executor(team.agents["executor"].card, services, doing)})
+    return PlanKit(team, store, services, model)

@@ -14,5 +14,13 @@ def test_a_plan_whose_process_is_killed_at_any_point_completes_with_each_step_ru
     assert every > 200
     chosen = [1 + every * number // SOME for number in range(SOME)]
     results = {point: kill_at(point) for point in chosen}
-    assert all(killed for killed, _ in results.values())
-    assert {point: broken for point, (_, broken) in results.items() if broken} == {}
+    assert all(killed for killed, _, _ in results.values())
+    assert {point: broken for point, (_, _, broken) in results.items() if broken} == {}
+
+
+@pytest.mark.realtime
+@pytest.mark.req("AS-3")
+def test_a_step_that_died_in_a_call_that_cannot_be_repeated_ends_uncertain_and_is_called_no_second_time() -> None:
+    every = points_of_a_plan(honours_keys=False)
+    results = [kill_at(1 + every * number // 6, honours_keys=False) for number in range(6)]
+    assert [broken for _, _, broken in results if broken] == []
