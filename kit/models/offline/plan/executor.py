@@ -53,9 +53,8 @@ class Call(NamedTuple):
     @property
     def data(self) -> Any:
         """Its result as JSON; None where it is none."""
-        text = self.text.partition("\n")[2] if self.tool == CALL else self.text
         try:
-            return json.loads(text)
+            return json.loads(self.text)
         except ValueError:
             return None
 

@@ -1,0 +1,113 @@
+"""Plans whose planner is a script and whose executor is a real agent, over a skill service in this process."""
+
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from langchain_core.language_models.chat_models import BaseChatModel
+
+from kit.compose.parts import PlanSettings
+from kit.core.card import AgentCard, Policy
+from kit.models.scripted import Line, ScriptedModel
+from kit.patterns.plan_execute import PLAN_EXECUTE
+from kit.planning.executor import EXECUTOR_TOOLS
+from kit.planning.planner import PLANNER_TOOLS
+from kit.planning.services import PlanServices
+from kit.planning.tools import plan_tools
+from kit.runtime.team import bind
+from kit.runtime.turn import Reply
+from kit.stores.documents.document import AgentEvent, Plan
+from kit.stores.documents.protocol import EventFilter
+from kit.stores.sqlite import SqliteStore
+from kit.tools.mcp.server import McpServer
+from kit.tools.mcp.session import McpSession
+from kit.tools.skill import Skills
+from kit.tools.skills import SkillClient
+from kit.tools.task_memory import TaskMemory
+from kit.tools.temp_files import TempFiles
+from kit.worlds.outlets.access import Scope
+from kit.worlds.outlets.server import skill_server
+from kit.worlds.outlets.skill_service import SkillService
+from tests.kits import ALICE, small_deck, stitched
+from tests.plan_kits import PlanKit
+
+WHO = ALICE.principal
+
+
+@asynccontextmanager
+async def in_memory(service: SkillService, **options: Any) -> AsyncGenerator[SkillClient]:
+    """A client of acme's skills, over MCP in this process."""
+    server = skill_server(service, lambda context: Scope("acme"))
+    session = McpSession("skills", McpServer(url="http://skills.example/mcp"), lambda wire: server)
+    client = SkillClient(lambda key: session, **options)
+    yield client
+    await client.aclose()
+
+
+def a_step(task: str, skill: str, shape: Mapping[str, Any], number: int = 1, source: int | None = None) -> dict[str, Any]:
+    """A step as a planner hands it in."""
+    spec = {"shape": shape, "reason": "the answer needs it"}
+    return {"step": number, "task": task, "skills": [skill], "return_spec": spec, "input_from_step": source}
+
+
+def planner(*drafts: Sequence[Mapping[str, Any]]) -> ScriptedModel:
+    """A planner's model that loads the skills of a draft and hands it in, one draft a run."""
+    lines: list[Line] = []
+    for draft in drafts:
+        names = sorted({skill for step in draft for skill in step["skills"]})
+        lines.append(Line(calls=[("load_skill", {"skill_name": name}) for name in names]))
+        lines += [Line(calls=[("submit_plan", {"steps": list(draft)})]), Line("Handed in.")]
+    return ScriptedModel(*lines)
+
+
+def step_kit(
+    folder: Path, skills: Skills, executor: BaseChatModel, *drafts: Sequence[Mapping[str, Any]], lead: Any = stitched
+) -> PlanKit:
+    """A kit over a store in a folder, whose planner hands in these drafts."""
+    store = SqliteStore(str(folder / "kit.db"))
+    documents = store.open_documents()
+    (folder / "tasks").mkdir(exist_ok=True)
+    services = PlanServices(documents, skills, TempFiles(folder / "tasks"), TaskMemory(documents))
+    policy = Policy(time_budget_ms=60_000, tokens_in=400_000, max_tool_calls=12)
+    budget = Policy(time_budget_ms=300_000)
+    cards = [
+        AgentCard(id="planner", description="Plans.", model="offline", tools=PLANNER_TOOLS, policy=policy),
+        AgentCard(id="executor", description="Executes.", model="offline", tools=EXECUTOR_TOOLS, policy=policy),
+    ]
+    deck = small_deck((), cards, planning=PlanSettings(planner="planner", executor="executor", budget=budget))
+    model = planner(*drafts)
+    models = {"orchestrator": ScriptedModel(lead), "planner": model, "executor": executor}
+    return PlanKit(PLAN_EXECUTE.team(deck, lambda own: bind(own, models, plan_tools(services))), store, services, model)
+
+
+async def plan_of(kit: PlanKit, reply: Reply) -> Plan:
+    """The plan that a turn has made, as it is stored."""
+    plan = await kit.services.documents.plans.read(WHO, f"plan_{reply.turn_id}")
+    assert plan is not None
+    return plan
+
+
+async def output_of(kit: PlanKit, plan: Plan, number: int = 1) -> Any:
+    """What a step has left in memory."""
+    memory = await kit.services.documents.memory.read(WHO, plan.steps[number - 1].memory_key or "")
+    return memory.value if memory else None
+
+
+async def events_of(kit: PlanKit, kind: str | None = None) -> list[AgentEvent]:
+    """What the log has, of one kind or all."""
+    return await kit.services.documents.events.query(EventFilter(tenant_id=WHO.tenant_id, event_type=kind))
+
+
+class Telling(SkillService):
+    """The service, whose details of an outlet have a street of the test's choice."""
+
+    def __init__(self, street: str, **options: Any):
+        super().__init__(**options)
+        self.street = street
+
+    def call(self, scope: Scope, name: str, arguments: Mapping[str, Any], key: str | None = None) -> Any:
+        result = super().call(scope, name, arguments, key)
+        if name != "outlet_details" or not isinstance(result, dict):
+            return result
+        return {**result, "outlet": {**result["outlet"], "street": self.street}}

@@ -1,0 +1,355 @@
+"""An executor works on one step: with the skills it allows, by scripts where data is long, and it ends by its contract."""
+
+import asyncio
+import json
+import os
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.messages import BaseMessage
+
+from kit.core.event import AccessDenied, AgentStarted, ModelStarted, ToolEnded
+from kit.models.offline.model import OfflineModel
+from kit.models.offline.plan.executor import executor_turn
+from kit.models.scripted import Line, ScriptedModel
+from kit.patterns.plan_execute import resumed
+from kit.planning.skill_call import LARGE
+from kit.runtime.agents.llm_agent import LLMAgent
+from kit.runtime.turn import Reply, run_turn
+from kit.sandbox.boundary import SandboxUnavailable
+from kit.sandbox.probe import find_boundary
+from kit.stores.documents.document import AgentEvent
+from kit.tools.skill import canonical_text, text_size
+from kit.worlds.outlets.access import Scope
+from kit.worlds.outlets.call_log import CallLog
+from kit.worlds.outlets.skill_service import Fault, SkillService
+from tests.kits import ALICE
+from tests.plan_kits import PlanKit
+from tests.step_kits import Telling, a_step, events_of, in_memory, output_of, plan_of, step_kit
+
+OURS = "ou-0001"
+PRICES = {"items": "array<{name: string, price_cents: integer}>"}
+VEGETARIAN = a_step(f"Which items on the menu of {OURS} are vegetarian, with their prices", "outlet_menu", PRICES)
+IDS = {"outlets": "array<{id: string}>"}
+ACTIVE = a_step("List the active outlets in Rivermont", "outlet_list", IDS)
+FOUND = {"found": "boolean"}
+DETAILS = a_step(f"Look for {OURS}", "outlet_details", FOUND)
+MENU = SkillService().call(Scope("acme"), "outlet_menu", {"outlet_id": OURS})
+
+
+def offline() -> OfflineModel:
+    return OfflineModel(pace=0.0, think=0.0)
+
+
+def stands_in(messages: list[BaseMessage]) -> Line:
+    """A line of the offline stand-in, in a script."""
+    turn = executor_turn(messages)
+    return Line(turn) if isinstance(turn, str) else Line(calls=turn)
+
+
+def calls(*tools: tuple[str, dict[str, Any]]) -> Line:
+    return Line(calls=list(tools))
+
+
+def skill(name: str, **arguments: Any) -> Line:
+    return calls(("call_skill", {"skill": name, "arguments": arguments}))
+
+
+def hands_in(**data: Any) -> Line:
+    return calls(("write_memory", {"key": "result", "data": data}))
+
+
+def gives_up(reason: str = "it is too much", suggestion: str = "split it") -> Line:
+    return calls(("insufficient", {"reason": reason, "suggestion": suggestion}))
+
+
+def bodies(reply: Reply, kind: type[Any]) -> list[Any]:
+    return [event.body for event in reply.events if isinstance(event.body, kind)]
+
+
+def texts(model: ScriptedModel) -> list[str]:
+    """The last message that the model read, at each of its calls."""
+    return [str(messages[-1].content) for messages in model.seen]
+
+
+@pytest.fixture
+def boundary() -> None:
+    try:
+        find_boundary()
+    except SandboxUnavailable as error:
+        if os.environ.get("CI") == "true":
+            raise
+        pytest.skip(str(error))
+
+
+# What a step may call
+
+
+@pytest.mark.req("AS-1", "AS-4")
+async def test_a_skill_that_the_step_does_not_allow_is_refused_recorded_and_never_called(tmp_path: Path) -> None:
+    log = CallLog()
+    executor = ScriptedModel(skill("outlet_call", outlet_id=OURS, message="hello"), gives_up(), "It cannot be done.")
+    async with in_memory(SkillService(log=log)) as client:
+        kit = step_kit(tmp_path, client, executor, [ACTIVE])
+        reply = await run_turn("Do it.", ALICE, kit)
+    assert log.calls() == []
+    assert "This step may not call that. It may call: outlet_list." in texts(executor)[1]
+    assert [(one.agent, one.name) for one in bodies(reply, AccessDenied)] == [("executor", "call_skill")]
+    (event,) = await events_of(kit, "skill.refused")
+    assert (event.skill_id, event.status, event.task_id) == ("outlet_call", "skill_not_allowed", f"plan_{reply.turn_id}.0.1")
+    assert await events_of(kit, "skill.called") == []
+
+
+@pytest.mark.req("AS-1")
+@pytest.mark.parametrize("name", ["ask_executor", "ask_planner", "submit_plan", "find_relevant_skills", "spawn_subagent"])
+async def test_an_executor_can_spawn_nobody_and_plan_nothing(name: str, tmp_path: Path) -> None:
+    executor = ScriptedModel(calls((name, {"query": "do this for me"})), gives_up(), "It cannot be done.")
+    async with in_memory(SkillService()) as client:
+        reply = await run_turn("Do it.", ALICE, step_kit(tmp_path, client, executor, [ACTIVE]))
+    assert [(one.agent, one.name) for one in bodies(reply, AccessDenied)] == [("executor", name)]
+    assert [str(one.error)[:11] for one in bodies(reply, ToolEnded) if one.agent == "executor"] == ["not_allowed", "None"]
+    assert [one.agent for one in bodies(reply, AgentStarted)] == ["planner", "executor", "planner"]
+
+
+@pytest.mark.req("AS-1")
+@pytest.mark.parametrize("tool", ["call_skill", "write_memory", "exec_python"])
+async def test_neither_manager_nor_planner_touches_a_skill_or_a_tool_of_an_executor(tool: str, tmp_path: Path) -> None:
+    log, reach = CallLog(), calls((tool, {"skill": "outlet_list", "arguments": {}, "key": "k", "data": 1, "script": "print(1)"}))
+
+    def lead(messages: Sequence[BaseMessage]) -> Line:
+        return reach
+
+    async with in_memory(SkillService(log=log)) as client:
+        kit = step_kit(tmp_path, client, offline(), [ACTIVE], lead=lead)
+        kit.planner.script.insert(0, reach)
+        reply = await run_turn("Do it.", ALICE, kit)
+    denied = [(one.agent, one.name) for one in bodies(reply, AccessDenied)]
+    assert ("planner", tool) in denied
+    assert {agent for agent, _ in denied} <= {"planner", "orchestrator"} and {name for _, name in denied} == {tool}
+    manager = kit.team.agents["orchestrator"]
+    assert isinstance(manager, LLMAgent) and not manager.tools
+    assert [call.skill for call in log.calls()] == ["outlet_list"], "the executor's, and no other"
+
+
+# What is too long to read
+
+
+@pytest.mark.realtime
+@pytest.mark.req("AS-6")
+async def test_of_a_menu_of_a_megabyte_the_answer_is_exact_and_little_of_it_is_read(tmp_path: Path, boundary: None) -> None:
+    async with in_memory(SkillService()) as client:
+        kit = step_kit(tmp_path, client, offline(), [VEGETARIAN])
+        began = time.process_time()
+        reply = await run_turn("Which are vegetarian?", ALICE, kit)
+        seconds = time.process_time() - began
+    plan = await plan_of(kit, reply)
+    assert isinstance(MENU, dict) and plan.status == "complete"
+    assert await output_of(kit, plan) == {
+        "items": [{"name": row["name"], "price_cents": row["price_cents"]} for row in MENU["items"] if row["vegetarian"]]
+    }
+    read = [len(text) for one in bodies(reply, ModelStarted) if one.agent == "executor" for text in one.input]
+    (called,) = await events_of(kit, "skill.called")
+    print(f"\nof {called.response_size_bytes:,} bytes {sum(read):,} characters were read, in {seconds:.2f} s of CPU")
+    assert (called.response_size_bytes or 0) > 1_000_000 and sum(read) < 60_000
+    assert list((tmp_path / "tasks").iterdir()) == []
+
+
+@pytest.mark.req("AS-6")
+@pytest.mark.parametrize("is_large", [False, True])
+async def test_the_gate_is_at_fifty_kilobytes_of_the_canonical_form(is_large: bool, tmp_path: Path) -> None:
+    size = LARGE - 1 + is_large
+    details = Telling("").call(Scope("acme"), "outlet_details", {"outlet_id": OURS})
+    executor = ScriptedModel(skill("outlet_details", outlet_id=OURS), gives_up(), "No.")
+    async with in_memory(Telling("x" * (size - text_size(canonical_text(details))))) as client:
+        kit = step_kit(tmp_path, client, executor, [DETAILS])
+        await run_turn("Do it.", ALICE, kit)
+    (record,) = await events_of(kit, "skill.called")
+    assert LARGE == 50_000 and (record.response_size_bytes, record.large_response_triggered) == (size, is_large)
+    assert ("file_id tmp_1." in texts(executor)[1]) is is_large
+    assert len(await events_of(kit, "large_response.detected")) == is_large
+
+
+@pytest.mark.realtime
+async def test_what_a_script_prints_at_length_is_kept_without_passing_through_the_model(tmp_path: Path, boundary: None) -> None:
+    names = [f"outlet {number}" for number in range(4_000)]
+    script = f"import json\nprint(json.dumps({{'names': ['outlet %d' % number for number in range({len(names)})]}}))"
+    executor = ScriptedModel(
+        calls(("exec_python", {"script": script, "data": "[1, 2, 3]"})),
+        calls(("write_memory", {"key": "names", "file_id": "tmp_1"})),
+        "Done.",
+    )
+    async with in_memory(SkillService()) as client:
+        kit = step_kit(tmp_path, client, executor, [a_step("Name them", "outlet_list", {"total": "integer"})])
+        kit.planner.script[1] = calls(("submit_plan", {"steps": [a_step("Name them", "outlet_list", {"total": "integer"})]}))
+        reply = await run_turn("Name them.", ALICE, kit)
+    assert len(texts(executor)[1]) < 20_000
+    (event,) = await events_of(kit, "python_script.executed")
+    assert event.payload == {"input_rows": 3, "output_rows": 4_000}
+    (violation,) = await events_of(kit, "contract_violation")
+    assert violation.payload["actual_shape"] == {"names": "array<string>"}, "the file was read, and held to the contract"
+    assert (await plan_of(kit, reply)).steps[0].status == "failed"
+
+
+# How a step ends
+
+
+@pytest.mark.req("AS-4")
+async def test_the_contract_is_the_steps_whatever_the_model_says_it_is(tmp_path: Path) -> None:
+    wrong = calls(("write_memory", {"key": "ids", "data": [1], "return_spec": {"shape": "array<integer>"}}))
+    executor = ScriptedModel(wrong, hands_in(outlets=[{"id": OURS}]), "Done.")
+    async with in_memory(SkillService()) as client:
+        kit = step_kit(tmp_path, client, executor, [ACTIVE])
+        reply = await run_turn("Do it.", ALICE, kit)
+    plan = await plan_of(kit, reply)
+    assert plan.status == "complete" and await output_of(kit, plan) == {"outlets": [{"id": OURS}]}
+    (violation,) = await events_of(kit, "contract_violation")
+    assert violation.payload == {"expected_shape": IDS, "actual_shape": "array<integer>", "step_index": 1}
+
+
+@pytest.mark.req("AS-4")
+async def test_a_step_without_an_output_has_failed_whatever_its_executor_says(tmp_path: Path) -> None:
+    executor = ScriptedModel(lambda _: Line("All of it is done, and written to memory."))
+    async with in_memory(SkillService()) as client:
+        kit = step_kit(tmp_path, client, executor, [ACTIVE])
+        plan = await plan_of(kit, await run_turn("Do it.", ALICE, kit))
+    assert (plan.status, plan.steps[0].status) == ("failed", "failed")
+    assert [entry.trigger for entry in plan.replan_history] == ["failed"]
+
+
+@pytest.mark.req("AS-4")
+async def test_insufficient_says_why_and_what_next_and_nothing_is_complete(tmp_path: Path) -> None:
+    executor = ScriptedModel(gives_up("three passes are needed", "split it"), "No.", hands_in(outlets=[]), "Done.")
+    async with in_memory(SkillService()) as client:
+        kit = step_kit(tmp_path, client, executor, [ACTIVE], [ACTIVE])
+        plan = await plan_of(kit, await run_turn("Do it.", ALICE, kit))
+    signal = {"status": "insufficient", "completed": None, "reason": "three passes are needed", "suggestion": "split it"}
+    assert json.loads(texts(executor)[1]) == signal
+    (entry,) = plan.replan_history
+    assert (entry.trigger, plan.status) == ("insufficient", "complete") and "split it" in entry.reason
+    asked = next(text for text in texts(kit.planner) if "failed_step" in text)
+    assert "three passes are needed" in asked and "split it" in asked
+
+
+# A call whose end nobody knows (decisions 41)
+
+
+async def broken_off(kit: PlanKit) -> str:
+    """Runs a plan and stops it in the middle of a call; returns its id."""
+    turn = run_turn("Do it.", ALICE, kit)
+    await asyncio.sleep(20.0)
+    turn.cancel()
+    plan_id = f"plan_{(await turn).turn_id}"
+    assert (await events_of(kit))[-1].event_type in ("step_1.started", "skill.started"), "in the middle of its call"
+    return plan_id
+
+
+NOTE = a_step("Note that the sign is broken", "outlet_note", FOUND)
+RING = a_step("Say that we are late", "outlet_call", FOUND)
+
+
+@pytest.mark.parametrize("lost", ["hangs", "loses"])
+async def test_a_skill_that_honours_keys_is_called_again_by_the_same_key_and_acts_once(lost: Fault, tmp_path: Path) -> None:
+    log, act = CallLog(), skill("outlet_note", outlet_id=OURS, text="broken sign")
+    executor = ScriptedModel(act, act, hands_in(found=True), "Done.")
+    async with in_memory(SkillService(log=log, faults={"outlet_note": [lost]})) as client:
+        kit = step_kit(tmp_path, client, executor, [NOTE])
+        plan_id = await broken_off(kit)
+        await run_turn("Do it.", ALICE, kit, resumed(plan_id))
+        plan = await kit.services.documents.plans.read(ALICE.principal, plan_id)
+    assert plan is not None and plan.status == "complete"
+    (call,) = log.calls()
+    assert call.key == f"{plan_id}.0.1:outlet_note:1"
+
+
+@pytest.mark.parametrize("lost", ["hangs", "loses"])
+async def test_a_skill_that_does_not_is_not_called_again_and_the_step_ends_uncertain(lost: Fault, tmp_path: Path) -> None:
+    """Also where the resumed executor goes another way before it makes the call, in other words."""
+    log = CallLog()
+    ring = [skill("outlet_call", outlet_id=OURS, message=words) for words in ("we are late", "running late", "sorry")]
+    executor = ScriptedModel(ring[0], skill("outlet_details", outlet_id=OURS), *ring[1:], hands_in(found=True), "Done.")
+    async with in_memory(SkillService(log=log, faults={"outlet_call": [lost]})) as client:
+        step = {**RING, "skills": ["outlet_call", "outlet_details"]}
+        kit = step_kit(tmp_path, client, executor, [step])
+        plan_id = await broken_off(kit)
+        reply = await run_turn("Do it.", ALICE, kit, resumed(plan_id))
+        plan = await kit.services.documents.plans.read(ALICE.principal, plan_id)
+    assert plan is not None and (plan.status, plan.steps[0].status) == ("failed", "uncertain")
+    assert [call.skill for call in log.calls()].count("outlet_call") == (lost == "loses")
+    assert texts(executor)[3].startswith("Nobody knows whether outlet_call")
+    assert "do not know whether" in reply.text
+
+
+@pytest.mark.parametrize(("name", "acts"), [("outlet_call", 1), ("outlet_note", 1)])
+async def test_a_call_without_an_answer_in_time_acts_at_most_once_however_often_it_is_made(
+    name: str, acts: int, tmp_path: Path
+) -> None:
+    """The skill acts and its answer is lost. What honours keys is called again by the same key; what does not, not at all."""
+    log, words = CallLog(), {"outlet_call": "message", "outlet_note": "text"}[name]
+    act = skill(name, outlet_id=OURS, **{words: "we are late"})
+    executor = ScriptedModel(act, act, act, hands_in(found=True), "Done.")
+    async with in_memory(SkillService(log=log, faults={name: ["loses", "loses"]}), seconds=3.0) as client:
+        kit = step_kit(tmp_path, client, executor, [NOTE if name == "outlet_note" else RING])
+        plan = await plan_of(kit, await run_turn("Do it.", ALICE, kit))
+    assert len(log.calls()) == acts
+    assert plan.steps[0].status == ("uncertain" if name == "outlet_call" else "complete")
+
+
+# What is written down
+
+
+def fields(event: AgentEvent) -> set[str]:
+    """What an event says beside its lineage and its time."""
+    lineage = {"event_id", "tenant_id", "user_id", "session_id", "plan_id", "task_id", "agent", "event_type", "ts", "seq"}
+    own = event.model_dump(exclude={*lineage, "payload"}, exclude_none=True, exclude_defaults=True)
+    return {*own, *(event.payload or {})}
+
+
+@pytest.mark.realtime
+@pytest.mark.req("AS-20")
+async def test_each_event_of_a_task_has_its_name_and_fields_and_its_whole_lineage(tmp_path: Path, boundary: None) -> None:
+    executor = ScriptedModel(hands_in(outlets=3), gives_up(), "No.", *[stands_in] * 4)
+    async with in_memory(SkillService()) as client:
+        kit = step_kit(tmp_path, client, executor, [ACTIVE], [VEGETARIAN])
+        reply = await run_turn("Which are vegetarian?", ALICE, kit)
+    events = await events_of(kit)
+    layer = {
+        "skill.called": {"skill_id", "input_size_bytes", "response_size_bytes", "duration_ms"},
+        "large_response.detected": {"file_id", "size_bytes", "threshold_bytes", "strategy"},
+        "python_script.executed": {"script_hash", "input_rows", "output_rows", "duration_ms", "exit_code"},
+        "memory.written": {"key", "size_bytes", "validated", "lock_wait_ms"},
+        "contract_violation": {"expected_shape", "actual_shape", "step_index"},
+        "subagent.insufficient": {"reason", "suggestion"},
+        "subagent.finish": {"status", "duration_ms", "memory_key"},
+    }
+    of_skill = {"large_response_triggered", "status"}
+    for kind, names in layer.items():
+        for event in [one for one in events if one.event_type == kind] or [None]:
+            assert event is not None, f"no {kind}"
+            assert names <= fields(event) | {"memory_key", "exit_code"} and fields(event) <= names | of_skill, event
+            lineage = (event.tenant_id, event.user_id, event.session_id, event.plan_id)
+            assert lineage == ("acme", "alice", ALICE.id, f"plan_{reply.turn_id}") and event.task_id
+    assert [event.event_type for event in events] == [
+        "user_message.received",
+        "subagent_a.spawned",
+        "plan.received",
+        "plan.persisted",
+        "step_1.started",
+        "contract_violation",
+        "subagent.insufficient",
+        "subagent.finish",
+        "step_1.failed",
+        "replan.triggered",
+        "subagent_a.spawned",
+        "plan.persisted",
+        "plan.revised",
+        "step_1.started",
+        "skill.called",
+        "large_response.detected",
+        "python_script.executed",
+        "memory.written",
+        "subagent.finish",
+        "step_1.complete",
+    ]
