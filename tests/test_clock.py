@@ -8,6 +8,7 @@ from contextvars import ContextVar, copy_context
 
 import pytest
 
+from kit.runtime import clock
 from kit.runtime.clock import TICK, run_virtual
 
 DAY = 24 * 3600.0
@@ -143,7 +144,9 @@ def test_waiting_for_what_cannot_happen_is_an_error_and_no_hang() -> None:
         run_virtual(forever())
 
 
-def test_a_loop_that_never_waits_is_an_error_and_no_hang() -> None:
+def test_a_loop_that_never_waits_is_an_error_and_no_hang(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(clock, "STEPS", 10_000)
+
     async def spin() -> None:
         await asyncio.sleep(1.0)
         while True:

@@ -109,7 +109,7 @@ def test_modules_and_functions_stay_readable_in_one_sitting():
     for name, text in sources(*CODE):
         if text.count("\n") > 300:
             modules.add(name)
-        for node in ast.walk(ast.parse(text)):
+        for node in ast.walk(ast.parse(text)) if text.count("\n") >= 50 else ():
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and (node.end_lineno or 0) - node.lineno >= 50:
                 functions.add(f"{name}::{node.name}")
     assert modules == set(LONG_MODULES)
@@ -132,7 +132,8 @@ def catches_all(node: ast.AST) -> bool:
 
 def test_exceptions_are_caught_blindly_only_where_the_list_says():
     listed = {name for name, rules in PYPROJECT["tool"]["ruff"]["lint"]["per-file-ignores"].items() if "BLE001" in rules}
-    found = {name for name, text in sources(*CODE) if any(map(catches_all, ast.walk(ast.parse(text))))}
+    catching = ((name, text) for name, text in sources(*CODE) if "Exception" in text or "except:" in text)
+    found = {name for name, text in catching if any(map(catches_all, ast.walk(ast.parse(text))))}
     assert found == listed
 
 
