@@ -105,6 +105,9 @@ class Talk:
         """Leaves what a process leaves that is killed in a turn: the turn as it was accepted, and an owner that is gone."""
         turn_id = f"dead {len(self.said)}"
         with closing(SqliteStore(self.path)) as store:
+            if step == "killed again":  # while a turn went on that had paused: what was said by then stays
+                assert all(map(store.claim_turn, self.waiting[:1]))
+                return
             store.begin_turn(a_turn(turn_id, "talk", at=time.time()).replace(message=step), TALK)
         self.said[turn_id] = [("user", step), ("assistant", UNANSWERED)]
 
@@ -140,7 +143,7 @@ async def play(folder: Path, steps: list[str]) -> None:
     async with AsyncExitStack() as stack:
         kit = await stack.enter_async_context(talk.opened())
         for step in steps:
-            if step == "killed":
+            if step.startswith("killed"):
                 await stack.aclose()
                 talk.die(step)
                 kit = await stack.enter_async_context(talk.opened())
@@ -159,8 +162,8 @@ async def play(folder: Path, steps: list[str]) -> None:
 
 @pytest.mark.req("AS-28")
 @settings(max_examples=60, deadline=None, derandomize=True)
-@given(st.lists(st.sampled_from([*STEPS, "resumed", "killed"]), max_size=6))
-@example(["points", "paused", "killed", "ok", "resumed", "points", "failed", "points", "cancelled", "ok"])
+@given(st.lists(st.sampled_from([*STEPS, "resumed", "killed", "killed again"]), max_size=6))
+@example(["points", "paused", "killed", "ok", "killed again", "resumed", "points", "failed", "points", "cancelled", "ok"])
 def test_the_window_is_what_was_said_and_feeds_the_prompt_whatever_became_of_the_turns(steps: list[str]) -> None:
     with TemporaryDirectory() as folder:
         run_virtual(play(Path(folder), steps))

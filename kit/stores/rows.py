@@ -64,10 +64,10 @@ OLDEST_FIRST = HISTORY.replace("DESC", "ASC")
 WINDOW = f"""SELECT turn_id, position, role, line.text, started_at, coalesce(seconds, 0),
 iif(role = 'assistant' AND instr(log, '"kind":"component"'), log, '[]')
 FROM (SELECT *, rowid AS place {_LINES}) line JOIN turns ON id = turn_id ORDER BY place"""
-LEAVE_QUESTIONS = f"""INSERT OR IGNORE INTO messages SELECT id, column1, session_id, '', column2, coalesce(column3, message)
+LEAVE_QUESTIONS = f"""INSERT INTO messages SELECT id, column1, session_id, '', column2, coalesce(column3, message)
 FROM turns, (VALUES (0, 'user', NULL), (1, 'assistant', '{UNANSWERED}'))
-WHERE status = 'running' AND owner = ? ORDER BY turns.rowid, column1"""
-"""What is left of turns whose process died: their questions, marked as open; of one that had paused, what was said by then."""
+WHERE status = 'running' AND owner = ? AND NOT EXISTS (SELECT 1 FROM messages WHERE turn_id = id) ORDER BY turns.rowid, column1"""
+"""What is left of turns whose process died: their questions, marked as open; one that had paused has its lines."""
 RECALL_SESSION = f"""SELECT s.*, ({_LAST.format("t.invoked", _WITH_END)}), ({_LAST.format("t.invoked", _ROUTED)}), ({_OPEN}),
 (SELECT json_group_object(name, json_array(value, at)) FROM notes WHERE session_id = s.id) FROM sessions s WHERE s.id = ?"""
 READ = 2_000_000
