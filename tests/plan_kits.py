@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from langchain_core.messages import BaseMessage, HumanMessage, ToolMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
 from kit.compose.parts import PlanSettings
 from kit.core.card import AgentCard, Policy
@@ -63,6 +63,18 @@ def planner(*drafts: Sequence[Mapping[str, Any]] | str, skill: str = "rows") -> 
         plan = {"infeasible": one} if isinstance(one, str) else {"steps": list(one)}
         lines += [Line(calls=[("load_skill", {"skill_name": skill})]), Line(calls=[("submit_plan", plan)]), Line("Handed in.")]
     return ScriptedModel(*lines)
+
+
+def plans_what_is_asked(messages: list[BaseMessage]) -> Line:
+    """A planner's model that makes two steps of any task, whoever asks; the tasks repeat its words."""
+    task = json.loads(str(messages[-1].content).partition("\n\n")[2])["original_task"] if messages[-1].type == "human" else ""
+    if task:
+        return Line(calls=[("load_skill", {"skill_name": "rows"})])
+    if isinstance(messages[-2], AIMessage) and messages[-2].tool_calls[0]["name"] == "load_skill":
+        asked = next(str(message.content) for message in messages if isinstance(message, HumanMessage))
+        words = json.loads(asked.partition("\n\n")[2])["original_task"]
+        return Line(calls=[("submit_plan", {"steps": draft(f"find {words}", f"rank {words}")})])
+    return Line("Handed in.")
 
 
 @dataclass(frozen=True)
@@ -142,7 +154,7 @@ def plan_kit(
     budget: Policy | None = None,
     lease: float = LEASE,
 ) -> PlanKit:
-    """A kit over a store in a folder, whose planner hands in these drafts.
+    """A kit over a store in a folder, whose planner hands in these drafts, or two steps for every task.
 
     Its executor has no model and does what `doing` says; where that is None it is a real one, which calls the skill.
     """
@@ -157,7 +169,7 @@ def plan_kit(
         AgentCard(id="planner", description="Plans.", model="offline", tools=PLANNER_TOOLS),
         AgentCard(id="executor", description="Executes.", model="offline", tools=own),
     ]
-    model = planner(*drafts)
+    model = planner(*drafts) if drafts else ScriptedModel(plans_what_is_asked)
     deck = small_deck((), cards, planning=settings)
     models = {"orchestrator": ScriptedModel(stitched), "planner": model, "executor": ScriptedModel(calls_and_writes)}
     team = PLAN_EXECUTE.team(deck, lambda own: bind(own, models, plan_tools(services)))

@@ -1,11 +1,13 @@
 """A plan is stored at every transition, replanned around what fails, and goes on after its last complete step."""
 
 import asyncio
+import re
 from pathlib import Path
 
 import pytest
 
 from kit.core.card import Policy
+from kit.core.context import Principal, Session
 from kit.core.errors import VersionConflict
 from kit.patterns.plan_execute import resumed
 from kit.planning.draft import Draft, DraftStep
@@ -225,3 +227,47 @@ def test_a_step_that_is_cut_off_by_the_plans_time_is_owned_up_to(tmp_path: Path)
         assert "within what it may take" in reply.text and "Done so far: one." in reply.text
 
     run_virtual(scene())
+
+
+@pytest.mark.req("AS-3")
+async def test_fifty_plans_of_twenty_tenants_at_once_keep_to_themselves(tmp_path: Path) -> None:
+    async def puts_away(scope: StepScope, services: PlanServices) -> str | None:
+        name = services.files.write(scope.task, scope.step.task)
+        await asyncio.sleep(0.01)
+        assert services.files.lines(scope.task, name, 0, 9) == [scope.step.task]
+        return await gives_rows(scope, services)
+
+    kit = plan_kit(tmp_path, doing=puts_away)
+    people = [(f"tenant{number % 20}", f"user{number}") for number in range(50)]
+    sessions = {
+        user: Session(id=f"session-{user}", principal=Principal(tenant_id=tenant, user_id=user)) for tenant, user in people
+    }
+    turns = [run_turn(f"the secrets of <{user}>", session, kit) for user, session in sessions.items()]
+    replies = dict(zip(sessions, await asyncio.gather(*turns), strict=True))
+    for user, reply in replies.items():
+        assert reply.status == "ok" and marks(reply.text) == {user}
+        who = sessions[user].principal
+        mine = await kit.services.documents.events.query(EventFilter(tenant_id=who.tenant_id, plan_id=f"plan_{reply.turn_id}"))
+        assert {(event.tenant_id, event.user_id, event.session_id) for event in mine} == {
+            (who.tenant_id, user, f"session-{user}")
+        }
+        for step in (plan := await plan_of(kit, who, reply.turn_id)).steps:
+            memory = await kit.services.memory.read(who, step.memory_key or "")
+            assert memory is not None and marks(str(memory.value)) == {user} and memory.locked_by is None
+            for other in sessions.values():
+                if other.principal != who:
+                    assert await kit.services.memory.read(other.principal, step.memory_key or "") is None
+        assert marks(str(plan.model_dump())) == {user}
+    for request in kit.planner.seen:
+        assert len(marks(str(request))) == 1, "a model read of two plans"
+    assert list((tmp_path / "tasks").iterdir()) == []
+
+
+def marks(text: str) -> set[str]:
+    return set(re.findall(r"<(user[0-9]+)>", text))
+
+
+async def plan_of(kit: PlanKit, who: Principal, turn_id: str) -> Plan:
+    plan = await kit.services.documents.plans.read(who, f"plan_{turn_id}")
+    assert plan is not None and plan.status == "complete"
+    return plan
