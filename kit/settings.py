@@ -70,6 +70,8 @@ class Settings(Value):
     """OPIK_WORKSPACE."""
     opik_project: str = "dispatch-kit"
     """OPIK_PROJECT_NAME."""
+    skill_service_url: Annotated[str, Field(pattern=r"^https?://")] | None = None
+    """SKILL_SERVICE_URL: the skill service of plans, called with SKILL_SERVICE_KEY where a request brings no key; unset, the deck's."""
     otlp_endpoint: str | None = None
     """OTEL_EXPORTER_OTLP_ENDPOINT: where spans go; unset, nowhere."""
     otlp_service: str = "dispatch-kit"
@@ -150,6 +152,7 @@ _VARIABLES: Mapping[str, str] = {
     "opik_api_key": "OPIK_API_KEY",
     "opik_workspace": "OPIK_WORKSPACE",
     "opik_project": "OPIK_PROJECT_NAME",
+    "skill_service_url": "SKILL_SERVICE_URL",
     "otlp_endpoint": "OTEL_EXPORTER_OTLP_ENDPOINT",
     "otlp_service": "OTEL_SERVICE_NAME",
     "tenant": "KIT_TENANT",

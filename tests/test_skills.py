@@ -5,6 +5,7 @@ import json
 import logging
 import os
 import sys
+import time
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -12,9 +13,12 @@ from typing import Any
 
 import pytest
 
+from kit.compose.read import read_skill_service
 from kit.core.errors import BindError
+from kit.settings import HOME
 from kit.tools.mcp.server import McpServer
 from kit.tools.mcp.session import McpSession
+from kit.tools.mcp.tools import address
 from kit.tools.skill import (
     KEY,
     SkillCall,
@@ -28,11 +32,12 @@ from kit.tools.skill import (
 )
 from kit.tools.skills import SkillClient, chosen_service, skill_client
 from kit.worlds.outlets.access import Scope
-from kit.worlds.outlets.call_log import CallLog
+from kit.worlds.outlets.call_log import CallLog, LoggedCall
 from kit.worlds.outlets.manifest import read_manifests
 from kit.worlds.outlets.server import skill_app, skill_server
 from kit.worlds.outlets.skill_service import Fault, SkillFailed, SkillService
 from kit.worlds.service.serve import serving
+from tests.test_cli import run
 
 KEYS = {"acme": "acme-key-0123456789", "globex": "globex-key-0123456789"}
 OURS, THEIRS = "ou-0001", "ou-3001"
@@ -270,15 +275,21 @@ async def test_a_key_outlives_the_process_of_the_service_in_the_file_of_its_log(
     assert [json.loads(line)["skill"] for line in file.read_text().splitlines()] == ["outlet_note"]
 
 
+@pytest.mark.realtime
 async def test_two_services_over_one_log_make_a_call_once(tmp_path: Path) -> None:
     logs = [CallLog(tmp_path / "calls.jsonl") for _ in range(2)]
 
-    def note(number: int) -> Any:
-        arguments = {"outlet_id": OURS, "text": "call back"}
-        return SkillService(log=logs[number % 2]).call(Scope("acme"), "outlet_note", arguments, f"k-{number % 5}")
+    def slowly(before: Sequence[LoggedCall]) -> dict[str, Any]:
+        time.sleep(0.01)
+        return {"notes": len(before) + 1}
 
-    results = await asyncio.gather(*(asyncio.to_thread(note, number) for number in range(40)))
-    assert sorted({made["notes"] for made in results}) == [1, 2, 3, 4, 5] and len(logs[0].calls()) == 5
+    def note(number: int) -> LoggedCall:
+        call = LoggedCall(tenant="acme", skill="outlet_note", arguments={"outlet_id": OURS}, key=f"k-{number % 5}")
+        return logs[number % 2].once(call, slowly)
+
+    calls = await asyncio.gather(*(asyncio.to_thread(note, number) for number in range(20)))
+    assert {call.key: call for call in calls} == {call.key: call for call in logs[0].calls()}
+    assert sorted(call.result["notes"] for call in logs[1].calls() if call.result) == [1, 2, 3, 4, 5]
 
 
 # What nobody reads
@@ -349,3 +360,23 @@ def test_the_record_of_a_call_has_its_sizes_its_time_and_whether_it_was_large() 
 def test_a_result_has_one_form_whatever_its_order_and_its_text() -> None:
     assert canonical_text({"b": [1, 2], "a": "ü"}, "said otherwise") == '{"a":"ü","b":[1,2]}'
     assert canonical_text(None, "words alone") == "words alone"
+
+
+def test_check_says_what_a_deck_runs_or_calls_for_skills_and_starts_nothing(tmp_path: Path) -> None:
+    deck = tmp_path / "deck.yaml"
+    deck.write_text("orchestrator: lead\nskill_service: {url: '$SKILLS/api/acme', headers: {X-Api-Key: $MY_KEY}}\n")
+    service = read_skill_service(tmp_path)
+    assert service is not None and service.variables == ("SKILLS", "MY_KEY")
+    assert service.describe(tmp_path) == "calls $SKILLS/api/acme and sends it SKILLS, MY_KEY"
+    values = {"SKILLS": "http://127.0.0.1:9", "MY_KEY": "my-key-0123456789\n"}
+    assert address("skills", service, values) == ("http://127.0.0.1:9/api/acme", {KEY: "my-key-0123456789"})
+    report = run("check", str(HOME / "cards/outlets"), SKILL_SERVICE_URL="http://127.0.0.1:9/api/acme")
+    assert "skill service calls http://127.0.0.1:9/api/acme and sends it SKILL_SERVICE_KEY" in report.stdout, report.stderr
+    wrong = run("check", str(HOME / "cards/outlets"), SKILL_SERVICE_URL="127.0.0.1")
+    assert wrong.returncode == 2 and "SKILL_SERVICE_URL='127.0.0.1' cannot be used" in wrong.stderr
+
+
+def test_a_makers_key_is_sent_to_no_other_service() -> None:
+    service = McpServer(url="$SKILLS/api", headers={KEY: "$OPENAI_API_KEY"})
+    with pytest.raises(BindError, match=r"OPENAI_API_KEY belongs to .* and is not sent to https://skills.example/api"):
+        skill_client(service, Path(), {"SKILLS": "https://skills.example", "OPENAI_API_KEY": "sk-0123456789abcdef"})

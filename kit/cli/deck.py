@@ -39,10 +39,11 @@ def add(commands: Any) -> None:
 
 def _check(arguments: Namespace) -> int:
     from kit.compose.deck import load_deck
-    from kit.compose.read import code_references, read_servers
+    from kit.compose.read import code_references, read_servers, read_skill_service
     from kit.settings import Settings
     from kit.tools.loading import Reference
     from kit.tools.mcp.tools import accept, variables_of
+    from kit.tools.skills import chosen_service
 
     settings = Settings.read()
     folder = Path(arguments.deck or settings.deck)
@@ -51,6 +52,8 @@ def _check(arguments: Namespace) -> int:
     servers = read_servers(folder)
     for name, server in servers.items():
         print(f"MCP server {name} {server.describe(folder)}", flush=True)
+    if service := chosen_service(read_skill_service(folder), settings.skill_service_url):
+        print(f"skill service {service.describe(folder)}", flush=True)
     if arguments.trust and servers:
         environment = settings.environment_of(variables_of(servers))
         for name, difference in asyncio.run(accept(servers, folder, environment)).items():

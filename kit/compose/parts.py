@@ -99,6 +99,8 @@ class DeckSettings(Value):
     """The environment variables that this code may read; it is given no others."""
     mcp: dict[Annotated[str, Field(pattern=r"^[A-Za-z0-9-]{1,32}$")], McpServer] = Field(default={}, exclude=True)
     """MCP servers by name; a card lists their tools as `name.tool` (docs/mcp.md)."""
+    skill_service: McpServer | None = Field(default=None, exclude=True)
+    """Where plans find their skills, unless SKILL_SERVICE_URL names another service (docs/outlets.md)."""
     large_result: int = Field(default=50_000, gt=0, exclude=True)
     """Characters of a tool's result above which an agent with `exec_python` reads its beginning, and the rest by a script."""
     cap: int = 4

@@ -101,6 +101,12 @@ def read_servers(folder: Path) -> Mapping[str, McpServer]:
     return {name: server for name, server in servers.items() if server}
 
 
+def read_skill_service(folder: Path) -> McpServer | None:
+    """The skill service of a deck's deck.yaml, in the same way."""
+    source = _parse(folder / "deck.yaml", Draft())
+    return build(McpServer, source, Faults(), "skill_service") if source and source.value.get("skill_service") else None
+
+
 def _settings(path: Path, draft: Draft) -> DeckSettings:
     source, settings = _build(DeckSettings, path, draft)
     if source:

@@ -1,7 +1,6 @@
 """A session with an MCP server: opened once, reopened when lost, refused while its tools are not the accepted ones."""
 
 import asyncio
-import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from contextvars import Context
@@ -23,6 +22,7 @@ from kit.tools.mcp.json_schema import first_misfit, schema_fault
 from kit.tools.mcp.lock import AcceptedTool, tools_difference
 from kit.tools.mcp.server import McpServer
 from kit.tools.mcp.transport import GRACE, Wire
+from kit.tools.skill import canonical_text
 from kit.tools.tool import ToolResult
 
 Connect = Callable[[Wire], Any]
@@ -247,7 +247,7 @@ def text_of(result: CallToolResult) -> str:
     """The words of a result; of what is no text, such as a picture, its type alone. Structured content says the same again."""
     parts = [part.text if part.type == "text" else f"({part.type.replace('_', ' ')}, not shown)" for part in result.content]
     if not parts and result.structured_content is not None:
-        parts = [json.dumps(result.structured_content)]
+        parts = [canonical_text(result.structured_content)]
     return "\n".join(parts)
 
 
