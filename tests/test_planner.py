@@ -16,6 +16,8 @@ from kit.core.outcome import AgentCall, Outcome
 from kit.core.schema.shape import schema_of
 from kit.core.schema.validator import validator
 from kit.models.offline import OfflineModel
+from kit.models.offline.plan.chain import StepChain
+from kit.models.offline.plan.skill import skill_of
 from kit.models.offline.plan.step_words import arguments_in, step_words
 from kit.models.scripted import Line, ScriptedModel
 from kit.planning.draft import MOST_STEPS, Draft, DraftStep, Infeasible, ReturnSpec, faults
@@ -329,6 +331,70 @@ def test_the_arguments_that_a_step_is_worded_with_are_read_back(names: dict[str,
 async def test_the_stand_in_says_why_there_is_no_plan(task: str, reason: str) -> None:
     result = (await plan(OfflineModel(think=0), planner_query(task))).scope.result
     assert isinstance(result, Infeasible) and reason in result.reason
+
+
+@pytest.mark.parametrize(
+    ("task", "skills"),
+    [
+        ("Write a note about ou-0412 that the oven is broken", ["outlet_note"]),
+        ("Call the best outlet in Oakfield", ["outlet_analytics", "outlet_call"]),
+        ("Compare ou-0001 and ou-0002 over the last 4 weeks", ["outlet_analytics"]),
+        ("What should everybody at ou-0412 be told?", []),
+        ("notes", []),
+    ],
+)
+async def test_the_stand_in_plans_an_act_only_where_the_task_names_it_and_to_whom(task: str, skills: list[str]) -> None:
+    result = (await plan(OfflineModel(think=0), planner_query(task))).scope.result
+    chosen = [name for one in result.steps for name in one.skills] if isinstance(result, Draft) else []
+    assert chosen == skills or (not skills and not {"outlet_note", "outlet_call"} & set(chosen))
+
+
+def skill(name: str, does: str, takes: Mapping[str, Any], gives: Mapping[str, Any], *required: str) -> dict[str, Any]:
+    """The manifest of a skill of another trade."""
+    rows = {"type": "array", "items": {"type": "object", "properties": gives, "required": [*gives]}}
+    return {
+        "id": name,
+        "description": does,
+        "capabilities": [does],
+        "input_schema": {"type": "object", "properties": takes, "required": [*required]},
+        "output_schema": {"type": "object", "properties": {"rows": rows}, "required": ["rows"]},
+        "idempotent": True,
+    }
+
+
+TEXT, ORDER = {"type": "string"}, {"type": "string", "pattern": "^so-[0-9]+$"}
+TRADE = [
+    skill("order_search", "Finds the orders of a customer by state.", {"state": {"enum": ["open", "late"]}}, {"id": ORDER}),
+    skill("parcel_track", "Tracks where the parcels of an order are.", {"order_id": ORDER}, {"place": TEXT}, "order_id"),
+    skill("refund_sum", "Adds up what refunds were paid.", {"order_ids": {"type": "array", "items": ORDER}}, {"cents": TEXT}),
+]
+
+
+@pytest.mark.parametrize(
+    ("task", "skills"),
+    [
+        ("Where is the parcel of so-17?", ["parcel_track"]),
+        ("Where is the parcel of the late order?", ["order_search", "parcel_track"]),
+        ("What refunds were paid for late orders?", ["order_search", "refund_sum"]),
+    ],
+)
+def test_skills_of_any_trade_are_chained_by_what_their_schemas_give_and_take(task: str, skills: list[str]) -> None:
+    steps = StepChain(task, [skill_of(one) for one in TRADE]).steps({"first_step": 1, "steps_left": 10})
+    assert isinstance(steps, list) and [one["skills"] for one in steps] == [[name] for name in skills]
+    outputs = {one["id"]: one["output_schema"] for one in TRADE}
+    assert not faults([DraftStep(**one) for one in steps], outputs)
+
+
+FRAGMENTS = """rank list the best two three each every active paused outlets in Rivermont Oakfield by revenue menu of ou-0001 ou-9
+    desserts vegetarian prices last 8 weeks and , : street seats note call . ? null {} 7 zero of step 1 from rows[].id"""
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(st.sampled_from(FRAGMENTS.split()), max_size=14).map(" ".join) | st.text(max_size=60), st.integers(1, 10))
+def test_whatever_is_asked_the_stand_in_has_a_plan_that_holds_or_a_reason(task: str, first: int) -> None:
+    skills = [skill_of(one.model_dump(mode="json")) for one in MANIFESTS.values()]
+    steps = StepChain(task, skills).steps({"first_step": first, "steps_left": MOST_STEPS + 1 - first})
+    assert (isinstance(steps, str) and steps) or not faults([DraftStep(**one) for one in steps], OUTPUTS, first)
 
 
 # The rest of a plan is planned anew

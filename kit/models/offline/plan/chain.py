@@ -1,12 +1,22 @@
 """Puts the steps of a plan together: a skill for each part of a task, and before it what gives the ids that it takes."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from kit.models.offline.json_schema import kind_of, properties_of
-from kit.models.offline.plan.skill import Skill, count_in, projection, shape_at, supplies, values_in
+from kit.models.offline.plan.skill import (
+    Skill,
+    calls_for,
+    count_in,
+    pattern_of,
+    projection,
+    shape_at,
+    supplies,
+    values_in,
+    vocabulary,
+)
 from kit.models.offline.plan.step_words import step_words
 from kit.models.offline.routing import Routes, Situation, decide
 from kit.models.offline.similarity import index, spoken
@@ -14,6 +24,8 @@ from kit.models.offline.similarity import index, spoken
 _FRAME = re.compile(r"^\W*(?:for|of|among)\b[^:]*:\s*", re.I)
 """What a task says of all its parts beforehand."""
 _EACH = re.compile(r"\b(?:each|every|all)\b", re.I)
+ALIKE = 0.6
+"""The share of the best skill's closeness that another must have to stand in its place."""
 _ROWS = re.compile(r"array<\{(.*)\}>")
 
 
@@ -37,6 +49,10 @@ class StepChain:
     skills: Sequence[Skill]
     drafts: list[_Step] = field(default_factory=list[_Step])
 
+    def __post_init__(self) -> None:
+        self.skills = [skill for skill in self.skills if calls_for(self.task, skill, self.skills)]
+        self.own = vocabulary(self.skills)
+
     def steps(self, brief: Mapping[str, Any]) -> list[dict[str, Any]] | str:
         """The steps, numbered; or why there are none."""
         documents = tuple((spoken(skill.name), skill.words) for skill in self.skills)
@@ -44,15 +60,26 @@ class StepChain:
         if not isinstance(decision, Routes):
             return "none of the skills that can be found fits this task"
         for part in decision.parts:
-            if reason := self.add(self.skills[part.tool], part.text):
+            if reason := self.add(self.taker(self.skills[part.tool], part.text, index(documents).score(part.text)), part.text):
                 return reason
         if len(self.drafts) > int(brief["steps_left"]):
             return f"it takes {len(self.drafts)} steps, and {brief['steps_left']} are left"
         return [self.document(step, int(brief["first_step"])) for step in self.drafts]
 
+    def values(self, skill: Skill, text: str | None = None) -> dict[str, Any]:
+        """The arguments of a skill that a text names, or the whole task."""
+        return values_in(self.task if text is None else text, skill, self.own)
+
+    def taker(self, skill: Skill, text: str, scores: Iterable[float]) -> Skill:
+        """The skill, or where it has no use for an id that the text names, one about as close that takes up most of the text."""
+        fit = {one.name: (self.values(one, text), score) for one, score in zip(self.skills, scores, strict=True)}
+        least = ALIKE * fit[skill.name][1]
+        able = [one for one in self.skills if fit[one.name][1] >= least and any(_is_id(one, name) for name in fit[one.name][0])]
+        return skill if skill in able or not able else max(able, key=lambda one: (len(fit[one.name][0]), fit[one.name][1]))
+
     def add(self, skill: Skill, text: str) -> str | None:
         """Adds what one part of the task needs; returns why that cannot be done."""
-        values, shape = values_in(text, skill), projection(skill, text)
+        values, shape = self.values(skill, text), projection(skill, text)
         if skill.limit and (count := count_in(text)):
             values[skill.limit] = count
         missing = next((name for name in skill.required if name not in values), None)
@@ -81,26 +108,25 @@ class StepChain:
         """The skill that takes up most of what the task says among those that give an argument, and the place of it."""
         spec, table = properties_of(skill.input)[name], index(tuple((spoken(one.name), one.words) for one in self.skills))
         fit = dict(zip([one.name for one in self.skills], table.score(self.task), strict=True))
-        able = [
-            (one, place) for one in self.skills if one is not skill and (place := supplies(one, name, spec)) and self.free(one)
-        ]
+        others = [one for one in self.skills if one is not skill and self.free(one) and (self.values(one) or not skill.acts)]
+        able = [(one, place) for one in others if (place := supplies(one, name, spec))]
         return max(able, key=lambda pair: (len(self.reach(pair[0])), fit[pair[0].name]), default=None)
 
     def free(self, skill: Skill) -> bool:
         """Whether a skill can be called with what the task says."""
-        return set(skill.required) <= values_in(self.task, skill).keys()
+        return set(skill.required) <= self.values(skill).keys()
 
     def reach(self, skill: Skill) -> set[str]:
         """The arguments that the task names for a skill, and for those that it may stand on."""
-        return set(values_in(self.task, skill)).union(*(extra for _, _, _, extra in self.filters(skill)))
+        return set(self.values(skill)).union(*(extra for _, _, _, extra in self.filters(skill)))
 
     def filters(self, skill: Skill) -> Iterator[tuple[str, Skill, str, set[str]]]:
         """Yields the lists of ids that a skill takes, with a skill that gives them and narrows them by more than it can."""
         for name, spec in properties_of(skill.input).items():
-            if kind_of(spec) != "array" or name in values_in(self.task, skill):
+            if kind_of(spec) != "array" or name in self.values(skill):
                 continue
             for one in self.skills:
-                extra = set(values_in(self.task, one)) - properties_of(skill.input).keys()
+                extra = set(self.values(one)) - properties_of(skill.input).keys()
                 if one is not skill and extra and self.free(one) and (place := supplies(one, name, spec)):
                     yield name, one, place, extra
 
@@ -119,7 +145,7 @@ class StepChain:
         if old is not None:
             old.shape = _both(old.shape, shape_at(skill, place))
             return old
-        step = _Step(skill, "", values_in(self.task, skill), shape_at(skill, place))
+        step = _Step(skill, "", self.values(skill), shape_at(skill, place))
         if skill.limit:
             most = properties_of(skill.input)[skill.limit].get("maximum")
             step.values |= {skill.limit: count} if count else {skill.limit: most} if most else {}
@@ -139,6 +165,10 @@ class StepChain:
             "return_spec": {"shape": step.shape, "reason": reason},
             **({"input_from_step": source} if source else {}),
         }
+
+
+def _is_id(skill: Skill, name: str) -> bool:
+    return bool(pattern_of(properties_of(skill.input)[name]))
 
 
 def _both(one: Mapping[str, str], other: Mapping[str, str]) -> dict[str, str]:

@@ -6,14 +6,13 @@ from typing import Any, cast
 
 from kit.core.errors import ShapeError
 from kit.core.schema.containment import lack
-from kit.models.offline.plan.skill import Skill, values_in
+from kit.models.offline.plan.chain import ALIKE
+from kit.models.offline.plan.skill import Skill, values_in, vocabulary
 from kit.models.offline.plan.step_words import step_words
 from kit.models.offline.routing import FITS
 from kit.models.offline.similarity import index, spoken
 
 _ROWS = re.compile(r"array<\{(.*)\}>")
-ALIKE = 0.6
-"""The share of a skill's closeness to the task that another must have to take its place."""
 _PASSING = re.compile(r"time-?out|timed out|unavailable|gone|exception|not reached", re.I)
 _TOO_MUCH = re.compile(r"insufficient|contract|shape|return_spec|schema|large", re.I)
 
@@ -47,8 +46,8 @@ def _another(
     scores = index(tuple((spoken(skill.name), skill.words) for skill in skills)).score(task)
     least = max(FITS, ALIKE * max(score for skill, score in zip(skills, scores, strict=True) if skill.name in step["skills"]))
     for skill, score in sorted(zip(skills, scores, strict=True), key=lambda pair: -pair[1]):
-        values, shape = values_in(task, skill), step["return_spec"]["shape"]
-        if skill.name in step["skills"] or score < least or not set(skill.required) <= values.keys():
+        values, shape = values_in(task, skill, vocabulary(skills)), step["return_spec"]["shape"]
+        if skill.acts or skill.name in step["skills"] or score < least or not set(skill.required) <= values.keys():
             continue
         while shape is not None and not _gives(skill, shape):
             shape = _narrower(shape, later, step["step"])

@@ -4,7 +4,7 @@ It is a template over words and schemas, for the offline stand-in; it understand
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -29,6 +29,8 @@ class Skill:
     capabilities: tuple[str, ...]
     input: Schema
     output: Schema
+    acts: bool
+    """Whether calling it twice does more than calling it once."""
 
     @property
     def words(self) -> str:
@@ -37,7 +39,7 @@ class Skill:
     @property
     def required(self) -> tuple[str, ...]:
         """The arguments that it cannot do without."""
-        return tuple(self.input.get("required") or ())
+        return tuple(name for name in self.input.get("required") or () if name in properties_of(self.input))
 
     @property
     def limit(self) -> str | None:
@@ -48,15 +50,28 @@ class Skill:
 def skill_of(manifest: Mapping[str, Any]) -> Skill:
     """Reads a manifest. Raises KeyError for one without its parts."""
     capabilities = tuple(map(str, manifest["capabilities"]))
-    return Skill(manifest["id"], str(manifest["description"]), capabilities, manifest["input_schema"], manifest["output_schema"])
+    schemas = manifest["input_schema"], manifest["output_schema"]
+    return Skill(manifest["id"], str(manifest["description"]), capabilities, *schemas, not manifest.get("idempotent"))
 
 
-def values_in(text: str, skill: Skill) -> dict[str, Any]:
-    """The arguments of a skill that a text names; how many rows it asks for is not among them."""
+def calls_for(text: str, skill: Skill, others: Iterable[Skill]) -> bool:
+    """Whether a skill may be thought of: one that acts only where the text has a word of its name that no other name has."""
+    shared = {word for one in others if one is not skill for word in spoken(one.name).split()}
+    own = {*spoken(skill.name).split()} - shared
+    return not skill.acts or not own.isdisjoint(map(_singular, words(text)))
+
+
+def vocabulary(skills: Iterable[Skill]) -> frozenset[str]:
+    """The words with which skills describe themselves: nobody searches by them."""
+    return frozenset(_singular(word) for one in skills for word in words(f"{spoken(one.name)} {one.words} {_options(one)}"))
+
+
+def values_in(text: str, skill: Skill, own: Collection[str] = ()) -> dict[str, Any]:
+    """The arguments of a skill that a text names; how many rows it asks for is not among them. `own`: words of the skills."""
     numbers = {_singular(unit): _number(figure) for figure, unit in _NUMBER.findall(text)}
     values: dict[str, Any] = {}
     for name, spec in properties_of(skill.input).items():
-        value = _value(name, spec, text, numbers, skill)
+        value = _value(name, spec, text, numbers, own)
         if value not in (None, [], ""):
             values[name] = value
     return values
@@ -70,14 +85,14 @@ def count_in(text: str) -> int | None:
 
 def supplies(skill: Skill, name: str, spec: Schema) -> str | None:
     """The place in a skill's output, such as `rows[].id`, of what an argument of another takes: an id of the same form."""
-    pattern, label = _pattern(spec), name.removesuffix("s")
+    pattern, label = pattern_of(spec), name.removesuffix("s")
     for field, part in properties_of(skill.output).items():
         rows = _rows(part)
         if rows is None or not _promises(skill.output, field):
             continue
         for inner, value in properties_of(rows).items():
             is_named = label in (inner, f"{_singular(field)}_{inner}")
-            if _promises(rows, inner) and (is_named or (pattern and _pattern(value) == pattern)):
+            if _promises(rows, inner) and (is_named or (pattern and pattern_of(value) == pattern)):
                 return f"{field}[].{inner}"
     return None
 
@@ -108,31 +123,33 @@ def rows_shape(fields: Mapping[str, Schema]) -> str:
     return f"array<{{{', '.join(f'{name}: {_type(spec)}' for name, spec in fields.items())}}}>" if fields else "array"
 
 
-def _value(name: str, spec: Schema, text: str, numbers: Mapping[str, int], skill: Skill) -> Any:
+def _value(name: str, spec: Schema, text: str, numbers: Mapping[str, int], own: Collection[str]) -> Any:
     if options := spec.get("enum"):
         spoken_words = {_singular(word) for word in words(text)}
         return next((option for option in options if isinstance(option, str) and _singular(option.lower()) in spoken_words), None)
-    if kind_of(spec) == "array" or _pattern(spec):
-        ids = re.findall(_pattern(spec).removeprefix("^").removesuffix("$"), text) if _pattern(spec) else []
+    if kind_of(spec) == "array" or pattern_of(spec):
+        ids = re.findall(pattern_of(spec).removeprefix("^").removesuffix("$"), text) if pattern_of(spec) else []
         return ids if kind_of(spec) == "array" else next(iter(ids), None)
     match kind_of(spec):
         case "integer":
             return numbers.get(_singular(name))
         case "string":
-            return _phrase(name, text, skill)
+            return _phrase(name, text, own)
         case _:
             return None
 
 
-def _phrase(name: str, text: str, skill: Skill) -> str | None:
-    """A name, such as a city's; or the words to search by: none of the skill's own, and no id."""
-    phrase = text_for(name, _TIME.sub(" ", text), "", required=False, job=False)
-    if phrase is None or phrase[0].isupper() or phrase in quoted(text):
+def _phrase(name: str, text: str, own: Collection[str]) -> str | None:
+    """A name, such as a city's; or the words to search by: no name, no id, and none of the skills' own."""
+    text = _TIME.sub(" ", text).strip()
+    phrase = text_for(name, text, "", required=False, job=False)
+    if phrase is None or phrase[0].isupper() or phrase == text or phrase in quoted(text):
         return phrase
     if SEARCHING.isdisjoint(spoken(name).split()):
         return None
-    own = {_singular(word) for word in words(f"{spoken(skill.name)} {skill.words} {_options(skill)}")} | _POINTERS
-    rest = [word for word in phrase.split() if _singular(word) not in own and not re.search(rf"\b{re.escape(word)}-\d", text)]
+    names = {word.lower() for word in re.findall(r"(?<!^)\b[A-Z]\w+", text)}
+    rest = [word for word in phrase.split() if _singular(word) not in own and word not in names | _POINTERS]
+    rest = [word for word in rest if not re.search(rf"\b{re.escape(word)}-\d", text)]
     return " ".join(rest) or None
 
 
@@ -141,7 +158,7 @@ def _options(skill: Skill) -> str:
     return " ".join(f"{spoken(name)} {' '.join(map(str, spec.get('enum') or ()))}" for name, spec in parts)
 
 
-def _pattern(spec: Schema) -> str:
+def pattern_of(spec: Schema) -> str:
     """The form of an argument, or of the items of a list; empty where any will do."""
     items: Any = spec.get("items") if kind_of(spec) == "array" else spec
     return str(cast("Schema", items).get("pattern") or "") if isinstance(items, Mapping) else ""
