@@ -3,6 +3,7 @@
 import asyncio
 import json
 from argparse import Namespace
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,7 @@ from kit.core.display.count import many
 
 if TYPE_CHECKING:
     from kit.bench.promotion import Promotion
+    from kit.tools.mcp.server import McpServer
 
 
 def add(commands: Any) -> None:
@@ -37,23 +39,30 @@ def add(commands: Any) -> None:
     commands.add_parser("schema", help="the JSON Schema of an agent card, for editors").set_defaults(run=_schema)
 
 
+def _print_code(folder: Path, servers: "Mapping[str, McpServer]", skill_service_url: str | None) -> None:
+    """Says whose code a deck imports, runs and calls, before any of that is done."""
+    from kit.compose.read import code_references, read_skill_service
+    from kit.tools.loading import Reference
+    from kit.tools.skills import chosen_service
+
+    for reference in code_references(folder):
+        print(f"imports {reference} ({Reference.parse(reference).place(folder)})", flush=True)
+    for name, server in servers.items():
+        print(f"MCP server {name} {server.describe(folder)}", flush=True)
+    if service := chosen_service(read_skill_service(folder), skill_service_url):
+        print(f"skill service {service.describe(folder)}", flush=True)
+
+
 def _check(arguments: Namespace) -> int:
     from kit.compose.deck import load_deck
-    from kit.compose.read import code_references, read_servers, read_skill_service
+    from kit.compose.read import read_servers
     from kit.settings import Settings
-    from kit.tools.loading import Reference
     from kit.tools.mcp.tools import accept, variables_of
-    from kit.tools.skills import chosen_service
 
     settings = Settings.read()
     folder = Path(arguments.deck or settings.deck)
-    for reference in code_references(folder):
-        print(f"imports {reference} ({Reference.parse(reference).place(folder)})", flush=True)
     servers = read_servers(folder)
-    for name, server in servers.items():
-        print(f"MCP server {name} {server.describe(folder)}", flush=True)
-    if service := chosen_service(read_skill_service(folder), settings.skill_service_url):
-        print(f"skill service {service.describe(folder)}", flush=True)
+    _print_code(folder, servers, settings.skill_service_url)
     if arguments.trust and servers:
         environment = settings.environment_of(variables_of(servers))
         for name, difference in asyncio.run(accept(servers, folder, environment)).items():
