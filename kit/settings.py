@@ -71,7 +71,7 @@ class Settings(Value):
     opik_project: str = "dispatch-kit"
     """OPIK_PROJECT_NAME."""
     skill_service_url: Annotated[str, Field(pattern=r"^https?://")] | None = None
-    """SKILL_SERVICE_URL: the skill service of plans, called with SKILL_SERVICE_KEY where a request brings no key; unset, the deck's."""
+    """SKILL_SERVICE_URL: the skill service of plans, called with SKILL_SERVICE_KEY or the key of a request; unset, the deck's."""
     otlp_endpoint: str | None = None
     """OTEL_EXPORTER_OTLP_ENDPOINT: where spans go; unset, nowhere."""
     otlp_service: str = "dispatch-kit"
