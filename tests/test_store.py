@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -326,6 +327,22 @@ def test_no_write_permission_is_said_for_folder_and_file(tmp_path: Path) -> None
     finally:
         tmp_path.chmod(0o755)
     assert run.stdout.count("give this user write permission on it and on the folder") == 2, run.stdout + run.stderr
+
+
+def test_a_closed_store_says_so_to_every_thread_and_so_does_one_whose_folder_is_gone(path: Path) -> None:
+    """A thread that never used it would open it by its path: a page's, or the one that keeps the logs of running turns."""
+    folder = path.parent / "gone"
+    folder.mkdir()
+    closed, lost = SqliteStore(path), SqliteStore(folder / "kit.db")
+    closed.close()
+    shutil.rmtree(folder)
+    with ThreadPoolExecutor(1) as other:
+        for store, words in ((closed, "open it again"), (lost, "create the folder")):
+            with pytest.raises(StoreError, match=words):
+                other.submit(store.turns).result()
+            with pytest.raises(StoreError, match=words):
+                other.submit(store.keep_log, "t1", []).result()
+    lost.close()
 
 
 def test_a_closed_store_says_so(path: Path) -> None:

@@ -113,8 +113,8 @@ class Database:
     @contextmanager
     def commit(self, wait: bool = True) -> Generator[sqlite3.Connection]:
         """One transaction: all that is written in it, or, when it raises, nothing. Raises StoreError, or StoreBusy."""
-        lock, db = self._connection
         try:
+            lock, db = self._connection
             with lock:
                 wait_for(db, "BEGIN IMMEDIATE", PATIENCE if wait else 0.0)
                 try:
@@ -128,8 +128,8 @@ class Database:
 
     def read(self, sql: str, *values: Any, **names: Any) -> list[Any]:
         """Every row of a query; within `commit` as they are by then. Raises StoreError."""
-        lock, db = self._connection
         try:
+            lock, db = self._connection
             with lock:
                 return db.execute(sql, names or values).fetchall()
         except sqlite3.Error as error:
@@ -185,7 +185,8 @@ class Database:
         if self._live_logs:
             self._live_logs.close()
         with self._lock, self._side_lock:
-            for connection in filter(None, (self._side, self._db)):
+            self._side = self._side or self._db  # no thread opens the file again
+            for connection in (self._side, self._db):
                 connection.close()
             self._owner.end()
 
