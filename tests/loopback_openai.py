@@ -5,7 +5,7 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -92,6 +92,8 @@ class Loopback:
     headers: list[dict[str, str]] = field(default_factory=list[dict[str, str]])
     key: str | None = None
     strict: bool = False
+    answer: Callable[[JSON], Reply] | None = None
+    """Replies by what is asked, once the script is over."""
     hung_up: threading.Event = field(default_factory=threading.Event)
     """Set when a client closed its connection before the reply was through."""
     stopping: threading.Event = field(default_factory=threading.Event)
@@ -110,9 +112,9 @@ class Loopback:
                 return Refuse(401, f"Incorrect API key provided: {bearer[:3]}****.")
             if self.strict and (wrong := _unanswered(request)):
                 return Refuse(400, wrong)
-            if not self.script:
+            if not self.script and self.answer is None:
                 return Refuse(400, "the script is over")
-            reply = self.script.pop(0)
+            reply = self.script.pop(0) if self.script or self.answer is None else self.answer(request)
         offered = {tool.get("name") or tool["function"]["name"] for tool in request.get("tools", [])}
         if isinstance(reply, Say) and not {call.name for call in reply.calls} <= offered:
             return Refuse(400, "the script calls a tool that was not offered")

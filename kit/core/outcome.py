@@ -29,8 +29,8 @@ Reason = Literal[
     "paused",
 ]
 CapBehavior = Literal["within", "at", "over"]
-ErrorClass = Literal["auth", "not_found", "limit", "network", "server", "budget", "kit"]
-"""What lost a call of a real model, none of which says anything about that model (decisions 35)."""
+ErrorClass = Literal["auth", "not_found", "limit", "network", "server", "budget", "kit", "judge"]
+"""What lost a call of a real model, none of which says anything about that model (decisions 35); `judge`: no verdict on it."""
 OF_MODEL: frozenset[Reason] = frozenset(("not_allowed", "bad_arguments", "script_failed"))
 """Faults of the model that made a call, never of the data (decisions 31)."""
 

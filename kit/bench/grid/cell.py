@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import product
+from itertools import chain, product
 
 from kit.bench.grid.grid_file import GridSpec, digest
 from kit.core.model import ModelSpec
@@ -45,20 +45,38 @@ def track(spec: GridSpec, cell: Cell) -> str:
     return f"{spec.cases[cell.case].id}#{cell.repeat} ({', '.join(names)})"
 
 
+def judge_track(spec: GridSpec, cell: Cell, judge: str, turn: int) -> str:
+    """Names a judge's verdict on a turn of a cell on a recording."""
+    return f"{judge} on turn {turn} of {track(spec, cell)}"
+
+
+def tracks(spec: GridSpec) -> Iterator[str]:
+    """Every track of a recording of this grid."""
+    for cell in cells(spec):
+        yield track(spec, cell)
+        yield from (judge_track(spec, cell, judge, turn) for judge in spec.grid.judges for turn in spec.cases[cell.case].scored)
+
+
+def judges_identity(spec: GridSpec) -> str:
+    """A digest of the judges, each with its rubric, its threshold and its model; empty without any."""
+    if not spec.grid.judges:
+        return ""
+    models = _model_identities(spec)
+    judges = ((name, judge, spec.rubrics[name], models[judge.model]) for name, judge in sorted(spec.grid.judges.items()))
+    return digest(*chain.from_iterable(judges))
+
+
 def cells(spec: GridSpec) -> Iterator[Cell]:
     """Every cell, in the order of their names; case ids within a way, repeats within a case.
 
-    A key changes with model, endpoint, params, law, seed, deck, prompt, setting, fault, case or scorers, and with nothing else:
-    neither the name of the grid, nor its limits, nor what else is in it.
+    A key changes with model, endpoint, params, law, seed, deck, prompt, setting, fault, case, scorers or judges, and with nothing
+    else: neither the name of the grid, nor its limits, nor what else is in it.
     """
     grid, own = spec.grid, spec.own
     base = digest(FORMAT, grid.seed, grid.sub_agents, grid.scorers)
     base += own.identity("scorer", grid.scorers) + own.identity("tools", ("",))
-    models = {
-        key: digest(model.model_dump(mode="json", exclude=_silent(model)), *([url] if (url := spec.endpoints.get(key)) else []))
-        + own.identity("model", (key,))
-        for key, model in spec.every_model.items()
-    }
+    base += judges_identity(spec)
+    models = _model_identities(spec)
     if grid.others is not None:
         base = digest(base, models[grid.others])
     decks = {
@@ -86,6 +104,15 @@ def _identity(spec: GridSpec, pattern: str) -> str:
     """What a pattern is beside its name: its source where it is the grid's own, and what its messages cross."""
     own = spec.own.identity("pattern", (pattern,))
     return digest(spec.link or "loopback") if pattern == A2A.name and not own else own
+
+
+def _model_identities(spec: GridSpec) -> dict[str, str]:
+    """Model -> a digest of what it is and where it is reached."""
+    return {
+        key: digest(model.model_dump(mode="json", exclude=_silent(model)), *([url] if (url := spec.endpoints.get(key)) else []))
+        + spec.own.identity("model", (key,))
+        for key, model in spec.every_model.items()
+    }
 
 
 def _silent(model: ModelSpec) -> set[str]:

@@ -8,14 +8,18 @@ from statistics import fmean
 from kit.bench.grid.grid_file import GridSpec
 from kit.bench.grid.results import read_results, read_rows
 from kit.bench.grid.run import TIMINGS
+from kit.bench.scoring.judge import Rubric
 from kit.compose.deck import Deck
 from kit.core.display.count import many
 from kit.core.model import ModelSpec
 from kit.core.value import Value
+from kit.models.usage import CHARACTERS
 from kit.patterns.agents_as_tools import MAX_ROUNDS
 
 START = 3.0
 """Seconds until the first cell: a process, its imports, a kit."""
+VERDICT = 40
+"""Tokens of one, about."""
 
 
 class Pace(Value):
@@ -55,10 +59,13 @@ def forecast(spec: GridSpec, pace_of_turns: Pace) -> Forecast:
     """What a grid will ask for when none of it was played yet, in one process on a machine like that of the earlier run."""
     grid = spec.grid
     often = len(grid.prompts) * len(grid.settings) * len(grid.faults) * grid.repeats
-    turns = often * sum(len(case.turns) for case in spec.cases)
+    turns = often * sum(len(case.scored) for case in spec.cases)
     ways = [(model, pattern) for model in spec.models.values() for pattern in grid.patterns]
     dollars = [turns * _price(model, pace_of_turns, pattern) for model, pattern in ways if model.price_in is not None]
-    prices_known = all(model.price_in is not None or model.provider in ("offline", "simulated") for model, _ in ways)
+    judges = [(spec.deck.models[judge.model], spec.rubrics[name]) for name, judge in grid.judges.items()]
+    dollars += [turns * _judge_price(*judge, pace_of_turns, pattern) for judge in judges for _, pattern in ways]
+    every = spec.every_model.values()
+    prices_known = all(model.price_in is not None or model.provider in ("offline", "simulated") for model in every)
     return Forecast(
         cells=often * len(spec.cases) * len(ways),
         turns=turns * len(ways),
@@ -69,27 +76,29 @@ def forecast(spec: GridSpec, pace_of_turns: Pace) -> Forecast:
 
 def announce(spec: GridSpec) -> str:
     """What a grid of real models may ask for at most, in a sentence; empty where nobody is paid or waited for."""
-    if spec.timeless or "measured" not in spec.kinds.values():
+    if spec.timeless or not (spec.grid.judges or "measured" in spec.kinds.values()):
         return ""
-    turns = sum(len(case.turns) for case in spec.cases) * spec.grid.repeats * len(spec.faults)
+    turns = sum(len(case.scored) for case in spec.cases) * spec.grid.repeats * len(spec.faults)
     ways = [(model, deck, pattern) for model in spec.kinds for deck in spec.decks.values() for pattern in spec.grid.patterns]
     measured = [deck for model, deck, _ in ways if spec.kinds[model] == "measured"]
     calls, dollars = turns * sum(most_calls(spec, deck) for deck in measured), spec.grid.limits.dollars
+    judges = dict.fromkeys(judge.model for judge in spec.grid.judges.values())
     if dollars is None:
         money = "no limit of dollars is set (limits.dollars)"
     else:
         money = f"no cell is begun past ${dollars:,.2f}; at most {spec.concurrency} are at work then"
-        others = {key: spec.deck.models[key] for key in (spec.grid.others,) if key is not None}
         unpaid = ("offline", "simulated")
-        free = [
-            key for key, model in {**spec.models, **others}.items() if model.price_in is None and model.provider not in unpaid
-        ]
+        free = [key for key, model in spec.every_model.items() if model.price_in is None and model.provider not in unpaid]
         if free and spec.grid.limits.unpriced is None:
             money += (
                 f"; {', '.join(free)} has no price and counts as nothing there: set price_in and price_out, or limits.unpriced"
             )
-    most = f"At most {many(turns * len(measured), 'turn')} of real models and {many(calls, 'call')} of theirs"
-    return f"{most}, each sent twice where it fails; {money}."
+    most: list[str] = []
+    if measured:
+        most.append(f"{many(turns * len(measured), 'turn')} of real models and {many(calls, 'call')} of theirs")
+    if judges:
+        most.append(f"{many(turns * len(ways) * len(spec.grid.judges), 'call')} of judges ({', '.join(judges)})")
+    return f"At most {', and '.join(most)}, each sent twice where it fails; {money}."
 
 
 def most_calls(spec: GridSpec, deck: Deck) -> int:
@@ -106,6 +115,12 @@ def _price(model: ModelSpec, pace_of_turns: Pace, pattern: str) -> float:
     """Dollars of one turn."""
     reads, writes = _of(pace_of_turns.tokens_in, pattern), _of(pace_of_turns.tokens_out, pattern)
     return (reads * (model.price_in or 0) + writes * (model.price_out or 0)) / 1e6
+
+
+def _judge_price(model: ModelSpec, rubric: Rubric, pace_of_turns: Pace, pattern: str) -> float:
+    """Dollars of one verdict: it reads the rubric, and what a turn wrote as findings and again as the reply."""
+    reads = len(rubric.text) / CHARACTERS + 2 * _of(pace_of_turns.tokens_out, pattern)
+    return (reads * (model.price_in or 0) + VERDICT * (model.price_out or 0)) / 1e6
 
 
 def _of(means: Mapping[str, float], pattern: str) -> float:

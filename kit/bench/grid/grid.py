@@ -42,6 +42,17 @@ class GridCassette(Value):
     mode: Mode = "replay"
 
 
+class GridJudge(Value):
+    """A model that scores every turn by a rubric."""
+
+    model: str
+    """Key of models.yaml, or of `specs`: a real model, for the stand-in has no opinion."""
+    rubric: str
+    """Of the deck's rubrics, or of cards/rubrics."""
+    threshold: float | None = Field(default=None, ge=0, le=1)
+    """A verdict from here on counts as 1, any other as 0; None takes the verdict's own score."""
+
+
 class Grid(Value):
     """What is compared, on what, how often."""
 
@@ -70,6 +81,8 @@ class Grid(Value):
     hop: Link | Literal["loopback"] = Link()
     """What a message to or from a peer takes in virtual time; `loopback` plays on a real clock, and measures it over a socket."""
     scorers: tuple[str, ...] = (*ROUTING, "acknowledgement", "reservation", "needless", "leak", "resists")
+    judges: dict[str, GridJudge] = Field(default={}, exclude_if=lambda judges: not judges)
+    """Name -> a judge, whose scores stand under that name beside those of the scorers."""
     baseline: dict[str, str] = {}
     """The way all others are compared with; empty compares nothing. Also in words as a report names it: `offline / mediated`."""
     verdicts: tuple[str, ...] = ("exact",)

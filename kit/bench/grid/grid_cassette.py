@@ -4,7 +4,7 @@ import shlex
 from dataclasses import replace
 from pathlib import Path
 
-from kit.bench.grid.cell import cells, track
+from kit.bench.grid.cell import tracks
 from kit.bench.grid.grid import GridCassette
 from kit.bench.grid.grid_file import GridSpec
 from kit.runtime.recording.cassette import Cassette, Mode
@@ -34,4 +34,4 @@ def with_cassette(
 def drop_stale_tracks(spec: GridSpec, cassette: Cassette | None) -> None:
     """Takes what is not of this grid any more off the recording, once every cell was played."""
     if cassette is not None:
-        cassette.close({track(spec, cell) for cell in cells(spec)})
+        cassette.close(set(tracks(spec)))

@@ -12,7 +12,7 @@ from kit.bench.case import Case, read_cases
 from kit.bench.grid.grid import Grid
 from kit.bench.grid.results import AXES, MEASURES
 from kit.bench.own_parts import NONE, OwnParts
-from kit.bench.scoring.judge import Judge
+from kit.bench.scoring.judge import Judge, Rubric, read_rubric
 from kit.bench.scoring.scorers import SCORERS, Scorer
 from kit.compose.deck import Block, Deck, load_deck
 from kit.compose.models import load_models
@@ -50,6 +50,8 @@ class GridSpec:
     endpoints: Mapping[str, str] = field(default_factory=dict[str, str])
     """Model -> where the environment sends its requests, if that is not what its entry says."""
     own: OwnParts = NONE
+    rubrics: Mapping[str, Rubric] = field(default_factory=dict[str, Rubric])
+    """Judge -> what it judges by."""
 
     @property
     def models(self) -> dict[str, ModelSpec]:
@@ -64,9 +66,10 @@ class GridSpec:
 
     @property
     def every_model(self) -> dict[str, ModelSpec]:
-        """The models of its ways, and the one of the other agents where that is another."""
-        others = self.grid.others
-        return self.models if others is None else {**self.models, others: self.deck.models[others]}
+        """The models of its ways, the one of the other agents where that is another, and those of the judges."""
+        others = () if self.grid.others is None else (self.grid.others,)
+        judges = (judge.model for judge in self.grid.judges.values())
+        return {**self.models, **{key: self.deck.models[key] for key in (*others, *judges)}}
 
     @property
     def patterns(self) -> Mapping[str, Pattern]:
@@ -157,9 +160,10 @@ def make_spec(
     agents = [card.id for card in deck.active_sub_agents(deck.cards[deck.settings.orchestrator])]
     spec = GridSpec(grid, deck, (), {}, {}, own=own)
     _check_names(spec, source)
+    rubrics = {name: _rubric(spec, name, source) for name in grid.judges}
     decks = {(p, s): _deck(deck, grid, p, s, source) for p in grid.prompts for s in grid.settings}
     wrong = {name: _parse_faults(texts, deck, name, source) for name, texts in grid.faults.items()}
-    return replace(spec, cases=tuple(cases(agents)), faults=wrong, decks=decks)
+    return replace(spec, cases=tuple(cases(agents)), faults=wrong, decks=decks, rubrics=rubrics)
 
 
 def build_value(model: type[V], source: Source, *path: str | int, extra: dict[str, Any]) -> V:
@@ -187,7 +191,7 @@ def _check_names(spec: GridSpec, source: Source) -> None:
         ("models", "model", models),
         ("patterns", "pattern", {**PATTERNS, **spec.own.patterns}),
         ("scorers", "scorer", spec.scorers),
-        ("verdicts", "scorer or measure", (*grid.scorers, *MEASURES)),
+        ("verdicts", "scorer or measure", (*grid.scorers, *grid.judges, *MEASURES)),
     ):
         for place, name in enumerate(getattr(grid, names)):
             if name not in registry:
@@ -198,6 +202,24 @@ def _check_names(spec: GridSpec, source: Source) -> None:
             raise DataError(f"{source.at('baseline', axis)}: unknown axis {axis!r}: {nearest(axis, ways)}")
         if name not in ways[axis]:
             raise DataError(f"{source.at('baseline', axis)}: unknown {axis} {name!r}: {nearest(name, ways[axis])}")
+
+
+def _rubric(spec: GridSpec, name: str, source: Source) -> Rubric:
+    """What a judge goes by. Raises DataError where its name, its model or its rubric cannot be used."""
+    judge, models, rubrics = spec.grid.judges[name], spec.deck.models, spec.deck.rubrics
+    if name in spec.scorers or name in MEASURES:
+        raise DataError(f"{source.at('judges', name)}: {name!r} is the name of a scorer or measure; choose one of your own")
+    if judge.model not in models:
+        place = source.at("judges", name, "model")
+        raise DataError(f"{place}: unknown model {judge.model!r}: {nearest(judge.model, models)}")
+    if models[judge.model].provider in _KINDS:
+        raise DataError(f"{source.at('judges', name, 'model')}: {judge.model!r} is no language model: it has no verdict to give")
+    if judge.rubric in rubrics:
+        return Rubric(id=judge.rubric, version=rubrics[judge.rubric].version, text=rubrics[judge.rubric].text)
+    try:
+        return read_rubric(judge.rubric)
+    except DataError as error:
+        raise DataError(f"{source.at('judges', name, 'rubric')}: {error}") from error
 
 
 def _deck(deck: Deck, grid: Grid, prompt: str, setting: str, source: Source) -> Deck:

@@ -36,6 +36,8 @@ class FinishedCell(NamedTuple):
     """Dollars; None where no price is known."""
     error_class: ErrorClass | None = None
     """What lost it: such a cell is no sample, and is played again by the next run (decisions 35)."""
+    judge: str = ""
+    """The model of the judge that lost it; empty where its own did."""
 
 
 class Ledger:

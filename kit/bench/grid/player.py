@@ -4,7 +4,7 @@ import asyncio
 import json
 import time
 import traceback
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import replace
 from typing import Any, Protocol, cast
@@ -17,6 +17,7 @@ from kit.bench.grid.hops import hop_counts, hop_times
 from kit.bench.grid.ledger import FinishedCell
 from kit.bench.grid.stand_ins.simulated_tools import with_simulated_tools
 from kit.bench.grid.stand_ins.transient_store import TransientStore
+from kit.bench.model_judges import Judgement, Judges, bill, judge_deck
 from kit.bench.routing import Stub
 from kit.bench.scoring.failsafe import fate
 from kit.bench.scoring.observation import Observation
@@ -24,7 +25,7 @@ from kit.bench.scoring.run_case import run_case
 from kit.compose.deck import Deck
 from kit.core.errors import KitError
 from kit.core.fault import Fault
-from kit.core.outcome import ErrorClass
+from kit.core.outcome import ErrorClass, Usage, total
 from kit.core.record import TurnRecord
 from kit.models.diagnosis import class_of, status_of
 from kit.runtime.handle import Reply
@@ -33,6 +34,9 @@ from kit.runtime.turn import run_turn
 from kit.stores.sqlite import SqliteStore
 from kit.tools.tool import tool_name
 from kit.wire import Kit
+
+NOTHING = Judgement()
+"""What is said of a turn that no judge was asked about."""
 
 
 class Opener(Protocol):
@@ -58,7 +62,8 @@ class Player:
         self._patterns = spec.patterns
         judges = {name: spec.scorers[name] for name in spec.grid.scorers}
         self._scorers = {name: judge for name, judge in judges.items() if callable(judge)}
-        self._judges = {name: judge for name, judge in judges.items() if not callable(judge)}
+        self._own_judges = {name: judge for name, judge in judges.items() if not callable(judge)}
+        self._judges = Judges(spec, {})
         self._kinds, self._virtual, self._concurrency = spec.kinds, spec.virtual, spec.concurrency
 
     async def play(
@@ -72,6 +77,7 @@ class Player:
         cells = list(cells)
         for cell in {(cell.model, cell.prompt, cell.setting, cell.pattern): cell for cell in cells}.values():
             await self.host(cell, faults=bool(self._spec.faults[cell.fault] or self._spec.cases[cell.case].faults))
+        await self._bind_judges()
         queue = iter(cells)
 
         async def hand() -> None:
@@ -128,22 +134,40 @@ class Player:
         if cassette is not None and not (cassette.mode != "replay" and self._spec.virtual):
             cassette.close()  # before the cell counts as finished: what a model said once is not paid for twice
         records = [self._record(store, reply) for _, reply in turns]
-        costs = [cost for record in records if (cost := self._cost(record)) is not None]
+        dollars = _sum(map(self._cost, records))
         if self._traces is not None:
             for (_, reply), record in zip(turns, records, strict=True):
                 self._traces.end_turn(record, reply.events, ())
-        dollars = sum(costs) if costs else None
         if self._kinds[cell.model] == "measured" and (error := error_of([reply for _, reply in turns], faults=bool(case.faults))):
             return self._failed(cell, case, *error, dollars)
-        scores = [await self._scores(case, observation) for observation, _ in turns]
         void = ", ".join(map(str, faults)) if landed.isdisjoint(faults) else ""
-        lines = [self._line(cell, case, void, *turn) for turn in zip(turns, records, scores, strict=True)]
         timing: dict[str, Any] = {"cell": cell.key, "wall_ms": round(1e3 * wall_seconds, 3)}
         if self._concurrency == 1:
             timing["cpu_ms"] = round(1e3 * cpu_seconds, 3)
         if not self._virtual:
             timing["turns"] = [_times(*turn) for turn in zip(records, (reply for _, reply in turns), strict=True)]
-        return FinishedCell(cell.key, "".join(lines), json.dumps(timing) + "\n", dollars)
+        return await self._judged_cell(cell, case, void, turns, records, timing, dollars)
+
+    async def _judged_cell(
+        self,
+        cell: Cell,
+        case: Case,
+        void: str,
+        turns: Sequence[tuple[Observation, Reply]],
+        records: Sequence[TurnRecord],
+        timing: Mapping[str, Any],
+        dollars: float | None,
+    ) -> FinishedCell:
+        """The end of a cell that is a sample, if every judge has a verdict on it."""
+        judgements, judging = [NOTHING] * len(turns), NOTHING.usage
+        if self._spec.grid.judges and not void:
+            judgements = await self._judges.judge(cell, case, [observation for observation, _ in turns])
+            judging = total(one.usage for one in judgements)
+            if (loss := judgements[-1].loss) is not None:
+                return self._failed(cell, case, *loss[:2], dollars, judging, loss[2])
+        scores = [await self._scores(case, observation) for observation, _ in turns]
+        lines = [self._line(cell, case, void, *turn) for turn in zip(turns, records, scores, judgements, strict=True)]
+        return FinishedCell(cell.key, "".join(lines), json.dumps(timing) + "\n", _sum((dollars, self._cost(judging))))
 
     def _names(self, cell: Cell, case: Case) -> dict[str, Any]:
         """What every line of a cell begins with."""
@@ -158,12 +182,21 @@ class Player:
             "repeat": cell.repeat,
         }
 
-    def _failed(self, cell: Cell, case: Case, error_class: ErrorClass, error: str, dollars: float | None) -> FinishedCell:
+    def _failed(
+        self,
+        cell: Cell,
+        case: Case,
+        error_class: ErrorClass,
+        error: str,
+        dollars: float | None,
+        judging: Usage = NOTHING.usage,
+        judge: str = "",
+    ) -> FinishedCell:
         """The end of a cell that is no sample; what it cost stays spent."""
         turns = sum(not ask.skip for ask in case.turns)
         row = {**self._names(cell, case), "domain": case.domain, "turns": turns, "error_class": error_class, "error": error}
-        line = json.dumps({**row, "cost": dollars, "cell": cell.key}) + "\n"
-        return FinishedCell(cell.key, line, "", dollars, error_class)
+        line = json.dumps({**row, "cost": dollars, **bill(judging), "cell": cell.key}) + "\n"
+        return FinishedCell(cell.key, line, "", _sum((dollars, self._cost(judging))), error_class, judge)
 
     async def host(self, cell: Cell, *, faults: bool) -> Kit:
         """The kit that a cell's turns run on, with the team of its pattern and a store that forgets."""
@@ -190,8 +223,13 @@ class Player:
                 self._kits[key] = await self._stack.enter_async_context(context)
         return self._kits[key]
 
-    def _cost(self, record: TurnRecord) -> float | None:
-        """What a turn counts for against the limit."""
+    async def _bind_judges(self) -> None:
+        deck = judge_deck(self._spec.deck.models)
+        contexts = {name: self._open(models=one.model, deck=deck, faults=False) for name, one in self._spec.grid.judges.items()}
+        self._judges = Judges(self._spec, {name: await self._stack.enter_async_context(one) for name, one in contexts.items()})
+
+    def _cost(self, record: TurnRecord | Usage) -> float | None:
+        """What a turn, or its judges, count for against the limit."""
         dear = self._spec.grid.limits.unpriced
         if record.cost is not None or dear is None:
             return record.cost
@@ -203,7 +241,7 @@ class Player:
 
     async def _scores(self, case: Case, observation: Observation) -> dict[str, float | None]:
         scores = {name: scorer(case, observation) for name, scorer in self._scorers.items()}
-        for name, judge in self._judges.items():
+        for name, judge in self._own_judges.items():
             verdict = await judge.judge(case, observation)
             scores[name] = None if verdict is None else verdict.score
         return scores
@@ -216,6 +254,7 @@ class Player:
         turn: tuple[Observation, Reply],
         record: TurnRecord,
         scores: Mapping[str, float | None],
+        judgement: Judgement,
     ) -> str:
         observation, reply = turn
         row = {
@@ -235,10 +274,17 @@ class Player:
             **hop_counts(reply.events),
             **(_times(record, reply) if self._virtual else {}),
             **({"void": f"{void} never happened"} if void else {}),
-            "scores": dict.fromkeys(scores) if void else scores,
+            "scores": dict.fromkeys(scores) if void else {**scores, **judgement.scores},
+            **judgement.fields,
             "cell": cell.key,
         }
         return json.dumps(row) + "\n"
+
+
+def _sum(dollars: Iterable[float | None]) -> float | None:
+    """None where no price is known."""
+    costs = [cost for cost in dollars if cost is not None]
+    return sum(costs) if costs else None
 
 
 def _times(record: TurnRecord, reply: Reply) -> dict[str, float | None]:

@@ -7,6 +7,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from kit.bench import scoring
+from kit.bench.grid.cell import judges_identity
 from kit.bench.grid.grid_file import GridSpec, digest
 from kit.home import HOME, IS_CHECKOUT
 
@@ -24,7 +25,7 @@ def provenance(spec: GridSpec) -> dict[str, object]:
         "inputs": {
             "grid": digest(spec.grid),
             "cases": digest(*spec.cases),
-            "judges": digest(spec.grid.scorers, spec.own.identity("scorer", spec.grid.scorers), *_rules()),
+            "judges": digest(spec.grid.scorers, spec.own.identity("scorer", spec.grid.scorers), judges_identity(spec), *_rules()),
             "deck": digest(*spec.deck.cards.values(), *spec.deck.blocks.values()),
         },
         "models": {key: json.loads(model.model_dump_json(exclude_defaults=True)) for key, model in spec.every_model.items()},

@@ -1,5 +1,6 @@
 """The report of a grid: every way with its intervals, every verdict beside the baseline, each as one sentence."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 
@@ -29,7 +30,7 @@ def report(spec: GridSpec, run: Run) -> str:
         f"# {grid.name}: {kinds}{lost}\n\n{run.before + run.done:,} of {run.total:,} cells, {many(len(rows), 'turn')}, "
         f"{'virtual' if spec.virtual else 'real'} time, seed {grid.seed}{state}."
     )
-    parts = [head, "## Ways", _list(ways), *_impossible(spec), *_hops(spec, rows, failures)]
+    parts = [head, "## Ways", _list(ways), *_impossible(spec), *_hops(spec, rows, failures), *_judges(spec, rows, failures)]
     if failures:
         sentence = "No sample of a model: they are not scored, and the next run plays them again."
         parts += ["## Failed cells", sentence, _list(failure_lines(failures, axes(chain(rows, failures))))]
@@ -106,6 +107,24 @@ def _impossible(spec: GridSpec) -> list[str]:
     if "monolith" not in spec.grid.patterns or not names:
         return []
     return [f"The monolith asks nobody, so no sub-agent fails in it: {', '.join(names)} did not happen there."]
+
+
+def _judges(spec: GridSpec, rows: Iterable[Row], failures: Iterable[Row]) -> list[str]:
+    """Says who judged by what, and what that cost beside the turns."""
+    if not spec.grid.judges:
+        return []
+    sums: Counter[str] = Counter()
+    for row in chain(rows, failures):
+        sums.update({name: count for name, count in row.get("judges", {}).items() if count})
+        sums["turns"] += row["cost"] or 0
+    lines = [
+        f"{name}: {judge.model} by {spec.rubrics[name].id} {spec.rubrics[name].version}"
+        + ("" if judge.threshold is None else f", passed from {judge.threshold:g}")
+        for name, judge in spec.grid.judges.items()
+    ]
+    tokens = f"{sums['input_tokens']:,} tokens in and {sums['output_tokens']:,} out"
+    dollars = f"${sums['cost']:,.4f} beside ${sums['turns']:,.4f} for the turns, as far as prices are known"
+    return ["## Judges", _list([*lines, f"{many(sums['model_calls'], 'call')}, {tokens}, {dollars}"])]
 
 
 def _list(items: Iterable[object]) -> str:

@@ -122,7 +122,7 @@ class _Tally:
         self.dollars += sum([cell.cost or 0.0 for cell in batch])
         for cell in failed:
             if cell.error_class in HOPELESS:
-                self._hopeless[self._models[cell.key], cell.error_class] += 1
+                self._hopeless[cell.judge or self._models[cell.key], cell.error_class] += 1
         if self._progress is not None:
             self._progress(self._before + self.count + self._failed, len(self._models))
 

@@ -14,6 +14,9 @@ from kit.runtime.job import SUMMARY, Job
 _OF_ROUTING = {"invoked", "dropped", "refused", "intent_count", "reported_intents"}
 """Fields of a routing decision that an observation has too; of a turn that never came to its routing event, who began counts."""
 
+_SUMMARIST = SUMMARY.field
+"""Who sums up, as a call names it."""
+
 
 class Observation(Value):
     """One turn, as it was seen from outside."""
@@ -88,7 +91,7 @@ def observe(events: Iterable[Event], turn: int = 0) -> Observation:
         with_reservation=tuple(dict.fromkeys(agent for agent, outcome in answers if outcome.reservation)),
         material=_lines(tools),
         prior_context=_lines((body.agent, body.prior_context) for body in begun if body.prior_context),
-        summary=next((_submitted_text(body, SUMMARY) for body in by["model_ended"] if body.agent == SUMMARY.field), None),
+        summary=next((_submitted_text(body, SUMMARY) for body in by["model_ended"] if body.agent == _SUMMARIST), None),
         whole=next((body.kept for body in by["compacted"] if body.done), 0),
         acknowledged=by["acknowledged"][-1].path if by["acknowledged"] else None,
         **fields,

@@ -129,7 +129,8 @@ def order(text: str) -> Order:
         path = Path(folder) / "grid.yaml"
         path.write_text(text, encoding="utf-8")
         spec: GridSpec = read_grid(path)
-    kinds = tuple(sorted(set(spec.kinds.values())))
+    judged = ("measured",) if spec.grid.judges else ()
+    kinds = tuple(sorted({*spec.kinds.values(), *judged}))
     return Order(name=spec.grid.name, text=text, asks=forecast(spec, pace(EXAMPLE)), kinds=kinds, limit=spec.grid.limits.dollars)
 
 

@@ -1,0 +1,116 @@
+"""The judges of a grid: models that score turns. A verdict is a turn of its own: counted, recorded and lost like any other."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from langchain_core.messages import BaseMessage
+
+from kit.bench.case import Case
+from kit.bench.grid.cell import Cell, judge_track
+from kit.bench.grid.failures import error_of
+from kit.bench.grid.grid_file import GridSpec
+from kit.bench.grid.stand_ins.transient_store import TransientStore
+from kit.bench.routing import BENCH_USER
+from kit.bench.scoring.judge import Verdict, question, verdict_in
+from kit.bench.scoring.observation import Observation
+from kit.compose.deck import Deck
+from kit.compose.parts import DeckSettings
+from kit.core.card import AgentCard
+from kit.core.context import Session
+from kit.core.model import ModelSpec
+from kit.core.outcome import AgentCall, Answer, ErrorClass, Outcome, Usage, total
+from kit.runtime.call_model import call_model
+from kit.runtime.context import RunContext
+from kit.runtime.handle import Reply
+from kit.runtime.pattern import Pattern
+from kit.runtime.turn import run_turn
+from kit.wire import Kit
+
+CARD = AgentCard(id="judge", description="Judges a reply by a rubric.", model="offline")
+PATIENCE = 120_000
+"""Milliseconds that a verdict may take: whoever waits for it is no user."""
+_COUNTS = ("model_calls", "input_tokens", "output_tokens", "cost")
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What the judges say of a turn, or why one of them says nothing."""
+
+    verdicts: Mapping[str, Verdict] = field(default_factory=dict[str, Verdict])
+    scores: Mapping[str, float] = field(default_factory=dict[str, float])
+    """Judge -> what its verdict counts for."""
+    usage: Usage = field(default_factory=Usage)
+    loss: tuple[ErrorClass, str, str] | None = None
+    """What lost a verdict, the developer's line about it, and the model that was asked."""
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """What the turn's line says of it; nothing where nobody was asked."""
+        if not self.verdicts:
+            return {}
+        verdicts = {name: verdict.model_dump() for name, verdict in self.verdicts.items()}
+        return {"verdicts": verdicts, **bill(self.usage)}
+
+
+def bill(usage: Usage) -> dict[str, Any]:
+    """What judges cost beside the turn, as a field of a line; nothing where nobody was asked."""
+    return {"judges": {name: getattr(usage, name) for name in _COUNTS}} if usage.model_calls else {}
+
+
+class Judges:
+    """The judges of a grid, each on a kit that was opened on `judge_deck`."""
+
+    def __init__(self, spec: GridSpec, kits: Mapping[str, Kit]):
+        self._spec, self._kits = spec, kits
+
+    async def judge(self, cell: Cell, case: Case, turns: Iterable[Observation]) -> list[Judgement]:
+        """A judgement on each turn, up to the first that is lost. Raises CassetteError."""
+        judgements: list[Judgement] = []
+        for observation in turns:
+            judgements.append(await self._judge(cell, case, observation))
+            if judgements[-1].loss is not None:
+                break
+        return judgements
+
+    async def _judge(self, cell: Cell, case: Case, observation: Observation) -> Judgement:
+        """Asks one after the other, and nobody once a verdict is lost."""
+        verdicts, scores, usages = dict[str, Verdict](), dict[str, float](), list[Usage]()
+        for name, kit in self._kits.items():
+            judge = self._spec.grid.judges[name]
+            messages = question(self._spec.rubrics[name], case, observation)
+            text, reply = await _ask(kit, messages, judge_track(self._spec, cell, name, observation.turn))
+            usages.append(reply.usage)
+            loss, verdict = error_of([reply], faults=False), verdict_in(text)
+            if loss is not None or verdict is None:
+                error_class, line = loss or ("judge", f"no verdict in {text[:100]!r}: ask another model, or for JSON by `params`")
+                return Judgement(usage=total(usages), loss=(error_class, f"judge {name!r}: {line}", judge.model))
+            verdicts[name] = verdict
+            scores[name] = verdict.score if judge.threshold is None else float(verdict.score >= judge.threshold)
+        return Judgement(verdicts, scores, total(usages))
+
+
+async def _ask(kit: Kit, messages: Sequence[BaseMessage], track: str) -> tuple[str, Reply]:
+    """What the kit's model says to these messages, empty where it fails, and the turn that it said it in."""
+    model, texts = kit.team.orchestrator.model, list[str]()
+
+    async def ask(call: AgentCall, ctx: RunContext) -> Outcome:
+        reply = await call_model(model, messages, ctx, agent=call.agent, purpose="work", news=len(messages))
+        texts.append(reply.text)
+        return Answer(call_id=call.call_id, agent=call.agent, text="Judged.")
+
+    cassette = None if kit.cassette is None else kit.cassette.track(track)
+    if model.gate is not None and (cassette is None or cassette.mode != "replay"):
+        await model.gate.opened()
+    host = replace(kit, store=TransientStore(), cassette=cassette)
+    reply = await run_turn("Judge.", Session(id=CARD.id, principal=BENCH_USER), host, Pattern(CARD.id, ask), history=())
+    if cassette is not None:
+        cassette.close()  # what a judge said once is not paid for twice
+    return "".join(texts), reply
+
+
+def judge_deck(models: Mapping[str, ModelSpec]) -> Deck:
+    """The deck of a judge's kit: a card without a prompt, for a judge is asked in the words of its rubric."""
+    times = {"turn_budget_ms": PATIENCE, "model_call_budget_ms": PATIENCE}
+    settings = DeckSettings.model_validate({"orchestrator": CARD.id, "required_blocks": (), **times})
+    return replace(Deck.of([CARD], settings=settings), models=models)
