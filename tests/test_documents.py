@@ -301,6 +301,15 @@ async def test_a_plan_is_replaced_only_by_who_read_its_newest_version(backend: B
     assert await plans.read(ANN, "p1") == newer
 
 
+async def test_a_principal_lists_its_own_plans_the_newest_first(backend: Backend) -> None:
+    plans = backend.stores.plans
+    for name in ("p1", "p2", "p3"):
+        await plans.create(a_plan(name))
+    await plans.create(a_plan("p4").replace(user_id=BOB.user_id))
+    assert [plan.plan_id for plan in await plans.of(ANN)] == ["p3", "p2", "p1"]
+    assert [plan.plan_id for plan in await plans.of(ANN, limit=1)] == ["p3"] and await plans.of(EVE) == []
+
+
 async def test_who_lost_a_lease_cannot_write_the_plan_any_more(backend: Backend) -> None:
     plans, clock = backend.stores.plans, backend.clock
     await plans.create(a_plan())

@@ -92,6 +92,10 @@ class PlanStore(Protocol):
 
     async def read(self, who: Principal, plan_id: str) -> Plan | None: ...
 
+    async def of(self, who: Principal, limit: int = 50) -> list[Plan]:
+        """The plans of a principal, the newest first."""
+        ...
+
     async def replace(self, plan: Plan) -> Plan:
         """Writes a plan and returns it with its new version. Raises VersionConflict when it is not made from the newest one."""
         ...

@@ -77,6 +77,10 @@ class SqlitePlans:
         rows = self.tables.database.read(sql, who.tenant_id, plan_id, who.user_id)
         return document_of(Plan, rows[0][0]) if rows else None
 
+    async def of(self, who: Principal, limit: int = 50) -> list[Plan]:
+        sql = "SELECT document FROM agent_plans WHERE tenant_id = ? AND user_id = ? ORDER BY rowid DESC LIMIT ?"
+        return [document_of(Plan, text) for (text,) in self.tables.database.read(sql, who.tenant_id, who.user_id, limit)]
+
     async def replace(self, plan: Plan) -> Plan:
         return await self.tables.write(lambda db: self._replace(db, plan))
 

@@ -39,6 +39,7 @@ CREATE TABLE IF NOT EXISTS agent_plans (
   tenant_id TEXT NOT NULL, plan_id TEXT NOT NULL, user_id TEXT NOT NULL, status TEXT NOT NULL, version INTEGER NOT NULL,
   lease_expires REAL, document TEXT NOT NULL, PRIMARY KEY (tenant_id, plan_id));
 CREATE INDEX IF NOT EXISTS agent_plans_open ON agent_plans (lease_expires) WHERE status NOT IN ('complete', 'failed');
+CREATE INDEX IF NOT EXISTS agent_plans_by_user ON agent_plans (tenant_id, user_id);
 CREATE TABLE IF NOT EXISTS agent_events (
   seq INTEGER PRIMARY KEY AUTOINCREMENT, tenant_id TEXT NOT NULL, event_id TEXT NOT NULL, session_id TEXT, plan_id TEXT,
   task_id TEXT, event_type TEXT NOT NULL, skill_id TEXT, large_response_triggered INTEGER NOT NULL, ts REAL NOT NULL,

@@ -1,0 +1,86 @@
+"""The health of plans: seven figures over stored plans and what their tasks wrote down."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from kit.core.value import Value
+from kit.metrics.estimate import Estimate, share
+from kit.metrics.latency import percentile
+from kit.stores.documents.document import AgentEvent, Plan
+
+EXHAUSTED = "max replan attempts reached"
+ENDS = ("complete", "failed")
+
+
+class PlanHealth(Value):
+    """What the plans of a tenant are like; shares are of plans, steps or calls that ended."""
+
+    success: Estimate
+    """Plans that are complete and were never planned anew, of those that ended."""
+    replans: Mapping[str, float]
+    """Task type -> mean number of replans of a plan."""
+    step_failures: Mapping[str, Estimate]
+    """Skill -> steps that failed, of those that named it and ended; the most failures first."""
+    large_responses: Estimate
+    """Skill calls whose response went into a file."""
+    p95_ms: Mapping[str, float]
+    """Agent -> the time within which 95 of 100 of its tasks end, in milliseconds."""
+    violations: Estimate
+    """Writes of an output that its contract refused."""
+    exhausted: Estimate
+    """Plans that failed after their last replan, of those that ended."""
+
+
+def plan_health(plans: Sequence[Plan], events: Sequence[AgentEvent]) -> PlanHealth:
+    """Returns the health of plans from what is stored of them; `events` are theirs."""
+    finished = [plan for plan in plans if plan.status in ENDS]
+    kinds = Counter(event.event_type for event in events)
+    good = sum(plan.status == "complete" and not plan.replan_count for plan in finished)
+    worn = sum(_fields(plan.failure).get("reason") == EXHAUSTED for plan in finished)
+    large = sum(event.large_response_triggered for event in events if event.event_type == "skill.called")
+    violations, writes = kinds["contract_violation"], kinds["memory.written"]
+    return PlanHealth(
+        success=share(good, len(finished)),
+        replans=_replans(finished),
+        step_failures=_step_failures(events),
+        large_responses=share(large, kinds["skill.called"]),
+        p95_ms=_p95(events),
+        violations=share(violations, violations + writes),
+        exhausted=share(worn, len(finished)),
+    )
+
+
+def _replans(plans: Sequence[Plan]) -> dict[str, float]:
+    by_type: dict[str, list[int]] = {}
+    for plan in plans:
+        by_type.setdefault(plan.task_type or "", []).append(plan.replan_count)
+    return {kind: sum(counts) / len(counts) for kind, counts in by_type.items()}
+
+
+def _step_failures(events: Sequence[AgentEvent]) -> dict[str, Estimate]:
+    """Counts the ends of steps by the skills that their start names; a step that was planned anew is in no plan any more."""
+    skills = {
+        event.task_id: str(_fields(event.payload).get("skill", "")).split(", ")
+        for event in events
+        if event.event_type.startswith("step_") and event.event_type.endswith(".started")
+    }
+    failures, ends = Counter[str](), Counter[str]()
+    for event in events:
+        if event.event_type.startswith("step_") and event.event_type.endswith((".complete", ".failed")):
+            for skill in skills.get(event.task_id, ()):
+                ends[skill] += 1
+                failures[skill] += event.event_type.endswith(".failed")
+    return {skill: share(failures[skill], ends[skill]) for skill in sorted(ends, key=lambda one: (-failures[one], one))}
+
+
+def _p95(events: Sequence[AgentEvent]) -> dict[str, float]:
+    by_agent: dict[str, list[float]] = {}
+    for event in events:
+        if event.event_type == "subagent.finish" and event.duration_ms is not None:
+            by_agent.setdefault(event.agent or "", []).append(event.duration_ms)
+    return {agent: percentile(times, 0.95) for agent, times in sorted(by_agent.items())}
+
+
+def _fields(value: object) -> dict[str, Any]:
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
