@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import socket
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
@@ -377,6 +378,22 @@ async def test_both_services_answer_alike_over_a_socket() -> None:
         async with httpx.AsyncClient(base_url=f"{url}/support") as http:
             said_there = [chunk for _, chunk in await say(http, "scan")]
     assert (here, said_here) == (there, said_there)
+
+
+@pytest.mark.realtime
+async def test_a_service_sends_its_reply_at_once() -> None:
+    """Without TCP_NODELAY the body of a reply waits 40 ms for its header to be acknowledged."""
+    at_once = asyncio.get_running_loop().create_future()
+
+    async def serve_one(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        at_once.set_result(writer.get_extra_info("socket").getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+        writer.close()
+
+    listening = listen("127.0.0.1", 0)
+    async with await asyncio.start_server(serve_one, sock=listening):
+        _, writer = await asyncio.open_connection(*listening.getsockname())
+        assert await at_once
+        writer.close()
 
 
 def test_a_taken_port_is_a_clear_sentence() -> None:

@@ -7,6 +7,7 @@ import signal
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeAlias, cast
 
@@ -186,6 +187,10 @@ async def post(url: str, headers: Mapping[str, str], body: Any, most_bytes: int)
         raise ConnectionError(str(error)) from error
 
 
+_certificates = cache(httpx2.create_ssl_context)
+"""Read once for a process: that takes 20 ms, and each step of a plan has connections of its own."""
+
+
 def _http_client(headers: Mapping[str, str], wire: Wire, read: float | None) -> httpx2.AsyncClient:
     return httpx2.AsyncClient(
         headers={**headers, "accept-encoding": "identity"}, transport=_Limited(wire), timeout=httpx2.Timeout(30.0, read=read)
@@ -196,7 +201,7 @@ class _Limited(httpx2.AsyncHTTPTransport):
     """HTTP whose replies are cut off at the limit; a compressed one is refused, as its size says nothing."""
 
     def __init__(self, wire: Wire):
-        super().__init__()
+        super().__init__(verify=_certificates())
         self._wire = wire
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:

@@ -25,7 +25,7 @@ def serve(app: ASGIApp, host: str, port: int) -> None:
 def listen(host: str, port: int) -> socket.socket:
     """A bound socket; port 0 takes a free one. Raises UpstreamError when it is taken or not allowed."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listening = socket.socket(family)
+    listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)  # asyncio replies at once where it sees TCP
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((host, port))
