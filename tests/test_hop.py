@@ -1,7 +1,9 @@
 """What a call to a peer costs: the bytes that cross, the time they take, and what was spent there; in turn, cell and report."""
 
+import asyncio
+import sys
+from asyncio.subprocess import PIPE
 from collections.abc import AsyncGenerator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,20 +15,27 @@ from a2a.server.routes import create_jsonrpc_routes
 from a2a.server.tasks import InMemoryTaskStore
 from starlette.applications import Starlette
 
+from kit import ExperimentKits, compare
 from kit.bench.grid.cell import cells
 from kit.bench.grid.hops import hop_counts, hop_times
 from kit.bench.grid.report import compare_ways, report
 from kit.bench.grid.results import PEER_MEASURES, tidy
-from kit.core.card import AgentCard
+from kit.compose.deck import Deck
 from kit.core.event import Hop
 from kit.core.model import ModelSpec
+from kit.core.simulation import Law
+from kit.home import HOME
 from kit.models.scripted import ScriptedModel
 from kit.patterns.a2a import a2a_over, remote
 from kit.patterns.a2a.client import RemoteAgent
 from kit.patterns.a2a.link import Link
 from kit.patterns.a2a.server import peer_card, serve_team
+from kit.patterns.agents_as_tools import run_mediated
+from kit.runtime.context import Agent
 from kit.runtime.handle import Reply
-from kit.runtime.team import bind
+from kit.runtime.pattern import Bind, Pattern
+from kit.runtime.team import Team, bind
+from kit.settings import Settings
 from kit.stores.sqlite import SqliteStore
 from kit.tools.asgi_transport import StreamingASGITransport
 from kit.worlds.service.serve import listen, serving
@@ -111,24 +120,82 @@ async def test_in_virtual_time_a_hop_takes_what_its_link_says_and_carries_the_sa
     assert {hop.peer_seconds for hop in hops} == {1.0} and {hop.writing for hop in hops} == {0.0}
 
 
+def foreign_peers(ending: str, team: Team) -> Team:
+    """The same team with its sub-agents behind peers that are no kit."""
+    agents: dict[str, Agent] = {}
+    for card in team.orchestrator.sub_cards.values():
+        peer = peer_card(card, f"http://{card.id}.internal/a2a")
+        handler = DefaultRequestHandler(Foreign(ending), InMemoryTaskStore(), peer)
+        app = Starlette(routes=create_jsonrpc_routes(handler, "/a2a"))
+        http = httpx.AsyncClient(transport=StreamingASGITransport(app))
+        client = ClientFactory(ClientConfig(httpx_client=http)).create(peer)
+        agents[card.id] = RemoteAgent(card, client, team.deck.policy(card), 8.0)
+    return team.with_agents(agents)
+
+
 @pytest.mark.req("SAT-28")
 @pytest.mark.parametrize("ending", ["artifact", "failure"])
 async def test_what_a_peer_spent_that_is_no_kit_is_unknown_and_not_nothing(ending: str) -> None:
-    card = AgentCard(id="shop", description="Deals.", model="offline")
-    peer = peer_card(card, "http://foreign.internal/a2a")
-    handler = DefaultRequestHandler(Foreign(ending), InMemoryTaskStore(), peer)
-    app = Starlette(routes=create_jsonrpc_routes(handler, "/a2a"))
-    async with httpx.AsyncClient(transport=StreamingASGITransport(app)) as http, hopping({"shop": answering("x")}) as kit:
-        client = ClientFactory(ClientConfig(httpx_client=http)).create(peer)
-        team = kit.team.with_agents({"shop": RemoteAgent(card, client, kit.team.deck.policy(card), 8.0)})
-        reply = await ask(replace(kit, team=team))
-    await handler.aclose()
+    reply = await ask(SmallKit(foreign_peers(ending, bound({"shop": answering("x")})), SqliteStore(":memory:")))
     [hop] = hops_of(reply)
     assert (hop.usage, hop.seconds, hop.peer_seconds) == (None, None, None) and hop.bytes_out and hop.bytes_in
     figures = hop_counts(reply.events) | hop_times(reply.events)
     assert {name for name, value in figures.items() if value is None} == {
         *("peer_model_calls", "peer_input_tokens", "peer_output_tokens", "peer_cost", "peer_seconds", "hop_ms")
     }
+
+
+def elsewhere(deck: Deck, bind: Bind) -> Team:
+    return foreign_peers("artifact", bind(deck))
+
+
+@pytest.mark.realtime
+def test_a_report_counts_the_turns_whose_peers_did_not_say_what_they_spent(tmp_path: Path) -> None:
+    kits = ExperimentKits.of(Settings(store=str(tmp_path / "kit.db")), virtual=True)
+    cases = [{"user": "how many points do I have", "expected_sub_agents": ["rewards"]}]
+    exact = ModelSpec(key="simulated-exact", provider="simulated", law=Law())
+    result = compare([exact], cases, patterns=["mediated", Pattern("elsewhere", run_mediated, elsewhere)], kits=kits)
+    assert "In 1 turn a peer did not say what it spent: those figures are of this side alone." in str(result)
+    assert "elsewhere, hop_bytes: mean of" in str(result) and "elsewhere, peer_" not in str(result)
+
+
+SERVED = """
+import asyncio
+import sys
+from kit.core.model import ModelSpec
+from kit.patterns.a2a.server import serve_team
+from kit.runtime.team import bind
+from kit.worlds.service.serve import listen, serving
+from tests.kits import answering, small_deck
+
+async def main():
+    with listen("127.0.0.1", 0) as free:
+        port = free.getsockname()[1]
+    dear = ModelSpec(key="dear", provider="offline", price_in=50.0, price_out=50.0)
+    team = bind(small_deck(["shop"]), {"*": answering("unused"), "shop": (answering("Deals.", 0.1), dear)})
+    async with serving(serve_team(team, f"http://127.0.0.1:{port}").app, port=port):
+        print(port, flush=True)
+        await asyncio.to_thread(sys.stdin.read)
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.realtime
+@pytest.mark.req("SAT-28")
+async def test_a_peer_in_another_process_is_counted_by_its_own_clock_and_its_own_prices() -> None:
+    process = await asyncio.create_subprocess_exec(sys.executable, "-c", SERVED, cwd=HOME, stdin=PIPE, stdout=PIPE)
+    assert process.stdin is not None and process.stdout is not None
+    url = f"http://127.0.0.1:{int(await process.stdout.readline())}"
+    async with httpx.AsyncClient(timeout=10) as http:
+        reply = await ask(SmallKit(remote(bound({"shop": answering("unused")}), url, http), SqliteStore(":memory:")))
+    process.stdin.close()
+    assert await process.wait() == 0
+    [hop] = hops_of(reply)
+    assert reply.text == "Deals." and hop.peer_seconds is not None and hop.peer_seconds >= 0.1
+    assert hop.seconds is not None and 0 < hop.seconds < 5
+    assert hop.usage is not None and hop.usage.model_calls == 1 and hop.usage.cost
+    assert reply.usage.cost == hop.usage.cost == pytest.approx(50e-6 * (hop.usage.input_tokens + hop.usage.output_tokens))
 
 
 async def test_a_peer_that_is_given_up_leaves_what_was_heard_of_it() -> None:

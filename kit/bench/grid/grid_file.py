@@ -93,7 +93,7 @@ class GridSpec:
     @property
     def virtual(self) -> bool:
         """Whether all its time is virtual: nothing is called that is elsewhere, no model, no MCP server and no peer."""
-        if self.grid.hop == "loopback" and A2A.name in self.grid.patterns:
+        if self.grid.hop == "loopback":
             return False
         if self.grid.sub_agents == "world" and self.deck.tools.servers:
             return False

@@ -6,8 +6,10 @@ from typing import cast
 from kit.bench.grid.comparison import Row, summarise
 from kit.bench.grid.grid_file import GridSpec
 from kit.bench.grid.results import COUNTS, PEER_MEASURES, Results, tidy
+from kit.core.display.count import many
 from kit.core.event import Event, Hop
 from kit.core.outcome import total
+from kit.patterns.a2a import A2A
 
 Figures = dict[str, float | None]
 
@@ -37,19 +39,27 @@ def hop_times(events: Iterable[Event]) -> Figures:
 
 
 def hop_lines(spec: GridSpec, rows: Results, axes: Sequence[str]) -> list[str]:
-    """What the hops of each way came to, a turn, and where their seconds are from; empty for a grid without any."""
-    crossing: Iterable[Row] = (row for row in rows if "hops" in row)
+    """What the hops of each way came to, a turn, and where their time is from; empty for a grid without any."""
     law = spec.link
     names = [name for name in PEER_MEASURES if law is None or name != "hop_writing_ms"]
+    crossing: Iterable[Row] = (row for row in rows if "hops" in row)
     summaries = [str(summary) for summary in summarise(tidy(crossing, names), axes)]
     if not summaries:
         return []
-    source = (
-        "measured over a socket of this machine, the peers in the same process"
-        if law is None
-        else f"by the law of the grid: {law.ms:g} ms a message, and {law.ms_per_kb:g} ms for each thousand bytes"
-    )
-    return [f"What a hop takes is {source}. What peers spent is part of their turn's figures above.", *summaries]
+    spend = "What peers spent is part of their turn's figures above."
+    if silent := sum(1 for row in rows if "hops" in row and row["peer_model_calls"] is None):
+        spend += f" In {many(silent, 'turn')} a peer did not say what it spent: those figures are of this side alone."
+    return [f"What a hop takes is {_source(spec)}. {spend}", *summaries]
+
+
+def _source(spec: GridSpec) -> str:
+    """Where the time of a hop is from."""
+    law = spec.link
+    if A2A.name not in spec.grid.patterns:
+        return "measured by the turn's own clock, over what the pattern puts between"
+    if law is None:
+        return "measured over a socket of this machine, the peers in the same process"
+    return f"by the law of the grid: {law.ms:g} ms a message, and {law.ms_per_kb:g} ms for each thousand bytes"
 
 
 def _hops(events: Iterable[Event]) -> list[Hop]:
