@@ -2,7 +2,6 @@
 
 import datetime
 import os
-import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,12 +9,9 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, Field, ValidationError
 
 from kit.core.errors import SettingsError
-from kit.core.secret import SHORTEST
+from kit.core.secret import secret_values
 from kit.core.value import Value
 from kit.home import HOME, IS_CHECKOUT
-
-_SECRET = re.compile("KEY|TOKEN|SECRET|PASSWORD")
-"""Names of environment variables whose values are secret."""
 
 
 def own_project() -> Path | None:
@@ -114,9 +110,8 @@ class Settings(Value):
     @property
     def secrets(self) -> frozenset[str]:
         """The keys it knows, and what of the environment is called one: no trace and no recording holds them."""
-        values = (value for name, value in self.variables.items() if _SECRET.search(name) or name in self.secret_names)
-        keys = (key.strip() for key in (self.openai_api_key, self.opik_api_key, *values) if key)  # a file's ends with its line
-        return frozenset(key for key in keys if len(key) >= SHORTEST)
+        own = {"openai_api_key": self.openai_api_key or "", "opik_api_key": self.opik_api_key or ""}
+        return secret_values(own, self.variables, names=self.secret_names)
 
     @property
     def has_model(self) -> bool:

@@ -329,6 +329,18 @@ async def test_the_key_is_in_no_result_fault_repr_or_log(caplog: pytest.LogCaptu
     assert records and not [line for line in records if secret in line or "step-" in line]
 
 
+@pytest.mark.realtime
+async def test_what_is_no_key_is_left_in_a_result(tmp_path: Path) -> None:
+    """Of what a service is told, the names tell what is secret: a city that stands in a variable stays in the rows."""
+    command = McpServer(command=(sys.executable, "-m", "kit.worlds.outlets"), environment=("REGION", "A_KEY", "B_KEY"))
+    told = {"PATH": os.environ["PATH"], "REGION": "Rivermont", "A_KEY": "Harbor Way", "B_KEY": "short"}
+    async with _closing(skill_client(command, tmp_path, told)) as client:
+        rows = (await result(client, "outlet_list", city="Rivermont")).text
+        street = (await result(client, "outlet_details", outlet_id="ou-0412")).text
+    assert "Rivermont" in rows and "[secret]" not in rows
+    assert "30 [secret]" in street and "Harbor Way" not in street
+
+
 # Which service, and what the log keeps
 
 

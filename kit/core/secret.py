@@ -1,7 +1,7 @@
 """Keys and tokens: what one looks like, and values without them."""
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Any, TypeVar
 
 from pydantic_core import PydanticSerializationError
@@ -17,7 +17,14 @@ _LOOKS_LIKE = re.compile(
     r"|\b(?:api[-_ ]?key|x-api-key|authorization)\b[\"']?\s*[:=]\s*[\"']?[^\s\"',}]{8,}",
     re.IGNORECASE,
 )
+_NAMES_ONE = re.compile("KEY|TOKEN|SECRET|PASSWORD|AUTHORIZATION", re.IGNORECASE)
 V = TypeVar("V", bound=Value)
+
+
+def secret_values(*named: Mapping[str, str], names: Collection[str] = ()) -> frozenset[str]:
+    """The values of variables and headers whose names, or these, say that they are secret."""
+    values = (value.strip() for some in named for name, value in some.items() if _NAMES_ONE.search(name) or name in names)
+    return frozenset(value for value in values if len(value) >= SHORTEST)
 
 
 def without_keys(text: str) -> str:

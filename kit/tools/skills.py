@@ -12,7 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from kit.core.errors import LONGEST, describe_error
 from kit.core.extra import require
-from kit.core.secret import without_keys, without_secret_words
+from kit.core.secret import secret_values, without_keys, without_secret_words
 from kit.tools.mcp.json_schema import first_misfit, json_fault, schema_fault
 from kit.tools.mcp.server import McpServer
 from kit.tools.mcp.tools import address, session_with
@@ -192,7 +192,7 @@ def skill_client(service: McpServer, folder: Path, environment: Mapping[str, str
     """
     if not service.url:
         session = session_with(NAME, service, folder, environment)
-        return SkillClient(lambda _: session, seconds=service.timeout_ms / 1000, secrets=service.told(environment))
+        return SkillClient(lambda _: session, seconds=service.timeout_ms / 1000, secrets=_secrets(service, environment, {}))
     require("mcp", "mcp")
     from kit.tools.mcp.session import McpSession
     from kit.tools.mcp.transport import http_transport
@@ -209,9 +209,15 @@ def skill_client(service: McpServer, folder: Path, environment: Mapping[str, str
     return SkillClient(
         session_under,
         seconds=service.timeout_ms / 1000,
-        secrets=(*service.told(environment), *((key,) if key else ())),
+        secrets=_secrets(service, environment, headers),
         step_key=partial(_step_key, f"{base}/{STEPS}", headers, service.most_bytes),
     )
+
+
+def _secrets(service: McpServer, environment: Mapping[str, str], headers: Mapping[str, str]) -> Sequence[str]:
+    """What no result and no fault has: the longest first, as one may be a part of another."""
+    told = {name: environment[name] for name in service.variables if name in environment}
+    return sorted(secret_values(told, headers), key=len, reverse=True)
 
 
 def _with_key(headers: Mapping[str, str], key: str) -> Mapping[str, str]:
