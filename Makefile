@@ -57,8 +57,10 @@ lint: setup ## ruff, notebooks without outputs, import order
 type: setup ## pyright, strict
 	@$(stage) type 90 $(py) -m pyright --warnings
 
+# One worker more than there are cores: while a test waits, another has its core.
 unit: setup
-	@mkdir -p .kit && $(stage) tests 300 $(py) -m pytest -q -p tests.matrix --ignore=tests/browser --ignore=tests/installed -n auto --maxprocesses=4 --dist=worksteal
+	@mkdir -p .kit && $(stage) tests 300 $(py) -m pytest -q -p tests.matrix --ignore=tests/browser --ignore=tests/installed \
+		-n $$($(py) -c 'import os; print((os.cpu_count() or 1) + 1)') --maxprocesses=4 --dist=worksteal
 
 run-notebooks: setup
 	@mkdir -p .kit/home && $(stage) notebooks 240 $(py) -m pytest -q -n auto --maxprocesses=4 --dist=worksteal notebooks
