@@ -189,6 +189,29 @@ async def test_each_fault_of_a_skill_is_a_value_and_the_next_call_is_none(
         assert (await result(client, "outlet_list")).content
 
 
+async def test_a_call_that_could_not_be_sent_has_certainly_not_run() -> None:
+    """Nobody answers when it connects; or the service does not say what the skill asks for."""
+    script: Faults = {"load_skill": ["hangs"], "outlet_call": ["hangs"]}
+    async with in_memory(SkillService(faults=script)) as client:
+        unread = await fault(client, "outlet_call", outlet_id=OURS, message="we are late")
+        lost = await fault(client, "outlet_call", outlet_id=OURS, message="we are late")
+    assert (unread.reason, unread.uncertain, lost.reason, lost.uncertain) == ("timeout", False, "timeout", True)
+    session = McpSession("skills", McpServer(url="http://skills.example/mcp", connect_ms=60_000), lambda wire: _Silent())
+    client = SkillClient(lambda key: session)
+    assert not (await fault(client, "outlet_call", outlet_id=OURS, message="we are late")).uncertain
+    await client.aclose()
+
+
+class _Silent:
+    """A transport that never opens."""
+
+    async def __aenter__(self) -> Any:
+        await asyncio.sleep(600)
+
+    async def __aexit__(self, *_: object) -> None:
+        return None
+
+
 async def test_arguments_that_do_not_fit_are_not_sent() -> None:
     log = CallLog()
     async with in_memory(SkillService(log=log)) as client:
@@ -207,7 +230,7 @@ async def test_a_wrong_key_a_dead_service_and_too_long_a_result_are_told_apart()
         assert (await fault(client, "outlet_menu", outlet_id=OURS)).reason == "oversized"
         assert (await result(client, "outlet_menu", outlet_id=OURS, query="soup")).content
     for outcome in (await client.find("menu"), await call(client, "outlet_menu")):  # the service is gone by now
-        assert isinstance(outcome, SkillFault) and outcome.reason == "gone"
+        assert isinstance(outcome, SkillFault) and outcome.reason == "gone" and not outcome.uncertain
 
 
 @pytest.mark.parametrize(

@@ -82,13 +82,15 @@ class SkillFault(Value):
     reason: SkillReason
     detail: str = ""
     """For the trace and the planner; no key is ever in it."""
+    sent: bool = True
+    """Whether the call left for the service; False where that could not be reached, or was only asked about its skills."""
     input_size_bytes: int = 0
     duration_ms: int = 0
 
     @property
     def uncertain(self) -> bool:
         """Whether the skill may have run all the same, to an end that nobody knows (decisions 41)."""
-        return self.reason in ("timeout", "gone")
+        return self.sent and self.reason in ("timeout", "gone")
 
 
 class SkillRefusal(Value):

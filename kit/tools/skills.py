@@ -64,17 +64,21 @@ class _Session:
         from kit.tools.mcp.session import SessionFault, text_of
 
         now, size = asyncio.get_running_loop().time, text_size(canonical_text(dict(arguments)))
-        began = now()
+        began, sent = now(), False
 
         def fault(reason: SkillReason, detail: str) -> SkillFault:
             words = without_keys(without_secret_words(detail, self._secrets))[:LONGEST]
-            return SkillFault(skill=skill, reason=reason, detail=words, input_size_bytes=size, duration_ms=_ms(now() - began))
+            ms = _ms(now() - began)
+            return SkillFault(skill=skill, reason=reason, detail=words, sent=sent, input_size_bytes=size, duration_ms=ms)
 
         if unfit := json_fault(dict(arguments)):
             return fault("bad_arguments", unfit)
         try:
             async with asyncio.timeout(self._seconds):
-                reply = await self._session.ask(tool, dict(arguments), meta)
+                reply: Any = await self._session.connect()
+                if reply is None:
+                    sent = tool not in (FIND, LOAD)
+                    reply = await self._session.ask(tool, dict(arguments), meta)
         except TimeoutError:
             return fault("timeout", f"no answer within {self._seconds:g} s")
         if isinstance(reply, SessionFault):
@@ -234,7 +238,7 @@ async def _step_key(url: str, headers: Mapping[str, str], most_bytes: int, allow
         status, body = await post(url, headers, {"allowed_skills": list(allowed)}, most_bytes)
     except (TimeoutError, TooLarge, OSError) as error:
         reason = "timeout" if isinstance(error, TimeoutError) else "oversized" if isinstance(error, TooLarge) else "gone"
-        return SkillFault(skill=STEPS, reason=reason, detail=describe_error(error))
+        return SkillFault(skill=STEPS, reason=reason, detail=describe_error(error), sent=False)
     if status == 201:
         try:
             return StepToken.model_validate_json(body).token

@@ -107,6 +107,15 @@ class McpSession:
             return ToolResult(text=UNAVAILABLE, fault="exception", detail=f"the tool says: {without_keys(text[:LONGEST])}")
         return ToolResult(text=text)
 
+    async def connect(self) -> SessionFault | None:
+        """Waits until the server can be asked; a fault where it cannot, so that nothing was sent."""
+        connection = self._current()
+        try:
+            await asyncio.shield(connection.client)
+        except Exception as error:  # the same border
+            return _fault_of(error, connection.wire)
+        return None
+
     async def ask(self, tool: str, arguments: dict[str, Any], meta: Any = None) -> CallToolResult | SessionFault:
         """Calls a tool and returns all of its result, an error that the tool reports included. `meta` travels beside."""
         connection = self._current()
