@@ -81,7 +81,7 @@ class Kit:
         return "offline stand-in" if spec.key == "offline" else spec.key
 
     def on(self, model: str) -> "Kit":
-        """The same kit with every agent on one model of models.yaml. Raises UnknownId, or BindError where that cannot do it."""
+        """The same kit with every agent on one model of models.yaml. Raises BindError where there is none, or it cannot do it."""
         stages = self.stages_on(model)
         return replace(self, team=stages.team(MEDIATED), stages=stages)
 

@@ -9,7 +9,7 @@ import pytest
 
 from case_pictures import draw_picture
 from kit.core.context import Principal, Session
-from kit.core.errors import KitError, PictureError, UnknownId
+from kit.core.errors import BindError, KitError, PictureError, UnknownId
 from kit.core.event import AgentStarted, Event, Text, TurnStarted
 from kit.core.record import TurnRecord
 from kit.settings import Settings
@@ -148,7 +148,7 @@ def test_a_turn_is_started_as_the_scenario_says_and_tells_so(host: Host) -> None
     assert view.faults == ("support=raise",) and view.routing is not None and view.routing.cap == 2
     assert view.routing.left_out.count == 1 and view.principal == own(host).principal
     for wrong in ({"pattern": "mediatd"}, {"model": "offlin"}):
-        with pytest.raises(UnknownId, match=r"offline|mediated"):
+        with pytest.raises((UnknownId, BindError), match=r"offline|mediated"):
             host.start(MIXED, own(host), **wrong)  # type: ignore[arg-type]
     assert host.start("hello", own(host)) == host.newest(own(host)) != turn_id
 
