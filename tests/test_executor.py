@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import os
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,8 +18,6 @@ from kit.patterns.plan_execute import resumed
 from kit.planning.skill_call import LARGE
 from kit.runtime.agents.llm_agent import LLMAgent
 from kit.runtime.turn import Reply, run_turn
-from kit.sandbox.boundary import SandboxUnavailable
-from kit.sandbox.probe import find_boundary
 from kit.stores.documents.document import AgentEvent
 from kit.tools.skill import canonical_text, text_size
 from kit.worlds.outlets.access import Scope
@@ -28,7 +25,7 @@ from kit.worlds.outlets.call_log import CallLog
 from kit.worlds.outlets.skill_service import Fault, SkillService
 from tests.kits import ALICE
 from tests.plan_kits import PlanKit
-from tests.step_kits import Telling, a_step, events_of, in_memory, output_of, plan_of, step_kit
+from tests.step_kits import Telling, a_step, events_of, in_memory, need_boundary, output_of, plan_of, step_kit
 
 OURS = "ou-0001"
 PRICES = {"items": "array<{name: string, price_cents: integer}>"}
@@ -73,16 +70,6 @@ def bodies(reply: Reply, kind: type[Any]) -> list[Any]:
 def texts(model: ScriptedModel) -> list[str]:
     """The last message that the model read, at each of its calls."""
     return [str(messages[-1].content) for messages in model.seen]
-
-
-@pytest.fixture
-def boundary() -> None:
-    try:
-        find_boundary()
-    except SandboxUnavailable as error:
-        if os.environ.get("CI") == "true":
-            raise
-        pytest.skip(str(error))
 
 
 # What a step may call
@@ -139,7 +126,8 @@ async def test_neither_manager_nor_planner_touches_a_skill_or_a_tool_of_an_execu
 
 @pytest.mark.realtime
 @pytest.mark.req("AS-6")
-async def test_of_a_menu_of_a_megabyte_the_answer_is_exact_and_little_of_it_is_read(tmp_path: Path, boundary: None) -> None:
+async def test_of_a_menu_of_a_megabyte_the_answer_is_exact_and_little_of_it_is_read(tmp_path: Path) -> None:
+    need_boundary()
     async with in_memory(SkillService()) as client:
         kit = step_kit(tmp_path, client, offline(), [VEGETARIAN])
         began = time.process_time()
@@ -173,7 +161,8 @@ async def test_the_gate_is_at_fifty_kilobytes_of_the_canonical_form(is_large: bo
 
 
 @pytest.mark.realtime
-async def test_what_a_script_prints_at_length_is_kept_without_passing_through_the_model(tmp_path: Path, boundary: None) -> None:
+async def test_what_a_script_prints_at_length_is_kept_without_passing_through_the_model(tmp_path: Path) -> None:
+    need_boundary()
     names = [f"outlet {number}" for number in range(4_000)]
     script = f"import json\nprint(json.dumps({{'names': ['outlet %d' % number for number in range({len(names)})]}}))"
     executor = ScriptedModel(
@@ -309,7 +298,8 @@ def fields(event: AgentEvent) -> set[str]:
 
 @pytest.mark.realtime
 @pytest.mark.req("AS-20")
-async def test_each_event_of_a_task_has_its_name_and_fields_and_its_whole_lineage(tmp_path: Path, boundary: None) -> None:
+async def test_each_event_of_a_task_has_its_name_and_fields_and_its_whole_lineage(tmp_path: Path) -> None:
+    need_boundary()
     executor = ScriptedModel(hands_in(outlets=3), gives_up(), "No.", *[stands_in] * 4)
     async with in_memory(SkillService()) as client:
         kit = step_kit(tmp_path, client, executor, [ACTIVE], [VEGETARIAN])

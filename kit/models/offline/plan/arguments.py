@@ -11,6 +11,7 @@ from kit.models.offline.plan.projection import collect
 from kit.models.offline.plan.step_words import arguments_in
 
 _COUNTS = ("limit", "count", "top", "size")
+_SOURCE = re.compile(r" from \S+ of step \d+$")
 _SPAN = re.compile(r"\b\w+ (?:days?|weeks?|months?|years?)\b", re.I)
 
 
@@ -20,7 +21,8 @@ def step_arguments(schema: Schema, task: str, value: Any = None) -> dict[str, An
     Ids come from the input where the task names none; a number is what it stands beside, else how many rows are asked for; where
     none is asked for, all are.
     """
-    if (own := arguments_in(task, schema, value)) is not None:
+    own = _written(task, schema) if value is None else arguments_in(task, schema, value)
+    if own is not None:
         return own
     properties = properties_of(schema)
     words = {name: spec for name, spec in properties.items() if spec.get("type") != "integer"}
@@ -34,6 +36,16 @@ def step_arguments(schema: Schema, task: str, value: Any = None) -> dict[str, An
         if spec.get("type") == "integer" and (number := _number(name, spec, task)) is not None:
             arguments[name] = number
     return arguments
+
+
+def _written(task: str, schema: Schema) -> dict[str, Any] | None:
+    """Returns the arguments that the words of a step give, aside from those that stand in a file."""
+    lead, _, rest = task.strip().removesuffix(".").rpartition(": ")
+    pieces = rest.split(", ")
+    values = [piece for piece in pieces if not _SOURCE.search(piece)]
+    if lead and not values:
+        return {}
+    return arguments_in(f"{lead}: {', '.join(values)}.", schema)
 
 
 def _is_named(spec: Schema, value: Any, task: str) -> bool:

@@ -1,0 +1,152 @@
+"""The offline stand-in carries out the steps that it plans: by real tool calls, exactly, and it says so when it cannot."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolCall, ToolMessage
+
+from kit.models.offline.model import OfflineModel
+from kit.models.offline.plan.arguments import step_arguments
+from kit.models.offline.plan.executor import executor_turn
+from kit.models.offline.plan.projection import collect, project
+from kit.runtime.turn import run_turn
+from kit.worlds.outlets.access import Scope
+from kit.worlds.outlets.skill_service import SkillService
+from tests.kits import ALICE
+from tests.step_kits import events_of, in_memory, need_boundary, output_of, plan_of, step_kit
+
+OURS = "ou-0001"
+SERVICE = SkillService()
+
+
+def given(skill: str, **arguments: Any) -> dict[str, Any]:
+    result = SERVICE.call(Scope("acme"), skill, arguments)
+    assert isinstance(result, dict)
+    return result
+
+
+async def last_output(task: str, folder: Path) -> tuple[dict[str, Any], int]:
+    """What the last step of a plan for a task leaves, and how many steps there were; all of it by the stand-in."""
+    async with in_memory(SkillService()) as client:
+        kit = step_kit(folder, client, OfflineModel(pace=0.0, think=0.0))
+        plan = await plan_of(kit, await run_turn(task, ALICE, kit))
+        assert (plan.status, plan.replan_count) == ("complete", 0), plan.failure
+        assert await events_of(kit, "skill.refused") == [] == await events_of(kit, "contract_violation")
+        return await output_of(kit, plan, len(plan.steps)), len(plan.steps)
+
+
+def ids(**arguments: Any) -> list[str]:
+    return [row["id"] for row in given("outlet_list", limit=5_000, **arguments)["outlets"]]
+
+
+@pytest.mark.realtime
+@pytest.mark.parametrize("city", [{"city": "Rivermont"}, {}], ids=["of a city", "of all, whose ids are too many to read"])
+async def test_it_ranks_what_the_step_before_has_listed(city: dict[str, str], tmp_path: Path) -> None:
+    need_boundary()
+    where = f" in {city['city']}" if city else ""
+    output, steps = await last_output(f"Rank the active outlets{where} by how they did in the last 8 weeks", tmp_path)
+    best = given("outlet_analytics", outlet_ids=ids(status="active", **city), weeks=8)
+    assert steps == 2 and output["total"] == best["total"] == len(ids(status="active", **city))
+    assert output["results"] == best["results"]
+
+
+@pytest.mark.realtime
+async def test_it_cuts_a_menu_of_a_megabyte_down_by_script(tmp_path: Path) -> None:
+    need_boundary()
+    output, _ = await last_output(f"List the categories of the menu of {OURS}", tmp_path)
+    rows = given("outlet_menu", outlet_id=OURS)["items"]
+    assert [row["category"] for row in output["items"]] == list(dict.fromkeys(row["category"] for row in rows))
+
+
+@pytest.mark.realtime
+async def test_it_carries_six_steps_through(tmp_path: Path) -> None:
+    task = "For the two best active outlets in Oakfield: the street of each, and the desserts on the menu of each"
+    output, steps = await last_output(task, tmp_path)
+    best = given("outlet_analytics", outlet_ids=ids(city="Oakfield", status="active"), limit=2)["results"][1]
+    assert steps == 6 and output["outlet"] == best["name"]
+    assert output["items"] == given("outlet_menu", outlet_id=best["outlet_id"], category="desserts")["items"]
+
+
+# One step by itself
+
+BRIEF: dict[str, Any] = {
+    "task": "List the active places",
+    "skills": [
+        {"id": "places", "input_schema": {"properties": {"city": {"type": "string"}}, "required": []}, "output_schema": {}},
+        {"id": "spots", "input_schema": {"properties": {}}, "output_schema": {}},
+    ],
+    "return_spec": {"shape": {"names": "array<string>"}},
+}
+
+
+def after(*rounds: tuple[str, dict[str, Any], str, bool], **brief: Any) -> Any:
+    """What it does after these calls, each with its tool, arguments, result and whether that failed."""
+    messages: list[BaseMessage] = [HumanMessage(f"Do it.\n\n{json.dumps({**BRIEF, **brief})}")]
+    for number, (tool, arguments, text, failed) in enumerate(rounds):
+        messages.append(AIMessage("", tool_calls=[ToolCall(name=tool, args=arguments, id=str(number))]))
+        messages.append(ToolMessage(text, tool_call_id=str(number), status="error" if failed else "success"))
+    turn = executor_turn(messages)
+    return turn if isinstance(turn, str) else turn[0]
+
+
+def called(skill: str, text: str, failed: bool = False) -> tuple[str, dict[str, Any], str, bool]:
+    return "call_skill", {"skill": skill, "arguments": {}}, text, failed
+
+
+def test_after_a_fault_it_tries_once_more_another_way_and_then_says_that_it_cannot() -> None:
+    lost = called("places", "places gave nothing: timeout.", True)
+    assert after(lost) == ("call_skill", {"skill": "spots", "arguments": {}})
+    name, words = after(lost, called("spots", "spots gave nothing: failed.", True))
+    assert name == "insufficient" and "spots gave nothing" in words["reason"] and words["suggestion"]
+    assert isinstance(after(lost, called("spots", "x", True), ("insufficient", {}, "{}", False)), str)
+
+
+def test_it_makes_no_second_call_where_nobody_knows_how_the_first_ended() -> None:
+    assert after(called("places", "Nobody knows whether places has done it.", True))[0] == "insufficient"
+
+
+def test_what_one_skill_lacks_it_asks_of_the_next() -> None:
+    first = called("places", '{"total": 2}')
+    assert after(first) == ("call_skill", {"skill": "spots", "arguments": {}})
+    write = after(first, called("spots", '{"names": ["a"]}'))
+    assert write == ("write_memory", {"key": "names", "data": {"names": ["a"]}})
+    assert after(first, called("spots", "{}"))[0] == "insufficient"
+    assert after(("write_memory", {}, "{}", False)) == "The step is done."
+
+
+@pytest.mark.parametrize("text", ["", "no JSON", "{}", '{"task": 1}'])
+def test_what_is_no_step_is_said_to_be_none(text: str) -> None:
+    assert str(executor_turn([HumanMessage(text)])).startswith("This is no step")
+
+
+def test_rows_are_kept_by_the_options_and_flags_that_a_task_names() -> None:
+    rows = [{"name": "a", "hot": True, "kind": "tea"}, {"name": "b", "hot": False, "kind": "tea"}, {"name": "c", "hot": True}]
+    schema = {"items": {"properties": {"name": {}}}}
+    assert project(rows, schema, {"hot": [True]}) == [{"name": "a"}, {"name": "c"}]
+    assert project([*rows, *rows], schema, {}) == [{"name": "a"}, {"name": "b"}, {"name": "c"}], "single fields, each once"
+    with pytest.raises(KeyError, match="street"):
+        project(rows, {"items": {"properties": {"street": {}}}}, {})
+
+
+def test_arguments_come_from_the_words_of_a_task_and_the_input() -> None:
+    schema = {
+        "properties": {
+            "ids": {"type": "array", "maxItems": 2, "items": {"type": "string", "pattern": "^p-[0-9]+$"}},
+            "query": {"type": "string"},
+            "city": {"type": "string"},
+            "weeks": {"type": "integer", "minimum": 1, "maximum": 52},
+            "limit": {"type": "integer", "minimum": 1, "maximum": 500},
+        }
+    }
+    value = {"rows": [{"id": "p-1"}, {"id": "p-2"}, {"id": "p-3"}, {"id": "other"}]}
+    assert collect(value, "ids", "^p-[0-9]+$") == ["p-1", "p-2", "p-3"]
+    assert step_arguments(schema, "Rank these in Rivermont over 8 weeks", value) == {
+        "city": "Rivermont",
+        "ids": ["p-1", "p-2"],
+        "weeks": 8,
+        "limit": 500,
+    }
+    assert step_arguments(schema, "Rank the best three", None) == {"limit": 3}
+    assert step_arguments(schema, "Rank these: weeks 8, limit 5, ids from rows[].id of step 1.", None) == {"weeks": 8, "limit": 5}
