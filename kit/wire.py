@@ -40,6 +40,7 @@ from kit.stores.recall import recall_before
 from kit.stores.sqlite import open_store
 from kit.tools.deck_tools import given_tools
 from kit.tools.loading import load_reference
+from kit.tools.skills import chosen_service
 from kit.tools.tool import Toolbox
 from kit.tools.tool_factory import ToolSetup
 
@@ -235,18 +236,18 @@ async def open_kit(
     async with AsyncExitStack() as stack:
         store = stack.enter_context(closing(open_store(settings.store, settings.retention_days)))
         live, here = cassette is None or cassette.mode != "replay", settings.environment_of
-        environments = here(deck.settings.environment), here(deck.tools.variables)
-        setup = ToolSetup(deck.tools.folder, settings, store, store.open_documents, *environments, live, faults=faults)
+        service = chosen_service(deck.settings.skill_service, settings.skill_service_url)
+        environments = here(deck.settings.environment), here(deck.tools.variables(service))
+        setup = ToolSetup(deck.tools.folder, settings, store, store.open_documents, *environments, service, live, faults=faults)
         toolbox = await stack.enter_async_context(deck.tools.plus(more).open(setup))
         admission = asyncio.Semaphore(deck.settings.turns_at_once) if deck.settings.turns_at_once else None
         stages_on = partial(stages_of, deck, toolbox, settings, services or {}, faults, store, admission, Places())
-        stages = stages_on(models)
+        stages, turns = stages_on(models), Turns()
         team = stages.team(MEDIATED)
         if team.orchestrator.model.spec.key == OFFLINE.key:
             await asyncio.to_thread(OfflineModel.warm)  # else the first question pays for reading the word vectors
         sinks = stack.enter_context(closing(Recorder(await asyncio.to_thread(_sinks, settings))))  # importing Opik takes seconds
         stack.push_async_callback(stages.aclose)
-        turns = Turns()
         stack.push_async_callback(turns.drain)
         parts = settings, team, store, sinks, pattern_of(pattern), today_of(settings, deck), stages, stages_on, toolbox
         yield Kit(*parts, cassette, faults, turns, setup.bus)

@@ -1,8 +1,9 @@
 """A planner finds skills, reads them and hands in steps that can be run; what cannot be run is sent back, with the reason."""
 
 import json
+import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -11,7 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.language_models.chat_models import BaseChatModel
 
+from kit.compose.deck import Deck, load_deck
+from kit.compose.registry import Registry
 from kit.core.card import AgentCard, Handoff, Policy
+from kit.core.errors import BindError
 from kit.core.outcome import AgentCall, Outcome
 from kit.core.schema.shape import schema_of
 from kit.core.schema.validator import validator
@@ -28,19 +32,23 @@ from kit.planning.services import PlanServices
 from kit.planning.tools import plan_tools
 from kit.runtime.context import RunContext
 from kit.runtime.dispatch import dispatch
-from kit.runtime.pattern import Pattern
-from kit.runtime.team import bind
+from kit.runtime.pattern import Bind, Pattern
+from kit.runtime.team import Team, bind
 from kit.runtime.turn import run_turn
+from kit.settings import HOME, Settings
 from kit.stores.documents.document import PlanStep
 from kit.stores.sqlite import SqliteStore
 from kit.tools.skill import FIND, LOAD, Skills
 from kit.tools.task_memory import TaskMemory
 from kit.tools.temp_files import open_temp_files
+from kit.wire import open_kit
 from kit.worlds.outlets.access import Scope
 from kit.worlds.outlets.manifest import read_manifests
+from kit.worlds.outlets.server import skill_app
 from kit.worlds.outlets.skill_service import SkillService
+from kit.worlds.service.serve import serving
 from tests.kits import ALICE, SmallKit, small_deck
-from tests.test_skills import in_memory
+from tests.test_skills import KEYS, in_memory
 
 SERVICE, MANIFESTS = SkillService(), read_manifests()
 OUTPUTS = {name: skill.output_schema for name, skill in MANIFESTS.items()}
@@ -78,6 +86,25 @@ async def plan(
         return await _plan(model, query, skills, first, inside)
 
 
+def alone(scope: PlannerScope, query: str, inside: bool = True) -> Pattern:
+    """A turn that is one run of the planner, inside a plan or outside."""
+
+    async def run(call: AgentCall, ctx: RunContext) -> Outcome:
+        order = AgentCall(call_id="p", agent="planner", query=query)
+        if not inside:
+            return await dispatch(order, ctx)
+        with plans(scope):
+            return await dispatch(order, ctx)
+
+    return Pattern("planner_alone", run, planner_team)
+
+
+def planner_team(deck: Deck, bind: Bind) -> Team:
+    """The deck with nobody but the planner to be asked."""
+    lead = deck.cards[deck.settings.orchestrator].model_copy(update={"sub_agents": ("planner",)})
+    return bind(replace(deck, cards=Registry("card", {**deck.cards, lead.id: lead})))
+
+
 async def _plan(model: BaseChatModel, query: str, skills: Skills, first: int, inside: bool) -> Run:
     store = SqliteStore(":memory:")
     documents = store.open_documents()
@@ -93,14 +120,7 @@ async def _plan(model: BaseChatModel, query: str, skills: Skills, first: int, in
     team = bind(small_deck(("planner",), [card]), {"orchestrator": ScriptedModel("no"), "planner": model}, plan_tools(services))
     scope = PlannerScope(Journal(documents.events, ALICE.principal, ALICE.id, "plan_1"), first=first)
 
-    async def run(call: AgentCall, ctx: RunContext) -> Outcome:
-        order = AgentCall(call_id="p", agent="planner", query=query)
-        if not inside:
-            return await dispatch(order, ctx)
-        with plans(scope):
-            return await dispatch(order, ctx)
-
-    reply = await run_turn("a task", ALICE, SmallKit(team, store, pattern=Pattern("planner_alone", run)))
+    reply = await run_turn("a task", ALICE, SmallKit(team, store, pattern=alone(scope, query, inside)))
     ended = [event.body for event in reply.events if event.body.kind == "tool_ended"]
     return Run(scope, [body.result for body in ended], [body.tool for body in ended])
 
@@ -394,7 +414,9 @@ FRAGMENTS = """rank list the best two three each every active paused outlets in 
 def test_whatever_is_asked_the_stand_in_has_a_plan_that_holds_or_a_reason(task: str, first: int) -> None:
     skills = [skill_of(one.model_dump(mode="json")) for one in MANIFESTS.values()]
     steps = StepChain(task, skills).steps({"first_step": first, "steps_left": MOST_STEPS + 1 - first})
-    assert (isinstance(steps, str) and steps) or not faults([DraftStep(**one) for one in steps], OUTPUTS, first)
+    assert steps
+    if isinstance(steps, list):
+        assert not faults([DraftStep(**one) for one in steps], OUTPUTS, first)
 
 
 # The rest of a plan is planned anew
@@ -473,3 +495,44 @@ async def test_a_stand_in_whose_plan_is_sent_back_asks_for_whole_outputs_and_the
     run = await plan(model, planner_query("List the categories of the menu of ou-0001"))
     assert len(run.scope.refusals) == 2 and isinstance(run.scope.result, Infeasible)
     assert run.calls.count("submit_plan") == 3
+
+
+# The planner of the outlets
+
+
+def of_deck(**fields: Any) -> Settings:
+    """Settings of a kit over the outlets, which reads nothing of the machine's but where its programs are."""
+    variables = {"PATH": os.environ["PATH"], **fields.pop("variables", {})}
+    return Settings(deck=HOME / "cards/outlets", store=":memory:", pace=0, variables=variables, **fields)
+
+
+async def plan_of_deck(settings: Settings) -> tuple[PlannerScope, str]:
+    """What the deck's planner makes of a task, and all that is in the trace of its turn."""
+    async with open_kit(settings) as kit:
+        documents = kit.store.open_documents()
+        scope = PlannerScope(Journal(documents.events, ALICE.principal, ALICE.id, "plan_1"))
+        reply = await kit.ask("a task", kit.session("s1"), alone(scope, planner_query(RANKED)))
+        return scope, "".join(event.model_dump_json() for event in reply.events)
+
+
+@pytest.mark.realtime
+async def test_the_planner_of_the_deck_plans_over_the_service_that_the_deck_runs() -> None:
+    scope, _ = await plan_of_deck(of_deck())
+    assert isinstance(scope.result, Draft) and len(scope.result.steps) == 2
+
+
+@pytest.mark.realtime
+async def test_the_service_of_the_environment_comes_first_and_its_key_is_in_no_trace() -> None:
+    async with serving(skill_app(SkillService(), KEYS)) as url:
+        variables = {"SKILL_SERVICE_KEY": KEYS["globex"]}
+        scope, trace = await plan_of_deck(of_deck(skill_service_url=f"{url}/api/globex", variables=variables))
+        assert isinstance(scope.result, Draft) and "outlet_inspections" in trace
+        assert KEYS["globex"] not in trace and KEYS["globex"] not in repr(scope)
+
+
+async def test_a_deck_that_plans_over_no_service_says_what_it_needs() -> None:
+    deck = load_deck(HOME / "cards/outlets")
+    without = deck.settings.model_copy(update={"skill_service": None})
+    with pytest.raises(BindError, match=r"skill_service.*SKILL_SERVICE_URL"):
+        async with open_kit(of_deck(), deck=replace(deck, settings=without)):
+            pass

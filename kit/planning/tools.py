@@ -1,9 +1,20 @@
-"""The tools of the planner's and the executor's card."""
+"""The tools of the planner's and the executor's card, over the skill service of a deck or of the environment."""
 
+import asyncio
+import time
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+from kit.core.errors import BindError
 from kit.planning.executor import EXECUTOR_TOOLS, executor_tools
 from kit.planning.planner import PLANNER_TOOLS, planner_tools
 from kit.planning.services import PlanServices
+from kit.tools.exec_python import boundary_or_fault
+from kit.tools.skills import skill_client
+from kit.tools.task_memory import TaskMemory
+from kit.tools.temp_files import open_temp_files
 from kit.tools.tool import Toolbox
+from kit.tools.tool_factory import ToolSetup, tool_factory
 
 PLAN_TOOLS = (*PLANNER_TOOLS, *EXECUTOR_TOOLS)
 """Their ids."""
@@ -12,3 +23,19 @@ PLAN_TOOLS = (*PLANNER_TOOLS, *EXECUTOR_TOOLS)
 def plan_tools(services: PlanServices) -> Toolbox:
     """Makes them, by their ids."""
     return {**planner_tools(services), **executor_tools(services)}
+
+
+@tool_factory(*PLAN_TOOLS)
+@asynccontextmanager
+async def TOOLS(setup: ToolSetup) -> AsyncGenerator[Toolbox]:
+    """What deck.yaml names as `kit.planning.tools:TOOLS`. Raises BindError where nobody says which skill service to call."""
+    if setup.skill_service is None:
+        raise BindError("plans need a skill service: name one under `skill_service:` in deck.yaml, or set SKILL_SERVICE_URL")
+    await asyncio.to_thread(boundary_or_fault)  # looked for once in a process
+    files, documents = open_temp_files(), setup.documents()
+    files.sweep(time.time())
+    skills = skill_client(setup.skill_service, setup.folder, setup.server_environment)
+    try:
+        yield plan_tools(PlanServices(documents, skills, files, TaskMemory(documents, setup.clock), setup.clock))
+    finally:
+        await skills.aclose()

@@ -34,10 +34,9 @@ class DeckTools:
         """The environment variables that its MCP servers are told: their values are secret."""
         return frozenset(name for server in self.servers.values() for name in server.variables)
 
-    @property
-    def variables(self) -> tuple[str, ...]:
-        """The environment variables that its MCP servers are told, and those that say where these belong."""
-        return variables_of(self.servers)
+    def variables(self, service: McpServer | None) -> tuple[str, ...]:
+        """The environment variables that its MCP servers and a skill service are told, and those that say where these belong."""
+        return variables_of({**self.servers, "skill service": service} if service else self.servers)
 
     @property
     def ids(self) -> frozenset[str]:

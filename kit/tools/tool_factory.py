@@ -13,6 +13,7 @@ from kit.tools.tool import Toolbox
 
 if TYPE_CHECKING:
     from kit.stores.documents.protocol import Documents
+    from kit.tools.mcp.server import McpServer
 
 
 class ToolSettings(Protocol):
@@ -53,7 +54,9 @@ class ToolSetup:
     environment: Mapping[str, str] = field(default_factory=dict[str, str])
     """The environment variables that deck.yaml lists under `environment:` and that are set."""
     server_environment: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
-    """What the deck's MCP servers may be told, and where it belongs."""
+    """What the deck's MCP servers, and the skill service, may be told, and where it belongs."""
+    skill_service: "McpServer | None" = None
+    """Where plans find their skills; None where neither the deck nor the environment names a service."""
     live: bool = True
     """Whether tools are going to be called; else a recording or a simulation answers, and no MCP server is started."""
     clock: Callable[[], float] = time.time
