@@ -1,7 +1,6 @@
 """The hops of a turn: what its calls to agents elsewhere took, and what was spent there, as figures of a cell and of a report."""
 
 from collections.abc import Iterable, Sequence
-from typing import cast
 
 from kit.bench.grid.comparison import Row, summarise
 from kit.bench.grid.grid_file import GridSpec
@@ -63,5 +62,4 @@ def _source(spec: GridSpec) -> str:
 
 
 def _hops(events: Iterable[Event]) -> list[Hop]:
-    hops = [event.body for event in events if event.body.__class__ is Hop]  # no call: every event of every cell is asked
-    return cast("list[Hop]", hops)
+    return [body for event in events if (body := event.body).kind == "hop"]
