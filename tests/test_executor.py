@@ -271,18 +271,19 @@ async def test_a_skill_that_does_not_is_not_called_again_and_the_step_ends_uncer
     assert "do not know whether" in reply.text
 
 
-@pytest.mark.parametrize(("name", "acts"), [("outlet_call", 1), ("outlet_note", 1)])
-async def test_a_call_without_an_answer_in_time_acts_at_most_once_however_often_it_is_made(
-    name: str, acts: int, tmp_path: Path
+@pytest.mark.parametrize("lost", ["loses", "lies"])
+@pytest.mark.parametrize("name", ["outlet_call", "outlet_note"])
+async def test_a_call_whose_answer_is_lost_or_unreadable_acts_once_however_often_it_is_made(
+    name: str, lost: Fault, tmp_path: Path
 ) -> None:
-    """The skill acts and its answer is lost. What honours keys is called again by the same key; what does not, not at all."""
+    """The skill acts each time it runs. What honours keys is called again by the same key; what does not, not at all."""
     log, words = CallLog(), {"outlet_call": "message", "outlet_note": "text"}[name]
     act = skill(name, outlet_id=OURS, **{words: "we are late"})
     executor = ScriptedModel(act, act, act, hands_in(found=True), "Done.")
-    async with in_memory(SkillService(log=log, faults={name: ["loses", "loses"]}), seconds=3.0) as client:
+    async with in_memory(SkillService(log=log, faults={name: [lost, lost]}), seconds=3.0) as client:
         kit = step_kit(tmp_path, client, executor, [NOTE if name == "outlet_note" else RING])
         plan = await plan_of(kit, await run_turn("Do it.", ALICE, kit))
-    assert len(log.calls()) == acts
+    assert len(log.calls()) == 1
     assert plan.steps[0].status == ("uncertain" if name == "outlet_call" else "complete")
 
 

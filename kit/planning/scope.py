@@ -47,7 +47,7 @@ class StepScope:
     act_keys: set[str] = field(default_factory=set[str])
     """The keys of the calls made here of skills that may not be called again."""
     open_calls: dict[str, str] = field(default_factory=dict[str, str])
-    """Skill with arguments -> the key of a call that came to no known end: made again, it is known again."""
+    """Skill with arguments -> the key of a call that gave nothing and may have acted: made again, it is known again."""
 
 
 _planner: ContextVar[PlannerScope | None] = ContextVar("planner_scope", default=None)

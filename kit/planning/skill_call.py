@@ -43,9 +43,10 @@ async def call_skill(scope: StepScope, services: PlanServices, skill: str, argum
         del scope.open_calls[call]
         scope.fault = None
         return await _tell(scope, services, outcome)
-    if outcome.reason == "key_reused" or (outcome.uncertain and not manifest.repeatable):
+    may_have_acted = outcome.uncertain or outcome.reason in ("schema_mismatch", "oversized")
+    if outcome.reason == "key_reused" or (may_have_acted and not manifest.repeatable):
         return _uncertain(scope, skill)
-    if not outcome.uncertain:
+    if not may_have_acted:
         del scope.open_calls[call]
     return _fault(scope, outcome)
 
