@@ -35,45 +35,54 @@ def verdict(score: float) -> Say:
 
 def judged(folder: Path, url: str, judge: dict[str, Any] | None = None, **fields: Any) -> GridSpec:
     """The stand-in on small talk, judged by a model at this URL."""
-    specs = {"critic": {"provider": "openai", "base_url": url, **PRICE}}
+    critic = {"provider": "openai", "base_url": url, **PRICE}
     kind = {"model": "critic", "rubric": "response_quality", "threshold": 0.75, **(judge or {})}
-    usual: dict[str, Any] = {"models": ["offline"], "baseline": {}, "judges": {"kind": kind}, "verdicts": ["kind"]}
-    return grid_of(folder, url, **{**usual, "specs": specs, **fields})
+    usual: dict[str, Any] = {"models": ["offline"], "baseline": {}, "verdicts": ["kind"]}
+    more: dict[str, Any] = {**usual, "specs": {"critic": critic}, "judges": {"kind": kind}, **fields}
+    return grid_of(folder, url, **more)
 
 
 def parity(folder: Path, url: str, every: int) -> Path:
-    """The shipped grid with the stand-in as its model, and its judge at this URL."""
-    grid = yaml.safe_load(PARITY.read_text())
-    judge = grid["judges"]["quality"]["model"]
-    grid |= {"models": ["offline"], "specs": {judge: {"provider": "openai", "base_url": url, **PRICE}}}
+    """The shipped grid over some of its cases, with its models, the judge among them, at this URL."""
+    grid: dict[str, Any] = yaml.safe_load(PARITY.read_text())
+    models = {*grid["models"], *(judge["model"] for judge in grid["judges"].values())}
+    grid["specs"] = {key: {"provider": "openai", "base_url": url, **PRICE} for key in models}
     grid["cases"][0]["every"] = every
     (folder / "parity.yaml").write_text(yaml.safe_dump(grid, sort_keys=False))
     return folder / "parity.yaml"
 
 
-def test_one_command_plays_the_parity_set_over_all_patterns_with_its_judges(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def answer(request: JSON) -> Reply:
-        system, material = (str(message["content"]) for message in request["messages"])
-        return verdict(1.0 if "keep the rules" in system else 0.5 + 0.5 * bool(json.loads(material)["findings"]))
+def is_judge(request: JSON) -> bool:
+    return "material to judge" in str(request["messages"][0]["content"])
 
-    monkeypatch.setenv("KIT_PACE", "0")
+
+def answer(request: JSON) -> Reply:
+    """A model that says the same to everybody, and a judge that has an opinion of pictures."""
+    if not is_judge(request):
+        return Say(["Two coffee offers end today."])
+    system, material = (str(message["content"]) for message in request["messages"])
+    return verdict(1.0 if "keep the rules" in system or "[picture" in material else 0.5)
+
+
+def test_one_command_plays_the_parity_set_over_all_patterns_with_its_judges(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     with loopback() as server:
         server.answer = answer
-        assert main(["grid", str(parity(tmp_path, server.url, 18)), "--out", str(tmp_path / "out")]) == 0
+        assert main(["grid", str(parity(tmp_path, server.url, 36)), "--out", str(tmp_path / "out")]) == 0
         said, rows = capsys.readouterr(), read_results(tmp_path / "out")
-        calls = len(server.requests)
-    assert {row["pattern"] for row in rows} == set(PATTERNS) and {row["domain"] for row in rows} >= {"support", "image", "mixed"}
-    assert f"At most {2 * len(rows)} calls of judges (gpt-4.1-mini)" in said.err and calls == 2 * len(rows)
+    calls = sum(map(is_judge, server.requests))
+    assert {row["kind"] for row in rows} == {"measured"} and {row["pattern"] for row in rows} == set(PATTERNS)
+    assert f"At most {len(rows)} turns of real models and" in said.err and calls == 2 * len(rows)
+    assert f"and {calls} calls of judges (gpt-4.1-mini), each sent twice" in said.err
     for row in rows:
-        quality = row["verdicts"]["quality"]["score"]
-        assert row["scores"]["quality"] == float(quality == 1.0) and row["scores"]["lawful"] == 1.0
+        assert row["scores"]["quality"] == float(row["domain"] == "image") and row["scores"]["lawful"] == 1.0
+        assert row["verdicts"]["quality"]["score"] == (1.0 if row["domain"] == "image" else 0.5)
         assert row["judges"]["model_calls"] == 2 and row["judges"]["cost"] == pytest.approx(2 * VERDICT_COST)
-    assert len({row["scores"]["quality"] for row in rows}) == 2 and "- quality: offline / " in said.out
     assert "- quality: gpt-4.1-mini by response_quality 1, passed from 0.75" in said.out
-    tokens = f"{calls:,} calls, {11 * calls:,} tokens in and {7 * calls:,} out"
-    assert f"- {tokens}, ${calls * VERDICT_COST:,.4f} beside $0.0000 for the turns" in said.out
+    turns = (len(server.requests) - calls) * VERDICT_COST
+    spent = f"{calls} calls, {11 * calls:,} tokens in and {7 * calls:,} out, ${calls * VERDICT_COST:,.4f} beside ${turns:,.4f}"
+    assert f"- {spent} for the turns" in said.out and "quality: gpt-5.4-nano / a2a" in said.out
 
 
 def test_the_shipped_grid_is_the_whole_set_on_every_pattern_and_asks_for_one_word() -> None:

@@ -28,6 +28,7 @@ CASE_SETS = {
     "injection": "attempts to talk an agent out of its rules",
     "references": "questions that lean on what another agent said",
     "long": "long dialogues",
+    "routing_parity": "short scenarios of routing: pictures, short replies, greetings, switches",
 }
 """Stem in data/cases -> what is in it."""
 OWN = "cases"
