@@ -20,10 +20,23 @@ WORDS = {
     "output_tokens": "tokens written in a turn",
     "model_calls": "model calls of a turn",
     "cost": "dollars of a turn",
+    "hops": "calls to peers",
+    "hop_bytes": "bytes to and from peers",
+    "hop_ms": "milliseconds that calls to peers took beside the peers' work",
+    "peer_seconds": "seconds that peers worked",
+    "peer_cost": "dollars that peers spent",
 }
 """Scorer or measure -> what it counts."""
 NONE_LOST: Mapping[str, str] = MappingProxyType({})
-_UNITS = {"seconds": " s", "ttft": " s", "routing_seconds": " s", "cost": " $"}
+_UNITS = {
+    "seconds": " s",
+    "ttft": " s",
+    "routing_seconds": " s",
+    "cost": " $",
+    "hop_ms": " ms",
+    "peer_seconds": " s",
+    "peer_cost": " $",
+}
 
 
 class Line(NamedTuple):
