@@ -55,7 +55,7 @@ def test_a_tool_nobody_registered_is_named_with_its_nearest() -> None:
 
 @pytest.mark.req("PC1-FR-2")
 def test_a_model_key_nobody_registered_is_named_with_its_nearest() -> None:
-    with pytest.raises(UnknownId, match=r"'ofline': did you mean 'offline'\?"):
+    with pytest.raises(BindError, match=r"'orchestrator' is to speak with 'ofline'.*did you mean 'offline'\?"):
         bind(small_deck(["a"]), "ofline", {})
 
 
