@@ -23,6 +23,7 @@ from kit.tools.mcp.tools import ALWAYS, accept
 from kit.wire import Kit
 from tests.kits import asks, stitched
 from tests.mcp_servers import SERVER, over_http, rewrite, write_deck
+from tests.test_embedding import until
 
 pytestmark = pytest.mark.realtime
 QUESTION = "how many packs of tea are in stock?"
@@ -309,10 +310,9 @@ server.run()
 
 def alive(pid: int) -> bool:
     try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
+        return Path(f"/proc/{pid}/stat").read_text().split()[2] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
         return False
-    return Path(f"/proc/{pid}/stat").read_text().split()[2] != "Z"
 
 
 @pytest.mark.req("K-1")
@@ -328,7 +328,7 @@ async def test_a_server_that_will_not_end_is_killed_with_its_children(tmp_path: 
         assert await result(kit) == SHELF
         pids = [int(pid) for pid in (folder / "pids").read_text().split()]
         assert all(map(alive, pids))
-    assert not any(map(alive, pids))
+    await until(lambda: not any(map(alive, pids)))  # a busy machine takes its time to end who was killed
 
 
 @pytest.mark.req("K-1")
