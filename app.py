@@ -22,6 +22,7 @@ draw_style()
 pages = {
     "chat": st.Page(drawn_by("chat"), title="Chat", icon=":material/chat:", default=True),
     "traces": st.Page(drawn_by("traces"), title="Traces", icon=":material/account_tree:", url_path="traces"),
+    "plans": st.Page(drawn_by("plans"), title="Plans", icon=":material/checklist:", url_path="plans"),
     "compare": st.Page(drawn_by("compare"), title="Compare", icon=":material/compare_arrows:", url_path="compare"),
     "cards": st.Page(drawn_by("cards"), title="Cards", icon=":material/style:", url_path="cards"),
     "metrics": st.Page(drawn_by("metrics"), title="Metrics", icon=":material/monitoring:", url_path="metrics"),

@@ -445,6 +445,13 @@ class Resumed(Value):
     """What was done before, by the same key."""
 
 
+class PlanTaken(Value):
+    """This turn works on a stored plan: a new one, or one that it takes up."""
+
+    kind: Literal["plan_taken"] = "plan_taken"
+    plan_id: str
+
+
 class Completed(Value):
     """The last event of a turn, whatever happened."""
 
@@ -459,6 +466,7 @@ class Completed(Value):
 
 Body = Annotated[
     Thinking
+    | PlanTaken
     | TurnStarted
     | ResponseId
     | Text

@@ -7,7 +7,7 @@ from functools import partial
 from kit.compose.deck import Deck
 from kit.compose.registry import Registry
 from kit.core.errors import BindError
-from kit.core.event import Text
+from kit.core.event import PlanTaken, Text
 from kit.core.outcome import AgentCall, Outcome
 from kit.planning.answer import answer_of
 from kit.planning.draft import MOST_STEPS
@@ -72,6 +72,7 @@ async def run_plan(call: AgentCall, ctx: RunContext, plan_id: str | None = None)
     ctx.emit(Text(channel="lead", text=lead.card.preamble or turn.locale.sentences.preamble, synthetic=True))
     record = await _record(call, ctx, services, plan_id)
     plan = record.plan
+    ctx.emit(PlanTaken(plan_id=plan.plan_id))
     journal = Journal(services.documents.events, record.who, plan.session_id, plan.plan_id, clock=services.clock)
     if plan_id is None:
         await journal.write("user_message.received")

@@ -16,7 +16,7 @@ from kit.ui.chat.components import components_of, draw_components
 from kit.ui.chat.feedback import remark, thumbs
 from kit.ui.chat.growing_text import GrowingText
 from kit.ui.chat.step_box import StepBox
-from kit.ui.chat.turn_panel import open_trace
+from kit.ui.chat.turn_panel import open_plan, open_trace
 from kit.ui.chat.user_message import draw_user_message
 from kit.ui.shared.host import Host
 from kit.ui.shared.turn_facts import fault_lines, headline_badge
@@ -98,6 +98,7 @@ class Canvas:
         with st.container(horizontal=True, vertical_alignment="center"):
             st.markdown(" ".join(badges), width="content")
             feedback = thumbs(self._host.kit.store, view.turn_id)
+            open_plan(st.empty(), view)
             if not again:  # the newest turn's is in the panel
                 open_trace(st.empty(), view.turn_id)
             if again and view.status not in ("ok", "paused"):

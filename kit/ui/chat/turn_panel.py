@@ -5,6 +5,7 @@ from html import escape
 
 from streamlit.delta_generator import DeltaGenerator
 
+from kit.core.event import PlanTaken
 from kit.ui.shared.frame import draw_link
 from kit.ui.shared.turn_facts import facts_html, headline
 from kit.ui.shared.turn_view import TurnView
@@ -33,15 +34,23 @@ class Panel:
         """Brings the panel up to date; nothing is sent when nothing changed."""
         tag = headline(view)
         self._show(f"<h3>This turn {tag_html(tag.text, tag.tone)}</h3>{facts_html(view, full=self._full)}")
-        if not view.running:
-            for _, link in self._places:
+        for _, link in self._places:
+            if not view.running:
                 open_trace(link, view.turn_id)
+            elif view.bodies(PlanTaken):
+                open_plan(link, view)
 
     def _show(self, html: str) -> None:
         if html != self._html:
             self._html = html
             for place, _ in self._places:
                 place.html(f'<section class="turn" aria-label="This turn">{html}</section>')
+
+
+def open_plan(place: DeltaGenerator, view: TurnView) -> None:
+    """Draws a link to the plan that a turn works on; nothing for a turn that is none."""
+    for plan in view.bodies(PlanTaken):
+        draw_link(place, "plans", "Open plan", ":material/checklist:", plan=plan.plan_id)
 
 
 def open_trace(place: DeltaGenerator, turn_id: str) -> None:

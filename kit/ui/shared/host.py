@@ -4,21 +4,25 @@ import asyncio
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from functools import partial
+from typing import TypeVar
 
 from kit.compose.page import Person, Renderer
 from kit.core.context import Principal, Session
+from kit.core.errors import ResumeError
 from kit.core.event import INTERNAL
 from kit.core.fault import Fault
 from kit.core.picture import Picture, mark_pictures
 from kit.core.record import SessionRecall, TurnRecord
 from kit.patterns import MODES
 from kit.patterns.fork import fork_turn
+from kit.patterns.plan_execute import PLAN
 from kit.patterns.resume import Answers
 from kit.runtime.handle import Turn
 from kit.settings import Settings
+from kit.stores.documents.protocol import Documents
 from kit.ui.shared.deck_page import load_people, load_renderers
 from kit.ui.shared.live_turn import Batch, LiveTurn
 from kit.ui.shared.pictures import PictureCache
@@ -27,6 +31,7 @@ from kit.ui.shared.turn_view import TurnView
 from kit.wire import Kit, open_kit
 
 log = logging.getLogger("kit.host")
+T = TypeVar("T")
 MOST_FINISHED = 64
 """Finished turns held in memory; older ones are read from the store."""
 
@@ -121,6 +126,28 @@ class Host:
         session = self.kit.store.session(turn.session_id) or Session(id=turn.session_id, principal=who)
         starting = self._start(partial(self.kit.resume, turn.id, answers, who=who), session, turn.message, (), turn.started_at)
         asyncio.run_coroutine_threadsafe(starting, self._loop).result(timeout=30)
+
+    def resume_plan(self, plan_id: str, who: Principal) -> None:
+        """Takes a plan up where it stands; what it raises is that of `Kit.resume`."""
+        turn = self.kit.store.turn(plan_id.removeprefix(PLAN))
+        if turn is None:
+            raise ResumeError(f"the turn of plan {plan_id!r} is not stored: ask for it again")
+        session = self.kit.store.session(turn.session_id) or Session(id=turn.session_id, principal=who)
+        starting = self._start(partial(self.kit.resume, plan_id, who=who), session, turn.message, ())
+        asyncio.run_coroutine_threadsafe(starting, self._loop).result(timeout=30)
+
+    def documents(self, ask: Callable[[Documents], Awaitable[T]]) -> T:
+        """Asks the stores of documents, on the kit's loop, and waits for what they say. Raises StoreError."""
+
+        async def answer() -> T:
+            return await ask(self.kit.store.open_documents())
+
+        return asyncio.run_coroutine_threadsafe(answer(), self._loop).result(timeout=30)
+
+    def runs(self, turn_id: str) -> bool:
+        """Whether a turn runs in this process."""
+        live = self._live.get(turn_id)
+        return live is not None and not live.done.is_set()
 
     def follow(self, turn_id: str, from_seq: int = 0, timeout: float = 0.2) -> Batch:
         """Returns the events from `from_seq` on, as soon as there are any; none after `timeout` seconds without one.

@@ -9,7 +9,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from kit.core.context import Principal
 from kit.core.display.count import many
-from kit.core.event import Fork
+from kit.core.event import Fork, PlanTaken
 from kit.core.record import TurnRecord
 from kit.core.trace import Span, Trace, critical_path, failures, slowest
 from kit.settings import Settings
@@ -121,6 +121,8 @@ def _heading(turn: TurnRecord, view: TurnView, settings: Settings) -> None:
             draw_link(st.empty(), "traces", "The first trace", ":material/first_page:", turn=origin)
         else:
             draw_link(st.empty(), "chat", "Conversation", ":material/chat:", session=turn.session_id)
+        for plan in view.bodies(PlanTaken):
+            draw_link(st.empty(), "plans", "Plan", ":material/checklist:", plan=plan.plan_id)
         ids = ",".join(filter(None, [origin, turn.id]))
         draw_link(st.empty(), "compare", "Compare or ask again", ":material/compare_arrows:", turns=ids)
         download = partial(st.download_button, icon=":material/download:", type="tertiary", on_click="ignore")

@@ -1,0 +1,1 @@
+"""The page Plans: what was planned, what each step got and gave, what was planned anew, and how plans do."""

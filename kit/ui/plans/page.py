@@ -1,0 +1,181 @@
+"""The page Plans: the visitor's plans, and one of them in full, live while it is at work."""
+
+import time
+from collections.abc import Sequence
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from kit.core.context import Principal
+from kit.core.display.count import many
+from kit.core.errors import KitError
+from kit.metrics.plan_health import plan_health
+from kit.patterns.plan_execute import PLAN, PLAN_EXECUTE
+from kit.planning.plan import OVER
+from kit.stores.documents.document import AgentEvent, Plan
+from kit.stores.documents.protocol import EventFilter
+from kit.ui.plans.plan_words import (
+    IDLE,
+    health_html,
+    history_html,
+    progress_of,
+    reason_of,
+    state_of,
+    steps_html,
+    timeline_html,
+)
+from kit.ui.shared import address
+from kit.ui.shared.frame import draw_link, visitor, with_host
+from kit.ui.shared.host import Host
+from kit.ui.shared.wording import literal
+
+LOOK = Path(__file__).with_name("page.css")
+NEWEST = 100
+"""Plans that are listed."""
+MOST_EVENTS = 20_000
+"""Events that the health of plans is counted from."""
+TICK = 0.7
+"""Seconds between two looks at a plan that is at work."""
+COLOURS = {"busy": "blue", "good": "green", "bad": "red", "warn": "orange", "": "gray"}
+
+
+@with_host
+def page(host: Host, top: DeltaGenerator) -> None:
+    """Draws the list, or the plan that the address names."""
+    st.html(LOOK)
+    who, plan_id = visitor(host), address.read("plan")
+    plan = host.documents(lambda stores: stores.plans.read(who, plan_id)) if plan_id else None
+    if plan is not None:
+        _one(host, who, plan)
+        return
+    if plan_id:
+        top.warning("There is no such plan of yours. Choose one below, or ask for one in the chat.", icon=":material/search_off:")
+    _list(host, who)
+
+
+def _list(host: Host, who: Principal) -> None:
+    st.markdown("## Plans")
+    plans = host.documents(lambda stores: stores.plans.of(who, NEWEST))
+    if not plans:
+        _nothing(host)
+        return
+    now = time.time()
+    rows = [_row(plan, now) for plan in plans]
+    key = f"plans-{len(plans)}"
+    st.dataframe(
+        rows,
+        hide_index=True,
+        key=key,
+        on_select=partial(_open_row, key, plans),
+        selection_mode="single-cell",
+        alt="Plans, newest first; choose one to open it",
+    )
+    st.caption(f"{many(len(plans), 'plan')}, the newest first. Choose one to open it.")
+    with st.expander("How plans do", icon=":material/monitor_heart:"):
+        st.html(health_html(plan_health(plans, _events(host, who))))
+        st.caption(f"Over these plans and the newest events of {literal(who.tenant_id)}; shares with intervals at 95 %.")
+
+
+def _nothing(host: Host) -> None:
+    if host.kit.deck.settings.planning is None:
+        name = literal(host.kit.deck.name)
+        st.markdown(f"The deck {name} has no planner, so its turns are not run as plans. The deck outlets has one.")
+        return
+    st.markdown("A message can be run as a plan: choose the pattern “Plan execute” in the chat's scenario, and ask.")
+    draw_link(st.empty(), "chat", "Go to the chat", ":material/chat:", pattern=PLAN_EXECUTE.name)
+
+
+def _row(plan: Plan, now: float) -> dict[str, Any]:
+    words, _ = state_of(plan, now)
+    return {
+        "Task": " ".join(plan.original_task.split()),
+        "State": words,
+        "Progress": progress_of(plan),
+        "Begun": datetime.fromtimestamp(plan.created_at).strftime("%d %b, %H:%M:%S"),
+    }
+
+
+def _open_row(key: str, plans: Sequence[Plan]) -> None:
+    cells = st.session_state[key].selection.cells
+    if cells:
+        st.query_params["plan"] = plans[cells[0][0]].plan_id
+
+
+def _events(host: Host, who: Principal, plan_id: str | None = None) -> list[AgentEvent]:
+    by = EventFilter(tenant_id=who.tenant_id, plan_id=plan_id)
+    return host.documents(lambda stores: stores.events.query(by, MOST_EVENTS))
+
+
+def _one(host: Host, who: Principal, plan: Plan) -> None:
+    if plan.status in OVER:
+        _draw(host, who, plan.plan_id)
+    else:
+        st.fragment(_draw, run_every=TICK)(host, who, plan.plan_id)
+
+
+def _draw(host: Host, who: Principal, plan_id: str) -> None:
+    """Draws a plan as far as it has come."""
+    plan = host.documents(lambda stores: stores.plans.read(who, plan_id))
+    assert plan is not None, "plans are not removed while their page is open"
+    now = time.time()
+    _heading(host, who, plan, now)
+    events = _events(host, who, plan_id)
+    if plan.steps:
+        st.html(steps_html(plan, _values(host, who, plan), events, now))
+    if history := history_html(plan):
+        st.markdown("#### Planned anew")
+        st.html(history)
+    with st.expander(f"All {many(len(events), 'event')}", icon=":material/list:"):
+        st.html(timeline_html(events))
+
+
+def _heading(host: Host, who: Principal, plan: Plan, now: float) -> None:
+    turn_id = plan.plan_id.removeprefix(PLAN)
+    with st.container(horizontal=True, vertical_alignment="center", key="plan-head"):
+        if st.button("All plans", icon=":material/arrow_back:", type="tertiary", on_click=_back):
+            st.rerun()
+        st.space("stretch")
+        draw_link(st.empty(), "chat", "Conversation", ":material/chat:", session=plan.session_id)
+        draw_link(st.empty(), "traces", "Trace", ":material/account_tree:", turn=turn_id)
+        _buttons(host, who, plan, now)
+    st.markdown(f"### {literal(plan.original_task)}")
+    words, tone = state_of(plan, now)
+    st.markdown(f":{COLOURS[tone]}-badge[{words}] :gray[{literal(progress_of(plan))}]")
+    if reason := reason_of(plan):
+        st.markdown(literal(reason))
+    if error := st.session_state.pop(f"plan-error-{plan.plan_id}", None):
+        st.error(literal(error))
+
+
+def _buttons(host: Host, who: Principal, plan: Plan, now: float) -> None:
+    if plan.status in OVER:
+        return
+    if state_of(plan, now) == IDLE:
+        go_on = partial(_resume, host, who, plan.plan_id)
+        st.button("Go on", icon=":material/play_arrow:", key="plan-resume", on_click=go_on, type="primary")
+    elif plan.lease_owner and host.runs(plan.lease_owner):
+        st.button("Stop", icon=":material/stop_circle:", key="plan-stop", on_click=host.cancel, args=(plan.lease_owner,))
+    else:
+        st.caption("At work in another process")
+
+
+def _resume(host: Host, who: Principal, plan_id: str) -> None:
+    try:
+        host.resume_plan(plan_id, who)
+    except KitError as error:
+        st.session_state[f"plan-error-{plan_id}"] = str(error)
+
+
+def _values(host: Host, who: Principal, plan: Plan) -> dict[int, Any]:
+    """Returns step -> its output, of the steps that are done."""
+    keys = {step.step_index: step.memory_key for step in plan.steps if step.status == "complete" and step.memory_key}
+    memories = {index: host.documents(lambda stores, key=key: stores.memory.read(who, key)) for index, key in keys.items()}
+    return {index: memory.value for index, memory in memories.items() if memory is not None}
+
+
+def _back() -> None:
+    st.query_params.pop("plan", None)

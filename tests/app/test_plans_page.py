@@ -1,0 +1,105 @@
+"""The page Plans, run by Streamlit's own test driver over a store with real plans."""
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from kit.core.context import Principal, Session
+from kit.planning.scope import StepScope
+from kit.planning.services import PlanServices
+from kit.runtime.turn import run_turn
+from kit.ui.shared import frame
+from tests.plan_kits import draft, gives_rows, plan_kit
+
+ALONE = "from kit.ui.shared import address; from kit.ui.plans import page; address.keep(); page.page()"
+"""The page as app.py runs it, without its neighbours: the driver knows pages only as files."""
+MINE = Session(id="s1", principal=Principal(tenant_id="acme", user_id="u-001"))
+
+
+@pytest.fixture(scope="module")
+def planned(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str]]:
+    """A store with three plans of one person: done, failed, stopped; and one of another. Path, and name -> plan id."""
+    folder, ids = tmp_path_factory.mktemp("plans"), dict[str, str]()
+
+    async def doing(scope: StepScope, services: PlanServices) -> str | None:
+        if "broken" in scope.step.task:
+            raise OSError("E_BROKEN")
+        if "slow" in scope.step.task:
+            await asyncio.sleep(3600)
+        return await gives_rows(scope, services)
+
+    async def play() -> None:
+        drafts = {
+            "done": [draft("list them", "broken one"), draft("rank <b>them</b>", first=2)],
+            "failed": [draft("broken", *()), *(draft(f"broken {n}") for n in range(3))],
+            "stopped": [draft("first of all", "a slow one")],
+            "theirs": [draft("of another")],
+        }
+        for name, plans in drafts.items():
+            kit = plan_kit(folder, *plans, doing=doing)
+            session = MINE if name != "theirs" else MINE.replace(id="s2", principal=Principal(tenant_id="acme", user_id="u-002"))
+            turn = run_turn(f"Do what is {name}.", session, kit)
+            if name == "stopped":
+                asyncio.get_running_loop().call_later(0.5, turn.cancel)
+            ids[name] = f"plan_{(await turn).turn_id}"
+            kit.store.close()
+
+    asyncio.run(play())
+    return folder / "kit.db", ids
+
+
+@pytest.fixture
+def page(planned: tuple[Path, dict[str, str]], monkeypatch: pytest.MonkeyPatch) -> Iterator[AppTest]:
+    values = {"KIT_PACE": "0", "KIT_MODEL": "offline", "KIT_STORE": str(planned[0]), "KIT_DECK": "cards/outlets"}
+    for name, value in values.items():
+        monkeypatch.setenv(name, value)
+    for name in ("KIT_TENANT", "KIT_USER", "OPIK_URL_OVERRIDE", "OPIK_API_KEY", "OTEL_EXPORTER_OTLP_ENDPOINT"):
+        monkeypatch.delenv(name, raising=False)
+    yield AppTest.from_string(ALONE, default_timeout=60)
+    frame.open_host.clear()
+
+
+def seen(page: AppTest) -> str:
+    html = "\n".join(str(block.proto.body) for block in page.get("html"))
+    return "\n".join([*(str(block.value) for block in page.markdown), html])
+
+
+def opened(page: AppTest, plan_id: str) -> str:
+    page.query_params["plan"] = plan_id
+    page.run()
+    assert not page.exception
+    return seen(page)
+
+
+def test_the_list_holds_the_visitors_plans_and_how_plans_do(page: AppTest) -> None:
+    page.run()
+    assert not page.exception
+    rows = page.dataframe[0].value
+    assert list(rows["Task"]) == ["Do what is stopped.", "Do what is failed.", "Do what is done."]
+    assert list(rows["State"]) == ["stopped", "failed", "done"]
+    assert "Failed after the last replan" in seen(page) and "1 of 2" in seen(page)
+
+
+def test_a_plan_shows_what_each_step_got_and_gave_and_what_was_planned_anew(
+    page: AppTest, planned: tuple[Path, dict[str, str]]
+) -> None:
+    text = opened(page, planned[1]["done"])
+    assert "1. list them" in text and "rank &lt;b&gt;them&lt;/b&gt;" in text and "<b>them" not in text
+    assert "Got, from step 1" in text and "acme:s1:" in text and "step 2" in text
+    assert "subagent_a.spawned" in text and "replan.triggered" in text
+    assert [button.label for button in page.button] == ["All plans"]
+
+
+def test_a_failed_plan_says_why_in_words(page: AppTest, planned: tuple[Path, dict[str, str]]) -> None:
+    text = opened(page, planned[1]["failed"])
+    assert "It was planned anew three times, and failed again" in text.replace("\\", "")
+
+
+def test_a_stopped_plan_can_go_on_and_another_persons_is_not_there(page: AppTest, planned: tuple[Path, dict[str, str]]) -> None:
+    text = opened(page, planned[1]["stopped"])
+    assert "stopped" in text and [button.label for button in page.button] == ["All plans", "Go on"]
+    assert "of another" not in opened(page, planned[1]["theirs"])
+    assert "There is no such plan of yours" in page.warning[0].value
