@@ -219,6 +219,13 @@ def test_a_judge_that_cannot_be_is_one_sentence_with_its_line(tmp_path: Path, ju
         judged(tmp_path, "http://127.0.0.1:9/v1", judge)
 
 
+def test_a_deck_brings_rubrics_of_its_own(tmp_path: Path) -> None:
+    (tmp_path / "none.jsonl").write_text("")
+    judge = {"rubric": "comparison-quality", "threshold": None}
+    spec = judged(tmp_path, "http://127.0.0.1:9/v1", judge, deck="cards/manga", cases=[{"file": "none.jsonl"}])
+    assert "set side by side" in spec.rubrics["kind"].text
+
+
 def test_a_judge_has_a_name_of_its_own(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="'exact' is the name of a scorer or measure"):
         judged(tmp_path, "http://x/v1", judges={"exact": {"model": "critic", "rubric": "policy"}}, verdicts=["exact"])

@@ -85,6 +85,18 @@ def test_strict_asks_for_the_exact_words_of_a_single_request() -> None:
     single = case("shop", user="Coffee deals?")
     assert value("strict", single, seen("shop", queries={"shop": "coffee deals"})) == 1.0
     assert value("strict", single, seen("shop", queries={"shop": "offers on coffee"})) == 0.0
+    twice = case("shop", user="coffee deals and tea", queries={"shop": "coffee deals\ntea"})
+    for asked, right in (("coffee deals\ntea", 1.0), ("coffee deals and tea", 1.0), ("coffee deals", 0.0)):
+        assert value("strict", twice, seen("shop", queries={"shop": asked})) == right
+
+
+def test_strict_leaves_the_marks_of_pictures_aside_and_what_is_said_of_one_that_comes_alone_to_the_model() -> None:
+    for user, asked, right in (
+        ("is it cheap?", "[picture: till.png] is it cheap?", 1.0),
+        ("is it cheap?", "[picture: till.png] price?", 0.0),
+        ("", "A receipt", 1.0),
+    ):
+        assert value("strict", case("shop", user=user), seen("shop", queries={"shop": asked})) == right
 
 
 def test_what_a_case_does_not_decide_is_none_and_never_zero() -> None:

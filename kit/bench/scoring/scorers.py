@@ -162,10 +162,11 @@ COSTS = frozenset(("over_dispatch", "under_dispatch", "needless", "leak"))
 
 
 def _gets_its_part(ask: Ask, agent: str, query: str) -> bool:
-    part = ask.queries.get(agent, ask.user if len(ask.expected) == 1 else None)
-    if part is None or not ask.user or words(strip_marks(query)) == words(part):
-        return True  # of pictures alone the model says in words of its own what they show
-    if len(ask.expected) == 1:
-        return False
-    own, content = content_words(part), content_words(query)
+    part, text = ask.queries.get(agent), strip_marks(query)
+    if len(ask.expected) == 1:  # of pictures alone the model says in words of its own what they show
+        whole = not ask.user or words(text) == words(ask.user)
+        return whole or (part is not None and words(text) == words(part))
+    if part is None or words(text) == words(part):
+        return True
+    own, content = content_words(part), content_words(text)
     return own <= content and len(content - own) <= SLACK
