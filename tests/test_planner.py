@@ -1,11 +1,13 @@
 """A planner finds skills, reads them and hands in steps that can be run; what cannot be run is sent back, with the reason."""
 
+import asyncio
 import json
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import given, settings
@@ -82,8 +84,9 @@ async def plan(
     service: SkillService = SERVICE,
 ) -> Run:
     """Runs a planner on a model, over the skill service."""
-    async with in_memory(service, tenant) as skills:
-        return await _plan(model, query, skills, first, inside)
+    with closing(SqliteStore(":memory:")) as store:
+        async with in_memory(service, tenant) as skills:
+            return await _plan(model, query, store, skills, first, inside)
 
 
 def alone(scope: PlannerScope, query: str, inside: bool = True) -> Pattern:
@@ -105,8 +108,7 @@ def planner_team(deck: Deck, bind: Bind) -> Team:
     return bind(replace(deck, cards=Registry("card", {**deck.cards, lead.id: lead})))
 
 
-async def _plan(model: BaseChatModel, query: str, skills: Skills, first: int, inside: bool) -> Run:
-    store = SqliteStore(":memory:")
+async def _plan(model: BaseChatModel, query: str, store: SqliteStore, skills: Skills, first: int, inside: bool) -> Run:
     documents = store.open_documents()
     services = PlanServices(documents, skills, open_temp_files(), TaskMemory(documents))
     card = AgentCard(
@@ -119,7 +121,6 @@ async def _plan(model: BaseChatModel, query: str, skills: Skills, first: int, in
     )
     team = bind(small_deck(("planner",), [card]), {"orchestrator": ScriptedModel("no"), "planner": model}, plan_tools(services))
     scope = PlannerScope(Journal(documents.events, ALICE.principal, ALICE.id, "plan_1"), first=first)
-
     reply = await run_turn("a task", ALICE, SmallKit(team, store, pattern=alone(scope, query, inside)))
     ended = [event.body for event in reply.events if event.body.kind == "tool_ended"]
     return Run(scope, [body.result for body in ended], [body.tool for body in ended])
@@ -200,6 +201,32 @@ async def test_a_planner_that_knows_no_plan_says_why_and_steps_beside_it_are_sen
 async def test_steps_that_a_model_writes_as_text_are_read() -> None:
     line = Line(calls=[("submit_plan", {"steps": json.dumps([step()])})])
     assert len((await plan(ScriptedModel(loads("outlet_list"), line, "Done."), "x")).steps) == 1
+
+
+ANYTHING = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text(max_size=8)
+    | st.sampled_from(["outlet_list", "array<", "{a"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["step", "task", "skills", "shape", "é"]), inner),
+    max_leaves=12,
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(ANYTHING | st.builds(step, return_spec=ANYTHING) | st.builds(step, skills=ANYTHING), max_size=3) | ANYTHING)
+def test_whatever_a_model_hands_in_is_a_plan_that_holds_or_is_sent_back(steps: Any) -> None:
+    with closing(SqliteStore(":memory:")) as store:
+        documents = store.open_documents()
+        tools = plan_tools(PlanServices(documents, cast("Skills", None), open_temp_files(), TaskMemory(documents)))
+        scope = PlannerScope(Journal(documents.events, ALICE.principal, ALICE.id, "plan_1"))
+        scope.manifests["outlet_list"] = MANIFESTS["outlet_list"].model_dump(mode="json")
+        with plans(scope):
+            text, outcome = asyncio.run(cast("Any", tools["submit_plan"]).coroutine(steps=steps))
+    assert (outcome.fault is None) is (scope.result is not None) and bool(scope.refusals) is (scope.result is None)
+    assert len(text) < 10_000
 
 
 async def test_the_skills_of_another_tenant_are_like_those_of_nobody() -> None:
