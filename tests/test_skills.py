@@ -11,7 +11,9 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
+from mcp_types import CallToolResult
 
 from kit.compose.read import read_skill_service
 from kit.core.errors import BindError
@@ -20,6 +22,7 @@ from kit.tools.mcp.server import McpServer
 from kit.tools.mcp.session import McpSession
 from kit.tools.mcp.tools import address
 from kit.tools.skill import (
+    ALLOWED,
     KEY,
     SkillCall,
     SkillFault,
@@ -171,6 +174,16 @@ async def test_the_service_holds_a_step_to_its_skills_when_the_client_does_not()
     assert log.calls() == []
 
 
+async def test_without_tokens_the_names_that_travel_with_a_call_narrow_it() -> None:
+    server = skill_server(SkillService(), lambda context: Scope("acme"))
+    session = McpSession("skills", McpServer(url="http://skills.example/mcp"), lambda wire: server)
+    for allowed, refused in ((["outlet_list"], False), (["outlet_menu", 7, None], True), ([], True), ("outlet_list", False)):
+        reply = await session.ask("outlet_list", {}, {ALLOWED: allowed})
+        assert isinstance(reply, CallToolResult) and reply.is_error is refused
+        assert not refused or reply.structured_content["error"]["type"] == "skill_not_allowed"
+    await session.aclose()
+
+
 # What goes wrong
 
 
@@ -296,6 +309,19 @@ async def test_a_key_outlives_the_process_of_the_service_in_the_file_of_its_log(
         assert noted.content == {"found": True, "outlet_id": OURS, "notes": 1}
         await client.aclose()
     assert [json.loads(line)["skill"] for line in file.read_text().splitlines()] == ["outlet_note"]
+
+
+@pytest.mark.realtime
+async def test_plain_http_knows_keys_and_faults_by_their_status() -> None:
+    service = SkillService(faults={"outlet_call": ["fails"]})
+    call, header = {"outlet_id": OURS, "text": "call back"}, {"Idempotency-Key": "k-1"}
+    async with serving(skill_app(service, KEYS)) as url, httpx.AsyncClient(headers={KEY: KEYS["acme"]}) as http:
+        base = f"{url}/api/acme/skills"
+        notes = [(await http.post(f"{base}/outlet_note", json=call, headers=header)).json()["notes"] for _ in range(2)]
+        other = await http.post(f"{base}/outlet_note", json=call | {"text": "another"}, headers=header)
+        assert notes == [1, 1] and (other.status_code, other.json()["error"]["type"]) == (409, "key_reused")
+        assert (await http.post(f"{base}/outlet_note", json=call)).json()["notes"] == 2
+        assert (await http.post(f"{base}/outlet_call", json={"outlet_id": OURS, "message": "late"})).status_code == 500
 
 
 @pytest.mark.realtime
