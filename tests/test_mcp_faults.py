@@ -103,6 +103,7 @@ OVER_HTTP = {
     "compressed": "contract_violation: .*answered compressed",
     "an error page": "exception: ",
     "another host": "exception: ",
+    "a key that ended": "unavailable: .*does not take the key",
 }
 
 
@@ -113,7 +114,7 @@ def respond(case: str, handler: BaseHTTPRequestHandler) -> bool:
     if case == "gone":
         handler.close_connection = True
         return True
-    status = {"an error page": 502, "another host": 307}.get(case, 200)
+    status = {"an error page": 502, "another host": 307, "a key that ended": 401}.get(case, 200)
     handler.send_response(status)
     if case == "another host":
         handler.send_header("location", "http://127.0.0.2:9/mcp")

@@ -303,11 +303,10 @@ async def test_a_key_outlives_the_process_of_the_service_in_the_file_of_its_log(
     file = tmp_path / "calls.jsonl"
     command = McpServer(command=(sys.executable, "-m", "kit.worlds.outlets"), environment=("SKILL_SERVICE_LOG",))
     environment = {"PATH": os.environ["PATH"], "SKILL_SERVICE_LOG": str(file)}
-    for _ in range(2):
-        client = skill_client(command, tmp_path, environment)
-        noted = await result(client, "outlet_note", outlet_id=OURS, text="call back")
-        assert noted.content == {"found": True, "outlet_id": OURS, "notes": 1}
-        await client.aclose()
+    before = SkillService(log=CallLog(file)).call(Scope("acme"), "outlet_note", {"outlet_id": OURS, "text": "call back"}, "k-1")
+    async with _closing(skill_client(command, tmp_path, environment)) as client:
+        again = await result(client, "outlet_note", outlet_id=OURS, text="call back")
+    assert again.content == before == {"found": True, "outlet_id": OURS, "notes": 1}
     assert [json.loads(line)["skill"] for line in file.read_text().splitlines()] == ["outlet_note"]
 
 
@@ -379,13 +378,15 @@ async def test_the_key_is_in_no_result_fault_repr_or_log(caplog: pytest.LogCaptu
 
 
 @pytest.mark.realtime
-async def test_what_is_no_key_is_left_in_a_result(tmp_path: Path) -> None:
+async def test_what_is_no_key_is_left_in_a_result() -> None:
     """Of what a service is told, the names tell what is secret: a city that stands in a variable stays in the rows."""
-    command = McpServer(command=(sys.executable, "-m", "kit.worlds.outlets"), environment=("REGION", "A_KEY", "B_KEY"))
-    told = {"PATH": os.environ["PATH"], "REGION": "Rivermont", "A_KEY": "Harbor Way", "B_KEY": "short"}
-    async with _closing(skill_client(command, tmp_path, told)) as client:
-        rows = (await result(client, "outlet_list", city="Rivermont")).text
-        street = (await result(client, "outlet_details", outlet_id="ou-0412")).text
+    headers = {"X-Region": "$REGION", "X-Api-Key": "$A_KEY", "X-Other": "$OTHER_TOKEN"}
+    told = {"REGION": "Rivermont", "A_KEY": KEYS["acme"], "OTHER_TOKEN": "Harbor Way"}
+    async with serving(skill_app(SkillService(), KEYS)) as url:
+        service = McpServer(url=f"{url}/api/acme", headers=headers)
+        async with _closing(skill_client(service, Path(), told)) as client:
+            rows = (await result(client, "outlet_list", city="Rivermont")).text
+            street = (await result(client, "outlet_details", outlet_id="ou-0412")).text
     assert "Rivermont" in rows and "[secret]" not in rows
     assert "30 [secret]" in street and "Harbor Way" not in street
 
