@@ -60,7 +60,8 @@ def read_answer(answer: Any) -> ToolResult:
     """Returns the artifact of a tool message where that is a ToolResult, else its text as one: of a list, an item a line."""
     if isinstance(answer.artifact, ToolResult):
         return answer.artifact
-    blocks = cast("list[object]", answer.content if isinstance(answer.content, list) else [])
+    content: Any = answer.content
+    blocks = cast("list[object]", content) if isinstance(content, list) else []
     lines = [block for block in blocks if isinstance(block, str)]  # which `text` would make one long word of
     return ToolResult(text="\n".join(lines) if lines and len(lines) == len(blocks) else str(answer.text))
 

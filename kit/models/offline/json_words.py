@@ -24,8 +24,8 @@ def _lines(value: object) -> Iterator[str]:
         if plain := [_plain(item) for item in items if _is_plain(item)]:
             yield f"{', '.join(plain)}."
         for item in items:
-            if isinstance(item, dict | list):
-                yield from _lines(cast("object", item))
+            if not _is_plain(item):
+                yield from _lines(item)
     elif isinstance(value, dict):
         fields = {spoken(str(key)): part for key, part in cast("dict[object, object]", value).items()}
         pairs = [f"{key} {_plain(part)}" for key, part in fields.items() if _is_plain(part)]
@@ -33,8 +33,8 @@ def _lines(value: object) -> Iterator[str]:
             line = ", ".join(pairs)
             yield f"{line[:1].upper()}{line[1:]}."
         for key, part in fields.items():
-            if isinstance(part, dict | list) and part:
-                yield f"{key.capitalize()}: {' '.join(_lines(part))}"
+            if words := " ".join(() if _is_plain(part) else _lines(part)):
+                yield f"{key.capitalize()}: {words}"
 
 
 def _is_plain(value: object) -> bool:
