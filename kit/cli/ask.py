@@ -101,7 +101,7 @@ async def _follow(turn: "Turn", model: str, as_json: bool) -> "Reply":
     reply = await turn
     if as_json:
         print(json.dumps(reply_line(reply)), flush=True)
-    for event in () if as_json else reply.events:
-        if isinstance(event.body, ToolEnded) and event.body.error:  # for the developer; the story is the user's
+    for event in () if as_json else reply.events:  # for the developer; the story is the user's
+        if isinstance(event.body, ToolEnded) and event.body.error not in (None, "Paused"):
             print(f"tool {event.body.tool!r} of {event.body.agent}: {event.body.error}", file=sys.stderr)
     return reply

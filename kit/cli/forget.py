@@ -65,8 +65,11 @@ def _tenant(user: str, tenants: Collection[str]) -> str:
 
     if len(tenants) == 1:
         return next(iter(tenants))
-    tenancy = f"several tenants have one: {', '.join(sorted(tenants))}" if tenants else "no stored turn is theirs"
-    raise SettingsError(f"say whose user {user!r} is by --tenant; {tenancy}")
+    if tenants:
+        raise SettingsError(f"several tenants have a user {user!r}: say which by --tenant; {', '.join(sorted(tenants))}")
+    raise SettingsError(
+        f"no stored turn is of a user {user!r}; to remove what else may be theirs, say whose user it is by --tenant"
+    )
 
 
 def _delete(path: Path, questions: Collection[str]) -> bool:

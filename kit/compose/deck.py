@@ -114,7 +114,7 @@ def open_deck(path: str | Path, known: Collection[str] | None = None, environmen
     """Loads a deck for a Kit: as `load_deck`, and how many warnings it has goes to the log `kit.deck`."""
     deck = load_deck(path, known, environment)
     if deck.warnings:
-        log.warning("deck %r: %s; read them with: %s", deck.name, many(len(deck.warnings), "warning"), command("check", path))
+        log.warning("the deck has %s; to read: %s", many(len(deck.warnings), "warning"), command("check", path))
     return deck
 
 

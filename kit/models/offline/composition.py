@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kit.core.language import small_talk
+from kit.core.language.clauses import OPENERS
 from kit.core.language.words import STOP, words
 from kit.models.json_prose import prose
 from kit.models.offline import english
@@ -218,6 +219,8 @@ def _step(text: str, name: str) -> str:
 def subject(text: str, most: int = 5) -> str:
     """The noun phrase a clause is about: what stands after its lead-in, up to the next function word; empty when unclear."""
     rest = english.LEAD_IN.sub("", text.strip(), count=1)
+    first, _, more = rest.partition(" ")
+    rest = more if rest == text.strip() and first.lower() in OPENERS else rest
     phrase: list[str] = []
     for raw in rest.split()[: most + 1]:
         bare = raw.strip(".,;:!?\"'()").lower().replace("’", "'")

@@ -60,6 +60,8 @@ def text_for(
 def _sought(parts: set[str], request: str, required: bool, about: frozenset[str]) -> str | None:
     if quoted := _QUOTED.search(request):
         return quoted[1] or quoted[2]
+    if parts == {"name"} and (proper := _PROPER.search(request)):
+        return proper[0]
     searching = parts & SEARCHING
     if not required and not searching:
         return None
