@@ -130,6 +130,8 @@ def test_a_planner_finds_the_skill_for_a_task_first_and_loads_all_of_it() -> Non
         "how many seats": "outlet_details",
     }.items():
         assert result(ACME, FIND, query=query)["skills"][0]["skill_name"] == skill
+    long = "We open in spring and " * 200 + "want the price of an item on the menu"
+    assert result(ACME, FIND, query=long)["skills"][0]["skill_name"] == "outlet_menu"
     loaded = result(ACME, LOAD, skill_name="outlet_menu")
     manifest = MANIFESTS["outlet_menu"]
     assert loaded["output_schema"] == manifest.output_schema and loaded["execution_mode"] == "sync"

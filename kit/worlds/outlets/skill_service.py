@@ -23,7 +23,7 @@ Fault: TypeAlias = Literal["none", "fails", "hangs", "lies", "loses"]
 """What goes wrong at one call. `lies`: the result breaks the skill's schema; `loses`: the skill runs, and no reply comes."""
 HANGS = 600.0
 """Seconds: longer than any caller waits."""
-_TEXT = {"type": "string", "minLength": 1, "maxLength": 500}
+_TEXT = {"type": "string", "minLength": 1, "maxLength": 10_000}
 
 
 class SkillFailed(Exception):
