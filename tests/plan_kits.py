@@ -42,15 +42,15 @@ def manifest(name: str, **fields: Any) -> SkillManifest:
     return SkillManifest(id=name, **{**fixed, **fields})
 
 
-def draft(*tasks: str, first: int = 1, skill: str = "rows") -> list[dict[str, Any]]:
-    """Steps as a planner hands them in, each over the output of the one before it."""
+def draft(*tasks: str, first: int = 1, skill: str = "rows", chain: bool = False) -> list[dict[str, Any]]:
+    """Steps as a planner hands them in; in a chain each works on the output of the one before it."""
     return [
         {
             "step": number,
             "task": task,
             "skills": [skill],
             "return_spec": {"shape": SHAPE, "reason": "the answer needs it"},
-            "input_from_step": number - 1 if number > 1 else None,
+            "input_from_step": number - 1 if chain and number > 1 else None,
         }
         for number, task in enumerate(tasks, first)
     ]

@@ -3,6 +3,7 @@
 import asyncio
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,6 +11,7 @@ from kit.core.card import Policy
 from kit.core.context import Principal, Session
 from kit.core.errors import VersionConflict
 from kit.patterns.plan_execute import resumed
+from kit.planning.answer import words_of
 from kit.planning.draft import Draft, DraftStep
 from kit.planning.plan import new_plan, with_draft, with_step
 from kit.planning.record import LEASE, create
@@ -49,6 +51,30 @@ async def test_a_task_becomes_a_plan_whose_steps_run_in_order_and_are_answered_f
         "subagent.finish",
         "step_2.complete",
     ]
+
+
+async def test_the_answer_is_made_of_what_no_later_step_has_used(tmp_path: Path) -> None:
+    kit = plan_kit(tmp_path, draft("find them", "rank them", chain=True))
+    reply = await run_turn("Rank the best.", ALICE, kit)
+    assert "rank them" in reply.text and "find them" not in reply.text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ({"found": True, "items": [{"category": "drinks"}, {"category": "mains"}]}, "found.\ncategory: drinks, mains."),
+        ({"rows": [{"name": "Clover", "orders": 3829, "revenue_cents": 9358076}]}, "Clover: orders 3,829, revenue $93,580.76."),
+        ({"rows": []}, "rows: none."),
+        ([1, 2], "1, 2."),
+    ],
+)
+def test_an_output_is_told_in_lines(value: Any, text: str) -> None:
+    assert words_of(value) == text
+
+
+def test_of_a_long_output_the_beginning_is_told_and_how_much_more_there_is() -> None:
+    text = words_of({"rows": [{"id": f"row-{number}", "size": number} for number in range(5_000)]})
+    assert len(text) < 6_100 and text.splitlines()[-1].startswith("… and 4,") and text.splitlines()[-1].endswith("more lines")
 
 
 async def read(kit: PlanKit, plan_id: str) -> Plan:

@@ -17,17 +17,20 @@ from kit.stores.documents.document import Plan
 
 MOST = 6_000
 """Characters of one step's output that the manager's model reads; of more it reads the beginning."""
+TITLES = ("name", "title")
+"""Fields that name a thing: they come first and without their own name."""
 SYNTHESIS = "The plan for this request is done. Answer it from what its steps returned, and from nothing else."
 
 
 async def answer_of(manager: Manager, lead: LLMAgent, call: AgentCall, ctx: RunContext) -> Outcome:
     """Returns the answer to a plan that has ended; one that failed says so, and says what is done."""
     plan, executor = manager.plan, manager.settings.executor
-    steps = complete_steps(plan)
-    calls = [AgentCall(call_id=step.task_id or "", agent=executor, query=step.task, fields={}) for step in steps]
     if plan.status == "failed":
         ctx.turn.record(*_failure(manager, executor))
         return Answer(call_id=call.call_id, agent=call.agent, text=stop_words(manager, ctx))
+    inputs = {step.input_from_step for step in plan.steps}
+    steps = [step for step in complete_steps(plan) if step.step_index not in inputs]  # the others stand in what used them
+    calls = [AgentCall(call_id=step.task_id or "", agent=executor, query=step.task, fields={}) for step in steps]
     values = [await manager.value(step) for step in steps]
     texts = [words_of(value) for value in values]
     answers = [Answer(call_id=ask.call_id, agent=executor, text=text) for ask, text in zip(calls, texts, strict=True)]
@@ -75,29 +78,55 @@ def words_of(value: Any) -> str:
 
 
 def _lines(value: Any, name: str = "") -> Iterator[str]:
-    label = f"{name.replace('_', ' ')}: " if name else ""
+    """Yields an object as one line, what is inside it on lines of its own; a list of single values as one line."""
+    label = f"{_plain(name)}: " if name else ""
     match value:
         case dict():
             fields = cast("dict[str, Any]", value)
-            plain = [
-                f"{key.replace('_', ' ')} {_word(part)}" for key, part in fields.items() if not isinstance(part, dict | list)
-            ]
-            if plain:
-                yield f"{label}{', '.join(plain)}."
+            flat = [(key, part) for key, part in fields.items() if not isinstance(part, dict | list)]
+            title = next((str(part) for key, part in flat if key in TITLES and part), "")
+            plain = ", ".join(_field(key, part) for key, part in flat if not (title and part == title and key in TITLES))
+            if flat:
+                yield f"{label}{': '.join(filter(None, [title, plain]))}."
             for key, part in fields.items():
                 if isinstance(part, dict | list):
                     yield from _lines(part, key)
         case list():
             items = cast("list[Any]", value)
-            yield f"{label}{len(items):,} {'item' if len(items) == 1 else 'items'}."
-            for item in items:
-                yield from _lines(item)
+            if key := _only_field(items):
+                yield from _lines([item[key] for item in items], key)
+            elif any(isinstance(item, dict | list) for item in items):
+                for item in items:
+                    yield from _lines(item)
+            else:
+                yield f"{label}{', '.join(_word(item) for item in items) or 'none'}."
         case _:
             yield f"{label}{_word(value)}."
 
 
+def _only_field(items: list[Any]) -> str | None:
+    """Returns the one field that each of these objects has; None where they are no such objects."""
+    rows = [cast("dict[str, Any]", item) for item in items if isinstance(item, dict)]
+    fields = {name for row in rows for name in row}
+    return next(iter(fields)) if len(fields) == 1 and len(rows) == len(items) and all(rows) else None
+
+
+def _field(key: str, value: Any) -> str:
+    if isinstance(value, bool):
+        return _plain(key) if value else f"not {_plain(key)}"
+    if key.endswith("_cents") and isinstance(value, int):
+        return f"{_plain(key.removesuffix('_cents'))} ${value / 100:,.2f}"
+    return f"{_plain(key)} {_word(value)}"
+
+
+def _plain(name: str) -> str:
+    return name.replace("_", " ")
+
+
 def _word(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value)
+    if isinstance(value, str):
+        return value
+    return f"{value:,}" if isinstance(value, int | float) and not isinstance(value, bool) else json.dumps(value)
 
 
 def _quote(task: str) -> str:

@@ -33,7 +33,7 @@ def planned(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, s
 
     async def play() -> None:
         drafts = {
-            "done": [draft("list them", "broken one"), draft("rank <b>them</b>", first=2)],
+            "done": [draft("list them", "broken one"), draft("rank <b>them</b>", first=2, chain=True)],
             "failed": [draft("broken", *()), *(draft(f"broken {n}") for n in range(3))],
             "stopped": [draft("first of all", "a slow one")],
             "theirs": [draft("of another")],
