@@ -10,7 +10,6 @@ from kit.models.offline.plan.skill import (
     Skill,
     calls_for,
     count_in,
-    pattern_of,
     projection,
     shape_at,
     supplies,
@@ -71,11 +70,10 @@ class StepChain:
         return values_in(self.task if text is None else text, skill, self.own)
 
     def taker(self, skill: Skill, text: str, scores: Iterable[float]) -> Skill:
-        """The skill, or where it has no use for an id that the text names, one about as close that takes up most of the text."""
-        fit = {one.name: (self.values(one, text), score) for one, score in zip(self.skills, scores, strict=True)}
-        least = ALIKE * fit[skill.name][1]
-        able = [one for one in self.skills if fit[one.name][1] >= least and any(_is_id(one, name) for name in fit[one.name][0])]
-        return skill if skill in able or not able else max(able, key=lambda one: (len(fit[one.name][0]), fit[one.name][1]))
+        """Of a skill and those about as close to a text, the one that with all it stands on takes up most of what is said."""
+        fit = {one.name: score for one, score in zip(self.skills, scores, strict=True)}
+        alike = [one for one in self.skills if fit[one.name] >= ALIKE * fit[skill.name]]
+        return max(alike, key=lambda one: (len(self.reach(one, text)), fit[one.name]))
 
     def add(self, skill: Skill, text: str) -> str | None:
         """Adds what one part of the task needs; returns why that cannot be done."""
@@ -84,7 +82,7 @@ class StepChain:
             values[skill.limit] = count
         missing = next((name for name in skill.required if name not in values), None)
         if missing is None:
-            self.drafts.append(self.filtered(_Step(skill, text, values, shape), text))
+            self.drafts.append(self.filtered(_Step(skill, text, values, shape)))
             return None
         spec = properties_of(skill.input)[missing]
         supplier = self.supplier(skill, missing)
@@ -94,8 +92,9 @@ class StepChain:
             source = self.source(*supplier, None)
             self.drafts.append(_Step(skill, text, values, shape, source, {missing: supplier[1]}))
             return None
-        count = count_in(self.task)
-        if count is None and _EACH.search(self.task):
+        each = _EACH.search(self.task) is not None
+        count = count_in(self.task, spoken(missing).removesuffix(" id")) or (count_in(self.task) if each else None)
+        if count is None and each:
             return f"{skill.name} takes one {spoken(missing)} at a time, and how many there are is not known beforehand"
         source = self.source(*supplier, count or 1)
         for number in range(count or 1):
@@ -110,15 +109,18 @@ class StepChain:
         fit = dict(zip([one.name for one in self.skills], table.score(self.task), strict=True))
         others = [one for one in self.skills if one is not skill and self.free(one) and (self.values(one) or not skill.acts)]
         able = [(one, place) for one in others if (place := supplies(one, name, spec))]
-        return max(able, key=lambda pair: (len(self.reach(pair[0])), fit[pair[0].name]), default=None)
+        return max(able, key=lambda pair: (len(self.reach(pair[0], self.task)), fit[pair[0].name]), default=None)
 
     def free(self, skill: Skill) -> bool:
         """Whether a skill can be called with what the task says."""
         return set(skill.required) <= self.values(skill).keys()
 
-    def reach(self, skill: Skill) -> set[str]:
-        """The arguments that the task names for a skill, and for those that it may stand on."""
-        return set(self.values(skill)).union(*(extra for _, _, _, extra in self.filters(skill)))
+    def reach(self, skill: Skill, text: str) -> set[str]:
+        """The arguments that a text names for a skill, and the task for those that it may stand on."""
+        own = set(self.values(skill, text))
+        suppliers = [self.supplier(skill, name) for name in skill.required if name not in own]
+        others = [self.reach(one[0], self.task) for one in suppliers if one]
+        return own.union(*others, *(extra for _, _, _, extra in self.filters(skill)))
 
     def filters(self, skill: Skill) -> Iterator[tuple[str, Skill, str, set[str]]]:
         """Yields the lists of ids that a skill takes, with a skill that gives them and narrows them by more than it can."""
@@ -130,7 +132,7 @@ class StepChain:
                 if one is not skill and extra and self.free(one) and (place := supplies(one, name, spec)):
                     yield name, one, place, extra
 
-    def filtered(self, step: _Step, text: str) -> _Step:
+    def filtered(self, step: _Step) -> _Step:
         """The step over the ids of another that comes first, where the task narrows these by what its own skill cannot."""
         choice = max(self.filters(step.skill), key=lambda way: len(way[3]), default=None)
         if choice is None:
@@ -141,23 +143,24 @@ class StepChain:
 
     def source(self, skill: Skill, place: str, count: int | None, *, plain: bool = False) -> _Step:
         """The step that gives what stands at a place: `count` rows of it, or all. One that is there already is used again."""
+        limit = properties_of(skill.input).get(skill.limit or "", {})
+        most = count or limit.get("maximum")
         old = next((step for step in self.drafts if step.skill is skill and not step.places.keys() & set(skill.required)), None)
-        if old is not None:
-            old.shape = _both(old.shape, shape_at(skill, place))
-            return old
-        step = _Step(skill, "", self.values(skill), shape_at(skill, place))
-        if skill.limit:
-            most = properties_of(skill.input)[skill.limit].get("maximum")
-            step.values |= {skill.limit: count} if count else {skill.limit: most} if most else {}
-        self.drafts.append(step if plain else self.filtered(step, self.task))
+        step = old or _Step(skill, "", self.values(skill), {})
+        step.shape = _both(step.shape, shape_at(skill, place))
+        if skill.limit and most:
+            step.values[skill.limit] = max(most, step.values.get(skill.limit, limit.get("default", 0) if old else 0))
+        if old is None:
+            self.drafts.append(step if plain else self.filtered(step))
         return step
 
     def document(self, step: _Step, first: int) -> dict[str, Any]:
         number = {id(one): first + at for at, one in enumerate(self.drafts)}
         users = [number[id(one)] for one in self.drafts if one.source is step]
         source = number[id(step.source)] if step.source else None
-        lead = step.lead or f"Get what {'steps' if users[1:] else 'step'} {_enumeration(users)} will work on"
-        reason = f"step {users[0]} works on it" if users else "the answer needs it"
+        several = f"step{'s' * (len(users) > 1)} {_enumeration(users)}"
+        lead = step.lead or f"Get what {several} will work on"
+        reason = " and ".join(filter(None, ["for the answer" if step.lead else "", f"for {several}" if users else ""]))
         return {
             "step": number[id(step)],
             "task": step_words(lead, step.values, step.places, source),
@@ -165,10 +168,6 @@ class StepChain:
             "return_spec": {"shape": step.shape, "reason": reason},
             **({"input_from_step": source} if source else {}),
         }
-
-
-def _is_id(skill: Skill, name: str) -> bool:
-    return bool(pattern_of(properties_of(skill.input)[name]))
 
 
 def _both(one: Mapping[str, str], other: Mapping[str, str]) -> dict[str, str]:

@@ -34,7 +34,7 @@ class Skill:
 
     @property
     def words(self) -> str:
-        return f"{self.description} {'. '.join(self.capabilities)}."
+        return f"{self.description} {'. '.join(self.capabilities)}. {_options(self)}."
 
     @property
     def required(self) -> tuple[str, ...]:
@@ -63,7 +63,7 @@ def calls_for(text: str, skill: Skill, others: Iterable[Skill]) -> bool:
 
 def vocabulary(skills: Iterable[Skill]) -> frozenset[str]:
     """The words with which skills describe themselves: nobody searches by them."""
-    return frozenset(_singular(word) for one in skills for word in words(f"{spoken(one.name)} {one.words} {_options(one)}"))
+    return frozenset(_singular(word) for one in skills for word in words(f"{spoken(one.name)} {one.words}"))
 
 
 def values_in(text: str, skill: Skill, own: Collection[str] = ()) -> dict[str, Any]:
@@ -77,22 +77,24 @@ def values_in(text: str, skill: Skill, own: Collection[str] = ()) -> dict[str, A
     return values
 
 
-def count_in(text: str) -> int | None:
-    """How many things a text asks for: its first number that counts no unit of time; 2 for both."""
-    figures = [_number(figure) for figure, unit in _NUMBER.findall(text) if unit.lower() not in english.FAINT]
-    return next(iter(figures), 2 if "both" in words(text) else None)
+def count_in(text: str, noun: str = "") -> int | None:
+    """How many things a text asks for: the first number that counts no unit of time, or that counts the noun; 2 for both."""
+    figures = [(figure, unit) for figure, unit in _NUMBER.findall(text) if unit.lower() not in english.FAINT]
+    if noun:
+        figures = re.findall(rf"{_NUMBER.pattern}(?:\s+\w+){{0,2}}?\s+{re.escape(noun)}s?\b", text, re.I)
+    return next((_number(figure) for figure, _ in figures), 2 if "both" in words(text) else None)
 
 
 def supplies(skill: Skill, name: str, spec: Schema) -> str | None:
     """The place in a skill's output, such as `rows[].id`, of what an argument of another takes: an id of the same form."""
-    pattern, label = pattern_of(spec), name.removesuffix("s")
+    pattern, label = _pattern(spec), name.removesuffix("s")
     for field, part in properties_of(skill.output).items():
         rows = _rows(part)
         if rows is None or not _promises(skill.output, field):
             continue
         for inner, value in properties_of(rows).items():
             is_named = label in (inner, f"{_singular(field)}_{inner}")
-            if _promises(rows, inner) and (is_named or (pattern and pattern_of(value) == pattern)):
+            if _promises(rows, inner) and (is_named or (pattern and _pattern(value) == pattern)):
                 return f"{field}[].{inner}"
     return None
 
@@ -127,8 +129,8 @@ def _value(name: str, spec: Schema, text: str, numbers: Mapping[str, int], own: 
     if options := spec.get("enum"):
         spoken_words = {_singular(word) for word in words(text)}
         return next((option for option in options if isinstance(option, str) and _singular(option.lower()) in spoken_words), None)
-    if kind_of(spec) == "array" or pattern_of(spec):
-        ids = re.findall(pattern_of(spec).removeprefix("^").removesuffix("$"), text) if pattern_of(spec) else []
+    if kind_of(spec) == "array" or _pattern(spec):
+        ids = re.findall(_pattern(spec).removeprefix("^").removesuffix("$"), text) if _pattern(spec) else []
         return ids if kind_of(spec) == "array" else next(iter(ids), None)
     match kind_of(spec):
         case "integer":
@@ -158,7 +160,7 @@ def _options(skill: Skill) -> str:
     return " ".join(f"{spoken(name)} {' '.join(map(str, spec.get('enum') or ()))}" for name, spec in parts)
 
 
-def pattern_of(spec: Schema) -> str:
+def _pattern(spec: Schema) -> str:
     """The form of an argument, or of the items of a list; empty where any will do."""
     items: Any = spec.get("items") if kind_of(spec) == "array" else spec
     return str(cast("Schema", items).get("pattern") or "") if isinstance(items, Mapping) else ""
