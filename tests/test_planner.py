@@ -245,6 +245,15 @@ async def test_a_planner_loads_so_many_skills_and_no_more() -> None:
     assert [f"You have loaded {MOST_SKILLS}" in text for text in run.answers[:-1]] == [False] * MOST_SKILLS + [True, True, False]
 
 
+async def test_what_a_service_says_of_its_skills_enters_a_context_in_bounds() -> None:
+    one = MANIFESTS["outlet_list"]
+    names = [f"skill_{a}{b}" for a in "abcdef" for b in "abcdef"]
+    many = {name: one.model_copy(update={"id": name, "description": "x" * 60_000}) for name in names}
+    model = ScriptedModel(Line(calls=[(FIND, {"query": "x"})]), loads("skill_aa"), submits(infeasible="too long"), "Done.")
+    run = await plan(model, "x", service=SkillService(many))
+    assert all(len(text) < 25_000 for text in run.answers) and not run.scope.manifests
+
+
 async def test_outside_of_a_plan_the_tools_of_a_planner_do_nothing() -> None:
     calls = [(FIND, {"query": "outlets"}), (LOAD, {"skill_name": "outlet_list"}), ("submit_plan", {"infeasible": "x"})]
     run = await plan(ScriptedModel(Line(calls=calls), "Done."), "x", inside=False)
@@ -558,6 +567,13 @@ async def test_the_service_of_the_environment_comes_first_and_its_key_is_in_no_t
         scope, trace = await plan_of_deck(of_deck(skill_service_url=f"{url}/api/globex", variables=variables))
         assert isinstance(scope.result, Draft) and "outlet_inspections" in trace
         assert KEYS["globex"] not in trace and KEYS["globex"] not in repr(scope)
+
+
+@pytest.mark.realtime
+async def test_where_the_service_is_not_there_the_stand_in_says_that_and_not_that_no_skill_fits() -> None:
+    variables = {"SKILL_SERVICE_KEY": KEYS["acme"]}
+    scope, trace = await plan_of_deck(of_deck(skill_service_url="http://127.0.0.1:9/api/acme", variables=variables))
+    assert scope.result == Infeasible(reason="the skills cannot be read right now") and "unavailable" in trace
 
 
 async def test_a_deck_that_plans_over_no_service_says_what_it_needs() -> None:

@@ -19,6 +19,8 @@ PLANNER_TOOLS = (FIND, LOAD, SUBMIT)
 """Their ids."""
 MOST_SKILLS = 12
 """Skills that one planner loads at most; two to six are usual."""
+MOST_FOUND, MOST_WORDS, MOST_CHARACTERS = 20, 1_000, 50_000
+"""Skills that it is told of at once, letters of what each says it does, and of a whole manifest: a model reads them."""
 MOST_DRAFTS = 3
 """Plans that it may hand in until one holds."""
 MOST_REASONS = 8
@@ -52,7 +54,8 @@ def planner_tools(services: PlanServices) -> Mapping[str, BaseTool]:
         skills = await services.skills.find(str(arguments.get("query", "")))
         if isinstance(skills, SkillFault):
             return no_data(skills)
-        return result(json.dumps({"skills": [skill.model_dump() for skill in skills]}, ensure_ascii=False))
+        rows = [{"skill_name": one.skill_name, "description": one.description[:MOST_WORDS]} for one in skills[:MOST_FOUND]]
+        return result(json.dumps({"skills": rows}, ensure_ascii=False))
 
     async def load(**arguments: Any) -> Answer:
         scope = planner_scope()
@@ -80,10 +83,13 @@ async def _load(services: PlanServices, scope: PlannerScope, name: str) -> Answe
     if isinstance(skill, SkillFault):
         unknown = skill.reason == "unknown_skill"
         return result(f"There is no skill {name!r}; load one that {FIND} gave.", "bad_arguments") if unknown else no_data(skill)
+    text = skill.model_dump_json()
+    if len(text) > MOST_CHARACTERS:
+        return no_data(SkillFault(skill=name, reason="oversized", detail=f"its manifest has {len(text):,} characters"))
     if len(scope.manifests) >= MOST_SKILLS and name not in scope.manifests:  # here: loads run at the same time
         return result(f"You have loaded {MOST_SKILLS} skills; plan with those.", "not_allowed")
     scope.manifests[skill.id] = skill.model_dump(mode="json")
-    return result(skill.model_dump_json())
+    return result(text)
 
 
 def _submit(scope: PlannerScope, arguments: Mapping[str, Any]) -> Answer:

@@ -37,6 +37,8 @@ def planner_turn(talk: Conversation) -> str | list[Call]:
         return "The plan is handed in."
     if len(attempts) > 2:
         return "No plan of mine holds."
+    if all(result.failed for result in results[LOAD] or results[FIND]):
+        return [(SUBMIT, {"infeasible": "the skills cannot be read right now"})]
     skills = [skill_of(manifest) for result in results[LOAD] if not result.failed and (manifest := _json(result.text))]
     return [(SUBMIT, _proposal(brief, skills, len(attempts)))]
 
