@@ -79,9 +79,13 @@ async def _check(manifest: SkillManifest, outcome: SkillResult | SkillFault) -> 
     if misfit is None:
         return outcome
     place = misfit.partition(": ")[0]  # the rest quotes the skill, and the planner reads this
-    sizes = {"input_size_bytes": outcome.input_size_bytes, "duration_ms": outcome.duration_ms}
-    detail = f"its result is not what its output schema promises, at {place}"
-    return SkillFault(skill=manifest.id, reason="schema_mismatch", detail=detail, **sizes)
+    return SkillFault(
+        skill=manifest.id,
+        reason="schema_mismatch",
+        detail=f"its result is not what its output schema promises, at {place}",
+        input_size_bytes=outcome.input_size_bytes,
+        duration_ms=outcome.duration_ms,
+    )
 
 
 async def _tell(scope: StepScope, services: PlanServices, outcome: SkillResult) -> ToolResult:
