@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from langchain_core.messages import BaseMessage
 
+from kit import Settings, open_kit
 from kit.core.event import AccessDenied, AgentStarted, ModelStarted, ToolEnded
 from kit.models.offline.model import OfflineModel
 from kit.models.offline.plan.executor import executor_turn
@@ -18,7 +19,9 @@ from kit.patterns.plan_execute import resumed
 from kit.planning.skill_call import LARGE
 from kit.runtime.agents.llm_agent import LLMAgent
 from kit.runtime.turn import Reply, run_turn
+from kit.settings import HOME
 from kit.stores.documents.document import AgentEvent
+from kit.stores.documents.protocol import EventFilter
 from kit.tools.skill import canonical_text, text_size
 from kit.worlds.outlets.access import Scope
 from kit.worlds.outlets.call_log import CallLog
@@ -141,7 +144,7 @@ async def test_of_a_menu_of_a_megabyte_the_answer_is_exact_and_little_of_it_is_r
     read = [len(text) for one in bodies(reply, ModelStarted) if one.agent == "executor" for text in one.input]
     (called,) = await events_of(kit, "skill.called")
     print(f"\nof {called.response_size_bytes:,} bytes {sum(read):,} characters were read, in {seconds:.2f} s of CPU")
-    assert (called.response_size_bytes or 0) > 1_000_000 and sum(read) < 60_000
+    assert (called.response_size_bytes or 0) > 1_000_000 and sum(read) < 60_000 and seconds < 1.5
     assert list((tmp_path / "tasks").iterdir()) == []
 
 
@@ -180,6 +183,29 @@ async def test_what_a_script_prints_at_length_is_kept_without_passing_through_th
     (violation,) = await events_of(kit, "contract_violation")
     assert violation.payload["actual_shape"] == {"names": "array<string>"}, "the file was read, and held to the contract"
     assert (await plan_of(kit, reply)).steps[0].status == "failed"
+
+
+@pytest.mark.realtime
+async def test_two_long_results_at_once_have_a_file_each(tmp_path: Path) -> None:
+    requests = [{"limit": 5_000}, {"limit": 5_000, "offset": 1}, {"limit": 5}]
+    both = Line(calls=[("call_skill", {"skill": "outlet_list", "arguments": one}) for one in requests])
+    executor = ScriptedModel(both, gives_up(), "No.")
+    async with in_memory(SkillService()) as client:
+        kit = step_kit(tmp_path, client, executor, [ACTIVE])
+        await run_turn("Do it.", ALICE, kit)
+    assert {event.payload["file_id"] for event in await events_of(kit, "large_response.detected")} == {"tmp_1", "tmp_2"}
+    assert len(await events_of(kit, "skill.called")) == 3 and not [*(tmp_path / "tasks").iterdir()]
+
+
+@pytest.mark.realtime
+async def test_the_shipped_deck_carries_a_plan_out_over_a_service_that_it_runs_itself(tmp_path: Path) -> None:
+    need_boundary()
+    settings = Settings(store=str(tmp_path / "kit.db"), deck=HOME / "cards" / "outlets", model="offline", pace=0.0)
+    async with open_kit(settings, pattern="plan_execute") as kit:
+        reply = await kit.ask(f"List the categories of the menu of {OURS}", kit.session("s"))
+        events = await kit.store.open_documents().events.query(EventFilter(tenant_id="acme", event_type="skill.called"))
+    assert [(event.skill_id, event.status, event.large_response_triggered) for event in events] == [("outlet_menu", "ok", True)]
+    assert all(category in reply.text for category in ("starters", "mains", "sides", "desserts", "drinks"))
 
 
 # How a step ends
