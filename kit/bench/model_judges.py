@@ -1,5 +1,6 @@
 """The judges of a grid: models that score turns. A verdict is a turn of its own: counted, recorded and lost like any other."""
 
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -12,14 +13,18 @@ from kit.bench.grid.failures import error_of
 from kit.bench.grid.grid_file import GridSpec
 from kit.bench.grid.stand_ins.transient_store import TransientStore
 from kit.bench.routing import BENCH_USER
-from kit.bench.scoring.judge import Verdict, question, verdict_in
+from kit.bench.scoring.agreement import RULES, agreement_line, labelled_replies, measure_judge
+from kit.bench.scoring.judge import Rubric, Verdict, question, read_rubric, verdict_in
 from kit.bench.scoring.observation import Observation
 from kit.compose.deck import Deck
 from kit.compose.parts import DeckSettings
 from kit.core.card import AgentCard
 from kit.core.context import Session
+from kit.core.display.count import many
+from kit.core.errors import DataError
 from kit.core.model import ModelSpec
 from kit.core.outcome import AgentCall, Answer, ErrorClass, Outcome, Usage, total
+from kit.experiment_kits import ExperimentKits
 from kit.runtime.call_model import call_model
 from kit.runtime.context import RunContext
 from kit.runtime.handle import Reply
@@ -88,6 +93,44 @@ class Judges:
             verdicts[name] = verdict
             scores[name] = verdict.score if judge.threshold is None else float(verdict.score >= judge.threshold)
         return Judgement(verdicts, scores, total(usages))
+
+
+@dataclass(frozen=True)
+class KitJudge:
+    """A model that judges without a grid, on a kit that was opened on `judge_deck`."""
+
+    rubric: Rubric
+    kit: Kit
+    bills: list[Usage]
+    """Takes what each verdict has cost."""
+
+    async def judge(self, case: Case, observation: Observation) -> Verdict | None:
+        """A verdict; None where the model answers and gives none. Raises DataError where it cannot be asked."""
+        text, reply = await _ask(self.kit, question(self.rubric, case, observation), case.id)
+        self.bills.append(reply.usage)
+        if (loss := error_of([reply], faults=False)) is not None:
+            raise DataError(loss[1])
+        return verdict_in(text)
+
+
+async def print_agreement(model: str, models: Mapping[str, ModelSpec], kits: ExperimentKits) -> int:
+    """Prints how far a model agrees with the labelled replies, a line for each rubric, and what that has cost; returns 0.
+
+    Raises DataError where it cannot be asked, or says the same of all, and UnknownId for a model there is not.
+    """
+    bills: list[Usage] = []
+    print(
+        f"At most {many(len(RULES) * len(labelled_replies()), 'call')} of {model}, each sent twice where it fails.",
+        file=sys.stderr,
+    )
+    async with kits(models=model, deck=judge_deck(models), faults=False) as kit:
+        for quality, scorer in RULES.items():
+            judge = KitJudge(read_rubric(scorer.__name__), kit, bills)
+            print(agreement_line(judge.rubric, await measure_judge(judge, quality)))
+    spent = total(bills)
+    dollars = "no price is known" if spent.cost is None else f"${spent.cost:,.4f}"
+    print(f"{many(spent.model_calls, 'call')}, {spent.input_tokens:,} tokens in and {spent.output_tokens:,} out: {dollars}")
+    return 0
 
 
 async def _ask(kit: Kit, messages: Sequence[BaseMessage], track: str) -> tuple[str, Reply]:

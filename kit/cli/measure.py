@@ -49,8 +49,10 @@ def add(commands: Any) -> None:
     bench.add_argument("--model", help="something else: data/grids/paid.yaml with this model of models.yaml, which needs a key")
     bench.set_defaults(run=_bench)
 
-    agreement = "how far the judges by rule agree with replies labelled by hand, as Cohen's kappa"
-    commands.add_parser("judge", help=agreement).set_defaults(run=_judge)
+    agreement = "how far the judges by rule, or a model, agree with replies labelled by hand, as Cohen's kappa"
+    judge = commands.add_parser("judge", help=agreement)
+    judge.add_argument("--model", metavar="KEY", help="a model of models.yaml that judges in place of the rules")
+    judge.set_defaults(run=_judge)
 
 
 def _route(arguments: Namespace) -> int:
@@ -127,7 +129,19 @@ def _bench(arguments: Namespace) -> int:
     return _grid(Namespace(file=file, model=arguments.model, mode="record", **usual))
 
 
-def _judge(_: Namespace) -> int:
-    from kit.bench.scoring.agreement import print_agreement
+def _judge(arguments: Namespace) -> int:
+    if arguments.model is None:
+        from kit.bench.scoring.agreement import print_agreement
 
-    return print_agreement()
+        return print_agreement()
+    import asyncio
+
+    from kit.bench.model_judges import print_agreement as print_agreement_of
+    from kit.compose.models import load_models
+    from kit.experiment_kits import ExperimentKits
+    from kit.settings import HOME, Settings
+    from kit.wire import open_deck
+
+    settings = Settings.read()
+    models = {**load_models(HOME / "cards" / "models.yaml"), **open_deck(settings.deck).models}
+    return asyncio.run(print_agreement_of(arguments.model, models, ExperimentKits.of(settings, virtual=False)))

@@ -2,13 +2,13 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from pydantic import TypeAdapter
 
 from kit.bench.case import Ask, Case
-from kit.bench.scoring.judge import Judge, RuleJudge, read_rubric
+from kit.bench.scoring.judge import Judge, Rubric, RuleJudge, read_rubric
 from kit.bench.scoring.observation import Observation
 from kit.bench.scoring.quality import policy, response_quality
 from kit.bench.scoring.scorers import Scorer
@@ -22,6 +22,8 @@ from kit.metrics.estimate import Estimate
 SOURCE = HOME / "data" / "source" / "cases"
 Quality = Literal["good", "lawful"]
 """The two labels of data/source/cases/judged.yaml."""
+RULES: Mapping[Quality, Scorer] = {"good": response_quality, "lawful": policy}
+"""Label -> the rule that stands for it; its rubric has the rule's name."""
 
 
 class LabelledReply(Value):
@@ -95,9 +97,12 @@ async def measure_judge(judge: Judge, quality: Quality) -> Kappa:
 
 def print_agreement() -> int:
     """Prints how far the two judges by rule agree with the labelled replies, a line each."""
-    rules: tuple[tuple[Quality, Scorer], ...] = (("good", response_quality), ("lawful", policy))
-    for quality, scorer in rules:
+    for quality, scorer in RULES.items():
         rubric = read_rubric(scorer.__name__)
-        kappa = asyncio.run(measure_judge(RuleJudge(rubric, scorer), quality))
-        print(f"{rubric.id}, pass mark {rubric.pass_mark:g}: {kappa}")
+        print(agreement_line(rubric, asyncio.run(measure_judge(RuleJudge(rubric, scorer), quality))))
     return 0
+
+
+def agreement_line(rubric: Rubric, kappa: Kappa) -> str:
+    """How far a judge by this rubric agrees with the labels, in a line."""
+    return f"{rubric.id}, pass mark {rubric.pass_mark:g}: {kappa}"
