@@ -1,5 +1,6 @@
 """write_temp and read_lines: a task has its files to itself, and they end with it however it ends."""
 
+import asyncio
 import os
 import time
 from collections.abc import Sequence
@@ -41,6 +42,12 @@ async def test_a_task_reads_the_lines_it_asks_for_and_no_file_of_another_task(fi
         assert files.lines(other, file_id, 0, 1) is None and files.folder(other) != files.folder(TASK)
     escapes = ["../" + files.folder(TASK).name + "/" + file_id, "/etc/passwd", "..", ".", "", file_id + "\n", "tmp_2"]
     assert [files.lines(task, escape, 0, 1) for task in (OTHERS[0], TASK) for escape in escapes] == [None] * 2 * len(escapes)
+
+
+async def test_writes_of_one_task_at_the_same_time_have_a_file_each(files: TempFiles) -> None:
+    ids = await asyncio.gather(*(asyncio.to_thread(files.write, TASK, str(number)) for number in range(60)))
+    assert len(set(ids)) == 60
+    assert [files.lines(TASK, file_id, 0, 1) for file_id in ids] == [[str(number)] for number in range(60)]
 
 
 async def test_a_reading_is_bounded_also_where_the_data_is_one_line(files: TempFiles) -> None:
