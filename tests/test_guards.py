@@ -475,6 +475,25 @@ async def test_a_model_that_obeys_the_cap_leaves_a_part_and_the_answer_names_it(
 
 
 @pytest.mark.req("PC2-S5.4c")
+@pytest.mark.parametrize(
+    ("text", "made", "parts"),
+    [
+        ("my points, find coffee deals, and is my refund through?", [("rewards", "my points"), ("shop", "find coffee deals")], 1),
+        ("my points, find coffee deals, and is my refund through?", [("rewards", "points balance"), ("shop", "coffee deals")], 0),
+        ("my points, find coffee deals, thanks, I am late", [("rewards", "my points"), ("shop", "find coffee deals")], 0),
+        ("my points and coffee deals, when I was in town", [("rewards", "my points"), ("shop", "coffee deals")], 0),
+    ],
+    ids=["sent to nobody", "worded anew", "nothing asked", "told"],
+)
+async def test_a_question_that_neither_model_nor_guard_counted_is_owned_up_to_where_it_was_plainly_sent_to_nobody(
+    text: str, made: list[tuple[str, str]], parts: int
+) -> None:
+    reply = await turn(kit_of(line(*made, intents=2), Line("No.")), text)
+    assert reply.routing.left_out.count == parts
+    assert ("I left out “is my refund through” for now" in reply.text) == bool(parts)
+
+
+@pytest.mark.req("PC2-S5.4c")
 async def test_where_the_words_of_the_missing_parts_are_not_known_the_answer_counts_them() -> None:
     for guards in (Guards(), Guards(failsafe=False)):
         made = [("shop", "offers on something hot"), ("rewards", "balance")]

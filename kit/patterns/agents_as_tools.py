@@ -44,7 +44,7 @@ async def compose_rounds(
     narrow: Callable[[Decision, RunContext], Decision] | None = None,
 ) -> Outcome:
     """Runs what was decided and composes, for `most` rounds; `narrow` takes calls out of later ones. The last text is checked."""
-    rounds, clean, turn = 0, True, ctx.turn
+    rounds, clean, whole, turn = 0, True, True, ctx.turn
     while decision.calls and rounds < most:
         rounds += 1
         fan = await fan_out(decision.asks, ctx)
@@ -62,8 +62,7 @@ async def compose_rounds(
         turn.emitted_later += len(decision.asks)
     if not rounds:
         return outcome_of(scrub(decision.text, ctx), call)
-    clean = clean and not turn.left_out().count
-    return outcome_of(await check_composition(decision.text, lead, thread, call, ctx, clean=clean), call)
+    return outcome_of(await check_composition(decision.text, lead, thread, call, ctx, clean=whole), call)
 
 
 async def check_composition(text: str, lead: LLMAgent, thread: Thread, call: AgentCall, ctx: RunContext, *, clean: bool) -> str:

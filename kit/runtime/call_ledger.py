@@ -8,6 +8,9 @@ from kit.core.language.words import content_words, words
 from kit.core.outcome import NOTHING_LEFT, AgentCall, LeftOut, Outcome
 from kit.core.picture import strip_marks
 
+SHORTEST = 10
+"""Characters beside its requests from which on a message may hold a part that was sent to nobody."""
+
 
 def request_key(agent: str, query: str) -> tuple[str, str]:
     """Returns what makes two requests the same one: the agent and its query, spaces and case aside."""
@@ -38,6 +41,8 @@ class CallLedger:
     outcomes: list[Outcome] = field(default_factory=list[Outcome])
     tool_call_ids: set[str | None] = field(default_factory=set[str | None])
     """Ids of the orchestrator's calls of its own tools."""
+    unsent: LeftOut | None = None
+    """What was plainly sent to nobody; None until it is asked for, and again once there are new calls."""
     wording: dict[str, str] = field(default_factory=dict[str, str])
     """Call id -> the model's own words, whatever a guard made of them."""
 
@@ -55,6 +60,7 @@ class CallLedger:
         if self.rounds == 1 and not self.message:
             self.note(calls, "")
         self.calls += calls
+        self.unsent = None
         room = max(0, self.cap - self.cap_used)
         admitted, over = list(calls[:room]), list(calls[room:])
         self.cap_used += len(admitted)
@@ -66,10 +72,11 @@ class CallLedger:
         if not self.outcomes:
             self.outcomes += outcomes
             self.calls += calls
-            self.emitted = self.emitted or len(calls)
+            self.emitted, self.unsent = self.emitted or len(calls), None
             return
         places = {(outcome.agent, outcome.call_id): place for place, outcome in enumerate(self.outcomes)}
         self.calls += [call for call in calls if (call.agent, call.call_id) not in places]
+        self.unsent = None
         for outcome in outcomes:
             place = places.get((outcome.agent, outcome.call_id), len(self.outcomes))
             self.outcomes[place : place + 1] = [outcome]
@@ -81,14 +88,17 @@ class CallLedger:
         return granted
 
     def left_out(self, asks: Sequence[AgentCall] = ()) -> LeftOut:
-        """Returns the parts that the model counted and made no call for, `asks` counted as made (decisions 26).
+        """Returns the parts that no call was made for, `asks` counted as made: those that the model counted (decisions 26), else
+        those that ask for something and were plainly sent to nobody.
 
         They have names where exactly those clauses of the message stand in no call. A message with no more clauses than calls,
         and no word that was not sent, has no further part: the model miscounted.
         """
-        if self.reported <= self.emitted:
-            return NOTHING_LEFT
         calls = (*self.calls, *asks)
+        if self.reported <= self.emitted:
+            if asks or self.unsent is None:  # it is asked several times in a turn
+                self.unsent = self._unsent(calls)
+            return self.unsent
         requests = {request_key(call.agent, self.wording.get(call.call_id, call.query)) for call in calls}
         text = strip_marks(self.message)
         count = min(self.reported, len(words(text))) - len(requests)
@@ -102,3 +112,16 @@ class CallLedger:
             text for content, text in own.items() if not any(2 * len(content & query) >= len(content) for query in queries)
         )
         return LeftOut(count=count, parts=loose if len(loose) <= count else ())
+
+    def _unsent(self, calls: Sequence[AgentCall]) -> LeftOut:
+        """Clauses that ask for something and share no word with any request, where each request is a stretch of the message:
+        one that was worded anew may stand for any clause."""
+        rest = len(self.message)
+        for call in calls:
+            rest = rest - len(call.query) if call.query in self.message else 0
+        if rest < SHORTEST or not calls[1:]:
+            return NOTHING_LEFT
+        sent = frozenset[str]().union(*(content_words(call.query) for call in calls))
+        pieces = [piece for piece in clauses(strip_marks(self.message), opening=True) if piece.asks and piece.content]
+        parts = tuple(piece.text for piece in pieces if piece.content.isdisjoint(sent))
+        return LeftOut(count=len(parts), parts=parts) if parts else NOTHING_LEFT

@@ -77,9 +77,11 @@ def unreserved(scene: Scene, reply: Reply) -> list[str]:
 
 
 def needless(scene: Scene, reply: Reply) -> bool:
-    """An acknowledgement, by event or in words, on a turn in which nothing was wrong."""
-    said = any(isinstance(event.body, Acknowledged) for event in reply.events)
-    return scene.clean and (said or DENIES.search(reply.text) is not None)
+    """An acknowledgement, by event or in words, where nothing was wrong, other than of a part that went to nobody."""
+    topics = [word for fate in scene.uncalled for word in (fate.topic, SPANISH[fate.agent])]
+    owed = [event.body.owed or ("",) for event in reply.events if isinstance(event.body, Acknowledged)]
+    denials = [s.lower() for s in re.split(r"(?<=[.!?])\s+|\n+", reply.text) if DENIES.search(s)]
+    return scene.clean and not all(any(topic in text for topic in topics) for text in (*sum(owed, ()), *denials))
 
 
 def foreign(seen: Witness) -> dict[str, int]:
@@ -132,7 +134,7 @@ class Tally:
         self.inputs += len(seen.inputs)
         path = next((e.body.path for e in reply.events if isinstance(e.body, Acknowledged)), "none owed")
         self.scenes += 1
-        self.clean += scene.clean
+        self.clean += scene.clean and not scene.uncalled
         self.short += bool(scene.uncalled)
         self.counted += scene.owed
         self.uncounted += len(scene.uncalled) - min(scene.owed, len(scene.uncalled))

@@ -24,6 +24,9 @@ OPENERS = word_set(
     puede puedes busca buscar encuentra muestra muéstrame dime dame ayuda tengo quedan"""
 )
 """Words a new clause tends to begin with."""
+_TELLERS = word_set("i i'd i'm i'll i've we it it's he she they my there there's any if also then mi mis por hay tengo")
+"""Of these, words that tell as often as they ask."""
+_ASKERS = word_set("what which who how when where why qué cuál quién cómo cuándo dónde")
 PREPOSITIONS = word_set(
     """about after at before between by during for from in into near of on since through till to until with within
     ante con de desde durante en entre hasta para sin sobre"""
@@ -63,6 +66,12 @@ class Clause:
     def content(self) -> frozenset[str]:
         """The words that say what it is about; empty for one that cannot be told by its words."""
         return content_words(self.text)
+
+    @property
+    def asks(self) -> bool:
+        """Whether it begins as a question or a wish does; `when I came home` and `I have a card` only tell."""
+        first, second = [*words(self.text), "", ""][:2]
+        return first in OPENERS - _TELLERS and not (first in _ASKERS and second in _TELLERS)
 
 
 def clauses(text: str, *, opening: bool = False) -> list[Clause]:
