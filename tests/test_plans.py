@@ -63,8 +63,12 @@ async def test_the_answer_is_made_of_what_no_later_step_has_used(tmp_path: Path)
     ("value", "text"),
     [
         ({"found": True, "items": [{"category": "drinks"}, {"category": "mains"}]}, "found.\ncategory: drinks, mains."),
-        ({"rows": [{"name": "Clover", "orders": 3829, "revenue_cents": 9358076}]}, "Clover: orders 3,829, revenue $93,580.76."),
+        ({"rows": [{"name": "Clover", "orders": 3829, "revenue_cents": 9358076}]}, "Clover: orders 3829, revenue $93,580.76."),
         ({"rows": []}, "rows: none."),
+        (
+            {"outlet": {"name": "Amber", "opened": 2017, "open": False, "note": "Ask first."}},
+            "outlet Amber: opened 2017, not open, note Ask first.",
+        ),
         ([1, 2], "1, 2."),
     ],
 )

@@ -37,7 +37,10 @@ async def answer_of(manager: Manager, lead: LLMAgent, call: AgentCall, ctx: RunC
     ctx.turn.record(answers, calls)
     thread = lead.open(call, ctx)
     thread[0] = SystemMessage(f"{thread[0].text}\n\n{SYNTHESIS}")
-    asks = [ToolCall(name=f"ask_{executor}", args={"query": ask.query}, id=ask.call_id) for ask in calls]
+    asks = [
+        ToolCall(name=f"ask_step_{step.step_index}", args={"query": ask.query}, id=ask.call_id)
+        for step, ask in zip(steps, calls, strict=True)
+    ]
     results = [ToolMessage(text, tool_call_id=ask.call_id) for ask, text in zip(calls, texts, strict=True)]
     thread += [AIMessage("", tool_calls=asks), *results]
     text = (await lead.compose(thread, call, ctx, live=False, news=len(results))).text
@@ -87,7 +90,8 @@ def _lines(value: Any, name: str = "") -> Iterator[str]:
             title = next((str(part) for key, part in flat if key in TITLES and part), "")
             plain = ", ".join(_field(key, part) for key, part in flat if not (title and part == title and key in TITLES))
             if flat:
-                yield f"{label}{': '.join(filter(None, [title, plain]))}."
+                head = f"{_plain(name)} {title}".strip() if title else label.removesuffix(": ")
+                yield f"{': '.join(filter(None, [head, plain]))}."
             for key, part in fields.items():
                 if isinstance(part, dict | list):
                     yield from _lines(part, key)
@@ -124,9 +128,7 @@ def _plain(name: str) -> str:
 
 
 def _word(value: Any) -> str:
-    if isinstance(value, str):
-        return value
-    return f"{value:,}" if isinstance(value, int | float) and not isinstance(value, bool) else json.dumps(value)
+    return value.rstrip(". ") if isinstance(value, str) else json.dumps(value)
 
 
 def _quote(task: str) -> str:
