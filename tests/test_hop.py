@@ -17,6 +17,7 @@ from starlette.applications import Starlette
 
 from kit import ExperimentKits, compare
 from kit.bench.grid.cell import cells
+from kit.bench.grid.cost import CALLS, cell_costs
 from kit.bench.grid.hops import hop_counts, hop_times
 from kit.bench.grid.report import compare_ways, report
 from kit.bench.grid.results import PEER_MEASURES, tidy
@@ -41,7 +42,7 @@ from kit.tools.asgi_transport import StreamingASGITransport
 from kit.worlds.service.serve import listen, serving
 from tests.kits import SmallKit, answering, asks, small_deck, stitched
 from tests.test_a2a import Foreign, ask, bound, hopping
-from tests.test_grid import play, spec_of
+from tests.test_grid import OPENER, play, spec_of
 
 PRICED = ModelSpec(key="priced", provider="offline", price_in=1.0, price_out=2.0)
 QUICK = {"latency": {"median": 0.02, "sigma": 0.1}}
@@ -139,7 +140,7 @@ async def test_what_a_peer_spent_that_is_no_kit_is_unknown_and_not_nothing(endin
     reply = await ask(SmallKit(foreign_peers(ending, bound({"shop": answering("x")})), SqliteStore(":memory:")))
     [hop] = hops_of(reply)
     assert (hop.usage, hop.seconds, hop.peer_seconds) == (None, None, None) and hop.bytes_out and hop.bytes_in
-    figures = hop_counts(reply.events) | hop_times(reply.events)
+    figures = hop_counts([hop]) | hop_times([hop])
     assert {name for name, value in figures.items() if value is None} == {
         *("peer_model_calls", "peer_input_tokens", "peer_output_tokens", "peer_cost", "peer_seconds", "hop_ms")
     }
@@ -270,3 +271,10 @@ def test_the_link_is_part_of_a_cell_over_a2a_and_of_no_other(tmp_path: Path) -> 
     near, far, measured = keys({"ms": 1}), keys({"ms": 50}), keys("loopback")
     assert near["mediated"] == far["mediated"] == measured["mediated"]
     assert near["a2a"].isdisjoint(far["a2a"]) and far["a2a"].isdisjoint(measured["a2a"])
+
+
+def test_the_figures_of_a_hop_leave_a_cell_within_the_calls_it_may_make(tmp_path: Path) -> None:
+    """Python calls, which no other work on the machine can change."""
+    spec = spec_of(tmp_path, patterns=["a2a"], cases=[{"file": "data/cases/mixed.jsonl", "every": 10}])
+    [cost] = cell_costs(spec, OPENER, take=16, rounds=1)
+    assert cost.harness_calls < CALLS

@@ -4,36 +4,59 @@ from collections.abc import Iterable, Sequence
 
 from kit.bench.grid.comparison import Row, summarise
 from kit.bench.grid.grid_file import GridSpec
-from kit.bench.grid.results import COUNTS, PEER_MEASURES, Results, tidy
+from kit.bench.grid.results import PEER_MEASURES, Results, tidy
 from kit.core.display.count import many
 from kit.core.event import Event, Hop
-from kit.core.outcome import total
 from kit.patterns.a2a import A2A
 
 Figures = dict[str, float | None]
 
 
-def hop_counts(events: Iterable[Event]) -> Figures:
-    """What a turn's hops carried and its peers spent, by name; empty where there was none, None where a peer is silent."""
-    hops = _hops(events)
-    if not hops:
-        return {}
-    usages = [hop.usage for hop in hops]
-    total_usage = total(filter(None, usages))
-    counts: Figures = {"hops": len(hops), "hop_bytes": sum(hop.bytes_out + hop.bytes_in for hop in hops)}
-    return counts | {f"peer_{name}": None if None in usages else getattr(total_usage, name) for name in COUNTS}
+def hops_of(events: Iterable[Event]) -> list[Hop]:
+    """The hops of a turn, in the order in which they ended."""
+    return [body for event in events if (body := event.body).kind == "hop"]
 
 
-def hop_times(events: Iterable[Event]) -> Figures:
-    """What the same took, hops that were under way together added up; None where a peer does not say how long it worked."""
-    hops = _hops(events)
-    if not hops:
-        return {}
-    crossing, work = [hop.seconds for hop in hops], [hop.peer_seconds for hop in hops]
+def hop_counts(hops: Sequence[Hop]) -> Figures:
+    """What hops carried and what the peers spent, by name; None where a peer is silent. What a cell costs is counted in calls."""
+    size = model_calls = input_tokens = output_tokens = 0
+    cost: float | None = None
+    silent = False
+    for hop in hops:
+        size += hop.bytes_out + hop.bytes_in
+        usage = hop.usage
+        if usage is None:
+            silent = True
+            continue
+        model_calls += usage.model_calls
+        input_tokens += usage.input_tokens
+        output_tokens += usage.output_tokens
+        if usage.cost is not None:
+            cost = (cost or 0.0) + usage.cost
     return {
-        "hop_ms": None if None in crossing else round(1e3 * sum(filter(None, crossing)), 3),
-        "hop_writing_ms": round(1e3 * sum(hop.writing for hop in hops), 3),
-        "peer_seconds": None if None in work else round(sum(filter(None, work)), 6),
+        "hops": len(hops),
+        "hop_bytes": size,
+        "peer_model_calls": None if silent else model_calls,
+        "peer_input_tokens": None if silent else input_tokens,
+        "peer_output_tokens": None if silent else output_tokens,
+        "peer_cost": None if silent else cost,
+    }
+
+
+def hop_times(hops: Sequence[Hop]) -> Figures:
+    """What the same took, hops that were under way together added up; None where a peer does not say how long it worked."""
+    crossing = writing = work = 0.0
+    silent = False
+    for hop in hops:
+        writing += hop.writing
+        if hop.seconds is None or hop.peer_seconds is None:
+            silent = True
+        else:
+            crossing, work = crossing + hop.seconds, work + hop.peer_seconds
+    return {
+        "hop_ms": None if silent else round(1e3 * crossing, 3),
+        "hop_writing_ms": round(1e3 * writing, 3),
+        "peer_seconds": None if silent else round(work, 6),
     }
 
 
@@ -59,7 +82,3 @@ def _source(spec: GridSpec) -> str:
     if law is None:
         return "measured over a socket of this machine, the peers in the same process"
     return f"by the law of the grid: {law.ms:g} ms a message, and {law.ms_per_kb:g} ms for each thousand bytes"
-
-
-def _hops(events: Iterable[Event]) -> list[Hop]:
-    return [body for event in events if (body := event.body).kind == "hop"]

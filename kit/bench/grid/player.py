@@ -13,7 +13,7 @@ from kit.bench.case import Case
 from kit.bench.grid.cell import Cell, track
 from kit.bench.grid.failures import error_of
 from kit.bench.grid.grid_file import GridSpec
-from kit.bench.grid.hops import hop_counts, hop_times
+from kit.bench.grid.hops import hop_counts, hop_times, hops_of
 from kit.bench.grid.ledger import FinishedCell
 from kit.bench.grid.stand_ins.simulated_tools import with_simulated_tools
 from kit.bench.grid.stand_ins.transient_store import TransientStore
@@ -24,6 +24,7 @@ from kit.bench.scoring.observation import Observation
 from kit.bench.scoring.run_case import run_case
 from kit.compose.deck import Deck
 from kit.core.errors import KitError
+from kit.core.event import Hop
 from kit.core.fault import Fault
 from kit.core.outcome import ErrorClass, Usage, total
 from kit.core.record import TurnRecord
@@ -145,7 +146,7 @@ class Player:
         if self._concurrency == 1:
             timing["cpu_ms"] = round(1e3 * cpu_seconds, 3)
         if not self._virtual:
-            timing["turns"] = [_times(*turn) for turn in zip(records, (reply for _, reply in turns), strict=True)]
+            timing["turns"] = [_times(*turn) for turn in zip(records, (hops_of(reply.events) for _, reply in turns), strict=True)]
         return await self._judged_cell(cell, case, void, turns, records, timing, dollars)
 
     async def _judged_cell(
@@ -257,6 +258,7 @@ class Player:
         judgement: Judgement,
     ) -> str:
         observation, reply = turn
+        hops = hops_of(reply.events)
         row = {
             **self._names(cell, case),
             "turn": observation.turn,
@@ -271,8 +273,8 @@ class Player:
             "input_tokens": record.input_tokens,
             "output_tokens": record.output_tokens,
             "cost": record.cost,
-            **hop_counts(reply.events),
-            **(_times(record, reply) if self._virtual else {}),
+            **(hop_counts(hops) if hops else {}),
+            **(_times(record, hops) if self._virtual else {}),
             **({"void": f"{void} never happened"} if void else {}),
             "scores": dict.fromkeys(scores) if void else {**scores, **judgement.scores},
             **judgement.fields,
@@ -287,12 +289,8 @@ def _sum(dollars: Iterable[float | None]) -> float | None:
     return sum(costs) if costs else None
 
 
-def _times(record: TurnRecord, reply: Reply) -> dict[str, float | None]:
+def _times(record: TurnRecord, hops: Sequence[Hop]) -> dict[str, float | None]:
     """Seconds of a turn by its own clock: whole, to the first text, to decide whom to ask, and of its calls elsewhere."""
-    times = {
-        "seconds": record.seconds,
-        "ttft": record.ttft,
-        "routing_seconds": record.measures.routing,
-        **hop_times(reply.events),
-    }
-    return {name: None if seconds is None else round(seconds, 6) for name, seconds in times.items()}
+    times = {"seconds": record.seconds, "ttft": record.ttft, "routing_seconds": record.measures.routing}
+    rounded = {name: None if seconds is None else round(seconds, 6) for name, seconds in times.items()}
+    return rounded | hop_times(hops) if hops else rounded
