@@ -103,6 +103,15 @@ def test_after_a_fault_it_tries_once_more_another_way_and_then_says_that_it_cann
     assert isinstance(after(lost, called("spots", "x", True), ("insufficient", {}, "{}", False)), str)
 
 
+def test_a_second_attempt_asks_for_no_more_than_the_first() -> None:
+    """Without its filters a lookup answers another question, and its rows would be taken for those of this one."""
+    call = {"skill": "places", "arguments": {"city": "Rivermont"}}
+    one = {"skills": BRIEF["skills"][:1]}
+    assert after(("call_skill", call, "places gave nothing: timeout.", True), **one) == ("call_skill", call)
+    refused = ("call_skill", call, "This call was not made: city: too long", True)
+    assert after(refused, **one) == ("call_skill", {"skill": "places", "arguments": {}})
+
+
 def test_it_makes_no_second_call_where_nobody_knows_how_the_first_ended() -> None:
     assert after(called("places", "Nobody knows whether places has done it.", True))[0] == "insufficient"
 

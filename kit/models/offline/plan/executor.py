@@ -2,7 +2,7 @@
 
 It calls the skills of the step, one after the other, with what the task and the input give for their schemas. Of what comes back
 it keeps the fields of the return spec, and the rows whose flags and options the task names. A result that it cannot read it has
-cut down by a script, which is a template (`SCRIPT`). After a first fault it makes one narrower attempt; after a second it says
+cut down by a script, which is a template (`SCRIPT`). After a first fault it makes one more attempt; after a second it says
 that the step cannot be done.
 """
 
@@ -173,11 +173,13 @@ class _Step:
         return WRITE, {"key": self._label, **where}
 
     def _after_fault(self, last: Call) -> Move | str:
-        """Makes one narrower attempt: with another skill, or with what this one cannot do without."""
+        """Makes one more attempt: with another skill, or by the same call; one that was refused, with what it requires alone."""
         failures = sum(call.failed for call in self.calls)
         if last.tool == CALL and failures == 1 and not last.text.startswith("Nobody knows"):
             if skill := self._untried():
                 return self._call(skill, self.brief.get("input"))
+            if not last.text.startswith("This call was not made"):
+                return CALL, dict(last.arguments)
             schema = next(skill["input_schema"] for skill in self.skills if skill["id"] == last.arguments["skill"])
             least = {name: value for name, value in last.arguments["arguments"].items() if name in schema.get("required", ())}
             return CALL, {**last.arguments, "arguments": least}
