@@ -18,6 +18,8 @@ from kit.tools.tool import EXEC_PYTHON, Toolbox, ToolResult
 CALL, INSUFFICIENT = "call_skill", "insufficient"
 EXECUTOR_TOOLS = (CALL, INSUFFICIENT, task_memory.WRITE, task_memory.READ, temp_files.WRITE, temp_files.READ, EXEC_PYTHON)
 """Their ids."""
+LONGEST_WORDS = 1_000
+"""Characters of a reason and of a suggestion that the planner reads."""
 FILE = {"type": "string", "description": "A file of this task, whose id a tool has named."}
 Answer = tuple[str, ToolResult]
 
@@ -60,7 +62,7 @@ def _insufficient_tool(services: PlanServices) -> PlanTool:
         scope = step_scope()
         if scope is None:
             return result(OUTSIDE, "not_allowed")
-        reason, suggestion = (str(words.get(name, "")) for name in asks)
+        reason, suggestion = (str(words.get(name, ""))[:LONGEST_WORDS] for name in asks)
         scope.insufficient = reason, suggestion
         await scope.journal.write("subagent.insufficient", reason=reason, suggestion=suggestion)
         return result(json.dumps({"status": INSUFFICIENT, "completed": None, "reason": reason, "suggestion": suggestion}))
