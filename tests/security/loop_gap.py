@@ -12,7 +12,7 @@ _TICK = 0.002
 class LoopGap:
     """`async with LoopGap() as gap:` measures on a real loop; `gap.longest` is the longest stretch without a tick, in seconds.
 
-    Of each stretch counts what this process worked in it, not what the machine gave to others.
+    Of each stretch counts what the loop worked in it, not what the machine gave to others; of a wait, which is no work, a tenth.
     """
 
     def __init__(self) -> None:
@@ -32,4 +32,4 @@ class LoopGap:
             wall, worked = time.monotonic(), time.thread_time()
             await asyncio.sleep(_TICK)
             blocked = time.monotonic() - wall - _TICK
-            self.longest = max(self.longest, min(blocked, max(time.thread_time() - worked, blocked / 4)))
+            self.longest = max(self.longest, min(blocked, max(time.thread_time() - worked, blocked / 10)))

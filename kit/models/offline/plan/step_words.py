@@ -63,7 +63,7 @@ def _text(value: Any) -> str:
     """A value as it stands in a sentence: a comma would end it."""
     if isinstance(value, Sequence) and not isinstance(value, str):
         return " and ".join(_text(item) for item in cast("Sequence[Any]", value))
-    return re.sub(r"\s*[,;:]\s*", " ", value) if isinstance(value, str) else json.dumps(value)
+    return " ".join(part.strip() for part in re.split("[,;:]", value)) if isinstance(value, str) else json.dumps(value)
 
 
 def _value(text: str, spec: Schema) -> Any:
