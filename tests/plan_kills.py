@@ -236,9 +236,7 @@ def kill_processes(count: int) -> int:
         shutil.rmtree(folder, ignore_errors=True)
     broken = [end for end in ends if end.replace(killed=False, events=0) != whole.replace(killed=False, events=0)]
     killed = sum(end.killed for end in ends)
-    print(
-        f"{killed} of {count} whole processes killed; {count - len(broken)} plans complete with the answer of one that nobody kills"
-    )
+    print(f"{killed} of {count} whole processes killed; {count - len(broken)} plans complete, with the answer of one left alone")
     for end in broken:
         print(f"  {end}")
     return len(broken)

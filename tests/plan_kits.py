@@ -153,12 +153,13 @@ def plan_kit(
     skills: Skills | None = None,
     budget: Policy | None = None,
     lease: float = LEASE,
+    name: str = "kit.db",
 ) -> PlanKit:
     """A kit over a store in a folder, whose planner hands in these drafts, or two steps for every task.
 
     Its executor has no model and does what `doing` says; where that is None it is a real one, which calls the skill.
     """
-    store = SqliteStore(str(folder / "kit.db"))
+    store = SqliteStore(str(folder / name))
     documents = store.open_documents()
     (folder / "tasks").mkdir(exist_ok=True)
     memory, files = TaskMemory(documents), TempFiles(folder / "tasks")

@@ -2,16 +2,22 @@
 
 # pyright: reportMissingImports=false
 
+import asyncio
 import re
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any, Literal
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
+from kit.core.context import Principal, Session
+from kit.runtime.turn import run_turn
 from kit.stores.sqlite import SqliteStore
 from tests.browser.stage import DESK, MIXED, PHONE, Served, Visitor, visit
+from tests.plan_kits import draft, plan_kit
 
 pytestmark = pytest.mark.browser
 STREAMLITS = "stFileUploaderDropzone"
@@ -27,6 +33,20 @@ def findings(visitor: Visitor, *rules: str) -> list[str]:
         for one in found.response["violations"]
     }
     return [f"{rule}: {'; '.join(html[:160] for html in nodes[:3])}" for rule, nodes in own.items() if nodes]
+
+
+def plan_of_two_steps(store: Path) -> str:
+    """Runs a plan of the visitor on the store of the app, in a thread of its own, and returns its id."""
+    who = Session(id="plans", principal=Principal(tenant_id="acme", user_id="u-001"))
+
+    async def play() -> str:
+        kit = plan_kit(store.parent, draft("list them", "rank them", chain=True), name=store.name)
+        reply = await run_turn("Which of them are best?", who, kit)
+        kit.store.close()
+        return f"plan_{reply.turn_id}"
+
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(asyncio.run, play()).result()
 
 
 def walk(visitor: Visitor, served: Served, look: Callable[[str], None]) -> None:
@@ -55,6 +75,14 @@ def walk(visitor: Visitor, served: Served, look: Callable[[str], None]) -> None:
     page.locator("path[aria-roledescription=bar]").first.wait_for()
     page.locator("[data-span] h3").wait_for()
     look("traces, one")
+    page.goto(f"{served.url}/plans?plan={plan_of_two_steps(Path(served.store))}")
+    page.get_by_text("1. list them").click()
+    page.get_by_text("Has to return").first.wait_for()
+    look("plans, one")
+    page.goto(f"{served.url}/plans")
+    page.get_by_text("How plans do").click()
+    page.get_by_text("Done without being planned anew").wait_for()
+    look("plans, the list")
     page.goto(f"{served.url}/compare?turns={newest}")
     page.get_by_role("button", name="On all 7 patterns").click()
     page.get_by_role("tab", name="H A2a").wait_for()
