@@ -1,6 +1,7 @@
 """Models without tool calls of their own: routing by JSON schema, and calls written as JSON in the text."""
 
 import asyncio
+import gc
 import json
 import re
 import sys
@@ -418,12 +419,14 @@ async def test_the_watch_adds_at_most_five_python_calls_in_a_hundred():
             nonlocal count
             count += event == "call"
 
+        gc.disable()  # a collection calls what earlier tests left behind
         sys.setprofile(on)
         try:
             async for _ in bound.astream("hi"):
                 pass
         finally:
             sys.setprofile(None)
+            gc.enable()
         return count
 
     bare = await calls_of(ScriptedModel(lambda _: Line("", pieces=pieces)))

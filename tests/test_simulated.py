@@ -1,9 +1,7 @@
 """Known-truth models: their laws hold, their draws depend on nothing but seed, case and place, and they say what they are."""
 
 import asyncio
-import cProfile
 import math
-import pstats
 import statistics
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,6 +10,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from kit.bench.overhead import count_calls
 from kit.bench.routing import RoutingKit
 from kit.compose.models import build_model, load_models
 from kit.compose.parts import GUARDS
@@ -194,9 +193,9 @@ async def test_a_simulated_turn_costs_little() -> None:
     kit = sim(Law(latency=LogNormal(median=1.45, sigma=0.35)))
     for number in range(5):
         await start(kit, f"warm {number}", ("shop", "rewards"))
-    profile = cProfile.Profile()
-    profile.enable()
-    for number in range(10):
-        await start(kit, f"c{number}", ("shop", "rewards"))
-    profile.disable()
-    assert pstats.Stats(profile).total_calls / 10 < 5_000  # type: ignore[attr-defined]
+
+    async def play() -> None:
+        for number in range(10):
+            await start(kit, f"c{number}", ("shop", "rewards"))
+
+    assert await count_calls(play()) / 10 < 5_000

@@ -1,5 +1,6 @@
 """What the store promises: kept turns, plain SQL, and sentences that say what to do."""
 
+import gc
 import json
 import os
 import re
@@ -248,11 +249,13 @@ def test_ending_a_turn_costs_few_python_calls(store: SqliteStore) -> None:
             nonlocal count
             count += kind in ("call", "c_call")
 
+        gc.disable()  # a collection calls what earlier tests left behind
         sys.setprofile(trace)
         try:
             store.end_turn(a_turn(), events, [Message(turn_id="t1", role="user", text="hi")])
         finally:
             sys.setprofile(None)
+            gc.enable()
         return count
 
     few, many = calls(some_events()), calls(some_events() * 10)
