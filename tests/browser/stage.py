@@ -188,7 +188,7 @@ def _complains(said: ConsoleMessage, url: str) -> bool:
     """Whether it is an error. Streamlit looks for its server under the path of a sub-page first: those two misses are its own."""
     probes = {
         f"{url}/{page}/_stcore/{probe}"
-        for page in ("traces", "compare", "cards", "metrics", "benchmarks")
+        for page in ("traces", "plans", "compare", "cards", "metrics", "benchmarks")
         for probe in ("health", "host-config")
     }
     return said.type == "error" and not ("404" in said.text and said.location["url"] in probes)
