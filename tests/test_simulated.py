@@ -30,7 +30,6 @@ from tests.kits import small_deck
 ROOT = Path(__file__).parent.parent
 WORDS = {"shop": "find coffee deals", "rewards": "check my points balance", "support": "get help with a receipt"}
 AGENTS = tuple(WORDS)
-MESSAGE = "find coffee deals, check my points balance and get help with a receipt"
 BODY = {"body": {"started_at"}}
 
 
@@ -42,7 +41,12 @@ def sim(law: Law, seed: int = 7) -> RoutingKit:
 
 def start(kit: RoutingKit, case: str, agents: Sequence[str] = AGENTS) -> Turn:
     with use_truth(Truth(case=case, parts=tuple(Part(agent=agent, query=WORDS[agent]) for agent in agents))):
-        return run_turn(MESSAGE, Session(id=case, principal=Principal(tenant_id="a", user_id="b")), kit, turn_id=f"turn-{case}")
+        return run_turn(
+            " and ".join(WORDS[agent] for agent in agents),
+            Session(id=case, principal=Principal(tenant_id="a", user_id="b")),
+            kit,
+            turn_id=f"turn-{case}",
+        )
 
 
 def replies(law: Law, count: int, agents: Sequence[str] = AGENTS) -> list[Reply]:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from kit.core.language.clauses import clauses
+from kit.core.language.clauses import ASKING, clauses
 from kit.core.language.words import content_words, words
 from kit.core.outcome import NOTHING_LEFT, AgentCall, LeftOut, Outcome
 from kit.core.picture import strip_marks
@@ -116,10 +116,12 @@ class CallLedger:
     def _unsent(self, calls: Sequence[AgentCall]) -> LeftOut:
         """Clauses that ask for something and share no word with any request, where each request is a stretch of the message:
         one that was worded anew may stand for any clause."""
-        rest = len(self.message)
+        if not calls[1:]:
+            return NOTHING_LEFT
+        rest = self.message
         for call in calls:
-            rest = rest - len(call.query) if call.query in self.message else 0
-        if rest < SHORTEST or not calls[1:]:
+            rest = rest.replace(call.query, "\n", 1) if call.query in self.message else ""
+        if len(rest) < SHORTEST or not ASKING.search(rest):  # cheap: most messages end here
             return NOTHING_LEFT
         sent = frozenset[str]().union(*(content_words(call.query) for call in calls))
         pieces = [piece for piece in clauses(strip_marks(self.message), opening=True) if piece.asks and piece.content]

@@ -27,6 +27,8 @@ OPENERS = word_set(
 _TELLERS = word_set("i i'd i'm i'll i've we it it's he she they my there there's any if also then mi mis por hay tengo")
 """Of these, words that tell as often as they ask."""
 _ASKERS = word_set("what which who how when where why qué cuál quién cómo cuándo dónde")
+ASKING = re.compile(rf"\b(?:{'|'.join(sorted(OPENERS - _TELLERS))})\b", re.IGNORECASE)
+"""The other openers: a text without one asks for nothing."""
 PREPOSITIONS = word_set(
     """about after at before between by during for from in into near of on since through till to until with within
     ante con de desde durante en entre hasta para sin sobre"""
