@@ -37,6 +37,8 @@ from studies.study_deck import study_deck, study_session
 ACME = Scope("acme")
 SKILL_SECONDS = 30.0
 """What a call of a skill may take."""
+LEASE = 3600.0
+"""Seconds that a plan is held: nobody else is there to take it up."""
 BUDGET = Policy(time_budget_ms=600_000)
 """Of a whole plan."""
 ROLE = Policy(time_budget_ms=90_000, tokens_in=400_000, max_tool_calls=12)
@@ -54,12 +56,24 @@ class PlanRun(NamedTuple):
     model_calls: int
 
 
+class _Lookups(SkillService):
+    """The service for plans that act on nothing: it looks the same thing up once in a process."""
+
+    _results: dict[str, Any] = {}
+
+    def call(self, scope: Scope, name: str, arguments: Mapping[str, Any], key: str | None = None) -> Any:
+        question = f"{scope.tenant} {name} {canonical_text(dict(arguments))}"
+        if question not in self._results:
+            self._results[question] = super().call(scope, name, arguments, key)
+        return self._results[question]
+
+
 class OutletSkills:
     """The skills of one tenant, called without a protocol between; what goes wrong is the fault that a client makes of it."""
 
     def __init__(self, faults: Mapping[str, Sequence[Fault]] | None = None):
         """`faults`: skill -> what goes wrong at its first calls, in their order."""
-        self._service = SkillService(_manifests(), faults=faults)
+        self._service = _Lookups(_manifests(), faults=faults)
 
     async def find(self, query: str) -> tuple[SkillSummary, ...]:
         result: Any = self._service.call(ACME, FIND, {"query": query})
@@ -113,7 +127,7 @@ def plan_kit(
     def clock() -> float:
         return asyncio.get_running_loop().time()
 
-    services = PlanServices(documents, skills, TempFiles(folder), TaskMemory(documents, clock), clock)
+    services = PlanServices(documents, skills, TempFiles(folder), TaskMemory(documents, clock), clock, LEASE)
     own: Toolbox = {**plan_tools(services), **{name: make(services) for name, make in (tools or {}).items()}}
     roles = {"planner": PLANNER_TOOLS, "executor": EXECUTOR_TOOLS}
     cards = [
