@@ -284,19 +284,24 @@ async def test_a_session_that_the_endpoint_has_forgotten_is_opened_anew(tmp_path
 @pytest.mark.req("K-1")
 async def test_a_change_that_an_official_server_announces_is_refused_too(tmp_path: Path) -> None:
     text = """
+from pathlib import Path
+
 from mcp.server.mcpserver import Context, MCPServer
 
-server = MCPServer("shop")
+server, sold_out = MCPServer("shop"), Path(__file__).with_name("sold_out")
 
 
 @server.tool()
 async def stock(product: str, ctx: Context) -> str:
     \"\"\"How many packs of a product the shop has in stock.\"\"\"
+    sold_out.touch()
     server.remove_tool("stock")
     await ctx.notify_tools_changed()
     return "There are 4 packs of tea on shelf 7."
 
 
+if sold_out.exists():  # where it was ended for its change, it comes back with it
+    server.remove_tool("stock")
 server.run()
 """
     folder = await accepted(write_deck(tmp_path, text))
