@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from kit.runtime.context import RunContext
 from kit.runtime.pattern import Pattern
 from kit.runtime.team import Team, bind
 from kit.sinks.recorder import Recorder
+from kit.stores.documents.protocol import PlanStore
 from kit.stores.sqlite import SqliteStore
 from kit.tools.skill import SkillManifest, Skills, SkillSummary
 from kit.tools.task_memory import TaskMemory
@@ -154,21 +155,25 @@ def plan_kit(
     budget: Policy | None = None,
     lease: float = LEASE,
     name: str = "kit.db",
+    plans: Callable[[PlanStore], Any] = lambda own: own,
 ) -> PlanKit:
     """A kit over a store in a folder, whose planner hands in these drafts, or two steps for every task.
+
+    `plans` stands in front of the store's own plans.
 
     Its executor has no model and does what `doing` says; where that is None it is a real one, which calls the skill.
     """
     store = SqliteStore(str(folder / name))
-    documents = store.open_documents()
+    own = store.open_documents()
+    documents = replace(own, plans=plans(own.plans))
     (folder / "tasks").mkdir(exist_ok=True)
     memory, files = TaskMemory(documents), TempFiles(folder / "tasks")
     services = PlanServices(documents, skills or Described(manifest("rows")), files, memory, lease=lease)
     settings = PlanSettings(planner="planner", executor="executor", budget=budget or Policy(time_budget_ms=60_000))
-    own = EXECUTOR_TOOLS if doing is None else ()
+    tools = EXECUTOR_TOOLS if doing is None else ()
     cards = [
         AgentCard(id="planner", description="Plans.", model="offline", tools=PLANNER_TOOLS),
-        AgentCard(id="executor", description="Executes.", model="offline", tools=own),
+        AgentCard(id="executor", description="Executes.", model="offline", tools=tools),
     ]
     model = planner(*drafts) if drafts else ScriptedModel(plans_what_is_asked)
     deck = small_deck((), cards, planning=settings)

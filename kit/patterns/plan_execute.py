@@ -14,7 +14,7 @@ from kit.planning.draft import MOST_STEPS
 from kit.planning.journal import Journal
 from kit.planning.loop import Manager
 from kit.planning.plan import MOST_REPLANS, new_plan
-from kit.planning.record import PlanRecord, create, held, take
+from kit.planning.record import PlanRecord, create, hold, take
 from kit.planning.services import PlanServices, PlanTool
 from kit.runtime.agents.llm_agent import LLMAgent
 from kit.runtime.context import Agent, RunContext
@@ -70,24 +70,24 @@ async def run_plan(call: AgentCall, ctx: RunContext, plan_id: str | None = None)
     assert isinstance(lead, LLMAgent) and settings is not None
     services = services_of(turn.agents)
     ctx.emit(Text(channel="lead", text=lead.card.preamble or turn.locale.sentences.preamble, synthetic=True))
+    ctx.emit(PlanTaken(plan_id=plan_id or f"{PLAN}{turn.log.turn_id}"))  # first: whoever resumes this turn takes up that plan
     record = await _record(call, ctx, services, plan_id)
     plan = record.plan
-    ctx.emit(PlanTaken(plan_id=plan.plan_id))
     journal = Journal(services.documents.events, record.who, plan.session_id, plan.plan_id, clock=services.clock)
     if plan_id is None:
         await journal.write("user_message.received")
     manager = Manager(ctx, services, settings, record, journal)
-    async with held(record):
-        await manager.drive()
+    await hold(record, manager.drive())
     return await answer_of(manager, lead, call, ctx)
 
 
 async def _record(call: AgentCall, ctx: RunContext, services: PlanServices, plan_id: str | None) -> PlanRecord:
     who, turn_id, plans = ctx.inherited.principal, ctx.turn.log.turn_id, services.documents.plans
-    if plan_id is not None and (record := await take(plans, plan_id, who, turn_id, services.lease)):
+    lease = services.lease, services.clock
+    if plan_id is not None and (record := await take(plans, plan_id, who, turn_id, *lease)):
         return record
     plan = new_plan(plan_id or f"{PLAN}{turn_id}", who, ctx.inherited.episode_id, call.query, services.clock())
-    return await create(plans, plan, who, turn_id, services.lease)
+    return await create(plans, plan, who, turn_id, *lease)
 
 
 PLAN_EXECUTE = Pattern("plan_execute", run_plan, plan_team)

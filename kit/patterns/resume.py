@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from kit.core.context import Principal
 from kit.core.errors import FaultError, ForkError, ResumeError
-from kit.core.event import Event, Resumed
+from kit.core.event import Event, PlanTaken, Resumed
 from kit.core.fault import parse_all
 from kit.core.fault_injection import inject_faults
 from kit.core.model import OFFLINE
@@ -66,11 +66,12 @@ def resume_turn(kit: Forkable, who: Principal, turn_id: str, answers: Answers = 
 
 
 def _resume_plan(kit: Forkable, turn: TurnRecord) -> Turn:
-    """Starts a turn that takes up the plan of another one, after its last complete step."""
+    """Starts a turn that takes up the plan of another one, which may itself have taken it up, after its last complete step."""
+    taken = [event.body.plan_id for event in kit.store.events(turn.id) if isinstance(event.body, PlanTaken)]
     past = kit.recall_before(turn)
     session = kit.store.with_souls(past.session.replace(id=turn.session_id))
     team = kit.stages.team(PLAN_EXECUTE, persona=session.tenant_persona)
-    host = ForkHost(team, kit.store, kit.recorder, resumed(f"{PLAN}{turn.id}"), kit.today)
+    host = ForkHost(team, kit.store, kit.recorder, resumed(taken[-1] if taken else f"{PLAN}{turn.id}"), kit.today)
     return run_turn(turn.message, session, host, host.pattern)
 
 

@@ -6,6 +6,7 @@ manager calls no skill, and whoever it asks can ask nobody.
 
 import asyncio
 import json
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
@@ -32,6 +33,7 @@ from kit.planning.planner import planner_query
 from kit.planning.record import PlanRecord
 from kit.planning.scope import PlannerScope, StepScope, executes, plans
 from kit.planning.services import PlanServices
+from kit.planning.skill_call import START
 from kit.planning.step_query import executor_query
 from kit.runtime.context import RunContext
 from kit.runtime.dispatch import dispatch
@@ -74,7 +76,11 @@ class Manager:
                 await self._drive()
         except TimeoutError:
             step = next_step(self.plan)
-            await self._fail(OVER_BUDGET, step if step and step.status == "executing" else None, "the time of the plan was over")
+            step = step if step and step.status == "executing" else None
+            if step and (skill := await self._open_act(step)):
+                await self._fail(UNCERTAIN, step, _may_have_acted(skill))
+            else:
+                await self._fail(OVER_BUDGET, step, "the time of the plan was over")
 
     async def _drive(self) -> None:
         while self.plan.status not in OVER:
@@ -136,7 +142,7 @@ class Manager:
         key, duration = memory and memory.key, round((self.services.clock() - began) * 1000)
         await scope.journal.write("subagent.finish", status=status, duration_ms=duration, memory_key=key)
         if scope.uncertain:
-            await self._fail(UNCERTAIN, step, f"{scope.uncertain} was called when the process ended; it may have acted")
+            await self._fail(UNCERTAIN, step, _may_have_acted(scope.uncertain))
         elif memory:
             await self._complete(step, memory)
         else:
@@ -205,6 +211,13 @@ class Manager:
         fits = memory and validator(schema_of(step.return_spec["shape"])).wrong(memory.value) is None
         return memory if fits else None
 
+    async def _open_act(self, step: PlanStep) -> str | None:
+        """Returns the skill of a step that was called, may not be called twice, and has not ended; None where there is none."""
+        task, query = self._task(step), self.services.documents.events.query
+        begun = Counter(event.skill_id for event in await query(self._events(task, START)))
+        ended = Counter(event.skill_id for event in await query(self._events(task, "skill.called")))
+        return next(iter(begun - ended), None)
+
     def _events(self, task: Task, kind: str) -> EventFilter:
         return EventFilter(tenant_id=task.who.tenant_id, plan_id=task.plan_id, task_id=task.id, event_type=kind)
 
@@ -245,6 +258,10 @@ class Manager:
             "dollars": of("dollars", 0) + (ledger.cost or 0),
             "seconds": round(self._seconds(), 3),
         }
+
+
+def _may_have_acted(skill: str) -> str:
+    return f"a call of {skill} came to no known end; it may have acted"
 
 
 def _detail(outcome: Outcome, others: list[str]) -> str:

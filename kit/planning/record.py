@@ -1,12 +1,14 @@
 """A stored plan in the hands of one process: written at every transition, held by a lease that ends soon after its holder."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager, suppress
+import time
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import Any
 
 from kit.core.context import Principal
-from kit.core.errors import ResumeError, StoreError
+from kit.core.errors import ResumeError, StoreBusy, StoreError
 from kit.planning.plan import OVER
 from kit.stores.documents.document import Plan
 from kit.stores.documents.protocol import PlanStore
@@ -26,33 +28,45 @@ class PlanRecord:
     plan: Plan
     lease: float
     """Seconds that the plan stays held when this process dies."""
+    clock: Callable[[], float] = time.time
+    """Seconds since the epoch."""
     _lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def move(self, change: Callable[[Plan], Plan]) -> Plan:
-        """Writes what a change makes of the plan. Raises VersionConflict when somebody else has taken it over."""
+        """Writes what a change makes of the plan. Raises VersionConflict when somebody else has taken it over.
+
+        A write that has begun is finished, even for a turn that is stopped: it would not know its own newest version.
+        """
+        return await asyncio.shield(self._write(change))
+
+    async def _write(self, change: Callable[[Plan], Plan]) -> Plan:
         async with self._lock:
             self.plan = await self.plans.replace(change(self.plan))
-        return self.plan
+            return self.plan
 
     async def beat(self) -> None:
-        """Extends the lease for as long as this runs; it ends by itself when somebody else has taken the plan over."""
+        """Extends the lease for as long as this runs. Raises VersionConflict when somebody else has had the plan since."""
         while True:
             await asyncio.sleep(self.lease / 3)
-            async with self._lock:
-                plan = await self.plans.lease(self.who, self.plan.plan_id, self.owner, self.lease)
-                if plan is None:
-                    return
-                self.plan = plan
+            with suppress(StoreBusy):  # the next one may come in time
+                await self.move(self._extend)
+
+    def _extend(self, plan: Plan) -> Plan:
+        return plan if plan.status in OVER else plan.replace(lease_expires=self.clock() + self.lease)
 
 
-async def create(plans: PlanStore, plan: Plan, who: Principal, owner: str, lease: float = LEASE) -> PlanRecord:
+async def create(
+    plans: PlanStore, plan: Plan, who: Principal, owner: str, lease: float = LEASE, clock: Callable[[], float] = time.time
+) -> PlanRecord:
     """Stores a plan before anything is done for it (decisions 22). Raises VersionConflict where there is one of that id."""
     plan = plan.replace(lease_owner=owner, lease_expires=plan.created_at + lease)
     await plans.create(plan)
-    return PlanRecord(plans, who, owner, plan, lease)
+    return PlanRecord(plans, who, owner, plan, lease, clock)
 
 
-async def take(plans: PlanStore, plan_id: str, who: Principal, owner: str, lease: float = LEASE) -> PlanRecord | None:
+async def take(
+    plans: PlanStore, plan_id: str, who: Principal, owner: str, lease: float = LEASE, clock: Callable[[], float] = time.time
+) -> PlanRecord | None:
     """Takes a plan over once its last holder's lease is over.
 
     None where there is none: the process died before it was stored. Raises ResumeError for one that has ended, or is at work.
@@ -66,21 +80,26 @@ async def take(plans: PlanStore, plan_id: str, who: Principal, owner: str, lease
         if plan.status in OVER:
             raise ResumeError(f"plan {plan_id!r} is {plan.status}: only one that has not ended can go on")
         if leased := await plans.lease(who, plan_id, owner, lease):
-            return PlanRecord(plans, who, owner, leased, lease)
+            return PlanRecord(plans, who, owner, leased, lease, clock)
         if loop.time() >= until:
             raise ResumeError(f"plan {plan_id!r} is at work elsewhere: stop it there, or wait until it ends")
         await asyncio.sleep(min(PAUSE, lease / 3))
 
 
-@asynccontextmanager
-async def held(record: PlanRecord) -> AsyncGenerator[None]:
-    """Keeps the lease alive inside, and gives it back at the end, so that whoever resumes the plan need not wait."""
-    beat = asyncio.create_task(record.beat())
+async def hold(record: PlanRecord, work: Coroutine[Any, Any, None]) -> None:
+    """Does work under the lease, which is given back at the end, so that whoever resumes the plan need not wait.
+
+    Work is stopped when the lease cannot be extended. Raises VersionConflict where that is because somebody else has taken it.
+    """
+    tasks = asyncio.create_task(work), asyncio.create_task(record.beat())
     try:
-        yield
+        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        for task in done:
+            task.result()
     finally:
-        beat.cancel()
-        await asyncio.wait([beat])
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
         if record.plan.status not in OVER:
             with suppress(StoreError):
                 await record.move(lambda plan: plan.replace(lease_owner=None, lease_expires=None))

@@ -27,7 +27,7 @@ IDLE = ("stopped", "warn")
 REASONS = {
     "max replan attempts reached": "It was planned anew three times, and failed again.",
     "budget": "What it may take was used up.",
-    "uncertain": "Its process died while a skill was acting. Whether that was done, nobody knows, and it is not called again.",
+    "uncertain": "A skill was called whose end is not known. Whether it has acted, nobody knows, and it is not called again.",
 }
 LONGEST = 1_500
 """Characters of a value that the page shows."""

@@ -1,0 +1,140 @@
+"""Who works on a plan: one turn at a time, which stops when it no longer holds it, whatever its store is like."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Collection, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kit import Settings, open_kit
+from kit.core.card import Policy
+from kit.core.errors import StoreBusy
+from kit.core.event import PlanTaken
+from kit.planning.scope import StepScope
+from kit.planning.services import PlanServices
+from kit.runtime.handle import Reply, Turn
+from kit.runtime.turn import run_turn
+from kit.settings import HOME
+from kit.stores.documents.document import Plan
+from kit.stores.documents.protocol import PlanStore
+from kit.tools.skill import SkillResult
+from tests.kits import ALICE
+from tests.plan_kits import Described, draft, gives_rows, manifest, plan_kit
+from tests.test_plans import WHO, read
+
+
+@dataclass
+class SlowPlans:
+    """Plans in another place: each answer takes a while after the write, and some writes find the store busy."""
+
+    plans: PlanStore
+    seconds: float = 0.0
+    busy: Collection[int] = ()
+    """Numbers of the writes that it refuses."""
+    writes: int = 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.plans, name)
+
+    async def replace(self, plan: Plan) -> Plan:
+        self.writes += 1
+        if self.writes in self.busy:
+            raise StoreBusy("somebody else is writing")
+        newer = await self.plans.replace(plan)
+        await asyncio.sleep(self.seconds)
+        return newer
+
+
+@pytest.mark.realtime
+async def test_a_lease_outlives_a_busy_store(tmp_path: Path) -> None:
+    """Its first beat is the fourth write, after those of planning, the draft and the step."""
+
+    async def works(scope: StepScope, services: PlanServices) -> str | None:
+        await asyncio.sleep(0.5)
+        (plan,) = await services.documents.plans.of(WHO)
+        assert (plan.lease_expires or 0) > services.clock(), "nobody holds the plan that is at work"
+        return await gives_rows(scope, services)
+
+    kit = plan_kit(tmp_path, draft("one"), doing=works, lease=0.3, plans=partial(SlowPlans, busy=(4,)))
+    reply = await run_turn("Do it.", ALICE, kit)
+    assert (await read(kit, f"plan_{reply.turn_id}")).status == "complete"
+
+
+@pytest.mark.req("AS-3")
+@pytest.mark.parametrize("given_back", [False, True])
+async def test_whoever_lost_the_plan_is_stopped_in_the_middle_of_its_step(given_back: bool, tmp_path: Path) -> None:
+    acts: list[str] = []
+
+    async def acts_on(scope: StepScope, services: PlanServices) -> str | None:
+        for _ in range(100):
+            acts.append(scope.step.task)
+            await asyncio.sleep(0.1)
+        return await gives_rows(scope, services)
+
+    kit = plan_kit(tmp_path, draft("one"), doing=acts_on, lease=0.6)
+    turn = run_turn("Do it.", ALICE, kit)
+    await asyncio.sleep(0.5)
+    plans = kit.services.documents.plans
+    (plan,) = await plans.of(WHO)
+    other = await plans.replace(plan.replace(lease_owner=None if given_back else "other", lease_expires=None))
+    reply, before = await turn, len(acts)
+    assert reply.status == "failed" and before < 10, f"it went on for {before} acts"
+    assert await plans.read(WHO, plan.plan_id) == other, "it wrote what was no longer its own"
+
+
+@pytest.mark.req("AS-3", "AS-31")
+async def test_a_plan_whose_time_ends_within_a_write_fails_of_its_budget_and_is_not_left_half_written(tmp_path: Path) -> None:
+    kit = plan_kit(tmp_path, draft("one"), budget=Policy(time_budget_ms=500), plans=partial(SlowPlans, seconds=0.4))
+    reply = await run_turn("Do it.", ALICE, kit)
+    plan = await read(kit, f"plan_{reply.turn_id}")
+    assert (plan.status, plan.lease_owner) == ("failed", None) and plan.failure["reason"] == "budget"
+    assert "within what it may take" in reply.text
+
+
+class Hanging(Described):
+    """Skills that are called and never answer."""
+
+    @asynccontextmanager
+    async def step(self, allowed: Collection[str]) -> AsyncGenerator["Hanging"]:
+        yield self
+
+    async def call(self, skill: str, arguments: Mapping[str, Any], idempotency_key: str) -> SkillResult:
+        await asyncio.sleep(3600)
+        raise AssertionError("nobody waits that long")
+
+
+@pytest.mark.parametrize(("repeatable", "reason"), [(False, "uncertain"), (True, "budget")])
+async def test_a_plan_whose_time_ends_within_an_act_says_that_its_end_is_unknown(
+    repeatable: bool, reason: str, tmp_path: Path
+) -> None:
+    skills, budget = Hanging(manifest("rows", idempotent=repeatable)), Policy(time_budget_ms=2_000)
+    kit = plan_kit(tmp_path, draft("order it"), doing=None, skills=skills, budget=budget)
+    reply = await run_turn("Order it.", ALICE, kit)
+    plan = await read(kit, f"plan_{reply.turn_id}")
+    assert plan.failure["reason"] == reason
+    assert [step.status for step in plan.steps] == ["failed" if repeatable else "uncertain"]
+
+
+@pytest.mark.realtime
+@pytest.mark.req("AS-3")
+async def test_a_turn_that_took_a_plan_up_and_was_stopped_is_resumed_by_its_own_id(tmp_path: Path) -> None:
+    settings = Settings(store=str(tmp_path / "kit.db"), deck=HOME / "cards" / "outlets", model="offline", pace=0.0)
+    async with open_kit(settings, pattern="plan_execute") as kit:
+        first = await stopped(kit.ask("List the active outlets in Oakfield", kit.session("s")))
+        second = await stopped(kit.resume(first.turn_id))
+        third = await kit.resume(second.turn_id)
+        plans = await kit.store.open_documents().plans.of(kit.session("s").principal)
+    assert [plan.plan_id for plan in plans] == [f"plan_{first.turn_id}"], "it was planned a second time"
+    assert plans[0].status == "complete" and third.status == "ok"
+
+
+async def stopped(turn: Turn) -> Reply:
+    """Stops a turn as soon as it works on its plan."""
+    async for event in turn:
+        if isinstance(event.body, PlanTaken):
+            turn.cancel()
+    return await turn
