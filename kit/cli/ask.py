@@ -11,6 +11,8 @@ from kit.cli.cassette_options import taping
 from kit.core.display.command import command
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from kit.runtime.turn import Reply, Turn
 
 
@@ -20,7 +22,7 @@ def add(commands: Any) -> None:
     ask.add_argument("message", help="the question; - reads it from standard input")
     ask.add_argument("--json", action="store_true", help="one event a line, the reply last")
     ask.add_argument("--session", help="conversation to go on with (default: cli; with a cassette a new one)")
-    ask.add_argument("--pattern", help="how the turn is orchestrated (default: mediated)")
+    ask.add_argument("--pattern", help="how the turn is orchestrated, such as plan_execute (default: mediated)")
     ask.add_argument("--surface", help="which of the deck's topologies hold (default: the deck's own)")
     ask.add_argument("--cap", type=int, help="most sub-agents one turn may call (default: the deck's)")
     ask.add_argument(
@@ -30,7 +32,7 @@ def add(commands: Any) -> None:
     taping(ask)
     ask.set_defaults(run=_ask)
     resume = commands.add_parser("resume", help="let a turn go on that waits for an answer, or whose process died")
-    resume.add_argument("turn", help="its id, as ask and the page Traces show it")
+    resume.add_argument("turn", help="its id, as ask and the page Traces show it; or a plan's, plan_...")
     answer = resume.add_mutually_exclusive_group()
     answer.add_argument("--yes", dest="answer", action="store_true", default=None, help="yes to all that it asks")
     answer.add_argument("--no", dest="answer", action="store_false", help="no to all that it asks")
@@ -88,9 +90,8 @@ def _answers(reply: "Reply") -> dict[str, bool]:
 
 
 async def _follow(turn: "Turn", model: str, as_json: bool) -> "Reply":
-    """Prints a turn as it happens, as a story or as events; why a tool failed goes to stderr."""
+    """Prints a turn as it happens, as a story or as events; why something failed goes to stderr."""
     from kit.cli.story import Story, reply_line
-    from kit.core.event import ToolEnded
 
     story = Story(sys.stdout, model)
     async for event in turn:
@@ -101,7 +102,20 @@ async def _follow(turn: "Turn", model: str, as_json: bool) -> "Reply":
     reply = await turn
     if as_json:
         print(json.dumps(reply_line(reply)), flush=True)
-    for event in () if as_json else reply.events:  # for the developer; the story is the user's
-        if isinstance(event.body, ToolEnded) and event.body.error not in (None, "Paused"):
-            print(f"tool {event.body.tool!r} of {event.body.agent}: {event.body.error}", file=sys.stderr)
+    for reason in () if as_json else _reasons(reply):  # for the developer; the story is the user's
+        print(reason, file=sys.stderr)
     return reply
+
+
+def _reasons(reply: "Reply") -> "Iterator[str]":
+    """Why tools, the plan or the whole turn failed."""
+    from kit.core.event import Completed, PlanTaken, ToolEnded
+
+    bodies = [event.body for event in reply.events]
+    for body in bodies:
+        if isinstance(body, ToolEnded) and body.error not in (None, "Paused"):
+            yield f"tool {body.tool!r} of {body.agent}: {body.error}"
+        elif isinstance(body, Completed) and body.status == "failed":
+            yield f"turn: {body.error}"
+    if any(isinstance(body, PlanTaken) for body in bodies):
+        yield from (f"plan: {one.reason}: {one.detail}" for one in reply.outcomes if one.kind == "failure")

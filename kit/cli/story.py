@@ -10,6 +10,7 @@ from kit.core.event import (
     CallDropped,
     Completed,
     Event,
+    PlanTaken,
     Routing,
     StatusLine,
     Text,
@@ -39,8 +40,8 @@ class Story:
             case AgentStarted(agent=agent):
                 self._line(f"{self._margin(event)}· {_plain(agent)}: asked")
                 self._spans.add(event.span_id)
-            case StatusLine(agent=agent, text=text):
-                self._line(f"  · {_plain(agent)}: {text}" if agent else f"  · {text}")
+            case StatusLine() | PlanTaken() as body:
+                self._line(f"  · {_note(body)}")
             case AgentEnded(agent=agent, outcome=outcome):
                 stops = {"cancelled": "stopped", "paused": "waits for you"}
                 word = stops.get(outcome.reason, "could not answer") if isinstance(outcome, Failure) else "done"
@@ -82,6 +83,12 @@ class Story:
             self._out.write("" if self._text.endswith("\n") else "\n")
             self._out.write("\n" if self._speaking == "answer" else "")
             self._speaking = None
+
+
+def _note(body: StatusLine | PlanTaken) -> str:
+    if isinstance(body, PlanTaken):
+        return body.plan_id  # what `resume` takes
+    return f"{_plain(body.agent)}: {body.text}" if body.agent else body.text
 
 
 def _plain(agent: str) -> str:

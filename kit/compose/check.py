@@ -23,6 +23,7 @@ Where = Callable[[str, str, tuple[str | int, ...]], str]
 
 ASK_ARGUMENTS = frozenset({"query", "intent_count", "prior_context"})
 """What every ask_<id> takes already."""
+PLAN_TOOLS = "; the tools of plans come with `tools: [kit.planning.tools:TOOLS]` in deck.yaml"
 _TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
@@ -108,7 +109,8 @@ class Check:
             elif tool in below:
                 yield path, f"tool {tool!r} is held by the sub-agent {below[tool]!r} too; a parent asks, so take it out here"
             elif self.tools is not None and (sentence := self._unknown("tool", tool, self.tools)):
-                yield path, sentence
+                plan = self.parts.settings.planning
+                yield path, sentence + (PLAN_TOOLS if plan and card.id in (plan.planner, plan.executor) else "")
         for tool in card.tool_config:
             if tool in card.tools:
                 yield from self._config(card, tool)

@@ -35,14 +35,14 @@ class SkillManifest(Value):
     model_config = ConfigDict(extra="ignore")
     id: str = Field(pattern=r"^[A-Za-z][\w.-]{0,99}$")
     description: str
-    capabilities: tuple[str, ...]
-    limitations: tuple[str, ...]
+    capabilities: tuple[str, ...] = ()
+    limitations: tuple[str, ...] = ()
     input_schema: dict[str, Any]
     output_schema: dict[str, Any]
-    execution_mode: Literal["sync"]
+    execution_mode: Literal["sync"] = "sync"
     """When the result is there: with the reply to the call. There is no other mode."""
-    endpoint: str
-    """Where it is called over plain HTTP, below the URL of the service."""
+    endpoint: str = ""
+    """Where it is called over plain HTTP, below the URL of the service; empty where it is not."""
     idempotent: bool = False
     """Whether calling it twice does what calling it once does."""
     honours_keys: bool = False
@@ -51,7 +51,8 @@ class SkillManifest(Value):
     @property
     def words(self) -> str:
         """What a model reads before it calls the skill."""
-        return f"{self.description} Can {'; '.join(self.capabilities)}. Cannot {'; '.join(self.limitations)}."
+        sentences = ("Can", self.capabilities), ("Cannot", self.limitations)
+        return " ".join((self.description, *(f"{verb} {'; '.join(parts)}." for verb, parts in sentences if parts)))
 
     @property
     def repeatable(self) -> bool:

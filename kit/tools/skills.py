@@ -253,7 +253,10 @@ def _read(kind: TypeAdapter[T], value: Any, skill: str) -> T | SkillFault:
     try:
         return kind.validate_python(value)
     except ValidationError as error:
-        return SkillFault(skill=skill, reason="schema_mismatch", detail=describe_error(error))
+        whole = "skills" if skill == FIND else "it"
+        faults = (f"{'.'.join(map(str, one['loc'])) or whole}: {one['msg']}" for one in error.errors(include_url=False))
+        detail = f"what the service says of it does not fit: {'; '.join(faults)}"
+        return SkillFault(skill=skill, reason="schema_mismatch", detail=without_keys(detail)[:LONGEST])
 
 
 def _ms(seconds: float) -> int:

@@ -32,6 +32,24 @@ def resolve(schema: Schema, root: Schema) -> Schema:
     return schema
 
 
+def inlined(schema: Schema) -> Schema:
+    """A schema whose fields and items, down to a depth, need no reference; of a choice with null the type is a list."""
+    return _inlined(schema, schema, 8)
+
+
+def _inlined(spec: Schema, root: Schema, depth: int) -> Schema:
+    branches = spec.get("anyOf") or spec.get("oneOf") or ()
+    spec = resolve(spec, root)
+    parts: dict[str, Any] = {}
+    if any(branch.get("type") == "null" for branch in branches):
+        parts["type"] = [kind_of(spec), "null"]
+    if depth and spec.get("properties"):
+        parts["properties"] = {name: _inlined(part, root, depth - 1) for name, part in properties_of(spec).items()}
+    if depth and isinstance(items := spec.get("items"), Mapping):
+        parts["items"] = _inlined(cast(Schema, items), root, depth - 1)
+    return {**spec, **parts}
+
+
 def kind_of(spec: Schema) -> str:
     """The JSON type of a field, without `null`; guessed from its keywords where none is given."""
     kind = spec.get("type")

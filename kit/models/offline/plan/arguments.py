@@ -6,7 +6,7 @@ from typing import Any, cast
 
 from kit.models.offline.arguments import Source, fill
 from kit.models.offline.extraction import identifiers, numbers, quoted
-from kit.models.offline.json_schema import Schema, properties_of
+from kit.models.offline.json_schema import Schema, kind_of, properties_of
 from kit.models.offline.plan.projection import collect
 from kit.models.offline.plan.step_words import arguments_in
 
@@ -25,7 +25,7 @@ def step_arguments(schema: Schema, task: str, value: Any = None) -> dict[str, An
     if own is not None:
         return own
     properties = properties_of(schema)
-    words = {name: spec for name, spec in properties.items() if spec.get("type") != "integer"}
+    words = {name: spec for name, spec in properties.items() if kind_of(spec) != "integer"}
     required = [name for name in schema.get("required", ()) if name in words]
     filled = fill({"properties": words, "required": required}, Source(task, root=schema))
     arguments = {name: one for name, one in filled.items() if name in required or _is_named(words[name], one, task)}
@@ -33,7 +33,7 @@ def step_arguments(schema: Schema, task: str, value: Any = None) -> dict[str, An
         if (name in required or _lists_or_ids(spec)) and (one := _of_input(name, spec, task, value)) is not None:
             arguments[name] = one
     for name, spec in properties.items():
-        if spec.get("type") == "integer" and (number := _number(name, spec, task)) is not None:
+        if kind_of(spec) == "integer" and (number := _number(name, spec, task)) is not None:
             arguments[name] = number
     return arguments
 
@@ -57,18 +57,18 @@ def _is_named(spec: Schema, value: Any, task: str) -> bool:
 
 def _of_input(name: str, spec: Schema, task: str, value: Any) -> Any:
     """Returns what the input holds for an argument, one text or a list; None where the task has it, or nobody."""
-    items = cast(Mapping[str, Any], spec.get("items") or {}) if spec.get("type") == "array" else spec
+    items = cast(Mapping[str, Any], spec.get("items") or {}) if kind_of(spec) == "array" else spec
     pattern = str(items.get("pattern") or "")
     if items.get("type") != "string" or "enum" in items or (pattern and _matches(pattern, task)):
         return None
     texts = collect(value, name, pattern)
     if not texts:
         return None
-    return texts[: spec.get("maxItems")] if spec.get("type") == "array" else texts[0]
+    return texts[: spec.get("maxItems")] if kind_of(spec) == "array" else texts[0]
 
 
 def _lists_or_ids(spec: Schema) -> bool:
-    return spec.get("type") == "array" or "pattern" in spec
+    return kind_of(spec) == "array" or "pattern" in spec
 
 
 def _matches(pattern: str, task: str) -> bool:

@@ -19,9 +19,10 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMe
 from kit.core.errors import ShapeError
 from kit.core.schema.shape import schema_of
 from kit.models.offline.conversation import Tool
-from kit.models.offline.json_schema import kind_of, properties_of
+from kit.models.offline.json_schema import inlined, kind_of, properties_of
 from kit.models.offline.plan import projection
 from kit.models.offline.plan.arguments import step_arguments
+from kit.models.offline.plan.skill import SCHEMAS
 
 CALL, WRITE, RUN, GIVE_UP = "call_skill", "write_memory", "exec_python", "insufficient"
 SCRIPT = """# Template of the offline stand-in.
@@ -69,6 +70,7 @@ def executor_turn(messages: Sequence[BaseMessage]) -> str | list[Move]:
     asked_at = max((at for at, message in enumerate(messages) if isinstance(message, HumanMessage)), default=0)
     try:
         brief = json.loads(str(messages[asked_at].text).rpartition("\n\n")[2])
+        brief["skills"] = [{**skill, **{name: inlined(skill[name]) for name in SCHEMAS}} for skill in brief["skills"]]
         move = _Step(brief, tuple(_calls(messages[asked_at + 1 :]))).next_move()
     except (ValueError, KeyError, TypeError, ShapeError) as error:
         return f"This is no step of a plan that I can read: {type(error).__name__}."

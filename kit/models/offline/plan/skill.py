@@ -11,12 +11,14 @@ from typing import Any, cast
 from kit.core.language.words import words
 from kit.models.offline import english
 from kit.models.offline.extraction import SEARCHING, quoted, text_for
-from kit.models.offline.json_schema import Schema, kind_of, properties_of
+from kit.models.offline.json_schema import Schema, inlined, kind_of, properties_of
 from kit.models.offline.similarity import spoken
 
 _COUNTS = frozenset({"limit", "count", "top", "size"})
 _POINTERS = frozenset(["their", "its", "each", "every", "all", "them", "they", "both"])
 _NUMBER = re.compile(rf"(?<![\w.-])(\d{{1,4}}|{'|'.join(english.NUMBERS)})\s+([a-z]+)", re.I)
+SCHEMAS = ("input_schema", "output_schema")
+"""The fields of a manifest that hold schemas."""
 _TIME = re.compile(r"\b(?:in|over|for|during)\s+the\s+(?:last|past)\s+\w+\s+\w+", re.I)
 
 
@@ -50,8 +52,8 @@ class Skill:
 def skill_of(manifest: Mapping[str, Any]) -> Skill:
     """Reads a manifest. Raises KeyError for one without its parts."""
     capabilities = tuple(map(str, manifest["capabilities"]))
-    schemas = manifest["input_schema"], manifest["output_schema"]
-    return Skill(manifest["id"], str(manifest["description"]), capabilities, *schemas, not manifest.get("idempotent"))
+    takes, gives = (inlined(manifest[name]) for name in SCHEMAS)
+    return Skill(manifest["id"], str(manifest["description"]), capabilities, takes, gives, not manifest.get("idempotent"))
 
 
 def calls_for(text: str, skill: Skill, others: Iterable[Skill]) -> bool:
