@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, Collection, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,16 +14,19 @@ from kit import Settings, open_kit
 from kit.core.card import Policy
 from kit.core.errors import StoreBusy
 from kit.core.event import PlanTaken
+from kit.patterns.plan_execute import resumed
+from kit.planning.draft import Draft, DraftStep
+from kit.planning.plan import new_plan, with_draft, with_step
 from kit.planning.scope import StepScope
 from kit.planning.services import PlanServices
 from kit.runtime.handle import Reply, Turn
 from kit.runtime.turn import run_turn
 from kit.settings import HOME
 from kit.stores.documents.document import Plan
-from kit.stores.documents.protocol import PlanStore
+from kit.stores.documents.protocol import EventFilter, PlanStore
 from kit.tools.skill import SkillResult
 from tests.kits import ALICE
-from tests.plan_kits import Described, draft, gives_rows, manifest, plan_kit
+from tests.plan_kits import Described, PlanKit, draft, gives_rows, manifest, plan_kit
 from tests.test_plans import WHO, read
 
 
@@ -138,3 +141,51 @@ async def stopped(turn: Turn) -> Reply:
         if isinstance(event.body, PlanTaken):
             turn.cancel()
     return await turn
+
+
+async def test_no_key_stands_in_a_plan_or_its_events(tmp_path: Path) -> None:
+    key = "a-key-that-nobody-may-read"
+
+    async def gives_up(scope: StepScope, services: PlanServices) -> str | None:
+        if scope.step.task == "one":
+            await scope.journal.write("subagent.insufficient", reason=f"it said {key}", suggestion=key)
+            scope.insufficient = f"it said {key}", key
+            return None
+        raise OSError(f"401 for {key}")
+
+    kit = plan_kit(tmp_path, draft("one"), draft("two"), f"the service refuses {key}", doing=gives_up)
+    kit.team = replace(kit.team, secrets=frozenset({key}))
+    reply = await run_turn(f"Do it with {key}.", ALICE, kit)
+    plan = await read(kit, f"plan_{reply.turn_id}")
+    stored = [plan, *await kit.services.documents.events.query(EventFilter(tenant_id=WHO.tenant_id))]
+    text = " ".join(document.model_dump_json() for document in stored)
+    assert key not in text and len(plan.replan_history) == 2 and text.count("[secret]") >= 5
+
+
+async def test_a_step_whose_input_is_gone_fails_and_does_not_work_on_nothing(tmp_path: Path) -> None:
+    kit = plan_kit(tmp_path)
+    plan = with_step(stored("one", "two", kit=kit), 1, status="complete", memory_key="gone")
+    await kit.services.documents.plans.create(plan)
+    reply = await run_turn("Do it.", ALICE, kit, resumed(plan.plan_id))
+    assert "Done so far: one." in reply.text
+    failed = (await read(kit, plan.plan_id)).steps[1]
+    assert (failed.status, failed.failure_reason) == ("failed", "the output of step 1 is no longer kept")
+
+
+@pytest.mark.req("AS-31")
+@pytest.mark.parametrize(("spent", "status"), [(0.4, "complete"), (0.6, "failed")])
+async def test_a_plan_that_has_spent_its_money_in_other_turns_goes_no_further(spent: float, status: str, tmp_path: Path) -> None:
+    kit = plan_kit(tmp_path, budget=Policy(cost=0.5))
+    plan = stored("one", kit=kit).replace(usage={"dollars": spent})
+    await kit.services.documents.plans.create(plan)
+    await run_turn("Do it.", ALICE, kit, resumed(plan.plan_id))
+    plan = await read(kit, plan.plan_id)
+    assert plan.status == status and plan.usage["dollars"] == spent
+    assert (plan.failure or {}).get("reason") == (None if status == "complete" else "budget")
+
+
+def stored(*tasks: str, kit: PlanKit) -> Plan:
+    """A plan whose steps are written, each working on the one before, and that nobody holds."""
+    steps = Draft(steps=tuple(DraftStep.model_validate(step) for step in draft(*tasks, chain=True)))
+    plan = new_plan("plan_x", WHO, ALICE.id, "Do it.", kit.services.clock())
+    return with_draft(plan, steps, {"rows": manifest("rows").model_dump()})

@@ -9,6 +9,7 @@ from kit.compose.registry import Registry
 from kit.core.errors import BindError
 from kit.core.event import PlanTaken, Text
 from kit.core.outcome import AgentCall, Outcome
+from kit.core.secret import without_secret_words
 from kit.planning.answer import answer_of
 from kit.planning.draft import MOST_STEPS
 from kit.planning.journal import Journal
@@ -73,7 +74,9 @@ async def run_plan(call: AgentCall, ctx: RunContext, plan_id: str | None = None)
     ctx.emit(PlanTaken(plan_id=plan_id or f"{PLAN}{turn.log.turn_id}"))  # first: whoever resumes this turn takes up that plan
     record = await _record(call, ctx, services, plan_id)
     plan = record.plan
-    journal = Journal(services.documents.events, record.who, plan.session_id, plan.plan_id, clock=services.clock)
+    journal = Journal(
+        services.documents.events, record.who, plan.session_id, plan.plan_id, clock=services.clock, secrets=turn.log.secrets
+    )
     if plan_id is None:
         await journal.write("user_message.received")
     manager = Manager(ctx, services, settings, record, journal)
@@ -86,7 +89,8 @@ async def _record(call: AgentCall, ctx: RunContext, services: PlanServices, plan
     lease = services.lease, services.clock
     if plan_id is not None and (record := await take(plans, plan_id, who, turn_id, *lease)):
         return record
-    plan = new_plan(plan_id or f"{PLAN}{turn_id}", who, ctx.inherited.episode_id, call.query, services.clock())
+    task = without_secret_words(call.query, ctx.turn.log.secrets)
+    plan = new_plan(plan_id or f"{PLAN}{turn_id}", who, ctx.inherited.episode_id, task, services.clock())
     return await create(plans, plan, who, turn_id, *lease)
 
 

@@ -2,11 +2,12 @@
 
 import time
 import uuid
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from kit.core.context import Principal
+from kit.core.secret import without_secrets
 from kit.stores.documents.document import AgentEvent
 from kit.stores.documents.protocol import EventStore
 
@@ -24,6 +25,8 @@ class Journal:
     task_id: str | None = None
     agent: str | None = None
     clock: Callable[[], float] = time.time
+    secrets: Collection[str] = field(default=(), repr=False)
+    """What no event holds."""
 
     def of(self, task_id: str, agent: str) -> "Journal":
         """The journal of one task of the plan."""
@@ -45,4 +48,4 @@ class Journal:
             task_id=self.task_id,
             agent=self.agent,
         )
-        return await self.events.append(event.replace(**columns))
+        return await self.events.append(without_secrets(event.replace(**columns), self.secrets))

@@ -15,6 +15,7 @@ from kit.compose.parts import PlanSettings
 from kit.core.outcome import AgentCall, Failure, Outcome
 from kit.core.schema.shape import schema_of
 from kit.core.schema.validator import validator
+from kit.core.secret import without_secrets
 from kit.planning.draft import Infeasible
 from kit.planning.journal import Journal
 from kit.planning.plan import (
@@ -119,7 +120,10 @@ class Manager:
 
     async def _run(self, step: PlanStep) -> None:
         """Runs one step in an executor of its own; what it wrote before its process died counts."""
-        task = self._task(step)
+        task, value = self._task(step), await self._input(step)
+        if step.input_from_step and value is None:
+            await self._fail("failed", step, f"the output of step {step.input_from_step} is no longer kept")
+            return
         began = self.services.clock()
         if step.status == "executing" and (memory := await self._output(step, task)):
             await self._complete(step, memory)
@@ -133,7 +137,7 @@ class Manager:
         scope = StepScope(self.journal.of(task.id, task.agent), task, step, skills)
         try:
             with executes(scope):
-                query = executor_query(scope, await self._input(step), self.services)
+                query = executor_query(scope, value, self.services)
                 outcome = await self._dispatch(task.agent, query, task.id, step.step_index)
         finally:
             self.services.files.wipe(task)
@@ -200,8 +204,8 @@ class Manager:
         await self._move(lambda plan: end_plan(change(plan), status, self.services.clock()))
 
     async def _move(self, change: Callable[[Plan], Plan]) -> None:
-        usage = self._usage()
-        await self.record.move(lambda plan: change(plan).replace(usage=usage))
+        usage, secrets = self._usage(), self.ctx.turn.log.secrets
+        await self.record.move(lambda plan: without_secrets(change(plan).replace(usage=usage), secrets))
 
     async def _output(self, step: PlanStep, task: Task) -> Memory | None:
         """Returns the last output that a step has written and that holds; None where there is none."""
@@ -248,7 +252,7 @@ class Manager:
                 limits[resource] -= before.get(name, 0)
 
     def _seconds(self) -> float:
-        return self.before.get("seconds", 0.0) + self.services.clock() - self.began
+        return self.before.get("seconds", 0.0) + max(0.0, self.services.clock() - self.began)
 
     def _usage(self) -> dict[str, float]:
         ledger, of = self.ctx.ledger, self.before.get
