@@ -168,13 +168,25 @@ def test_the_keyboard_alone_asks_and_stops(visitor: Visitor) -> None:
     visitor.page.locator(".stMarkdownBadge", has_text="Stopped").wait_for(timeout=6_000)
 
 
+HEAR = """() => {
+    window.heard = [];
+    const hear = () => {
+        const words = document.querySelector('[role=status].spoken')?.textContent ?? '';
+        if (words && words !== window.heard.at(-1)) window.heard.push(words);
+    };
+    new MutationObserver(hear).observe(document.body, { subtree: true, childList: true, characterData: true });
+}"""
+"""Keeps what a screen reader is told, however short it stands there."""
+
+
 def test_a_screen_reader_is_told_that_a_turn_works_and_how_it_ended(visitor: Visitor) -> None:
     visitor.open()
     visitor.ready()
     region = visitor.page.locator("[role=status].spoken")
+    visitor.page.evaluate(HEAR)
     visitor.ask("How many points do I have?")
-    expect(region).to_have_text("Working")
-    expect(region).to_have_text(re.compile(r"^Answered\. .*You have 4,975 points"))
+    expect(region).to_have_text(re.compile(r"^Answered\. .*You have 4,975 points"), timeout=20_000)
+    assert visitor.page.evaluate("window.heard")[0] == "Working"
     visitor.page.reload()
     visitor.ready()
     visitor.settled()
