@@ -114,6 +114,7 @@ async def hangs(scope: StepScope, services: PlanServices) -> str | None:
 
 async def gives_up(scope: StepScope, services: PlanServices) -> str | None:
     scope.insufficient = ("three passes are needed", "split it")
+    await scope.journal.write("subagent.insufficient", reason="three passes are needed", suggestion="split it")
 
 
 async def breaks_the_contract(scope: StepScope, services: PlanServices) -> str | None:
@@ -126,12 +127,13 @@ async def says_it_is_done(scope: StepScope, services: PlanServices) -> str | Non
 
 
 @pytest.mark.req("AS-5")
+@pytest.mark.req("AS-23")
 @pytest.mark.parametrize(
     ("fault", "trigger", "words"),
     [
         (raises, "failed", "exception"),
         (hangs, "failed", "timeout"),
-        (gives_up, "insufficient", "split it"),
+        (gives_up, "insufficient", "three passes"),
         (breaks_the_contract, "contract_violation", "rows"),
         (says_it_is_done, "failed", "without an output"),
     ],
@@ -148,6 +150,7 @@ def test_what_fails_is_planned_anew_and_what_is_done_stays(fault: Doing, trigger
         assert (entry.attempt, entry.trigger, entry.failed_step) == (1, trigger, 2) and words in entry.reason
         asked = str(kit.planner.seen[3][-1].content)
         assert '"completed_steps"' in asked and str(plan.steps[0].memory_key) in asked and words in asked
+        assert ('"suggestion": "split it"' in asked) is (fault is gives_up)
         assert "two again" in reply.text and "one" in reply.text
         assert [event.payload for event in await events(kit, "plan.revised")] == [{"revised_steps": [2, 3]}]
 

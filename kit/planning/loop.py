@@ -101,8 +101,9 @@ class Manager:
         task_id = f"{self.plan.plan_id}.{number}.plan"
         scope = PlannerScope(self.journal.of(task_id, self.settings.planner), first=len(complete) + 1)
         await self.journal.write("subagent_a.spawned", task_id=task_id, mode="replan" if replan else "plan")
-        remaining = [step for step in self.plan.steps if step.status != "complete"]
-        query = planner_query(self.plan.original_task, complete, failed_step(self.plan), remaining=remaining)
+        remaining, failed = [step for step in self.plan.steps if step.status != "complete"], failed_step(self.plan)
+        suggestion = await self._suggestion(failed) if failed else ""
+        query = planner_query(self.plan.original_task, complete, failed, suggestion, remaining)
         with plans(scope):
             outcome = await self._dispatch(self.settings.planner, query, task_id, number + 1)
         draft = scope.result
@@ -174,10 +175,15 @@ class Manager:
         attempt = self.plan.replan_count
         await self.journal.write("replan.triggered", attempt=attempt, failed_step=step.step_index, trigger=trigger)
 
+    async def _suggestion(self, step: PlanStep) -> str:
+        """Returns what the executor of a step that failed said should be planned in its place."""
+        signals = await self.services.documents.events.query(self._events(self._task(step), "subagent.insufficient"))
+        return str(cast("dict[str, Any]", signals[-1].payload or {}).get("suggestion", "")) if signals else ""
+
     async def _failure(self, scope: StepScope, outcome: Outcome) -> tuple[Trigger, str]:
         """Returns what a step failed of, and in which words the planner is told."""
         if scope.insufficient:
-            return "insufficient", "; suggestion: ".join(filter(None, scope.insufficient))
+            return "insufficient", scope.insufficient[0]
         asked = self._events(scope.task, "contract_violation")
         if violations := await self.services.documents.events.query(asked):
             return "contract_violation", f"the output is not of the shape asked for: {json.dumps(violations[-1].payload)}"
