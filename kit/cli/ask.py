@@ -108,14 +108,13 @@ async def _follow(turn: "Turn", model: str, as_json: bool) -> "Reply":
 
 
 def _reasons(reply: "Reply") -> "Iterator[str]":
-    """Why tools, the plan or the whole turn failed."""
+    """Why tools failed, and of a turn that is a plan, why the plan or the turn did."""
     from kit.core.event import Completed, PlanTaken, ToolEnded
 
     bodies = [event.body for event in reply.events]
     for body in bodies:
         if isinstance(body, ToolEnded) and body.error not in (None, "Paused"):
             yield f"tool {body.tool!r} of {body.agent}: {body.error}"
-        elif isinstance(body, Completed) and body.status == "failed":
-            yield f"turn: {body.error}"
     if any(isinstance(body, PlanTaken) for body in bodies):
+        yield from (f"turn: {body.error}" for body in bodies if isinstance(body, Completed) and body.status == "failed")
         yield from (f"plan: {one.reason}: {one.detail}" for one in reply.outcomes if one.kind == "failure")

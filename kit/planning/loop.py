@@ -151,7 +151,8 @@ class Manager:
         elif memory:
             await self._complete(step, memory)
         else:
-            await self._revise(step, *await self._failure(scope, outcome))
+            suggestion = scope.insufficient[1] if scope.insufficient else ""
+            await self._revise(step, *await self._failure(scope, outcome), suggestion)
 
     async def _complete(self, step: PlanStep, memory: Memory) -> None:
         changes = {"status": "complete", "memory_key": memory.key, "validated": True, "finished_at": self.services.clock()}
@@ -159,7 +160,7 @@ class Manager:
         await self.services.memory.confirm(self.record.who, memory)
         await self.journal.write(f"step_{step.step_index}.complete", task_id=step.task_id)
 
-    async def _revise(self, step: PlanStep, trigger: Trigger, reason: str) -> None:
+    async def _revise(self, step: PlanStep, trigger: Trigger, reason: str, suggestion: str = "") -> None:
         """Has the rest planned anew, or ends the plan where that was done often enough."""
         if self.plan.replan_count >= MOST_REPLANS:
             await self._fail(EXHAUSTED, step, reason)
@@ -168,7 +169,7 @@ class Manager:
 
         def change(plan: Plan) -> Plan:
             failed = with_step(plan, step.step_index, status="failed", failure_reason=reason, finished_at=now)
-            return with_replan(failed, trigger, step, reason, now)
+            return with_replan(failed, trigger, step, "; suggestion: ".join(filter(None, (reason, suggestion))), now)
 
         await self._move(change)
         await self.journal.write(f"step_{step.step_index}.failed", task_id=step.task_id, reason=reason)
