@@ -67,11 +67,14 @@ class Service:
         return (SkillSummary(skill_name="rows", description=self.manifest.description),)
 
     async def load(self, name: str) -> SkillManifest:
+        self.points.reach()
         return self.manifest
 
     @asynccontextmanager
     async def step(self, allowed: Collection[str]) -> AsyncGenerator["Service"]:
+        self.points.reach()
         yield self
+        self.points.reach()
 
     async def call(self, skill: str, arguments: Mapping[str, Any], idempotency_key: str) -> SkillResult:
         """Acts, unless it honours keys and has done so for this one."""
@@ -82,6 +85,7 @@ class Service:
         self.points.reach()
         content = {"rows": [arguments["task"]]}
         text = canonical_text(content)
+        self.points.reach()
         return SkillResult(skill=skill, content=content, text=text, size_bytes=len(text), input_size_bytes=0, duration_ms=0)
 
     def calls(self) -> list[str]:
