@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -29,6 +28,7 @@ from kit.tools.temp_files import TOOLS as WRITING
 from kit.tools.temp_files import TempFiles, open_temp_files
 from kit.tools.tool import EXEC_PYTHON, UNAVAILABLE, ToolResult
 from tests.kits import ALICE, asks, stitched
+from tests.step_kits import need_boundary
 
 SETTINGS = Settings(store=":memory:", pace=0.0, today="2026-11-01", model="offline")
 SUM = "import json\nprint(sum(json.load(open(input_file))))"
@@ -65,12 +65,7 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> TempFiles:
 
 @pytest.fixture(autouse=True)
 def boundary() -> None:
-    try:
-        find_boundary()
-    except SandboxUnavailable as error:
-        if os.environ.get("CI") == "true":
-            raise
-        pytest.skip(str(error))
+    need_boundary()
 
 
 @pytest.mark.req("AS-7")
