@@ -1,7 +1,8 @@
 """Plans for tests: a planner that hands in given drafts, executors that do given things, an own store."""
 
 import json
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,7 @@ from kit.runtime.team import Team, bind
 from kit.sinks.recorder import Recorder
 from kit.stores.documents.protocol import PlanStore
 from kit.stores.sqlite import SqliteStore
-from kit.tools.skill import SkillManifest, Skills, SkillSummary
+from kit.tools.skill import SkillManifest, SkillResult, Skills, SkillSummary
 from kit.tools.task_memory import TaskMemory
 from kit.tools.temp_files import TempFiles
 from tests.kits import small_deck, stitched
@@ -126,7 +127,11 @@ class Described:
     async def load(self, name: str) -> SkillManifest:
         return self.manifests[name]
 
-    def step(self, allowed: Collection[str]) -> Any:
+    @asynccontextmanager
+    async def step(self, allowed: Collection[str]) -> AsyncGenerator[Any]:
+        yield self
+
+    async def call(self, skill: str, arguments: Mapping[str, Any], idempotency_key: str) -> SkillResult:
         raise AssertionError("no executor here calls a skill")
 
 

@@ -259,6 +259,7 @@ async def test_a_list_that_changes_while_it_is_used_is_refused(tmp_path: Path) -
     )
     folder = await accepted(write_deck(tmp_path, inside(change)))
     async with kit_of(folder) as kit:
+        rewrite(folder, "How many packs of a product the shop has in stock.", "Sells tea.")  # it may have to be started again
         await result(kit, "s1")
         refused = await result(kit, "s2")
     assert refused.startswith("contract_violation: ") and '+  "description": "Sells tea."' in refused

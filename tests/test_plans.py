@@ -23,9 +23,10 @@ from kit.stores.documents.document import AgentEvent, Plan
 from kit.stores.documents.protocol import EventFilter
 from kit.tools.task_memory import Task
 from tests.kits import ALICE
-from tests.plan_kits import SHAPE, Doing, PlanKit, draft, gives_rows, plan_kit
+from tests.plan_kits import SHAPE, Doing, PlanKit, draft, gives_rows, manifest, plan_kit
 
 WHO = ALICE.principal
+ROWS = {"rows": manifest("rows").model_dump(mode="json")}
 
 
 async def test_a_task_becomes_a_plan_whose_steps_run_in_order_and_are_answered_from(tmp_path: Path) -> None:
@@ -216,7 +217,7 @@ async def test_a_plan_whose_process_died_is_free_once_its_lease_is_over_and_what
     kit = plan_kit(tmp_path, doing=doing)
     plans, now = kit.services.documents.plans, kit.services.clock()
     steps = Draft(steps=tuple(DraftStep.model_validate(step) for step in draft("one", "two")))
-    plan = with_draft(new_plan("plan_x", WHO, ALICE.id, "Do it.", now - LEASE + 0.5), steps, {"rows": {}})
+    plan = with_draft(new_plan("plan_x", WHO, ALICE.id, "Do it.", now - LEASE + 0.5), steps, ROWS)
     dead = await create(plans, with_step(plan, 1, status="executing"), WHO, "dead")
     task = Task(WHO, ALICE.id, plan.steps[0].task_id or "", "executor", plan.plan_id, 1)
     await kit.services.memory.write(task, "rows", {"rows": ["from before"]}, SHAPE)
@@ -243,7 +244,7 @@ async def test_the_budget_is_the_plans_and_not_that_of_a_turn(tmp_path: Path) ->
     kit = plan_kit(tmp_path, budget=Policy(time_budget_ms=60_000))
     plan = new_plan("plan_x", WHO, ALICE.id, "Do it.", kit.services.clock())
     steps = Draft(steps=tuple(DraftStep.model_validate(step) for step in draft("one")))
-    plan = with_draft(plan, steps, {"rows": {}}).replace(usage={"seconds": 61.0})
+    plan = with_draft(plan, steps, ROWS).replace(usage={"seconds": 61.0})
     await kit.services.documents.plans.create(plan)
     reply = await run_turn("Do it.", ALICE, kit, resumed("plan_x"))
     assert (await read(kit, "plan_x")).failure["reason"] == "budget" and "Nothing of it is done." in reply.text

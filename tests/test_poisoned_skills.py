@@ -16,7 +16,7 @@ from kit.models.offline.plan.executor import executor_turn
 from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.turn import run_turn
 from kit.tools.mcp.server import McpServer
-from kit.tools.skill import KEY
+from kit.tools.skill import KEY, SkillRefusal
 from kit.tools.skills import SkillClient, skill_client
 from kit.worlds.outlets.access import Scope
 from kit.worlds.outlets.server import skill_app
@@ -228,6 +228,37 @@ async def test_a_skill_that_breaks_its_schema_is_a_fault_that_names_the_place(
     )
     reason = plan.replan_history[0].reason
     assert f"{place}" in reason and "Ignore" not in reason
+
+
+class Stricter(SkillService):
+    """Wants one argument more of a skill once it has been loaded for a plan."""
+
+    loads = 0
+
+    def call(self, scope: Scope, name: str, arguments: Mapping[str, Any], key: str | None = None) -> Any:
+        result: Any = super().call(scope, name, {k: v for k, v in arguments.items() if k != "why"}, key)
+        self.loads += name == "load_skill"
+        if name == "load_skill" and self.loads > 1:
+            takes = {"outlet_id": {"type": "string"}, "why": {"type": "string"}}
+            return {**result, "input_schema": {"type": "object", "properties": takes, "required": [*takes]}}
+        refused = name == "outlet_details" and "why" not in arguments
+        return SkillRefusal(type="bad_arguments", skill=name, message="'why' is required") if refused else result
+
+
+@pytest.mark.req("AS-5")
+async def test_a_skill_that_has_changed_since_the_plan_was_made_refuses_and_is_planned_for_as_it_is(tmp_path: Path) -> None:
+    arguments = {"outlet_id": OURS}, {"outlet_id": OURS, "why": "we ask"}
+    asks = [Line(calls=[("call_skill", {"skill": "outlet_details", "arguments": one})]) for one in arguments]
+    gives_up = Line(calls=[("insufficient", {"reason": "it wants more", "suggestion": "say why"})])
+    hands_in = Line(calls=[("write_memory", {"key": "k", "data": {"found": True}})])
+    executor = ScriptedModel(asks[0], gives_up, "No.", asks[1], hands_in, "Done.")
+    async with in_memory(Stricter()) as client:
+        kit = step_kit(tmp_path, client, executor, [DETAILS], [DETAILS])
+        plan = await plan_of(kit, await run_turn("Look for it.", ALICE, kit))
+    assert plan.status == "complete" and plan.replan_count == 1
+    assert executor.seen[1][-1].content == "This call was not made: 'why' is required"
+    assert '"why"' not in str(executor.seen[0]) and '"why"' in str(executor.seen[3]), "the step has the manifest of its plan"
+    assert [event.status for event in await events_of(kit, "skill.called")] == ["bad_arguments", "ok"]
 
 
 @pytest.mark.req("AS-32")

@@ -6,14 +6,16 @@ import logging
 import os
 import sys
 import time
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 from mcp_types import CallToolResult
+from starlette.responses import PlainTextResponse
 
 from kit.compose.read import read_skill_service
 from kit.core.errors import BindError
@@ -36,7 +38,6 @@ from kit.tools.skill import (
 from kit.tools.skills import SkillClient, chosen_service, skill_client
 from kit.worlds.outlets.access import Scope
 from kit.worlds.outlets.call_log import CallLog, LoggedCall
-from kit.worlds.outlets.manifest import read_manifests
 from kit.worlds.outlets.server import skill_app, skill_server
 from kit.worlds.outlets.skill_service import Fault, SkillFailed, SkillService
 from kit.worlds.service.serve import serving
@@ -44,14 +45,15 @@ from tests.test_cli import run
 
 KEYS = {"acme": "acme-key-0123456789", "globex": "globex-key-0123456789"}
 OURS, THEIRS = "ou-0001", "ou-3001"
-EVERY = sorted(read_manifests())
 Faults = Mapping[str, Sequence[Fault]]
 
 
 @asynccontextmanager
-async def over_http(key: str, service: SkillService | None = None, **server: Any) -> AsyncGenerator[SkillClient]:
-    """A client of acme's service, called over a real socket with a key."""
-    async with serving(skill_app(service or SkillService(), KEYS)) as url:
+async def over_http(
+    key: str, service: SkillService | None = None, *, around: Callable[[Any], Any] = lambda app: app, **server: Any
+) -> AsyncGenerator[SkillClient]:
+    """A client of acme's service, called over a real socket with a key. `around` stands before the service."""
+    async with serving(around(skill_app(service or SkillService(), KEYS))) as url:
         server = {"url": f"{url}/api/acme", "headers": {KEY: "$SKILL_SERVICE_KEY"}, **server}
         client = skill_client(McpServer(**server), Path(), {"SKILL_SERVICE_KEY": key})
         yield client
@@ -166,12 +168,56 @@ async def _no_key(names: Sequence[str]) -> SkillFault:
 async def test_the_service_holds_a_step_to_its_skills_when_the_client_does_not() -> None:
     log = CallLog()
     async with over_http(KEYS["acme"], SkillService(log=log)) as client, client.step(["outlet_list"]) as step:
-        step._allowed = EVERY  # a client that has been tampered with
+        step._allowed = [*step._allowed, "outlet_menu", "outlet_details", "outlet_note"]  # a client that has been tampered with
         for skill in ("outlet_menu", "outlet_details", "outlet_note"):
             arguments = {"outlet_id": OURS} | ({"text": "x"} if skill == "outlet_note" else {})
             refused = await step.call(skill, arguments, "k")
             assert isinstance(refused, SkillFault) and refused.reason == "skill_not_allowed"
     assert log.calls() == []
+
+
+@dataclass
+class Door:
+    """Stands before a service, notes where each request goes, and lets no key in for some of them."""
+
+    app: Any
+    paths: list[str] = field(default_factory=list[str])
+    shut: int = 0
+    """So many requests are still to be answered that their key opens nothing."""
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] == "http":
+            self.paths.append(scope["path"].removeprefix("/api/acme/"))
+            self.shut -= 1
+            if self.shut >= 0:
+                return await PlainTextResponse("no", 401)(scope, receive, send)
+        await self.app(scope, receive, send)
+
+
+@pytest.mark.realtime
+async def test_a_step_has_one_key_and_each_further_call_of_it_is_one_request() -> None:
+    doors: list[Door] = []
+
+    def around(app: Any) -> Door:
+        doors.append(Door(app))
+        return doors[-1]
+
+    async def requests(*calls: Awaitable[SkillResult | SkillFault]) -> tuple[list[str], int]:
+        doors[0].paths.clear()
+        reasons = [one.reason for one in await asyncio.gather(*calls) if isinstance(one, SkillFault)]
+        return reasons, len(doors[0].paths)
+
+    service = over_http(KEYS["acme"], around=around, most_bytes=200_000)
+    async with service as client, client.step(["outlet_list", "outlet_menu"]) as step:
+        assert doors[0].paths == [], "a step that calls nothing asks nobody"
+        assert await requests(step.call("outlet_list", {"limit": 1}, "k-1")) == ([], 4)
+        assert doors[0].paths == ["steps", "mcp", "mcp", "mcp"]
+        assert await requests(step.call("outlet_list", {"limit": 2}, "k-2")) == ([], 1)
+        both = step.call("outlet_list", {"limit": 3}, "k-3"), step.call("outlet_menu", {"outlet_id": OURS}, "k-4")
+        assert await requests(*both) == (["oversized"], 1 + 4), "what breaks one call breaks no other"
+        doors[0].shut = 1
+        assert await requests(step.call("outlet_list", {"limit": 5}, "k-5")) == (["unauthorized"], 1)
+        assert await requests(step.call("outlet_list", {"limit": 5}, "k-6")) == ([], 4), "a key that ran out is replaced"
 
 
 async def test_without_tokens_the_names_that_travel_with_a_call_narrow_it() -> None:
@@ -189,7 +235,7 @@ async def test_without_tokens_the_names_that_travel_with_a_call_narrow_it() -> N
 
 @pytest.mark.parametrize(
     ("script", "reason", "uncertain"),
-    [("fails", "failed", False), ("hangs", "timeout", True), ("loses", "timeout", True), ("lies", "schema_mismatch", False)],
+    [("fails", "failed", False), ("hangs", "timeout", True), ("loses", "timeout", True)],
 )
 async def test_each_fault_of_a_skill_is_a_value_and_the_next_call_is_none(
     script: Fault, reason: SkillReason, uncertain: bool
@@ -198,17 +244,15 @@ async def test_each_fault_of_a_skill_is_a_value_and_the_next_call_is_none(
     async with in_memory(SkillService(log=log, faults={"outlet_list": [script]})) as client:
         lost = await fault(client, "outlet_list")
         assert (lost.reason, lost.uncertain) == (reason, uncertain) and lost.duration_ms >= 30_000 * (reason == "timeout")
-        assert len(log.calls()) == (script in ("loses", "lies"))
+        assert len(log.calls()) == (script == "loses")
         assert (await result(client, "outlet_list")).content
 
 
 async def test_a_call_that_could_not_be_sent_has_certainly_not_run() -> None:
-    """Nobody answers when it connects; or the service does not say what the skill asks for."""
-    script: Faults = {"load_skill": ["hangs"], "outlet_call": ["hangs"]}
-    async with in_memory(SkillService(faults=script)) as client:
-        unread = await fault(client, "outlet_call", outlet_id=OURS, message="we are late")
+    """Nobody answers when it connects; or whoever connects, and then not the call."""
+    async with in_memory(SkillService(faults={"outlet_call": ["hangs"]})) as client:
         lost = await fault(client, "outlet_call", outlet_id=OURS, message="we are late")
-    assert (unread.reason, unread.uncertain, lost.reason, lost.uncertain) == ("timeout", False, "timeout", True)
+    assert (lost.reason, lost.uncertain) == ("timeout", True)
     session = McpSession("skills", McpServer(url="http://skills.example/mcp", connect_ms=60_000), lambda wire: _Silent())
     client = SkillClient(lambda key: session)
     assert not (await fault(client, "outlet_call", outlet_id=OURS, message="we are late")).uncertain
@@ -225,7 +269,7 @@ class _Silent:
         return None
 
 
-async def test_arguments_that_do_not_fit_are_not_sent() -> None:
+async def test_arguments_that_do_not_fit_run_nothing() -> None:
     log = CallLog()
     async with in_memory(SkillService(log=log)) as client:
         assert (await fault(client, "outlet_list", limit=0)).detail.startswith("$.limit")
@@ -267,7 +311,6 @@ async def test_a_manifest_that_is_none_is_a_fault_of_its_service(change: dict[st
     async with in_memory(service) as client:
         refused = await client.load("outlet_list")
         assert isinstance(refused, SkillFault) and refused.reason == "schema_mismatch"
-        assert (await fault(client, "outlet_list")).reason == "schema_mismatch"
 
 
 # Acts, and the keys that make them once

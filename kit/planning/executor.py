@@ -106,7 +106,8 @@ async def _arguments(scope: StepScope, services: PlanServices, skill: str, call:
         return str(error)
     if not isinstance(own, dict) or not isinstance(more, dict):
         return "Arguments are a JSON object."
-    takes = scope.manifests.get(skill, {}).get("input_schema", {}).get("properties", {})
+    manifest = scope.manifests.get(skill)
+    takes: Any = manifest.input_schema.get("properties", {}) if manifest else {}
     return {name: one for name, one in cast("dict[str, Any]", more).items() if name in takes} | cast("dict[str, Any]", own)
 
 

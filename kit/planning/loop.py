@@ -7,7 +7,7 @@ manager calls no skill, and whoever it asks can ask nobody.
 import asyncio
 import json
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -40,6 +40,7 @@ from kit.runtime.context import RunContext
 from kit.runtime.dispatch import dispatch
 from kit.stores.documents.document import Memory, Plan, PlanStep
 from kit.stores.documents.protocol import EventFilter
+from kit.tools.skill import SkillManifest
 from kit.tools.task_memory import Task
 
 EXHAUSTED = "max replan attempts reached"
@@ -133,13 +134,14 @@ class Manager:
         await self._move(lambda plan: with_step(plan, step.step_index, status="executing", started_at=began))
         name = f"step_{step.step_index}"
         await self.journal.write(f"{name}.started", task_id=task.id, skill=", ".join(step.skills))
-        manifests = cast("dict[str, Mapping[str, Any]]", self.plan.manifests)
-        skills = {skill: manifests[skill] for skill in step.skills}
-        scope = StepScope(self.journal.of(task.id, task.agent), task, step, skills)
+        stored = cast("dict[str, Any]", self.plan.manifests)
+        manifests = {skill: SkillManifest.model_validate(stored[skill]) for skill in step.skills}
         try:
-            with executes(scope):
-                query = executor_query(scope, value, self.services)
-                outcome = await self._dispatch(task.agent, query, task.id, step.step_index)
+            async with self.services.skills.step(step.skills) as skills:
+                scope = StepScope(self.journal.of(task.id, task.agent), task, step, manifests, skills)
+                with executes(scope):
+                    query = executor_query(scope, value, self.services)
+                    outcome = await self._dispatch(task.agent, query, task.id, step.step_index)
         finally:
             self.services.files.wipe(task)
         memory = await self._output(step, task)

@@ -9,6 +9,7 @@ from typing import Any
 from kit.planning.draft import Draft, Infeasible
 from kit.planning.journal import Journal
 from kit.stores.documents.document import PlanStep
+from kit.tools.skill import SkillManifest, StepSkills
 from kit.tools.task_memory import Task, within_task
 
 
@@ -34,8 +35,10 @@ class StepScope:
     journal: Journal
     task: Task
     step: PlanStep
-    manifests: Mapping[str, Mapping[str, Any]]
-    """Skill -> manifest, of the skills that it may call and no others."""
+    manifests: Mapping[str, SkillManifest]
+    """Skill -> manifest, as the plan was made from it, of the skills that it may call and no others."""
+    skills: StepSkills
+    """Calls them."""
     calls: int = 0
     """Skill calls made so far; each has a number, by which a service knows it again."""
     insufficient: tuple[str, str] | None = None

@@ -25,15 +25,14 @@ async def call_skill(scope: StepScope, services: PlanServices, skill: str, argum
         return await _refuse(scope, skill)
     if scope.uncertain:
         return _uncertain(scope, scope.uncertain)
-    manifest = SkillManifest.model_validate(scope.manifests[skill])
+    manifest = scope.manifests[skill]
     if misfit := first_misfit(manifest.input_schema, dict(arguments)):
         return _fault(scope, SkillFault(skill=skill, reason="bad_arguments", detail=misfit))
     key, call = _key(scope, skill, arguments)
     if not manifest.repeatable and not await _may_act(scope, services, skill, key):
         return _uncertain(scope, skill)
     try:
-        async with services.skills.step(scope.manifests.keys()) as skills:
-            outcome = await skills.call(skill, arguments, key)
+        outcome = await scope.skills.call(skill, arguments, key)
     except BaseException:  # stopped, or out of time, in the middle of it
         scope.uncertain = scope.uncertain if manifest.repeatable else skill
         raise

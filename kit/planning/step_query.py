@@ -18,8 +18,8 @@ def executor_query(scope: StepScope, value: Any, services: PlanServices) -> str:
     `value`: that output, None where the step works on none; a long one goes into a file of the task. The last paragraph is one
     JSON object. Raises OSError.
     """
-    asks = ("id", "description", "capabilities", "limitations", "input_schema", "output_schema")
-    skills = [{name: manifest.get(name) for name in asks} for manifest in scope.manifests.values()]
+    asks = {"id", "description", "capabilities", "limitations", "input_schema", "output_schema"}
+    skills = [manifest.model_dump(mode="json", include=asks) for manifest in scope.manifests.values()]
     brief: dict[str, Any] = {"task": scope.step.task, "skills": skills, "return_spec": scope.step.return_spec}
     if value is not None:
         brief["input"] = value

@@ -61,7 +61,7 @@ class SkillManifest(Value):
 
 
 class SkillResult(Value):
-    """What a skill gave: its structured content, held against the output schema of its manifest."""
+    """What a skill gave; nobody has held it against a schema yet."""
 
     skill: str
     content: dict[str, Any] | None

@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
@@ -13,7 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 from kit.core.errors import LONGEST, describe_error
 from kit.core.extra import require
 from kit.core.secret import secret_values, without_keys, without_secret_words
-from kit.tools.mcp.json_schema import first_misfit, json_fault, schema_fault
+from kit.tools.mcp.json_schema import json_fault, schema_fault
 from kit.tools.mcp.server import McpServer
 from kit.tools.mcp.tools import address, session_with
 from kit.tools.skill import (
@@ -131,19 +131,19 @@ class SkillClient:
 
     @asynccontextmanager
     async def step(self, allowed: Collection[str]) -> "AsyncGenerator[StepClient]":
-        """Narrows the skills to those that a step names, until the end of the block."""
+        """Narrows the skills to those that a step names, until the end of the block. The service hears of it with a call."""
         names = sorted(allowed)
-        key = await self._step_key(names) if self._step_key else None
-        if isinstance(key, SkillFault):
-            yield StepClient(self, key, names)
-        elif key is None:
-            yield StepClient(self, self._session, names)
-        else:
-            session = self._session_under(key)
-            try:
-                yield StepClient(self, session, names)
-            finally:
-                await session.aclose()
+        async with AsyncExitStack() as sessions:
+            yield StepClient(names, partial(self._step_session, names, sessions))
+
+    async def _step_session(self, allowed: Sequence[str], sessions: AsyncExitStack) -> _Session | SkillFault:
+        """Returns a session for these skills, or why the service gives none; `sessions` ends it."""
+        key = await self._step_key(allowed) if self._step_key else None
+        if key is None or isinstance(key, SkillFault):
+            return key or self._session
+        session = self._session_under(key)
+        sessions.push_async_callback(session.aclose)
+        return session
 
     async def aclose(self) -> None:
         """Ends the session, and the service's process where it is run as a command."""
@@ -156,30 +156,22 @@ class SkillClient:
 class StepClient:
     """Calls the skills that one step names. Others are refused here, and by the service, which is told the names as well."""
 
-    def __init__(self, client: SkillClient, session: _Session | SkillFault, allowed: Sequence[str]):
-        """`session`: the fault where the service gave the step no key; each call ends with it then."""
-        self._client, self._session, self._allowed = client, session, allowed
-        self._manifests = dict[str, SkillManifest]()
+    def __init__(self, allowed: Sequence[str], session: Callable[[], Awaitable[_Session | SkillFault]]):
+        """`session`: a new one for these skills."""
+        self._allowed, self._new_session = allowed, session
+        self._idle = list[_Session]()
+        """Sessions in which the last call went well. No two calls share one, so that none fails of what befalls the other."""
 
     async def call(self, skill: str, arguments: Mapping[str, Any], idempotency_key: str) -> SkillResult | SkillFault:
-        """Calls a skill, and holds what it gives against its manifest. Whatever goes wrong is a value."""
+        """Calls a skill. Whatever goes wrong is a value."""
         if skill not in self._allowed:
             return SkillFault(skill=skill, reason="skill_not_allowed", detail="this step does not name it")
-        if isinstance(self._session, SkillFault):
-            return self._session.replace(skill=skill)
-        manifest = self._manifests.get(skill) or await self._client.load(skill)
-        if isinstance(manifest, SkillFault):
-            return manifest
-        self._manifests[skill] = manifest
-        if misfit := first_misfit(manifest.input_schema, dict(arguments)):
-            return SkillFault(skill=skill, reason="bad_arguments", detail=without_keys(misfit))
-        meta = {IDEMPOTENCY_KEY: idempotency_key, ALLOWED: list(self._allowed)}
-        result = await self._session.ask(skill, arguments, skill, meta)
-        if isinstance(result, SkillFault):
-            return result
-        if misfit := await asyncio.to_thread(first_misfit, manifest.output_schema, result.content):
-            fields = result.model_dump(include={"skill", "input_size_bytes", "duration_ms"})
-            return SkillFault(reason="schema_mismatch", detail=without_keys(f"its result does not fit: {misfit}"), **fields)
+        session = self._idle.pop() if self._idle else await self._new_session()
+        if isinstance(session, SkillFault):
+            return session.replace(skill=skill)
+        result = await session.ask(skill, arguments, skill, {IDEMPOTENCY_KEY: idempotency_key, ALLOWED: list(self._allowed)})
+        if isinstance(result, SkillResult):
+            self._idle.append(session)
         return result
 
 

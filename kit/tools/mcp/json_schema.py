@@ -2,22 +2,36 @@
 
 import json
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 from kit.core.errors import describe_error
 
+LONG = 20_000
+"""Characters of a schema from which on nobody remembers whether it is one."""
+
 
 def schema_fault(schema: Mapping[str, Any]) -> str | None:
     """What keeps this from being a schema; None for one that is."""
+    text = json.dumps(schema)
+    return _known_fault(text) if len(text) < LONG else _schema_fault(text)
+
+
+def _schema_fault(text: str) -> str | None:
     from jsonschema.exceptions import SchemaError
     from jsonschema.validators import validator_for
 
+    schema = json.loads(text)
     kind: Any = validator_for(schema)
     try:
         kind.check_schema(schema)
     except SchemaError as error:
         return error.message
     return None
+
+
+_known_fault = lru_cache(maxsize=256)(_schema_fault)
+"""A server describes the same tools at each connection, and to check a schema takes milliseconds."""
 
 
 def json_fault(value: Any) -> str | None:
