@@ -1,21 +1,10 @@
 """One turn with everything in it that a store or a sink must carry: an answer, a failure, a broken model, an open call."""
 
+from kit.core.bodies.call import AgentEnded, AgentStarted, ModelEnded, ModelStarted, ToolEnded, ToolStarted
+from kit.core.bodies.speech import Component, Text
+from kit.core.bodies.turn import Completed, Routing, TurnStarted
 from kit.core.context import Principal
-from kit.core.event import (
-    AgentEnded,
-    AgentStarted,
-    Body,
-    Completed,
-    Component,
-    Event,
-    ModelEnded,
-    ModelStarted,
-    Routing,
-    Text,
-    ToolEnded,
-    ToolStarted,
-    TurnStarted,
-)
+from kit.core.event import Body, Event
 from kit.core.outcome import Answer, Failure, LeftOut, RoutedOutcome, RoutingDecision, Usage
 from kit.core.record import Message, TurnRecord
 from kit.stores.protocol import Store

@@ -20,9 +20,10 @@ from a2a.types import Message, Part, Role, SendMessageRequest, StreamResponse, T
 from langchain_core.tools import StructuredTool
 from starlette.applications import Starlette
 
+from kit.core.bodies.call import ModelStarted
+from kit.core.bodies.speech import Status
 from kit.core.card import AgentCard
 from kit.core.context import DynamicContext, InheritedContext, Principal
-from kit.core.event import ModelStarted, Status
 from kit.core.outcome import AgentCall, Answer, Failure
 from kit.models.scripted import Line, ScriptedModel
 from kit.patterns import PATTERNS

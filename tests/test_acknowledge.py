@@ -5,7 +5,7 @@ from itertools import permutations
 import pytest
 
 from kit.compose.locale import ENGLISH
-from kit.core.event import Acknowledged, Text, TextReplaced
+from kit.core.bodies.speech import Acknowledged, Text, TextReplaced
 from kit.core.outcome import Answer, tell
 from kit.core.transcript import transcript
 from kit.models.scripted import Line, ScriptedModel

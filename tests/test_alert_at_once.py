@@ -16,7 +16,7 @@ from tests.loopback_otlp import OtlpReceiver, otlp_receiver
 
 TURN = """
 import asyncio
-from kit.core.event import Envelope
+from kit.core.bodies.call import Envelope
 from kit.wire import open_kit
 
 async def main():

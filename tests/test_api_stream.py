@@ -7,7 +7,9 @@ from typing import Any
 import httpx
 import pytest
 
-from kit.core.event import AgentEnded, Envelope, Event, Text
+from kit.core.bodies.call import AgentEnded, Envelope
+from kit.core.bodies.speech import Text
+from kit.core.event import Event
 from kit.core.outcome import Failure
 from kit.models.scripted import ScriptedModel
 from kit.patterns.agents_as_tools import MEDIATED

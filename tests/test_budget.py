@@ -10,9 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kit.compose.parts import DeckSettings
+from kit.core.bodies.call import AgentEnded, ModelEnded, ToolEnded
+from kit.core.bodies.guard import AccessDenied
 from kit.core.card import AgentCard, Policy
 from kit.core.context import DynamicContext, InheritedContext, Principal
-from kit.core.event import AccessDenied, AgentEnded, ModelEnded, ToolEnded
 from kit.core.model import ModelSpec
 from kit.core.outcome import AgentCall, Answer, Failure, Outcome, Usage, total
 from kit.models.scripted import Line, ScriptedModel

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from langchain_core.language_models.chat_models import BaseChatModel
 
+from kit.core.bodies.call import ModelEnded, ModelStarted
 from kit.core.card import AgentCard, Policy
 from kit.core.errors import CassetteError
-from kit.core.event import ModelEnded, ModelStarted
 from kit.models.scripted import Line, Script, ScriptedModel
 from kit.runtime.recording.cassette import Cassette
 from kit.runtime.team import bind

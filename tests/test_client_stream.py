@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from kit.core.event import Event, ResponseId, Separator, Text
+from kit.core.bodies.speech import ResponseId, Separator, Text
+from kit.core.event import Event
 from kit.core.outcome import AgentCall, Answer, Outcome, Usage
 from kit.models.scripted import Line
 from kit.runtime.agents.api_agent import ApiAgent

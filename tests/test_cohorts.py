@@ -6,9 +6,10 @@ import pytest
 
 from kit.compose.deck import load_deck
 from kit.compose.prompts import plan_prompt
+from kit.core.bodies.call import AgentStarted
+from kit.core.bodies.turn import TurnStarted
 from kit.core.context import Session
 from kit.core.errors import UnknownId
-from kit.core.event import AgentStarted, TurnStarted
 from kit.runtime.handle import Reply
 from kit.settings import Settings
 from kit.wire import Kit, open_kit

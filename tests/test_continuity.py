@@ -10,9 +10,10 @@ import pytest
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage, SystemMessage
 from langchain_core.runnables import Runnable, RunnableConfig
 
+from kit.core.bodies.speech import Component, ResponseId
 from kit.core.context import InheritedContext, Principal
 from kit.core.errors import StoreError
-from kit.core.event import Component, Event, ResponseId
+from kit.core.event import Event
 from kit.core.model import ModelSpec
 from kit.core.record import Message, Note
 from kit.models.openai import chat_model

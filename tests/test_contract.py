@@ -12,9 +12,9 @@ from langchain_core.tools import StructuredTool, tool
 
 from kit.compose.answer_schema import sentences
 from kit.compose.deck import Deck
+from kit.core.bodies.call import AgentStarted, ModelEnded, ModelStarted, ToolStarted
 from kit.core.card import AgentCard, EvalPolicy, Handoff, HandoffField, Policy, ToolCase, ToolGrant
 from kit.core.errors import DeckError
-from kit.core.event import AgentStarted, ModelEnded, ModelStarted, ToolStarted
 from kit.core.model import ModelSpec
 from kit.core.outcome import AgentCall, Answer, ComponentPayload, Failure, Outcome, tell
 from kit.models.scripted import Line, ScriptedModel

@@ -7,8 +7,8 @@ import pytest
 from langchain_core.messages import BaseMessage
 from langchain_core.tools import BaseTool, StructuredTool
 
+from kit.core.bodies.call import AgentError
 from kit.core.card import AgentCard
-from kit.core.event import AgentError
 from kit.core.outcome import PARTLY, WITHOUT, Answer, Failure, Outcome, Reason
 from kit.metrics.summary import metrics
 from kit.models.scripted import Line, ScriptedModel

@@ -6,9 +6,10 @@ import pytest
 from langchain_core.tools import StructuredTool
 
 from kit.compose.deck import Deck
+from kit.core.bodies.call import AgentStarted, ModelEnded, ModelStarted
+from kit.core.bodies.memory import ContextCarried, Distillation
 from kit.core.card import AgentCard, Handoff, HandoffField
 from kit.core.errors import DeckError
-from kit.core.event import AgentStarted, ContextCarried, Distillation, ModelEnded, ModelStarted
 from kit.core.outcome import Answer, ComponentPayload
 from kit.core.record import ShownComponent
 from kit.models.scripted import Line, ScriptedModel

@@ -10,9 +10,10 @@ import pytest
 
 from kit import Settings, open_kit
 from kit.compose.deck import Deck
+from kit.core.bodies.call import AgentEnded, Script, ToolEnded
+from kit.core.bodies.guard import AccessDenied
 from kit.core.card import AgentCard
 from kit.core.errors import BindError
-from kit.core.event import AccessDenied, AgentEnded, Script, ToolEnded
 from kit.core.outcome import Answer, ComponentPayload
 from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.recording.cassette import Cassette

@@ -11,7 +11,8 @@ import pytest
 from langchain_core.messages import BaseMessage
 
 from kit import Settings, open_kit
-from kit.core.event import AccessDenied, AgentStarted, ModelStarted, ToolEnded
+from kit.core.bodies.call import AgentStarted, ModelStarted, ToolEnded
+from kit.core.bodies.guard import AccessDenied
 from kit.models.offline.model import OfflineModel
 from kit.models.offline.plan.executor import executor_turn
 from kit.models.scripted import Line, ScriptedModel

@@ -22,10 +22,11 @@ from pydantic import PrivateAttr
 
 from kit.cli import main
 from kit.compose.deck import Deck, load_deck
+from kit.core.bodies.call import AgentError, Envelope
+from kit.core.bodies.speech import Status, StatusLine
 from kit.core.context import Principal
 from kit.core.envelope import EnricherRequest
 from kit.core.errors import FaultError, KitError, UnknownId
-from kit.core.event import AgentError, Envelope, Status, StatusLine
 from kit.core.fault import (
     ALIASES,
     CANARY,

@@ -11,10 +11,10 @@ from kit import PATTERNS, Kit, Reply, Settings, open_kit
 from kit.compose.deck import Deck, load_deck
 from kit.compose.registry import Registry
 from kit.compose.topology import Topology
+from kit.core.bodies.turn import Completed, Fork
 from kit.core.card import AgentCard, Handoff, HandoffField
 from kit.core.context import Principal
 from kit.core.errors import CassetteError, FaultError, ForkError
-from kit.core.event import Completed, Fork
 from kit.core.picture import Picture
 from kit.core.trace import Span
 from kit.metrics.summary import metrics

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from kit.core.bodies.call import ModelEnded
 from kit.core.card import Policy
-from kit.core.event import ModelEnded
 from kit.core.model import ModelSpec, RateLimits
 from kit.models.access import ModelAccess
 from kit.models.gate import JITTER, MINUTE, gate_of

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from langchain_core.messages import BaseMessage, ToolMessage
 
 from kit.compose.parts import DeckSettings, Guards
-from kit.core.event import GuardActed
+from kit.core.bodies.guard import GuardActed
 from kit.core.language.words import content_words
 from kit.core.outcome import AgentCall
 from kit.models.scripted import Line, ScriptedModel

@@ -7,8 +7,9 @@ from langchain_core.messages import ToolMessage
 from langchain_core.tools import tool
 
 from kit.compose.parts import Guards
+from kit.core.bodies.guard import CallDropped, GuardActed
+from kit.core.bodies.speech import Acknowledged, Text, TextReplaced
 from kit.core.card import AgentCard
-from kit.core.event import Acknowledged, CallDropped, GuardActed, Text, TextReplaced
 from kit.core.outcome import SET_ASIDE, LeftOut
 from kit.core.record import Message
 from kit.core.transcript import transcript

@@ -22,7 +22,7 @@ from kit.bench.grid.hops import hop_counts, hop_times
 from kit.bench.grid.report import compare_ways, report
 from kit.bench.grid.results import PEER_MEASURES, tidy
 from kit.compose.deck import Deck
-from kit.core.event import Hop
+from kit.core.bodies.call import Hop
 from kit.core.model import ModelSpec
 from kit.core.simulation import Law
 from kit.home import HOME

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kit.core.bodies.call import AgentEnded, AgentError
+from kit.core.bodies.memory import ContextCarried
 from kit.core.card import Policy
-from kit.core.event import AgentEnded, AgentError, ContextCarried
 from kit.core.outcome import Answer, Failure
 from kit.core.record import Message
 from kit.models.scripted import Line, ScriptedModel

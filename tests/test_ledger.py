@@ -7,7 +7,10 @@ from typing import Any
 import pytest
 
 from kit.compose.topology import Topology
-from kit.core.event import AgentEnded, AgentStarted, Event, ModelStarted, Status, ToolStarted, TurnStarted
+from kit.core.bodies.call import AgentEnded, AgentStarted, ModelStarted, ToolStarted
+from kit.core.bodies.speech import Status
+from kit.core.bodies.turn import TurnStarted
+from kit.core.event import Event
 from kit.core.fault import KINDS, kinds_of
 from kit.core.outcome import Failure, total
 from kit.core.timeout import diagnoses

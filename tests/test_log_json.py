@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, TypeAdapter
 from pydantic_core import PydanticSerializationError
 
-from kit.core.event import Component, Event, Text
+from kit.core.bodies.speech import Component, Text
+from kit.core.event import Event
 from kit.core.value import Value, builder
 from kit.models.scripted import ScriptedModel
 from kit.runtime.turn import run_turn

@@ -14,8 +14,8 @@ from streamlit.testing.v1 import AppTest
 
 from kit import Settings, open_kit
 from kit.compose.deck import load_deck
+from kit.core.bodies.call import ToolEnded
 from kit.core.card import AgentCard
-from kit.core.event import ToolEnded
 from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.turn import run_turn
 from kit.settings import HOME

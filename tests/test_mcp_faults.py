@@ -16,8 +16,8 @@ import yaml
 from langchain_core.messages import ToolMessage
 
 from kit import Settings, open_kit
+from kit.core.bodies.call import ToolEnded
 from kit.core.errors import BindError
-from kit.core.event import ToolEnded
 from kit.models.scripted import Line, ScriptedModel
 from kit.tools.mcp.tools import ALWAYS, accept
 from kit.wire import Kit

@@ -13,9 +13,10 @@ from typing import Any
 import pytest
 from langchain_core.tools import BaseTool, StructuredTool
 
+from kit.core.bodies.call import AgentError, Envelope
+from kit.core.bodies.speech import Status
 from kit.core.card import AgentCard
 from kit.core.context import Principal, Session
-from kit.core.event import AgentError, Envelope, Status
 from kit.core.outcome import AgentCall, Answer, Outcome
 from kit.core.record import AgentMeasure, Measures, TurnRecord
 from kit.core.status import UNKNOWN

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 import yaml
 
+from kit.core.bodies.call import ModelEnded
 from kit.core.card import Policy
 from kit.core.errors import STOP
-from kit.core.event import ModelEnded
 from kit.core.model import ModelSpec
 from kit.models.openai import chat_model
 from kit.models.scripted import ScriptedModel

@@ -9,8 +9,9 @@ from langchain_core.language_models.chat_models import BaseChatModel
 from langchain_core.messages import BaseMessage, ToolMessage
 
 from kit.compose.deck import load_deck
+from kit.core.bodies.call import ModelStarted
+from kit.core.bodies.speech import Acknowledged
 from kit.core.errors import DeckError
-from kit.core.event import Acknowledged, ModelStarted
 from kit.core.transcript import transcript
 from kit.models.scripted import Line, Script, ScriptedModel
 from kit.runtime.team import bind

@@ -7,8 +7,9 @@ import pytest
 from langchain_core.messages import BaseMessage
 from langchain_core.tools import StructuredTool
 
+from kit.core.bodies.call import ToolEnded
+from kit.core.bodies.guard import AccessDenied
 from kit.core.card import AgentCard
-from kit.core.event import AccessDenied, ToolEnded
 from kit.core.outcome import Answer, Failure
 from kit.metrics.summary import metrics
 from kit.models.scripted import Line, ScriptedModel

@@ -12,8 +12,8 @@ from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
 from kit import PATTERNS, Cassette, Settings, open_kit
 from kit.compose.parts import Guards
+from kit.core.bodies.call import ModelStarted
 from kit.core.card import AgentCard, Handoff, HandoffField
-from kit.core.event import ModelStarted
 from kit.core.record import CohortPrompt, Message, TurnRecord
 from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.recording.recorded_call import Request, read

@@ -20,9 +20,9 @@ from streamlit.testing.v1 import AppTest
 from kit import Settings, open_kit
 from kit.compose.deck import Deck, load_deck
 from kit.compose.revision import load_deck_at
+from kit.core.bodies.call import ToolEnded
 from kit.core.card import AgentCard
 from kit.core.errors import BindError, CodeError, DeckError
-from kit.core.event import ToolEnded
 from kit.models.scripted import Line, ScriptedModel
 from kit.settings import HOME
 from kit.tools.tool import ConfiguredTool, Toolbox

@@ -15,9 +15,10 @@ from kit.bench.grid.stand_ins.transient_store import TransientStore
 from kit.bench.routing import RoutingKit
 from kit.compose.deck import Deck, DeckSettings
 from kit.compose.parts import GUARDS
+from kit.core.bodies.call import ModelStarted
+from kit.core.bodies.guard import CallDropped
 from kit.core.card import AgentCard, Policy
 from kit.core.context import Principal, Session
-from kit.core.event import CallDropped, ModelStarted
 from kit.core.record import Message
 from kit.core.simulation import Law, LogNormal, Part, Truth
 from kit.models.simulated import SimulatedModel, canary_figure, use_truth

@@ -14,10 +14,10 @@ from langchain_core.messages import BaseMessage, ToolMessage
 from kit import Kit, Reply, open_kit
 from kit.compose.deck import Deck
 from kit.compose.topology import Topology
+from kit.core.bodies.turn import ApprovalAsked
 from kit.core.card import AgentCard, Handoff, HandoffField
 from kit.core.context import Principal
 from kit.core.errors import ResumeError
-from kit.core.event import ApprovalAsked
 from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.acts.act import DECLINED, UNCERTAIN
 from kit.settings import Settings

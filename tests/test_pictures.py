@@ -13,9 +13,12 @@ from langchain_core.messages import BaseMessage, HumanMessage
 from case_pictures import SHOWS, draw_picture
 from kit.compose.locale import locale_of
 from kit.compose.parts import Guards
+from kit.core.bodies.call import AgentStarted
+from kit.core.bodies.guard import GuardActed
+from kit.core.bodies.turn import TurnStarted
 from kit.core.card import AgentCard, Handoff, Policy
 from kit.core.errors import CassetteError, PictureError
-from kit.core.event import AgentStarted, Event, GuardActed, TurnStarted
+from kit.core.event import Event
 from kit.core.model import ModelSpec
 from kit.core.outcome import AgentCall, Outcome
 from kit.core.picture import LARGEST, Picture, mark_pictures, strip_marks

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from kit import Settings, open_kit
+from kit.core.bodies.turn import PlanTaken
 from kit.core.card import Policy
 from kit.core.errors import StoreBusy
-from kit.core.event import PlanTaken
 from kit.patterns.plan_execute import resumed
 from kit.planning.draft import Draft, DraftStep
 from kit.planning.plan import new_plan, with_draft, with_step

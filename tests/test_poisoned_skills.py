@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolCall, ToolMessage
 
-from kit.core.event import AccessDenied
+from kit.core.bodies.guard import AccessDenied
 from kit.models.offline.plan.executor import executor_turn
 from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.turn import run_turn

@@ -8,7 +8,7 @@ import pytest
 from langchain_core.messages import AIMessageChunk, BaseMessage
 from langchain_core.outputs import ChatGenerationChunk
 
-from kit.core.event import Reasoning, Text
+from kit.core.bodies.speech import Reasoning, Text
 from kit.models.scripted import ScriptedModel
 from kit.patterns.agents_as_tools import MEDIATED
 from kit.patterns.direct_streaming import DIRECT

@@ -3,7 +3,7 @@
 import pytest
 
 from kit.compose.reference import Kind, leans_back, points_back, resolve
-from kit.core.event import AgentStarted, ToolStarted
+from kit.core.bodies.call import AgentStarted, ToolStarted
 from kit.core.record import ShownComponent
 from kit.settings import Settings
 from kit.wire import open_kit

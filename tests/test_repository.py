@@ -24,7 +24,6 @@ TITLES = {"dots": 2, "bands": 3, "ecdf": 4, "stack": 2, "heat": 2, "against": 2,
 LINT_IMPORTS = "from importlinter.cli import lint_imports_command; lint_imports_command()"
 
 LONG_MODULES = {
-    "kit/core/event.py": "one tagged union: an event moved out would be missed by its readers",
     "data/make_data.py": "one world, drawn table by table from one seed: each table stands on those before it",
 }
 """Modules of more than 300 lines -> why they are one."""

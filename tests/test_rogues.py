@@ -11,8 +11,10 @@ from langchain_core.messages import BaseMessage
 from langchain_core.outputs import ChatGenerationChunk
 from langchain_core.tools import tool
 
+from kit.core.bodies.call import ModelEnded
+from kit.core.bodies.guard import AccessDenied
 from kit.core.card import AgentCard, Handoff, Policy
-from kit.core.event import AccessDenied, Event, ModelEnded
+from kit.core.event import Event
 from kit.core.model import ModelSpec
 from kit.core.outcome import AgentCall, Answer, Failure, Outcome, Usage, total
 from kit.models.scripted import Line, Script, ScriptedModel

@@ -14,8 +14,9 @@ from kit.bench.overhead import count_calls
 from kit.bench.routing import RoutingKit
 from kit.compose.models import build_model, load_models
 from kit.compose.parts import GUARDS
+from kit.core.bodies.call import ModelEnded, ModelStarted
+from kit.core.bodies.guard import GuardActed
 from kit.core.context import Principal, Session
-from kit.core.event import GuardActed, ModelEnded, ModelStarted
 from kit.core.model import ModelSpec
 from kit.core.outcome import Failure
 from kit.core.simulation import Law, LogNormal, Part, Truth

@@ -9,9 +9,10 @@ import pytest
 from kit import Kit, Settings, open_kit
 from kit.compose.deck import Deck
 from kit.compose.parts import Block
+from kit.core.bodies.call import AgentStarted
+from kit.core.bodies.turn import Completed
 from kit.core.card import AgentCard
 from kit.core.errors import CassetteError
-from kit.core.event import AgentStarted, Completed
 from kit.models.scripted import Line, ScriptedModel
 from kit.patterns import stages
 from kit.stores.documents.document import Persona, Soul

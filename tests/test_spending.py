@@ -10,10 +10,11 @@ import pytest
 from langchain_core.messages import BaseMessage
 
 from kit.compose.deck import Deck, DeckSettings, load_deck
+from kit.core.bodies.call import ModelEnded, ModelStarted
 from kit.core.card import AgentCard
 from kit.core.context import Principal, Session
 from kit.core.errors import DeckError
-from kit.core.event import Event, ModelEnded, ModelStarted
+from kit.core.event import Event
 from kit.core.model import ModelSpec
 from kit.core.outcome import Usage, total
 from kit.core.record import Measures, PurposeUsage, TurnRecord

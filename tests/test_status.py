@@ -12,9 +12,10 @@ from langchain_core.tools import BaseTool, StructuredTool
 
 from kit.compose.deck import Deck, DeckSettings
 from kit.compose.status import StatusPolicy, StatusRule
+from kit.core.bodies.speech import Status, StatusLine
 from kit.core.card import AgentCard
 from kit.core.errors import DeckError
-from kit.core.event import Event, Status, StatusLine
+from kit.core.event import Event
 from kit.core.outcome import AgentCall, Answer, Outcome
 from kit.core.status import OWN, Term
 from kit.models.scripted import Line, ScriptedModel

@@ -18,9 +18,10 @@ from threading import Barrier
 
 import pytest
 
+from kit.core.bodies.speech import Component
 from kit.core.context import Session
 from kit.core.errors import StoreError
-from kit.core.event import Component, Event
+from kit.core.event import Event
 from kit.core.record import Feedback, Message, Note
 from kit.core.trace import trace_of
 from kit.stores.database import TURNS

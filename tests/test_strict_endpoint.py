@@ -10,8 +10,8 @@ from langchain_core.messages.tool import ToolCall
 from langchain_core.tools import tool
 
 from kit.compose.parts import Guards
+from kit.core.bodies.guard import GuardActed
 from kit.core.card import AgentCard
-from kit.core.event import GuardActed
 from kit.core.model import ModelSpec
 from kit.core.outcome import SET_ASIDE, AgentCall, Answer, Outcome
 from kit.core.record import Message

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from kit import Kit, Settings, open_kit
 from kit.compose.deck import Deck
+from kit.core.bodies.call import ToolEnded
 from kit.core.card import AgentCard
 from kit.core.context import Principal
 from kit.core.errors import MemoryLockError, ShapeError, StorageSchemaError
-from kit.core.event import ToolEnded
 from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.turn import Reply
 from kit.stores.bus import LocalBus

@@ -11,10 +11,10 @@ import pytest
 
 from kit import Settings, open_kit
 from kit.compose.deck import Deck
+from kit.core.bodies.call import ToolEnded
 from kit.core.card import AgentCard
 from kit.core.context import Principal
 from kit.core.errors import BindError
-from kit.core.event import ToolEnded
 from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.turn import Reply
 from kit.tools.task_memory import Task

@@ -7,8 +7,8 @@ import pytest
 import yaml
 
 from kit.compose.deck import load_deck
+from kit.core.bodies.speech import Component
 from kit.core.errors import CodeError, SettingsError
-from kit.core.event import Component
 from kit.settings import Settings
 from kit.wire import open_kit, today_of
 from kit.worlds.consumer.world import load_world

@@ -14,9 +14,10 @@ from langchain_core.tools import BaseTool, StructuredTool
 
 from kit import Settings, open_kit
 from kit.compose.deck import Deck, load_deck
+from kit.core.bodies.call import ToolEnded, ToolRetry
+from kit.core.bodies.speech import Status
 from kit.core.card import AgentCard, Policy
 from kit.core.errors import BindError, CodeError, DeckError
-from kit.core.event import Status, ToolEnded, ToolRetry
 from kit.core.outcome import Reason
 from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.handle import Reply

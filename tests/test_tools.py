@@ -18,10 +18,12 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
+from kit.core.bodies.call import Envelope
+from kit.core.bodies.speech import Status
 from kit.core.context import InheritedContext, Principal
 from kit.core.envelope import EnricherRequest, EnricherResponse, FailedSource
 from kit.core.errors import BindError
-from kit.core.event import Body, Envelope, Status
+from kit.core.event import Body
 from kit.core.outcome import Reason
 from kit.core.record import Feedback, TurnRecord
 from kit.stores.protocol import Store

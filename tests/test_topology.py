@@ -14,10 +14,11 @@ from kit.bench.routing import RoutingKit
 from kit.compose.deck import Deck, load_deck
 from kit.compose.parts import DeckSettings
 from kit.compose.topology import Rubric, Topology
+from kit.core.bodies.call import AgentEnded, AnswerChosen
+from kit.core.bodies.speech import StatusLine
 from kit.core.card import AgentCard
 from kit.core.context import Principal, Session
 from kit.core.errors import DeckError
-from kit.core.event import AgentEnded, AnswerChosen, StatusLine
 from kit.core.outcome import Answer, Failure
 from kit.core.simulation import Law, LogNormal, Part, Truth
 from kit.models.scripted import Line, ScriptedModel

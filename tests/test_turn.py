@@ -6,8 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kit.core.bodies.speech import Text, TextReplaced
+from kit.core.bodies.turn import Completed
 from kit.core.card import AgentCard
-from kit.core.event import Completed, Event, Text, TextReplaced
+from kit.core.event import Event
 from kit.core.outcome import AgentCall, Answer, Outcome
 from kit.core.record import UNANSWERED
 from kit.core.transcript import transcript

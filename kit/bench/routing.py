@@ -11,10 +11,10 @@ from typing import Any
 from kit.bench.case import Case, read_cases
 from kit.bench.json_lines import read_text
 from kit.compose.deck import Deck, DeckSettings
+from kit.core.bodies.turn import TurnStarted
 from kit.core.card import AgentCard
 from kit.core.context import Principal, Session
 from kit.core.errors import DataError
-from kit.core.event import TurnStarted
 from kit.core.limits import read_json
 from kit.core.outcome import AgentCall, Answer, Outcome
 from kit.core.record import Message

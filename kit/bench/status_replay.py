@@ -6,8 +6,10 @@ from itertools import pairwise
 from pathlib import Path
 
 from kit.compose.status import StatusPolicy
+from kit.core.bodies.call import AgentEnded, AgentStarted
+from kit.core.bodies.speech import Status, Text
 from kit.core.errors import DataError
-from kit.core.event import AgentEnded, AgentStarted, Event, Status, Text
+from kit.core.event import Event
 from kit.core.status import OWN, UNKNOWN, Term
 from kit.core.value import Value
 from kit.runtime.speech.status_lines import Narrator, TimedLine

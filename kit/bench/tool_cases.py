@@ -8,10 +8,10 @@ from typing import Any
 from langchain_core.tools import BaseTool, StructuredTool
 
 from kit.bench.routing import BENCH_USER, RoutingKit
+from kit.core.bodies.call import ToolStarted
 from kit.core.card import ToolCase, ToolMode
 from kit.core.context import Session
 from kit.core.errors import BindError
-from kit.core.event import ToolStarted
 from kit.core.outcome import AgentCall, Outcome, Reason
 from kit.core.value import Value
 from kit.runtime.agents.llm_agent import LLMAgent

@@ -83,7 +83,7 @@ async def _resume_turn(arguments: Namespace) -> "Reply":
 
 def _answers(reply: "Reply") -> dict[str, bool]:
     """Asks each question of a turn that waits; whatever does not begin with y is a no."""
-    from kit.core.event import ApprovalAsked
+    from kit.core.bodies.turn import ApprovalAsked
 
     questions = [event.body for event in reply.events if isinstance(event.body, ApprovalAsked)]
     return {one.key: input(f"{one.question} [y/N] ").strip().lower().startswith("y") for one in questions}
@@ -109,7 +109,8 @@ async def _follow(turn: "Turn", model: str, as_json: bool) -> "Reply":
 
 def _reasons(reply: "Reply") -> "Iterator[str]":
     """Why tools failed, and of a turn that is a plan, why the plan or the turn did."""
-    from kit.core.event import Completed, PlanTaken, ToolEnded
+    from kit.core.bodies.call import ToolEnded
+    from kit.core.bodies.turn import Completed, PlanTaken
 
     bodies = [event.body for event in reply.events]
     for body in bodies:

@@ -2,20 +2,12 @@
 
 from typing import TextIO
 
+from kit.core.bodies.call import AgentEnded, AgentStarted, AnswerChosen
+from kit.core.bodies.guard import CallDropped
+from kit.core.bodies.speech import StatusLine, Text, TextReplaced
+from kit.core.bodies.turn import Completed, PlanTaken, Routing
 from kit.core.display.count import many
-from kit.core.event import (
-    AgentEnded,
-    AgentStarted,
-    AnswerChosen,
-    CallDropped,
-    Completed,
-    Event,
-    PlanTaken,
-    Routing,
-    StatusLine,
-    Text,
-    TextReplaced,
-)
+from kit.core.event import Event
 from kit.core.outcome import Failure
 from kit.runtime.handle import Reply
 

@@ -5,26 +5,12 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal, NamedTuple
 
+from kit.core.bodies.call import AgentEnded, AgentStarted, ModelEnded, ModelStarted, ToolEnded, ToolRetry, ToolStarted
+from kit.core.bodies.turn import Completed, Fork, Replay, Routing, TurnStarted, TurnUsage
 from kit.core.display.count import many
 from kit.core.display.html import Html, bar, notebook_html, table, text
 from kit.core.errors import STOP
-from kit.core.event import (
-    AgentEnded,
-    AgentStarted,
-    Body,
-    Completed,
-    Event,
-    Fork,
-    ModelEnded,
-    ModelStarted,
-    Replay,
-    Routing,
-    ToolEnded,
-    ToolRetry,
-    ToolStarted,
-    TurnStarted,
-    TurnUsage,
-)
+from kit.core.event import Body, Event
 from kit.core.outcome import Answer, RoutingDecision, Usage
 from kit.core.value import Value
 

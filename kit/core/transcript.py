@@ -3,7 +3,8 @@
 from collections.abc import Iterable
 from typing import cast
 
-from kit.core.event import Event, Text, TextReplaced
+from kit.core.bodies.speech import Text, TextReplaced
+from kit.core.event import Event
 from kit.core.value import Value, builder
 
 

@@ -4,7 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from kit.core.event import Completed, Event
+from kit.core.bodies.turn import Completed
+from kit.core.event import Event
 from kit.core.outcome import Usage
 from kit.core.record import Measures
 from kit.core.status import UNKNOWN

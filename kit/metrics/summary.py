@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, get_args
 
-from kit.core.event import Acknowledgement
+from kit.core.bodies.speech import Acknowledgement
 from kit.core.record import TurnRecord
 from kit.core.timeout import Cause
 from kit.core.value import Value

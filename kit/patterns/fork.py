@@ -4,12 +4,10 @@ import hashlib
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
+from kit.core.bodies.call import ModelStarted
+from kit.core.bodies.turn import Fork
 from kit.core.context import Principal
 from kit.core.errors import CassetteError, FaultError, ForkError
-from kit.core.event import (
-    Fork,
-    ModelStarted,
-)
 from kit.core.fault import parse_all
 from kit.core.fault_injection import inject_faults
 from kit.core.model import OFFLINE

@@ -7,22 +7,12 @@ from typing import Any
 
 from langchain_core.messages.tool import ToolCall
 
+from kit.core.bodies.call import PREFIX, AgentError, AgentStarted, AnswerChosen, ModelStarted, ToolEnded, ToolStarted
+from kit.core.bodies.speech import ResponseId
+from kit.core.bodies.turn import Fork, Replay, Resumed
 from kit.core.card import AgentCard
 from kit.core.errors import CassetteError
-from kit.core.event import (
-    PREFIX,
-    AgentError,
-    AgentStarted,
-    AnswerChosen,
-    Event,
-    Fork,
-    ModelStarted,
-    Replay,
-    ResponseId,
-    Resumed,
-    ToolEnded,
-    ToolStarted,
-)
+from kit.core.event import Event
 from kit.core.model import ModelSpec
 from kit.core.outcome import AgentCall, Outcome
 from kit.runtime.acts.act import lookup_key

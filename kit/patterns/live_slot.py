@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
-from kit.core.event import Separator, Text, TextReplaced
+from kit.core.bodies.speech import Separator, Text, TextReplaced
 from kit.core.outcome import AgentCall, Answer, FanOut, Outcome
 from kit.models.json_prose import prose
 from kit.patterns.agents_as_tools import outcome_of

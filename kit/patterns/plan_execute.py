@@ -6,8 +6,9 @@ from functools import partial
 
 from kit.compose.deck import Deck
 from kit.compose.registry import Registry
+from kit.core.bodies.speech import Text
+from kit.core.bodies.turn import PlanTaken
 from kit.core.errors import BindError
-from kit.core.event import PlanTaken, Text
 from kit.core.outcome import AgentCall, Outcome
 from kit.core.secret import without_secret_words
 from kit.planning.answer import answer_of

@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping
 
+from kit.core.bodies.turn import PlanTaken, Resumed
 from kit.core.context import Principal
 from kit.core.errors import FaultError, ForkError, ResumeError
-from kit.core.event import Event, PlanTaken, Resumed
+from kit.core.event import Event
 from kit.core.fault import parse_all
 from kit.core.fault_injection import inject_faults
 from kit.core.model import OFFLINE

@@ -2,7 +2,7 @@
 
 from langchain_core.messages import SystemMessage
 
-from kit.core.event import GuardActed
+from kit.core.bodies.guard import GuardActed
 from kit.core.outcome import AgentCall, Outcome
 from kit.patterns.agents_as_tools import compose_rounds
 from kit.runtime.agents.llm_agent import Decision, LLMAgent

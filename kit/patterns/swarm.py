@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from kit.compose.deck import Block, Deck
 from kit.compose.registry import Registry
-from kit.core.event import GuardActed
+from kit.core.bodies.guard import GuardActed
 from kit.core.outcome import AgentCall, Answer, FanOut, Outcome
 from kit.patterns.live_slot import live_slot, slot_outcome
 from kit.runtime.agents.llm_agent import LLMAgent

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from kit.compose.topology import DRAFT, Topology
+from kit.core.bodies.call import AnswerChosen
 from kit.core.card import AgentCard, Policy
-from kit.core.event import AnswerChosen
 from kit.core.outcome import AgentCall, Answer, Failure, Outcome
 from kit.runtime.agents.contract import Breach, contract_of
 from kit.runtime.context import Agent, RunContext

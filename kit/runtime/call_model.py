@@ -10,7 +10,8 @@ from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from langchain_core.messages.ai import add_ai_message_chunks
 from langchain_core.messages.tool import ToolCall
 
-from kit.core.event import Component, ModelEnded, Purpose, Reasoning, ResponseId
+from kit.core.bodies.call import ModelEnded, Purpose
+from kit.core.bodies.speech import Component, Reasoning, ResponseId
 from kit.core.model import ModelSpec
 from kit.core.outcome import ComponentPayload, Usage
 from kit.core.value import builder

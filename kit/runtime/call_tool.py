@@ -12,8 +12,11 @@ from langchain_core.messages.tool import ToolCall
 from langchain_core.tools import BaseTool
 from pydantic import ValidationError
 
+from kit.core.bodies.call import ToolEnded, ToolRetry, ToolStarted
+from kit.core.bodies.guard import AccessDenied
+from kit.core.bodies.speech import Component
 from kit.core.errors import describe_error
-from kit.core.event import AccessDenied, Body, Component, ToolEnded, ToolRetry, ToolStarted
+from kit.core.event import Body
 from kit.core.outcome import NO_TEXT, ComponentPayload, Reason, Usage
 from kit.core.value import builder
 from kit.models.deadline import seconds_left

@@ -10,9 +10,11 @@ from langchain_core.messages import BaseMessage
 
 from kit.compose.locale import ENGLISH, Locale
 from kit.compose.parts import DeckSettings
+from kit.core.bodies.call import Envelope
+from kit.core.bodies.speech import Status, TextReplaced
 from kit.core.card import AgentCard
 from kit.core.context import DynamicContext, InheritedContext
-from kit.core.event import Body, Envelope, Event, Status, TextReplaced
+from kit.core.event import Body, Event
 from kit.core.outcome import AgentCall, Outcome
 from kit.core.picture import Picture
 from kit.core.record import Message

@@ -3,8 +3,10 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
+from kit.core.bodies.call import AgentEnded, AgentError, AgentStarted
+from kit.core.bodies.guard import AccessDenied, CallDropped
+from kit.core.bodies.speech import Component, ResponseId
 from kit.core.errors import describe_error
-from kit.core.event import AccessDenied, AgentEnded, AgentError, AgentStarted, CallDropped, Component, ResponseId
 from kit.core.outcome import AgentCall, Answer, Failure, FanOut, Outcome, Reason, Timing
 from kit.core.value import builder
 from kit.runtime.acts.pause import Paused

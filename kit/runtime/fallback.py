@@ -5,8 +5,8 @@ from functools import partial
 
 from langchain_core.messages import BaseMessage
 
+from kit.core.bodies.call import Purpose
 from kit.core.errors import KitError
-from kit.core.event import Purpose
 from kit.runtime.bound_model import BoundModel, Voice
 from kit.runtime.budget import Deadline, OverBudget
 from kit.runtime.call_model import ModelReply, call_model

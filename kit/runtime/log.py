@@ -3,7 +3,8 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable, Collection, Container
 
-from kit.core.event import INTERNAL, Body, Event, Status
+from kit.core.bodies.speech import Status
+from kit.core.event import INTERNAL, Body, Event
 from kit.core.secret import without_secrets
 from kit.core.status import OWN, UNKNOWN
 from kit.core.value import builder

@@ -15,8 +15,9 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from kit.compose.parts import DeckSettings
 from kit.compose.prompts import tokens
 from kit.compose.reference import leans_back, points_back, resolve
+from kit.core.bodies.call import ModelEnded
+from kit.core.bodies.memory import Compacted, ContextCarried
 from kit.core.context import Session
-from kit.core.event import Compacted, ContextCarried, ModelEnded
 from kit.core.outcome import AgentCall, Answer
 from kit.core.record import LINES, UNANSWERED, Message, Note, SessionRecall, ShownComponent, TurnRecord
 from kit.runtime.agents.distiller import distil, fields_from, meant

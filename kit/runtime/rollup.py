@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from itertools import pairwise
 
-from kit.core.event import Event, Separator, Text
+from kit.core.bodies.speech import Separator, Text
+from kit.core.event import Event
 from kit.core.outcome import Answer, CapBehavior, Failure, Outcome, RoutedOutcome, RoutingDecision, Usage
 from kit.core.picture import mark_pictures
 from kit.core.record import UNANSWERED, Message, TurnRecord, TurnStatus

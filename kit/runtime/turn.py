@@ -9,9 +9,10 @@ from contextlib import nullcontext
 from functools import partial
 
 from kit.compose.locale import locale_of
+from kit.core.bodies.speech import Text, TextReplaced
+from kit.core.bodies.turn import Completed, Routing, Thinking, TurnStarted, TurnUsage
 from kit.core.context import DynamicContext, InheritedContext, Session
 from kit.core.errors import SessionError, StoreBusy, StoreError
-from kit.core.event import Completed, Routing, Text, TextReplaced, Thinking, TurnStarted, TurnUsage
 from kit.core.fault_injection import planned_faults
 from kit.core.outcome import AgentCall, Answer
 from kit.core.picture import Picture, check_count, mark_pictures

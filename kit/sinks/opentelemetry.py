@@ -9,8 +9,9 @@ import uuid
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, cast
 
+from kit.core.bodies.turn import Routing
 from kit.core.errors import SettingsError
-from kit.core.event import Event, Routing
+from kit.core.event import Event
 from kit.core.extra import require
 from kit.core.record import TurnRecord
 from kit.core.trace import Span, Trace

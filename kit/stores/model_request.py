@@ -5,8 +5,10 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeVar, cast
 
+from kit.core.bodies.call import PREFIX, AgentStarted, ModelEnded, ModelStarted
+from kit.core.bodies.turn import TurnStarted
 from kit.core.context import Principal
-from kit.core.event import PREFIX, AgentStarted, Body, Event, ModelEnded, ModelStarted, TurnStarted
+from kit.core.event import Body, Event
 from kit.core.record import Message, TurnRecord
 from kit.core.value import Value
 from kit.stores.protocol import Store

@@ -7,9 +7,10 @@ from zlib import crc32
 
 from pydantic import Field, ValidationError
 
+from kit.core.bodies.call import Envelope
+from kit.core.bodies.speech import Status
 from kit.core.envelope import EnricherRequest, EnricherResponse, Inbound, compatible, genuine
 from kit.core.errors import BindError, UpstreamError
-from kit.core.event import Envelope, Status
 from kit.core.outcome import ComponentPayload, Reason
 from kit.core.value import Value
 from kit.tools.limits import ToolLimits

@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kit.core.event import Script
+from kit.core.bodies.call import Script
 from kit.sandbox.boundary import Boundary, SandboxUnavailable
 from kit.sandbox.probe import find_boundary
 from kit.sandbox.process import ScriptLimits, ScriptResult, run_script

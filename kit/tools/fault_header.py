@@ -2,7 +2,7 @@
 
 import httpx
 
-from kit.core.event import Status
+from kit.core.bodies.speech import Status
 from kit.core.fault import HEADER, STRANGE_STATUS
 from kit.core.fault_injection import active_faults
 from kit.tools.tool import tool_context

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from langchain_core.messages import BaseMessage
 
 from kit.bench.routing import RoutingKit
-from kit.core.event import Compacted, Event
+from kit.core.bodies.memory import Compacted
+from kit.core.event import Event
 from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.team import bind
 from kit.runtime.turn import run_turn

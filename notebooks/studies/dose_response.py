@@ -15,8 +15,8 @@ from langchain_core.messages import BaseMessage, ToolMessage
 from langchain_core.tools import BaseTool
 
 from kit.bench.routing import RoutingKit
+from kit.core.bodies.speech import Acknowledged
 from kit.core.card import AgentCard
-from kit.core.event import Acknowledged
 from kit.core.fault import Fault, Kind
 from kit.core.fault_injection import active_faults, inject_faults
 from kit.core.outcome import AgentCall, Answer, Outcome, Reason

@@ -8,7 +8,7 @@ from langchain_core.messages import BaseMessage, ToolMessage
 
 from kit.bench.routing import Stub
 from kit.compose.parts import Guards
-from kit.core.event import GuardActed
+from kit.core.bodies.guard import GuardActed
 from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.host import Host
 from kit.runtime.team import Team, bind

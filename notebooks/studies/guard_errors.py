@@ -10,7 +10,7 @@ from langchain_core.messages import BaseMessage, ToolMessage
 from kit.bench.case import Ask, read_cases
 from kit.bench.routing import Stub
 from kit.compose.parts import DeckSettings
-from kit.core.event import AgentStarted
+from kit.core.bodies.call import AgentStarted
 from kit.core.language.words import content_words, words
 from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.team import bind

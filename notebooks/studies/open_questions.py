@@ -9,8 +9,8 @@ from langchain_core.messages import BaseMessage, ToolMessage
 from langchain_core.tools import StructuredTool
 
 from kit.bench.status_replay import Replay, compare
+from kit.core.bodies.speech import Status
 from kit.core.card import AgentCard, Policy
-from kit.core.event import Status
 from kit.core.outcome import Answer, Usage
 from kit.core.value import Value
 from kit.metrics.estimate import Estimate, wilson

@@ -11,8 +11,8 @@ from langchain_core.language_models.chat_models import BaseChatModel
 
 from kit.bench.routing import BENCH_USER, RoutingKit
 from kit.compose.parts import PlanSettings
+from kit.core.bodies.call import ModelStarted
 from kit.core.card import AgentCard, Policy
-from kit.core.event import ModelStarted
 from kit.models.scripted import Line, ScriptedModel
 from kit.patterns.plan_execute import PLAN_EXECUTE, services_of
 from kit.planning.executor import EXECUTOR_TOOLS

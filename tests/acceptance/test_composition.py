@@ -13,9 +13,10 @@ from langchain_core.messages import BaseMessage, ToolMessage
 from langchain_core.tools import BaseTool, tool
 
 from kit.compose.deck import load_deck
+from kit.core.bodies.call import AgentStarted
+from kit.core.bodies.guard import AccessDenied
 from kit.core.card import AgentCard
 from kit.core.errors import DeckError
-from kit.core.event import AccessDenied, AgentStarted
 from kit.core.outcome import Answer
 from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.turn import Reply, run_turn

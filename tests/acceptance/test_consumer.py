@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from kit.core.event import StatusLine
+from kit.core.bodies.speech import StatusLine
 from kit.settings import HOME, Settings
 from kit.wire import open_kit
 from kit.worlds.consumer.world import load_world, truth

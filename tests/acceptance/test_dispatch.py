@@ -6,8 +6,10 @@ import time
 import pytest
 from langchain_core.messages import SystemMessage, ToolMessage
 
+from kit.core.bodies.call import AgentEnded, AgentStarted, ModelStarted
+from kit.core.bodies.guard import AccessDenied, CallDropped
 from kit.core.card import AgentCard, Policy
-from kit.core.event import AccessDenied, AgentEnded, AgentStarted, CallDropped, Event, ModelStarted
+from kit.core.event import Event
 from kit.core.outcome import AgentCall, Failure, Outcome
 from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.context import RunContext

@@ -16,9 +16,11 @@ from langchain_core.tools import tool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from kit.compose.deck import Deck, DeckSettings, load_deck
+from kit.core.bodies.call import AgentEnded, AgentStarted, Envelope, ModelEnded, ModelStarted
+from kit.core.bodies.speech import Text
+from kit.core.bodies.turn import Completed, TurnStarted
 from kit.core.card import AgentCard
 from kit.core.context import InheritedContext
-from kit.core.event import AgentEnded, AgentStarted, Completed, Envelope, ModelEnded, ModelStarted, Text, TurnStarted
 from kit.core.outcome import AgentCall, Answer, Failure, Outcome
 from kit.metrics.summary import metrics
 from kit.models.scripted import Line, ScriptedModel

@@ -10,9 +10,10 @@ from types import ModuleType
 import pytest
 
 from kit.compose.deck import Deck, load_deck
+from kit.core.bodies.call import AgentStarted, AnswerChosen
+from kit.core.bodies.guard import AccessDenied
 from kit.core.card import HandoffField
 from kit.core.context import Principal
-from kit.core.event import AccessDenied, AgentStarted, AnswerChosen
 from kit.core.outcome import Answer
 from kit.models.scripted import Line, ScriptedModel
 from kit.patterns import PATTERNS

@@ -12,10 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.messages import BaseMessage, HumanMessage
 
+from kit.core.bodies.call import AgentEnded, AgentStarted, ModelStarted
+from kit.core.bodies.memory import Compacted, ContextCarried
+from kit.core.bodies.speech import Component, Text
 from kit.core.card import AgentCard
 from kit.core.context import Principal, Session
 from kit.core.errors import SessionError, UnknownId
-from kit.core.event import AgentEnded, AgentStarted, Compacted, Component, ContextCarried, ModelStarted, Text
 from kit.core.outcome import ComponentPayload, Usage
 from kit.core.record import UNANSWERED
 from kit.core.transcript import transcript

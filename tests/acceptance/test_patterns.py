@@ -11,8 +11,9 @@ from langchain_core.tools import StructuredTool
 
 from kit.compose.deck import Block, Deck, DeckSettings
 from kit.compose.parts import GUARDS
+from kit.core.bodies.guard import GuardActed
+from kit.core.bodies.speech import Separator, Text, TextReplaced
 from kit.core.card import AgentCard
-from kit.core.event import GuardActed, Separator, Text, TextReplaced
 from kit.core.outcome import Answer, Failure
 from kit.core.transcript import transcript
 from kit.models.scripted import Line, ScriptedModel

@@ -2,24 +2,11 @@
 
 from collections.abc import Sequence
 
+from kit.core.bodies.call import AgentEnded, AgentStarted, ModelEnded, ModelStarted, ToolEnded, ToolStarted
+from kit.core.bodies.speech import StatusLine, Text
+from kit.core.bodies.turn import Completed, Routing, Thinking, TurnStarted, TurnUsage
 from kit.core.context import Principal
-from kit.core.event import (
-    AgentEnded,
-    AgentStarted,
-    Body,
-    Completed,
-    Event,
-    ModelEnded,
-    ModelStarted,
-    Routing,
-    StatusLine,
-    Text,
-    Thinking,
-    ToolEnded,
-    ToolStarted,
-    TurnStarted,
-    TurnUsage,
-)
+from kit.core.event import Body, Event
 from kit.core.outcome import Answer, CapBehavior, Failure, Outcome, Reason, RoutingDecision, Usage
 
 Stamped = tuple[float, str, str | None, Body]

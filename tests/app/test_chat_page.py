@@ -10,8 +10,9 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from kit.compose.page import read_page
+from kit.core.bodies.call import AgentStarted
+from kit.core.bodies.guard import CallDropped
 from kit.core.context import Principal, Session
-from kit.core.event import AgentStarted, CallDropped
 from kit.core.fault import CANARY, CANARY_NUMBER
 from kit.core.record import TurnRecord
 from kit.settings import HOME

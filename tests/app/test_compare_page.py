@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from kit.core.event import AgentEnded, AgentStarted, Completed, Routing
+from kit.core.bodies.call import AgentEnded, AgentStarted
+from kit.core.bodies.turn import Completed, Routing
 from kit.core.outcome import RoutedOutcome
 from kit.patterns import PATTERNS
 from kit.settings import Settings

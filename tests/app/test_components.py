@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 from streamlit.testing.v1 import AppTest
 
-from kit.core.event import AgentStarted, Component, Text, ToolStarted
+from kit.core.bodies.call import AgentStarted, ToolStarted
+from kit.core.bodies.speech import Component, Text
 from kit.ui.chat.components import components_html, components_of
 from kit.ui.shared.turn_fold import advance
 from kit.ui.shared.turn_view import TurnView

@@ -4,7 +4,11 @@ from typing import get_args
 
 import pytest
 
-from kit.core.event import Acknowledged, Body, Envelope, GuardActed, GuardAction, TurnStarted
+from kit.core.bodies.call import Envelope
+from kit.core.bodies.guard import GuardActed, GuardAction
+from kit.core.bodies.speech import Acknowledged
+from kit.core.bodies.turn import TurnStarted
+from kit.core.event import Body
 from kit.core.fault import CATALOGUE, RAW, Fault
 from kit.core.outcome import Failure, Usage
 from kit.settings import Settings

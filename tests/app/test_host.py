@@ -8,9 +8,12 @@ from pathlib import Path
 import pytest
 
 from case_pictures import draw_picture
+from kit.core.bodies.call import AgentStarted
+from kit.core.bodies.speech import Text
+from kit.core.bodies.turn import TurnStarted
 from kit.core.context import Principal, Session
 from kit.core.errors import BindError, KitError, PictureError, UnknownId
-from kit.core.event import AgentStarted, Event, Text, TurnStarted
+from kit.core.event import Event
 from kit.core.record import TurnRecord
 from kit.settings import Settings
 from kit.stores.sqlite import SqliteStore

@@ -10,7 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as some
 from markdown_it import MarkdownIt
 
-from kit.core.event import AgentStarted, CallDropped, Event, StatusLine, Text, TextReplaced, ToolEnded, ToolStarted
+from kit.core.bodies.call import AgentStarted, ToolEnded, ToolStarted
+from kit.core.bodies.guard import CallDropped
+from kit.core.bodies.speech import StatusLine, Text, TextReplaced
+from kit.core.event import Event
 from kit.core.outcome import Failure, Reason, Usage
 from kit.core.record import TurnRecord
 from kit.ui.shared.turn_fold import advance, interrupt, stored_view

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import httpx
 
-from kit.core.event import Status
+from kit.core.bodies.speech import Status
 from kit.tools import fault_header
 from kit.tools.tool import tool_context
 

@@ -4,7 +4,8 @@ import time
 
 import streamlit as st
 
-from kit.core.event import Event, Text
+from kit.core.bodies.speech import Text
+from kit.core.event import Event
 from kit.ui.chat.growing_text import GrowingText
 from kit.ui.shared.turn_fold import advance
 from kit.ui.shared.turn_view import TurnView

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from kit.core.event import Event, StatusLine
+from kit.core.bodies.speech import StatusLine
+from kit.core.event import Event
 from kit.core.trace import trace_of
 from kit.stores.sqlite import SqliteStore
 from tests.browser.stage import DESK, MIXED, Served, serve, told, visit, within

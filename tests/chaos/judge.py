@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from dataclasses import dataclass, field
 
-from kit.core.event import Acknowledged, StatusLine, Text, TextReplaced
+from kit.core.bodies.speech import Acknowledged, StatusLine, Text, TextReplaced
 from kit.core.record import TurnRecord
 from kit.runtime.turn import Reply
 from kit.ui.traces.export import export

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from kit.core.bodies.speech import Acknowledged
 from kit.core.context import Principal
-from kit.core.event import Acknowledged
 from kit.core.record import Message
 from kit.models.offline import OfflineModel
 from kit.runtime.clock import run_virtual

@@ -16,8 +16,11 @@ from a2a.types import GetTaskRequest, ListTasksRequest, SendMessageRequest, Task
 from a2a.utils.errors import A2AError
 from starlette.applications import Starlette
 
+from kit.core.bodies.call import Envelope, ModelEnded
+from kit.core.bodies.speech import Component, Text
+from kit.core.bodies.turn import Completed
 from kit.core.card import AgentCard
-from kit.core.event import Completed, Component, Envelope, Event, ModelEnded, Text
+from kit.core.event import Event
 from kit.core.outcome import Answer, Failure
 from kit.patterns.a2a.client import RemoteAgent
 from kit.patterns.a2a.exchange import KEY, LONGEST, PRINCIPAL, report_metadata

@@ -11,8 +11,10 @@ from typing import Any
 
 import pytest
 
+from kit.core.bodies.speech import Component
+from kit.core.bodies.turn import Completed
 from kit.core.errors import SessionError, StoreBusy, StoreError
-from kit.core.event import Completed, Component, Event
+from kit.core.event import Event
 from kit.core.record import Message
 from kit.runtime import turn as turn_module
 from kit.runtime.turn import run_turn

@@ -10,7 +10,7 @@ import pytest
 from langchain_core.messages import AIMessageChunk
 from langchain_core.outputs import ChatGenerationChunk
 
-from kit.core.event import Text
+from kit.core.bodies.speech import Text
 from kit.models.asynchronous import AsyncChatModel
 from kit.models.scripted import ScriptedModel
 from kit.runtime.budget import GRACE

@@ -5,8 +5,9 @@ from collections.abc import Iterable, Sequence
 from kit.bench.grid.comparison import Row, summarise
 from kit.bench.grid.grid_file import GridSpec
 from kit.bench.grid.results import PEER_MEASURES, Results, tidy
+from kit.core.bodies.call import Hop
 from kit.core.display.count import many
-from kit.core.event import Event, Hop
+from kit.core.event import Event
 from kit.patterns.a2a import A2A
 
 Figures = dict[str, float | None]

@@ -23,8 +23,8 @@ from kit.bench.scoring.failsafe import fate
 from kit.bench.scoring.observation import Observation
 from kit.bench.scoring.run_case import run_case
 from kit.compose.deck import Deck
+from kit.core.bodies.call import Hop
 from kit.core.errors import KitError
-from kit.core.event import Hop
 from kit.core.fault import Fault
 from kit.core.outcome import ErrorClass, Usage, total
 from kit.core.record import TurnRecord

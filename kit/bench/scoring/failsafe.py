@@ -3,7 +3,9 @@
 from collections.abc import Collection, Iterable
 from typing import Literal
 
-from kit.core.event import Event, GuardActed, ModelEnded, ModelStarted
+from kit.core.bodies.call import ModelEnded, ModelStarted
+from kit.core.bodies.guard import GuardActed
+from kit.core.event import Event
 from kit.runtime.handle import Reply
 
 Fate = Literal["whole", "caught", "retry failed", "unseen", "over-triggered"]

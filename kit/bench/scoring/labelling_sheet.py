@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from kit.bench.json_lines import read_text, validate_lines
+from kit.core.bodies.call import AgentEnded, AgentStarted
 from kit.core.errors import DataError
-from kit.core.event import AgentEnded, AgentStarted
 from kit.core.outcome import Answer
 from kit.core.record import ShownComponent, TurnRecord
 from kit.core.value import Value

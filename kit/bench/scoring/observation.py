@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import Any
 
-from kit.core.event import Event, ModelEnded
+from kit.core.bodies.call import ModelEnded
+from kit.core.event import Event
 from kit.core.transcript import transcript
 from kit.core.value import Value
 from kit.runtime.job import SUMMARY, Job

@@ -13,9 +13,11 @@ from a2a.types import AgentCard as PeerCard
 from a2a.types import CancelTaskRequest, Message, Part, Role, SendMessageRequest, StreamResponse, TaskState
 from a2a.utils.errors import A2AError
 
+from kit.core.bodies.call import Hop, ModelEnded, ModelStarted, ToolEnded, ToolStarted
+from kit.core.bodies.speech import Status
 from kit.core.card import AgentCard, Policy
 from kit.core.errors import STOP, UpstreamError
-from kit.core.event import Body, Event, Hop, ModelEnded, ModelStarted, Status, ToolEnded, ToolStarted
+from kit.core.event import Body, Event
 from kit.core.outcome import AgentCall, Answer, Failure, Outcome, Usage, total
 from kit.patterns.a2a.exchange import KEY, LONGEST, PRINCIPAL, Request, read_report, traceparent
 from kit.patterns.a2a.link import Link

@@ -9,8 +9,8 @@ from typing import Any
 from langchain_core.messages.tool import ToolCall
 from langchain_core.tools import BaseTool
 
+from kit.core.bodies.turn import Act, ActStarted, ApprovalAsked
 from kit.core.errors import StoreError
-from kit.core.event import Act, ActStarted, ApprovalAsked
 from kit.runtime.acts.pause import Paused
 from kit.runtime.context import RunContext
 from kit.tools.limits import ToolLimits

@@ -3,8 +3,10 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from kit.core.bodies.call import ToolEnded
+from kit.core.bodies.turn import Act, ActStarted, ApprovalAsked, Resumed
 from kit.core.errors import STOP
-from kit.core.event import Act, ActStarted, ApprovalAsked, Event, Resumed, ToolEnded
+from kit.core.event import Event
 
 UNKNOWN = (STOP, "timeout")
 """Begin the errors of a tool call that may have done its work all the same."""

@@ -9,8 +9,8 @@ from langchain_core.messages import BaseMessage
 
 from kit.compose.prompts import tokens
 from kit.compose.reference import resolve
+from kit.core.bodies.memory import Distillation
 from kit.core.card import AgentCard
-from kit.core.event import Distillation
 from kit.core.outcome import AgentCall
 from kit.core.record import ShownComponent
 from kit.runtime.agents.ask_tool import field_schema

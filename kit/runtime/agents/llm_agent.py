@@ -10,8 +10,9 @@ from langchain_core.messages.tool import ToolCall
 from langchain_core.tools import BaseTool
 
 from kit.compose.prompts import PromptPlan
+from kit.core.bodies.call import Purpose
+from kit.core.bodies.speech import Text
 from kit.core.card import AgentCard, Policy
-from kit.core.event import Purpose, Text
 from kit.core.outcome import CUT, SET_ASIDE, AgentCall, Failure, FanOut, Outcome, tell, tell_dropped
 from kit.core.value import builder
 from kit.runtime.agents.agent_outcome import outcome_of_reply

@@ -14,7 +14,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from kit.compose.locale import BY_LANGUAGE
-from kit.core.event import Acknowledged, Acknowledgement, GuardActed
+from kit.core.bodies.guard import GuardActed
+from kit.core.bodies.speech import Acknowledged, Acknowledgement
 from kit.core.language.words import words
 from kit.core.outcome import AgentCall, Answer, LeftOut, Outcome
 from kit.core.transcript import transcript

@@ -4,7 +4,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from kit.compose.locale import Locale
-from kit.core.event import GuardActed, ModelStarted, Text
+from kit.core.bodies.call import ModelStarted
+from kit.core.bodies.guard import GuardActed
+from kit.core.bodies.speech import Text
 from kit.core.model import ModelSpec
 from kit.core.outcome import NOTHING_LEFT, Answer, Failure, LeftOut
 from kit.core.transcript import transcript

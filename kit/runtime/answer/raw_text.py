@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import get_args
 
-from kit.core.event import Envelope, ModelEnded, ToolEnded, ToolStarted
+from kit.core.bodies.call import Envelope, ModelEnded, ToolEnded, ToolStarted
 from kit.core.outcome import Answer, Failure, Reason
 from kit.runtime.context import RunContext, TurnState
 

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from langchain_core.messages.tool import ToolCall
 
 from kit.compose.parts import Guards
-from kit.core.event import CallDropped, GuardActed, Text
+from kit.core.bodies.guard import CallDropped, GuardActed
+from kit.core.bodies.speech import Text
 from kit.core.language.clauses import Clause, clauses
 from kit.core.language.small_talk import small_talk
 from kit.core.language.words import content_words, words

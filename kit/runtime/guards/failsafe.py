@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from langchain_core.messages import SystemMessage
 
-from kit.core.event import GuardActed, GuardAction
+from kit.core.bodies.guard import GuardActed, GuardAction
 from kit.core.language.words import content_words, words
 from kit.core.outcome import AgentCall, Answer, Failure, Outcome
 from kit.core.picture import strip_marks

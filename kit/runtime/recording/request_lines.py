@@ -6,7 +6,7 @@ from typing import Any
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.messages.tool import ToolCall
 
-from kit.core.event import PREFIX, ModelStarted, Purpose
+from kit.core.bodies.call import PREFIX, ModelStarted, Purpose
 from kit.core.value import builder
 from kit.runtime.agents.handoff import PLACEHOLDER, hide, hide_words, texts_of
 from kit.runtime.bound_model import BoundModel

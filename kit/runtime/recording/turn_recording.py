@@ -12,20 +12,12 @@ from langchain_core.messages.ai import UsageMetadata
 from langchain_core.messages.tool import ToolCall
 
 from kit.compose.prompts import WISH, suffix_lines
+from kit.core.bodies.call import PREFIX, AgentEnded, AgentStarted, ModelEnded, ModelStarted, ToolEnded, ToolStarted
+from kit.core.bodies.speech import Component
+from kit.core.bodies.turn import TurnStarted
 from kit.core.context import Session
 from kit.core.errors import STOP, ForkError
-from kit.core.event import (
-    PREFIX,
-    AgentEnded,
-    AgentStarted,
-    Component,
-    Event,
-    ModelEnded,
-    ModelStarted,
-    ToolEnded,
-    ToolStarted,
-    TurnStarted,
-)
+from kit.core.event import Event
 from kit.core.outcome import ComponentPayload, Failure, Outcome
 from kit.runtime.agents.handoff import PLACEHOLDER
 from kit.runtime.recording.recorded_call import Broken, Take, plain_message

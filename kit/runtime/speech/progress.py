@@ -5,7 +5,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from kit.compose.parts import DeckSettings
-from kit.core.event import Body, Event, Status, StatusLine
+from kit.core.bodies.speech import Status, StatusLine
+from kit.core.event import Body, Event
 from kit.core.status import current_term
 from kit.runtime.log import TurnLog
 from kit.runtime.speech.status_lines import Narrator, TimedLine, wording

@@ -4,7 +4,7 @@ import asyncio
 import re
 from typing import Literal
 
-from kit.core.event import Text, TextReplaced
+from kit.core.bodies.speech import Text, TextReplaced
 from kit.core.value import builder
 from kit.runtime.answer.raw_text import leaks, looks_raw
 from kit.runtime.context import RunContext

@@ -4,8 +4,8 @@ from functools import partial
 
 import streamlit as st
 
+from kit.core.bodies.turn import ApprovalAsked
 from kit.core.errors import KitError
-from kit.core.event import ApprovalAsked
 from kit.ui.shared.host import Host
 from kit.ui.shared.turn_view import TurnView
 from kit.ui.shared.wording import literal

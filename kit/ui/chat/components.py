@@ -6,8 +6,9 @@ from html import escape
 import streamlit as st
 
 from kit.compose.page import ComponentCard, ComponentTable, Payload, Renderer
+from kit.core.bodies.call import ToolStarted
+from kit.core.bodies.speech import Component
 from kit.core.display.count import many
-from kit.core.event import Component, ToolStarted
 from kit.ui.shared.turn_view import TurnView
 
 

@@ -5,7 +5,7 @@ from html import escape
 
 from streamlit.delta_generator import DeltaGenerator
 
-from kit.core.event import PlanTaken
+from kit.core.bodies.turn import PlanTaken
 from kit.ui.shared.frame import draw_link
 from kit.ui.shared.turn_facts import facts_html, headline
 from kit.ui.shared.turn_view import TurnView

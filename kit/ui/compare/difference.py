@@ -4,7 +4,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
 
-from kit.core.event import Acknowledged, TurnStarted
+from kit.core.bodies.speech import Acknowledged
+from kit.core.bodies.turn import TurnStarted
 from kit.core.outcome import RoutingDecision
 from kit.core.value import Value
 from kit.ui.shared.table import row_html, table_html

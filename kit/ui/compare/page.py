@@ -8,8 +8,8 @@ from pathlib import Path
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from kit.core.bodies.turn import Fork
 from kit.core.context import Principal
-from kit.core.event import Fork
 from kit.core.record import TurnRecord
 from kit.stores.recall import repeated_turn
 from kit.ui.compare.ask_again import draw_again, draw_question

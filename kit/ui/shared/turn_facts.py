@@ -3,8 +3,11 @@
 from collections.abc import Iterator
 from html import escape
 
+from kit.core.bodies.call import AgentStarted, Envelope, ModelStarted
+from kit.core.bodies.guard import GuardActed, GuardAction
+from kit.core.bodies.speech import Acknowledged
+from kit.core.bodies.turn import Fork
 from kit.core.display.count import many
-from kit.core.event import Acknowledged, AgentStarted, Envelope, Fork, GuardActed, GuardAction, ModelStarted
 from kit.core.fault import Fault
 from kit.core.value import Value
 from kit.ui.shared.turn_view import TONES, TurnView

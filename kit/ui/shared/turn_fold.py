@@ -3,24 +3,12 @@
 from collections.abc import Iterable
 from itertools import chain
 
+from kit.core.bodies.call import AgentEnded, AgentStarted, ModelEnded, ModelStarted, ToolEnded, ToolStarted
+from kit.core.bodies.guard import CallDropped
+from kit.core.bodies.speech import StatusLine, Text, TextReplaced
+from kit.core.bodies.turn import Completed, Routing, TurnStarted, TurnUsage
 from kit.core.context import Principal
-from kit.core.event import (
-    AgentEnded,
-    AgentStarted,
-    CallDropped,
-    Completed,
-    Event,
-    ModelEnded,
-    ModelStarted,
-    Routing,
-    StatusLine,
-    Text,
-    TextReplaced,
-    ToolEnded,
-    ToolStarted,
-    TurnStarted,
-    TurnUsage,
-)
+from kit.core.event import Event
 from kit.core.outcome import Answer, Outcome
 from kit.core.record import TurnRecord
 from kit.core.transcript import transcript

@@ -4,9 +4,11 @@ from typing import Literal, TypeVar
 
 from pydantic import BaseModel
 
+from kit.core.bodies.call import ToolStarted
+from kit.core.bodies.speech import Text
 from kit.core.context import Principal
 from kit.core.display.count import many
-from kit.core.event import Event, Text, ToolStarted
+from kit.core.event import Event
 from kit.core.language.clauses import clauses
 from kit.core.language.words import content_words
 from kit.core.outcome import NOTHING_LEFT, LeftOut, Reason, RoutedOutcome, RoutingDecision, Usage

@@ -7,9 +7,9 @@ from functools import partial
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from kit.core.bodies.turn import Fork, PlanTaken
 from kit.core.context import Principal
 from kit.core.display.count import many
-from kit.core.event import Fork, PlanTaken
 from kit.core.record import TurnRecord
 from kit.core.trace import Span, Trace, critical_path, failures, slowest
 from kit.settings import Settings

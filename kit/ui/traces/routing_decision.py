@@ -3,8 +3,10 @@
 from collections.abc import Iterable
 from html import escape
 
+from kit.core.bodies.call import Envelope
+from kit.core.bodies.guard import AccessDenied, CallDropped, GuardActed
+from kit.core.bodies.speech import Acknowledged
 from kit.core.display.count import many
-from kit.core.event import AccessDenied, Acknowledged, CallDropped, Envelope, GuardActed
 from kit.core.outcome import CapBehavior
 from kit.ui.shared.table import row_html, table_html
 from kit.ui.shared.turn_view import TONES, Step, TurnView

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, cast
 
 from pydantic import Field, TypeAdapter, ValidationError
 
+from kit.core.bodies.call import Envelope
+from kit.core.bodies.speech import Status
 from kit.core.context import Principal
 from kit.core.envelope import Inbound
 from kit.core.errors import StoreError
-from kit.core.event import Envelope, Status
 from kit.core.record import Message, Note
 from kit.core.value import Value
 from kit.tools.enricher import UNAVAILABLE, EnrichError, ToolConfig, fit_arguments, read_config, structured

@@ -1,0 +1,128 @@
+"""A turn as a whole: how it begins, what it stands on, where it pauses and how it ends."""
+
+from typing import Literal
+
+from kit.core.context import Principal
+from kit.core.outcome import RoutingDecision, Usage
+from kit.core.picture import PictureRef
+from kit.core.value import Value
+
+
+class Thinking(Value):
+    """The very first event of a turn."""
+
+    kind: Literal["thinking"] = "thinking"
+
+
+class TurnStarted(Value):
+    kind: Literal["turn_started"] = "turn_started"
+    message: str
+    """With a mark for each picture in front of the words."""
+    session_id: str
+    principal: Principal
+    pattern: str
+    started_at: float
+    """Wall clock, seconds since the epoch; every other time is seconds since this moment."""
+    deck: str = ""
+    cohort: str = ""
+    """Which prompt prefix the orchestrator speaks with."""
+    cap: int = 0
+    model: str = ""
+    faults: tuple[str, ...] = ()
+    """What this turn was made to run into on purpose, as `agent=kind`; empty for every turn of a person who asked for none."""
+    pictures: tuple[PictureRef, ...] = ()
+
+
+class TurnUsage(Value):
+    """Total usage of the turn."""
+
+    kind: Literal["usage"] = "usage"
+    usage: Usage
+
+
+class Routing(Value):
+    kind: Literal["routing"] = "routing"
+    decision: RoutingDecision
+
+
+class Fork(Value):
+    """This turn is another one up to a span, and goes on from there in its own way."""
+
+    kind: Literal["fork"] = "fork"
+    turn_id: str
+    """The other turn."""
+    at: str
+    """Its span that is called anew: what had begun before that one ended is played."""
+    model: str | None = None
+    pattern: str | None = None
+    prompt: str | None = None
+    """The agent that got another prompt; of these three, those that are not None are what is other."""
+
+
+class Replay(Value):
+    """This span was played from a recording: nothing was called."""
+
+    kind: Literal["replay"] = "replay"
+
+
+class PlanTaken(Value):
+    """This turn works on a stored plan: a new one, or one that it takes up."""
+
+    kind: Literal["plan_taken"] = "plan_taken"
+    plan_id: str
+
+
+class ApprovalAsked(Value):
+    """A tool waits for the user's yes: once all else has ended, the turn pauses."""
+
+    kind: Literal["approval_asked"] = "approval_asked"
+    agent: str
+    tool: str
+    key: str
+    """Names the call: its tool and its arguments."""
+    question: str
+
+
+class ActStarted(Value):
+    """A tool that must not run twice runs from here on; stored before it does."""
+
+    kind: Literal["act_started"] = "act_started"
+    agent: str
+    tool: str
+    key: str
+
+
+class Act(Value):
+    """What became of a call that must not be made twice."""
+
+    text: str | None = None
+    """What the tool gave back; None where its end is not known."""
+    error: str | None = None
+
+
+class Resumed(Value):
+    """This turn had paused, or its process had died, and goes on: what had ended is played."""
+
+    kind: Literal["resumed"] = "resumed"
+    turn_id: str
+    answers: dict[str, bool] = {}
+    """The user's yes or no, by the key of the call."""
+    acts: dict[str, Act] = {}
+    """What was done before, by the same key."""
+
+
+class Completed(Value):
+    """The last event of a turn, whatever happened."""
+
+    kind: Literal["completed"] = "completed"
+    status: Literal["ok", "failed", "cancelled", "deadline", "paused"]
+    text: str
+    error: str | None = None
+    """Raw reason, for the trace alone."""
+    saved: bool = True
+    """Whether the store has the turn."""
+
+
+TurnBody = (
+    Thinking | TurnStarted | TurnUsage | Routing | Fork | Replay | PlanTaken | ApprovalAsked | ActStarted | Resumed | Completed
+)
