@@ -77,9 +77,9 @@ def faults(steps: Sequence[DraftStep], outputs: Mapping[str, Mapping[str, Any]],
 def unmet(shape: Shape, outputs: Collection[Mapping[str, Any]]) -> str | None:
     """Returns why a step cannot return a shape from the outputs of its skills; None where one of them promises each part."""
     try:
-        schema_of(shape)
-        parts = [{name: part} for name, part in shape.items()] if isinstance(shape, Mapping) else [shape]
-        for part in parts or [shape]:
+        if not schema_of(shape):
+            return "its return_spec holds for anything: name the fields that the step is to return, or a type"
+        for part in [{name: part} for name, part in shape.items()] if isinstance(shape, Mapping) else [shape]:
             lacks = [lack(part, output) for output in outputs]
             if all(place is not None for place in lacks):
                 return f"no skill of this step promises {lacks[0]} of its return_spec, as its output schema says"

@@ -1,7 +1,7 @@
 """The notation of shapes, `array<{outlet_id, score: number}>`: what somebody is to return, read into JSON Schema.
 
 A shape is a text or a mapping from fields to shapes. Its types are string, number, integer, boolean, null, any, object, `array`,
-`array<type>` and `{field, field: type}`; a field without a type may hold anything.
+`array<type>` and `{field, field: type}`, which names one field at least; a field without a type may hold anything.
 """
 
 import re
@@ -110,6 +110,9 @@ def _schema(shape: Any, closed: bool, place: str, depth: int) -> dict[str, Any]:
             else f"{shape!r} is no shape: give a text or a mapping"
         )
     fields = cast("Mapping[str, Any]", shape)
+    if not fields:
+        place = f"field {place!r}" if place else "shape {}"
+        raise ShapeError(f"{place}: expected the name of a field, or `object` for whatever it has")
     return _object(
         {name: _schema(part, closed, f"{place}.{name}".strip("."), depth + 1) for name, part in fields.items()}, closed
     )
