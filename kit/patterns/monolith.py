@@ -87,10 +87,11 @@ def _part(agent: str, mine: Sequence[tuple[ToolCall, ToolResult]], timing: Timin
 
 
 def tool_owners(agents: Mapping[str, Agent], lead: str) -> dict[str, str]:
-    """Tool id -> the agent whose card holds it, the first where several do."""
+    """A tool's name, as models read it -> the agent that holds it, the first where several do."""
     owners: dict[str, str] = {}
     for agent in agents.values():
         card: AgentCard = agent.card
-        for tool in card.tools if card.id != lead else ():
+        names = agent.tools if isinstance(agent, LLMAgent) else card.tools
+        for tool in names if card.id != lead else ():
             owners.setdefault(tool, card.id)
     return owners

@@ -21,6 +21,7 @@ from kit.patterns import PATTERNS
 from kit.runtime.team import bind
 from kit.runtime.turn import Reply, run_turn
 from kit.stores.sqlite import SqliteStore
+from kit.tools.tool import tool_name
 from tests.kits import ALICE, SmallKit, answering, asks, failing, small_deck, small_kit, stitched
 
 TWO = "find coffee deals and check my points"
@@ -253,15 +254,17 @@ def lookup(name: str, text: str) -> StructuredTool:
     return StructuredTool(name=name, description=name, args_schema={"type": "object", "properties": {}}, coroutine=look)
 
 
-def monolithic(lead: ScriptedModel, deals: str = "Coffee is 20 percent off.", points: str = "You have 4,975 points.") -> SmallKit:
+def monolithic(
+    lead: ScriptedModel, deals: str = "Coffee is 20 percent off.", points: str = "You have 4,975 points.", tool: str = "points"
+) -> SmallKit:
     cards = [
         AgentCard(id="shop", description="Deals.", model="offline", tools=("deals",), prompt_blocks=("shop-block",)),
-        AgentCard(id="rewards", description="Points.", model="offline", tools=("points",), prompt_blocks=("rewards-block",)),
+        AgentCard(id="rewards", description="Points.", model="offline", tools=(tool,), prompt_blocks=("rewards-block",)),
     ]
     blocks = [Block(id=f"{i}-block", category="instructions", owner=i, text=f"About {i}.") for i in ("shop", "rewards")]
     root = AgentCard(id="orchestrator", description="R.", model="offline", sub_agents=("shop", "rewards"))
     deck = Deck.of([root, *cards], blocks, DeckSettings(orchestrator="orchestrator", required_blocks=()))
-    tools = {"deals": lookup("deals", deals), "points": lookup("points", points)}
+    tools = {"deals": lookup("deals", deals), tool: lookup(tool_name(tool), points)}
     return SmallKit(PATTERNS["monolith"].team(deck, lambda deck: bind(deck, {"*": lead}, tools)), SqliteStore(":memory:"))
 
 
@@ -277,10 +280,11 @@ async def test_monolith_is_one_agent_with_every_tool_and_every_prompt_and_dispat
     assert [(o.agent, o.kind) for o in reply.outcomes] == [("shop", "answer"), ("rewards", "answer")]
 
 
-async def test_monolith_owns_up_to_a_part_whose_tools_failed_and_leaks_nothing_of_why() -> None:
+@pytest.mark.parametrize("tool", ["points", "till.points"])
+async def test_monolith_owns_up_to_a_part_whose_tools_failed_and_leaks_nothing_of_why(tool: str) -> None:
     said = "Coffee is 20 percent off."
-    lead = ScriptedModel(Line(calls=[("deals", {}), ("points", {})]), said, said)
-    reply = await ask(monolithic(lead, points="fails"), "monolith")
+    lead = ScriptedModel(Line(calls=[("deals", {}), (tool_name(tool), {})]), said, said)
+    reply = await ask(monolithic(lead, points="fails", tool=tool), "monolith")
     assert reply.text == "Coffee is 20 percent off.\n\nI wasn't able to get an answer about rewards right now."
     assert [(o.agent, o.reason) for o in reply.outcomes if isinstance(o, Failure)] == [("rewards", "exception")]
     assert any(event.kind == "acknowledged" for event in reply.events)
