@@ -384,6 +384,10 @@ BAD = [
     ({"baseline": {"patern": "mediated"}}, r"small.yaml:\d+: unknown axis 'patern': did you mean 'pattern'"),
     ({"verdicts": ["secondz"]}, r"small.yaml:\d+: unknown scorer or measure 'secondz': did you mean 'seconds'"),
     ({"specs": {"simulated-test": {"provider": "simulated"}}}, r"small.yaml:\d+: .*needs a law"),
+    (
+        {"specs": {"wrong": {"provider": "simulated", "law": {}}}},
+        r"small.yaml:\d+: the key of a simulated model must hold [^{]*$",
+    ),
     ({"cases": [{"file": "nowhere.jsonl"}]}, r"cannot read the cases of .*nowhere.jsonl"),
     ({"cases": [MIXED, MIXED]}, r"mixed.jsonl: case 'mixed-2-001' is in .* too"),
     ({"deck": "cards/nowhere"}, r"small.yaml:\d+: no deck at"),

@@ -18,12 +18,15 @@ from langchain_core.tools import BaseTool, tool
 from streamlit.testing.v1 import AppTest
 
 from kit import Settings, open_kit
+from kit.bench.grid.stand_ins.simulated_tools import with_simulated_tools
 from kit.compose.deck import Deck, load_deck
 from kit.compose.revision import load_deck_at
 from kit.core.bodies.call import ToolEnded
 from kit.core.card import AgentCard
 from kit.core.errors import BindError, CodeError, DeckError
+from kit.core.simulation import Part, Truth
 from kit.models.scripted import Line, ScriptedModel
+from kit.models.simulated import SimulatedModel, use_truth
 from kit.settings import HOME
 from kit.tools.tool import ConfiguredTool, Toolbox
 from kit.tools.tool_factory import ToolSetup, tool_factory
@@ -67,6 +70,21 @@ def open_ticket(words: str) -> str:
 TOOLS = [find_printer, laptop_renewal, open_ticket]
 ''',
 }
+SHELF = """\
+from langchain_core.tools import BaseTool
+
+
+class Shelf(BaseTool):
+    name: str = "shelf"
+    description: str = "Where something stands."
+
+    def _run(self, thing: str) -> str:
+        raise AssertionError("a simulation calls nothing")
+
+
+TOOLS = [*TOOLS, Shelf()]
+"""
+"""A tool of a class of its own."""
 SETTINGS = Settings(store=":memory:", pace=0.0, today="2026-11-01", model="offline")
 
 
@@ -161,6 +179,19 @@ def test_a_grid_plays_them_in_processes_of_its_own(folder: Path, tmp_path: Path)
     (tmp_path / "grid.yaml").write_text(yaml.safe_dump(grid))
     played = run("grid", str(tmp_path / "grid.yaml"), "--out", str(tmp_path / "out"), "--workers", "2")
     assert played.returncode == 0 and "2 of 2 = 1.000" in played.stdout, played.stdout + played.stderr
+
+
+@pytest.mark.parametrize("tool", ["find_printer", "laptop_renewal", "shelf"])
+@pytest.mark.req("K-1")
+async def test_a_simulated_agent_passes_on_what_a_tool_says_with_nothing_behind_it(folder: Path, tool: str) -> None:
+    (folder / "tools.py").write_text(f"{FILES['helpdesk/tools.py']}\n{SHELF}")
+    card = yaml.safe_load(FILES["helpdesk/desk.yaml"]) | {"tools": [tool]}
+    (folder / "desk.yaml").write_text(yaml.safe_dump(card))
+    truth = Truth(case="c1", parts=(Part(agent="desk", query="When is Ana's laptop due?", tool=tool),))
+    async with open_kit(SETTINGS, deck=with_simulated_tools(load_deck(folder)), models={"*": SimulatedModel()}) as kit:
+        with use_truth(truth):
+            reply = await kit.ask("When is Ana's laptop due?", kit.session("s"))
+    assert reply.text == "Simulated finding about desk."
 
 
 # What a deck may name

@@ -136,6 +136,9 @@ def _sentence(model: type[BaseModel], kind: str, loc: Sequence[str | int], messa
             return f"field {name!r} is missing; add it"
         case "string_type" if isinstance(value, (bool, int, float, date)):
             return f"{name!r} must be a string, got {value!r}; put it in quotes"
+        case "value_error":
+            text = message.removeprefix("Value error, ")
+            return f"{name!r}: {text}" if name else text
         case "recursion_loop":
             return f"{name!r} contains itself; remove the alias"
         case _:

@@ -26,6 +26,7 @@ from kit.core.simulation import Law, Truth
 from kit.models.asynchronous import AsyncChatModel, AsyncModel
 from kit.models.message import token_count
 from kit.models.offline import json_answer
+from kit.models.offline.arguments import Source, fill
 from kit.models.offline.composition import compose
 from kit.models.offline.conversation import Conversation, Tool, tool_of
 from kit.models.offline.json_schema import properties_of
@@ -108,7 +109,7 @@ class Simulated(AsyncModel):
         self._model, self._choice = model, choice
         self._tools: list[Tool] = [tool_of(spec) for spec in tools]
         self._asks = {tool.name.removeprefix("ask_"): tool.name for tool in self._tools if tool.routes}
-        self._own = frozenset(tool.name for tool in self._tools if not tool.routes)
+        self._own = {tool.name: tool for tool in self._tools if not tool.routes}
         self._choice_tool = next((tool for tool in self._tools if tool.name == choice), None)
         self._weight = len(json.dumps(list(tools))) if tools else 0
 
@@ -186,7 +187,7 @@ class Simulated(AsyncModel):
     def _answer_with_tools(self, talk: Conversation, truth: Truth, agent: str) -> _Reply:
         """A specialist calls the tool its part needs and says what that told it; one agent for all calls those of every part."""
         mine = [part for part in truth.parts if part.agent == agent] or list(truth.parts)
-        calls = {part.tool: {"query": part.query} for part in mine if part.tool in self._own}
+        calls = {part.tool: _arguments(self._own[part.tool], part.query) for part in mine if part.tool in self._own}
         if calls and not talk.has_results:
             return _Reply(calls=[(str(tool), args) for tool, args in calls.items()])
         good = {result.tool: result.text for result in talk.results if not result.failed} if talk.has_results else {}
@@ -236,6 +237,12 @@ def _add_mistakes(reply: _Reply, talk: Conversation, asks: Mapping[str, str], la
 def _agent(place: str) -> str:
     """Who is called, told by the place of the call: `orchestrator/1.2.rewards:1` is rewards."""
     return place.rpartition(":")[0].rpartition("/")[2].rpartition(".")[2]
+
+
+def _arguments(tool: Tool, query: str) -> dict[str, Any]:
+    """What a call asks: the part's words, or values out of them where the tool's schema wants others."""
+    wanted = {*(tool.schema.get("required") or ())} - {"query"}
+    return fill(tool.schema, Source(query, root=tool.schema)) if wanted else {"query": query}
 
 
 def _own_words(talk: Conversation, truth: Truth) -> str:

@@ -48,7 +48,7 @@ def _without_service(entry: BaseTool | ConfiguredTool | LimitedTool, owner: str)
     limits = getattr(entry, "limits", NO_LIMITS)
 
     def make(config: Mapping[str, Any]) -> BaseTool:
-        tool = cast(StructuredTool, entry(config) if isinstance(entry, ConfiguredTool) else getattr(entry, "tool", entry))
+        tool = cast(BaseTool, entry(config) if isinstance(entry, ConfiguredTool) else getattr(entry, "tool", entry))
         answer = ToolResult(text=f"Simulated finding about {owner.replace('_', ' ')}.")
 
         async def call(**_: Any) -> tuple[str, ToolResult]:
@@ -56,6 +56,12 @@ def _without_service(entry: BaseTool | ConfiguredTool | LimitedTool, owner: str)
             result = with_faults(answer, owner)
             return result.text, result
 
-        return tool.model_copy(update={"coroutine": call})
+        return StructuredTool(
+            name=tool.name,
+            description=tool.description,
+            args_schema=tool.args_schema or tool.get_input_schema(),
+            coroutine=call,
+            response_format="content_and_artifact",
+        )
 
     return ConfiguredTool(make, limits)
