@@ -47,6 +47,16 @@ def test_a_tool_that_is_changed_answers_as_changed(project: Path) -> None:
     assert "Model 18" in here("ask", QUESTION).stdout
 
 
+def test_a_question_asked_again_has_the_same_answer_and_one_about_another_has_its_own(project: Path) -> None:
+    for question, answer in [
+        ("Which laptop does Ana have?", "Ana has Model 14"),
+        ("Which laptop does Ana have?", "Ana has Model 14"),
+        ("Which laptop does Ben have?", "Ben has Model 16"),
+        ("And Ana?", "Ana has Model 14"),
+    ]:
+        assert answer in here("ask", question).stdout, question
+
+
 def test_why_a_tool_failed_stands_on_stderr_and_never_in_the_answer(project: Path) -> None:
     tools = project / "deck" / "tools.py"
     tools.write_text(tools.read_text().replace("LAPTOPS.get(owner.lower(), ", "({}['owner'], "))

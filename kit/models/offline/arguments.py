@@ -3,11 +3,13 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from math import inf
 from typing import Any, cast
 
 from kit.core.language.clauses import clauses
 from kit.core.language.words import STOP, words
+from kit.models.offline import english
 from kit.models.offline.composition import cut, subject
 from kit.models.offline.extraction import date, identifiers, noun_phrase, numbers, quoted, text_for, unquoted
 from kit.models.offline.json_schema import Schema, kind_of, properties_of, resolve
@@ -31,6 +33,8 @@ class Source:
     root: Schema = field(default_factory=dict[str, Any])
     about: frozenset[str] = frozenset()
     """Words of the tool's own name, singular: they narrow no search."""
+    before: str = ""
+    """What the request begins with and was said earlier: it names nothing that the rest names itself."""
 
 
 def fill(schema: Schema, source: Source) -> dict[str, Any]:
@@ -103,7 +107,8 @@ def _string(name: str, spec: Schema, source: Source, required: bool) -> Any:
     elif required and _VERBATIM.search(str(spec.get("description") or "")):
         text = source.request.strip()[:2000]
     else:
-        text = text_for(name, source.request, source.material, required=required, job=source.lenient, about=source.about)
+        ask = partial(text_for, name, material=source.material, required=required, job=source.lenient, about=source.about)
+        text = (required and ask(_named_anew(source))) or ask(source.request)
     if text is None:
         if "default" in spec and isinstance(spec["default"], str) and required:
             return spec["default"]
@@ -111,6 +116,12 @@ def _string(name: str, spec: Schema, source: Source, required: bool) -> Any:
             return _NONE
         text = subject(source.request) or source.request.strip() or spoken(name)
     return _within(text, spec, source)
+
+
+def _named_anew(source: Source) -> str:
+    """What is asked now, where it names a thing without pointing back; else the whole request."""
+    now = source.request.removeprefix(source.before)
+    return now if noun_phrase(now, source.about) and not english.REFERENCE.search(now) else source.request
 
 
 def _within(text: str, spec: Schema, source: Source) -> str:

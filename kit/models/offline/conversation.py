@@ -139,6 +139,11 @@ class Conversation:
         """Earlier turns, without the system prompt."""
         return tuple(m for m in self.messages[: max(0, self.asked_at)] if not isinstance(m, SystemMessage))
 
+    @property
+    def last_request(self) -> str:
+        """The user's last words before the request; empty at the beginning."""
+        return next((text_of(message) for message in reversed(self.before) if isinstance(message, HumanMessage)), "")
+
     @cached_property
     def last_reply(self) -> str:
         """The assistant's last words before the request."""

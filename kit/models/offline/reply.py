@@ -247,11 +247,12 @@ def _use_tools(talk: Conversation, tools: Sequence[Tool], *, must: bool) -> Repl
     if isinstance(decision, SmallTalk | Unfit):
         decision = Routes((Part(int(index(documents).score(request).argmax()), request, 0.0),), 1)
     selection = [(able[part.tool], part.text) for part in decision.parts]
-    return _make_calls(talk, "", [(tool, fill(tool.schema, _source(tool, text))) for tool, text in selection])
+    return _make_calls(talk, "", [(tool, fill(tool.schema, _source(tool, text, talk))) for tool, text in selection])
 
 
-def _source(tool: Tool, text: str) -> Source:
-    return Source(text, root=tool.schema, about=frozenset(word.rstrip("s") for word in tool.label.split()))
+def _source(tool: Tool, text: str, talk: Conversation) -> Source:
+    about = frozenset(word.rstrip("s") for word in tool.label.split())
+    return Source(text, root=tool.schema, about=about, before=f"{talk.last_request}. ")
 
 
 def _with_antecedent(talk: Conversation) -> str:
@@ -266,8 +267,7 @@ def _with_antecedent(talk: Conversation) -> str:
         return f'"{" ".join(talk.ids)}". {talk.request}'
     if talk.open_question:
         return talk.open_question
-    earlier = [text_of(message) for message in talk.before if isinstance(message, HumanMessage)]
-    return f"{earlier[-1]}. {talk.request}" if earlier else talk.request
+    return f"{talk.last_request}. {talk.request}" if talk.last_request else talk.request
 
 
 def _make_calls(talk: Conversation, text: str, calls: Sequence[tuple[Tool, dict[str, Any]]]) -> Reply:
