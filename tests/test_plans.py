@@ -26,6 +26,7 @@ from tests.kits import ALICE
 from tests.plan_kits import SHAPE, Doing, PlanKit, draft, gives_rows, manifest, plan_kit
 
 WHO = ALICE.principal
+ENDED = "This plan had already ended, so nothing more was done for it. Ask again, and a new one is made."
 ROWS = {"rows": manifest("rows").model_dump(mode="json")}
 
 
@@ -208,6 +209,24 @@ async def test_a_plan_that_was_stopped_goes_on_after_its_last_complete_step(tmp_
     second = await run_turn("Do it.", ALICE, kit, resumed(plan_id))
     assert ran == ["one", "two", "two"] and (await read(kit, plan_id)).status == "complete"
     assert "one" in second.text and "two" in second.text
+
+
+@pytest.mark.req("AS-3")
+@pytest.mark.parametrize(("doing", "words"), [(gives_rows, "find them"), (raises, "could not get through “find them, try 4”")])
+async def test_of_a_plan_that_has_ended_the_answer_is_given_again_and_nothing_is_done(
+    doing: Doing, words: str, tmp_path: Path
+) -> None:
+    """Its process may have died before it answered; its time may be over by now."""
+    kit = plan_kit(tmp_path, draft("find them"), *[draft(f"find them, try {n}") for n in range(2, 5)], doing=doing)
+    first = await run_turn("Do it.", ALICE, kit)
+    plans = kit.services.documents.plans
+    plan = await plans.replace((await read(kit, f"plan_{first.turn_id}")).replace(usage={"seconds": 600.0}))
+    before = await kit.services.documents.events.query(EventFilter(tenant_id=WHO.tenant_id))
+    again = await run_turn("Do it.", ALICE, kit, resumed(plan.plan_id))
+    assert (again.status, again.text) == ("ok", f"{first.text}\n\n{ENDED}") and words in again.text
+    assert [outcome.kind for outcome in again.outcomes] == [outcome.kind for outcome in first.outcomes]
+    assert await read(kit, plan.plan_id) == plan
+    assert await kit.services.documents.events.query(EventFilter(tenant_id=WHO.tenant_id)) == before
 
 
 @pytest.mark.realtime

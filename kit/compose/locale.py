@@ -42,6 +42,7 @@ class Sentences(Value):
     plan_infeasible: str
     plan_steps: str
     plan_no_steps: str
+    plan_ended: str
 
 
 class Reservations(Value):

@@ -15,7 +15,7 @@ from kit.planning.answer import answer_of
 from kit.planning.draft import MOST_STEPS
 from kit.planning.journal import Journal
 from kit.planning.loop import Manager
-from kit.planning.plan import MOST_REPLANS, new_plan
+from kit.planning.plan import MOST_REPLANS, OVER, new_plan
 from kit.planning.record import PlanRecord, create, hold, take
 from kit.planning.services import PlanServices, PlanTool
 from kit.runtime.agents.llm_agent import LLMAgent
@@ -66,7 +66,10 @@ def services_of(agents: Mapping[str, Agent]) -> PlanServices:
 
 
 async def run_plan(call: AgentCall, ctx: RunContext, plan_id: str | None = None) -> Outcome:
-    """Plans the message, or takes up a plan of that id, and takes it to its end; one that is stopped can be taken up."""
+    """Plans the message, or takes up a plan of that id, and takes it to its end; one that is stopped can be taken up.
+
+    Of one that has ended, its process perhaps before it answered, the answer is given again, and that nothing more was done.
+    """
     turn, settings = ctx.turn, ctx.turn.settings.planning
     lead = turn.agents[call.agent]
     assert isinstance(lead, LLMAgent) and settings is not None
@@ -81,6 +84,9 @@ async def run_plan(call: AgentCall, ctx: RunContext, plan_id: str | None = None)
     if plan_id is None:
         await journal.write("user_message.received")
     manager = Manager(ctx, services, settings, record, journal)
+    if plan.status in OVER:
+        answer = await answer_of(manager, lead, call, ctx)
+        return answer.replace(text=f"{answer.text}\n\n{turn.locale.sentences.plan_ended}")
     await hold(record, manager.drive())
     return await answer_of(manager, lead, call, ctx)
 

@@ -22,7 +22,7 @@ TITLES = ("name", "title")
 SYNTHESIS = "The plan for this request is done. Answer it from what its steps returned, and from nothing else."
 
 
-async def answer_of(manager: Manager, lead: LLMAgent, call: AgentCall, ctx: RunContext) -> Outcome:
+async def answer_of(manager: Manager, lead: LLMAgent, call: AgentCall, ctx: RunContext) -> Answer:
     """Returns the answer to a plan that has ended; one that failed says so, and says what is done."""
     plan, executor = manager.plan, manager.settings.executor
     if plan.status == "failed":

@@ -67,9 +67,9 @@ async def create(
 async def take(
     plans: PlanStore, plan_id: str, who: Principal, owner: str, lease: float = LEASE, clock: Callable[[], float] = time.time
 ) -> PlanRecord | None:
-    """Takes a plan over once its last holder's lease is over.
+    """Takes a plan over once its last holder's lease is over; one that has ended is held by nobody, and given as it is.
 
-    None where there is none: the process died before it was stored. Raises ResumeError for one that has ended, or is at work.
+    None where there is none: the process died before it was stored. Raises ResumeError for one that is at work.
     """
     loop = asyncio.get_running_loop()
     until = loop.time() + lease + 1
@@ -78,7 +78,7 @@ async def take(
         if plan is None:
             return None
         if plan.status in OVER:
-            raise ResumeError(f"plan {plan_id!r} is {plan.status}: only one that has not ended can go on")
+            return PlanRecord(plans, who, owner, plan, lease, clock)
         if leased := await plans.lease(who, plan_id, owner, lease):
             return PlanRecord(plans, who, owner, leased, lease, clock)
         if loop.time() >= until:
