@@ -26,7 +26,7 @@ from kit.runtime.team import Team, bind
 from kit.sinks.recorder import Recorder
 from kit.stores.documents.protocol import PlanStore
 from kit.stores.sqlite import SqliteStore
-from kit.tools.skill import SkillManifest, SkillResult, Skills, SkillSummary
+from kit.tools.skill import SkillFault, SkillManifest, SkillResult, Skills, SkillSummary
 from kit.tools.task_memory import TaskMemory
 from kit.tools.temp_files import TempFiles
 from tests.kits import small_deck, stitched
@@ -131,7 +131,7 @@ class Described:
     async def step(self, allowed: Collection[str]) -> AsyncGenerator[Any]:
         yield self
 
-    async def call(self, skill: str, arguments: Mapping[str, Any], idempotency_key: str) -> SkillResult:
+    async def call(self, skill: str, arguments: Mapping[str, Any], idempotency_key: str) -> SkillResult | SkillFault:
         raise AssertionError("no executor here calls a skill")
 
 

@@ -263,6 +263,10 @@ async def test_a_key_is_held_by_one_task_until_it_gives_it_back_or_its_time_is_o
     clock.now -= 3600
     with pytest.raises(MemoryLockError):  # a clock that goes back frees no lock
         await memory.write(a_memory("k", locked_by="t4", lock_expires=clock.now + 60))
+    await memory.write(a_memory("k", locked_by="t3"))
+    clock.now += 1e9
+    with pytest.raises(MemoryLockError):  # one that has no end is held until it is given back
+        await memory.write(a_memory("k", value="lost"))
 
 
 async def test_a_users_key_cannot_be_taken_by_another(backend: Backend) -> None:

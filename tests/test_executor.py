@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from langchain_core.messages import BaseMessage
+from langchain_core.messages import BaseMessage, ToolMessage
 
 from kit import Settings, open_kit
 from kit.core.bodies.call import AgentStarted, ModelStarted, ToolEnded
@@ -259,7 +259,8 @@ async def broken_off(kit: PlanKit) -> str:
     await asyncio.sleep(20.0)
     turn.cancel()
     plan_id = f"plan_{(await turn).turn_id}"
-    assert (await events_of(kit))[-1].event_type in ("step_1.started", "skill.started"), "in the middle of its call"
+    last = (await events_of(kit))[-1].event_type
+    assert last in ("step_1.started", "skill.started", "skill.called"), "in the middle of its call"
     return plan_id
 
 
@@ -283,20 +284,43 @@ async def test_a_skill_that_honours_keys_is_called_again_by_the_same_key_and_act
 
 @pytest.mark.parametrize("lost", ["hangs", "loses"])
 async def test_a_skill_that_does_not_is_not_called_again_and_the_step_ends_uncertain(lost: Fault, tmp_path: Path) -> None:
-    """Also where the resumed executor goes another way before it makes the call, in other words."""
-    log = CallLog()
-    ring = [skill("outlet_call", outlet_id=OURS, message=words) for words in ("we are late", "running late", "sorry")]
-    executor = ScriptedModel(ring[0], skill("outlet_details", outlet_id=OURS), *ring[1:], hands_in(found=True), "Done.")
+    """Nor is its executor asked again, which might do the same by another skill."""
+    log, act = CallLog(), skill("outlet_call", outlet_id=OURS, message="we are late")
+    executor = ScriptedModel(act, hands_in(found=True), "Done.")
     async with in_memory(SkillService(log=log, faults={"outlet_call": [lost]})) as client:
-        step = {**RING, "skills": ["outlet_call", "outlet_details"]}
-        kit = step_kit(tmp_path, client, executor, [step])
+        kit = step_kit(tmp_path, client, executor, [RING])
         plan_id = await broken_off(kit)
         reply = await run_turn("Do it.", ALICE, kit, resumed(plan_id))
         plan = await kit.services.documents.plans.read(ALICE.principal, plan_id)
     assert plan is not None and (plan.status, plan.steps[0].status) == ("failed", "uncertain")
     assert [call.skill for call in log.calls()].count("outlet_call") == (lost == "loses")
-    assert texts(executor)[3].startswith("Nobody knows whether outlet_call")
-    assert "do not know whether" in reply.text
+    assert len(texts(executor)) == 1 and "do not know whether" in reply.text
+
+
+async def test_what_was_done_before_a_step_was_resumed_is_not_done_again_in_other_words(tmp_path: Path) -> None:
+    log, details = CallLog(), skill("outlet_details", outlet_id=OURS)
+    ring = [skill("outlet_call", outlet_id=OURS, message=words) for words in ("we are late", "running late", "sorry")]
+    executor = ScriptedModel(ring[0], details, details, *ring[1:], hands_in(found=True), "Done.")
+    async with in_memory(SkillService(log=log, faults={"outlet_details": ["hangs"]})) as client:
+        kit = step_kit(tmp_path, client, executor, [{**RING, "skills": ["outlet_call", "outlet_details"]}])
+        plan_id = await broken_off(kit)
+        await run_turn("Do it.", ALICE, kit, resumed(plan_id))
+        plan = await kit.services.documents.plans.read(ALICE.principal, plan_id)
+    assert plan is not None and (plan.status, plan.steps[0].status) == ("failed", "uncertain")
+    assert [call.skill for call in log.calls()].count("outlet_call") == 1
+    assert texts(executor)[4].startswith("Nobody knows whether outlet_call")
+
+
+async def test_two_equal_calls_at_once_both_get_their_result(tmp_path: Path) -> None:
+    """They have one key, as nothing tells the second from the first made again."""
+    details = ("call_skill", {"skill": "outlet_details", "arguments": {"outlet_id": OURS}})
+    executor = ScriptedModel(Line(calls=[details, details]), hands_in(found=True), "Done.")
+    async with in_memory(SkillService()) as client:
+        kit = step_kit(tmp_path, client, executor, [a_step("Tell about it", "outlet_details", FOUND)])
+        plan = await plan_of(kit, await run_turn("Do it.", ALICE, kit))
+    assert [event.status for event in await events_of(kit, "skill.called")] == ["ok", "ok"]
+    results = [str(message.content) for message in executor.seen[1] if isinstance(message, ToolMessage)]
+    assert plan.steps[0].status == "complete" and len(results) == 2 and all(OURS in text for text in results)
 
 
 @pytest.mark.parametrize("lost", ["loses", "lies"])
@@ -312,7 +336,8 @@ async def test_a_call_whose_answer_is_lost_or_unreadable_acts_once_however_often
         kit = step_kit(tmp_path, client, executor, [NOTE if name == "outlet_note" else RING])
         plan = await plan_of(kit, await run_turn("Do it.", ALICE, kit))
     assert len(log.calls()) == 1
-    assert plan.steps[0].status == ("uncertain" if name == "outlet_call" else "complete")
+    (finish,) = await events_of(kit, "subagent.finish")
+    assert plan.steps[0].status == finish.status == ("uncertain" if name == "outlet_call" else "complete")
 
 
 # What is written down
@@ -353,7 +378,7 @@ async def test_each_event_of_a_task_has_its_name_and_fields_and_its_whole_lineag
         "subagent.finish": {"status", "duration_ms", "memory_key"},
     }
     beside = {
-        "skill.called": {"large_response_triggered", "status"},
+        "skill.called": {"large_response_triggered", "status", "uncertain"},
         "subagent_a.spawned": {"mode"},
         "replan.triggered": {"trigger"},
     }

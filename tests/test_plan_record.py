@@ -19,12 +19,13 @@ from kit.planning.draft import Draft, DraftStep
 from kit.planning.plan import new_plan, with_draft, with_step
 from kit.planning.scope import StepScope
 from kit.planning.services import PlanServices
+from kit.planning.skill_call import call_skill
 from kit.runtime.handle import Reply, Turn
 from kit.runtime.turn import run_turn
 from kit.settings import HOME
 from kit.stores.documents.document import Plan
 from kit.stores.documents.protocol import EventFilter, PlanStore
-from kit.tools.skill import SkillResult
+from kit.tools.skill import SkillFault, SkillResult
 from tests.kits import ALICE
 from tests.plan_kits import Described, PlanKit, draft, gives_rows, manifest, plan_kit
 from tests.test_plans import WHO, read
@@ -90,12 +91,31 @@ async def test_whoever_lost_the_plan_is_stopped_in_the_middle_of_its_step(given_
 
 
 @pytest.mark.req("AS-3", "AS-31")
-async def test_a_plan_whose_time_ends_within_a_write_fails_of_its_budget_and_is_not_left_half_written(tmp_path: Path) -> None:
-    kit = plan_kit(tmp_path, draft("one"), budget=Policy(time_budget_ms=500), plans=partial(SlowPlans, seconds=0.4))
+@pytest.mark.parametrize(
+    ("ms", "step", "words"),
+    [
+        (500, "pending", "Nothing of it is done."),
+        (1_000, "failed", "Nothing of it is done."),
+        (1_400, "complete", "Done so far: one."),
+    ],
+)
+async def test_a_plan_whose_time_ends_within_a_write_fails_of_its_budget_and_is_not_left_half_written(
+    ms: int, step: str, words: str, tmp_path: Path
+) -> None:
+    """The writes are those of planning, the draft, the step, and that it is complete; each of them stands."""
+    kit = plan_kit(tmp_path, draft("one"), budget=Policy(time_budget_ms=ms), plans=partial(SlowPlans, seconds=0.4))
     reply = await run_turn("Do it.", ALICE, kit)
     plan = await read(kit, f"plan_{reply.turn_id}")
     assert (plan.status, plan.lease_owner) == ("failed", None) and plan.failure["reason"] == "budget"
-    assert "within what it may take" in reply.text
+    assert [one.status for one in plan.steps] == [step] and plan.failure["completed_steps"] == [1] * (step == "complete")
+    assert "within what it may take" in reply.text and words in reply.text
+
+
+@pytest.mark.req("AS-3")
+async def test_a_plan_whose_time_ends_within_its_last_write_is_complete(tmp_path: Path) -> None:
+    kit = plan_kit(tmp_path, draft("one"), budget=Policy(time_budget_ms=1_800), plans=partial(SlowPlans, seconds=0.4))
+    reply = await run_turn("Do it.", ALICE, kit)
+    assert (await read(kit, f"plan_{reply.turn_id}")).status == "complete" and reply.text == "rows: one."
 
 
 class Hanging(Described):
@@ -105,7 +125,7 @@ class Hanging(Described):
     async def step(self, allowed: Collection[str]) -> AsyncGenerator["Hanging"]:
         yield self
 
-    async def call(self, skill: str, arguments: Mapping[str, Any], idempotency_key: str) -> SkillResult:
+    async def call(self, skill: str, arguments: Mapping[str, Any], idempotency_key: str) -> SkillResult | SkillFault:
         await asyncio.sleep(3600)
         raise AssertionError("nobody waits that long")
 
@@ -120,6 +140,27 @@ async def test_a_plan_whose_time_ends_within_an_act_says_that_its_end_is_unknown
     plan = await read(kit, f"plan_{reply.turn_id}")
     assert plan.failure["reason"] == reason
     assert [step.status for step in plan.steps] == ["failed" if repeatable else "uncertain"]
+
+
+class Losing(Hanging):
+    """Skills whose answer is lost at once."""
+
+    async def call(self, skill: str, arguments: Mapping[str, Any], idempotency_key: str) -> SkillFault:
+        return SkillFault(skill=skill, reason="gone", detail="the connection broke off")
+
+
+async def test_a_plan_whose_time_ends_after_a_lost_answer_says_so_too(tmp_path: Path) -> None:
+    async def calls_and_thinks(scope: StepScope, services: PlanServices) -> str | None:
+        await call_skill(scope, services, "rows", {})
+        await asyncio.sleep(5.0)
+        return None
+
+    skills, budget = Losing(manifest("rows")), Policy(time_budget_ms=2_000)
+    kit = plan_kit(tmp_path, draft("order it"), doing=calls_and_thinks, skills=skills, budget=budget)
+    reply = await run_turn("Order it.", ALICE, kit)
+    plan = await read(kit, f"plan_{reply.turn_id}")
+    assert (plan.failure["reason"], plan.steps[0].status) == ("uncertain", "uncertain")
+    assert "do not know whether that was done" in reply.text
 
 
 @pytest.mark.realtime

@@ -34,7 +34,7 @@ from kit.planning.planner import planner_query
 from kit.planning.record import PlanRecord
 from kit.planning.scope import PlannerScope, StepScope, executes, plans
 from kit.planning.services import PlanServices
-from kit.planning.skill_call import START
+from kit.planning.skill_call import CALL, START
 from kit.planning.step_query import executor_query
 from kit.runtime.context import RunContext
 from kit.runtime.dispatch import dispatch
@@ -77,11 +77,11 @@ class Manager:
             async with asyncio.timeout(left):
                 await self._drive()
         except TimeoutError:
+            if self.plan.status in OVER:  # its last write was on its way
+                return
             step = next_step(self.plan)
             step = step if step and step.status == "executing" else None
-            if step and (skill := await self._open_act(step)):
-                await self._fail(UNCERTAIN, step, _may_have_acted(skill))
-            else:
+            if step is None or not await self._ended_in_doubt(step):
                 await self._fail(OVER_BUDGET, step, "the time of the plan was over")
 
     async def _drive(self) -> None:
@@ -127,9 +127,12 @@ class Manager:
             await self._fail("failed", step, f"the output of step {step.input_from_step} is no longer kept")
             return
         began = self.services.clock()
-        if step.status == "executing" and (memory := await self._output(step, task)):
-            await self._complete(step, memory)
-            return
+        if step.status == "executing":
+            if memory := await self._output(step, task):
+                await self._complete(step, memory)
+                return
+            if await self._ended_in_doubt(step):
+                return
         self.services.files.wipe(task)  # what a predecessor left
         await self._move(lambda plan: with_step(plan, step.step_index, status="executing", started_at=began))
         name = f"step_{step.step_index}"
@@ -146,6 +149,7 @@ class Manager:
             self.services.files.wipe(task)
         memory = await self._output(step, task)
         status = "complete" if memory else "insufficient" if scope.insufficient else "failed"
+        status = UNCERTAIN if scope.uncertain else status
         key, duration = memory and memory.key, round((self.services.clock() - began) * 1000)
         await scope.journal.write("subagent.finish", status=status, duration_ms=duration, memory_key=key)
         if scope.uncertain:
@@ -224,12 +228,16 @@ class Manager:
         fits = memory and validator(schema_of(step.return_spec["shape"])).wrong(memory.value) is None
         return memory if fits else None
 
-    async def _open_act(self, step: PlanStep) -> str | None:
-        """Returns the skill of a step that was called, may not be called twice, and has not ended; None where there is none."""
+    async def _ended_in_doubt(self, step: PlanStep) -> bool:
+        """Ends the plan where a skill of the step may have acted, and may not be called twice (decisions 41)."""
         task, query = self._task(step), self.services.documents.events.query
+        calls = await query(self._events(task, CALL))
+        lost = [event.skill_id for event in calls if (event.payload or {}).get("uncertain")]
         begun = Counter(event.skill_id for event in await query(self._events(task, START)))
-        ended = Counter(event.skill_id for event in await query(self._events(task, "skill.called")))
-        return next(iter(begun - ended), None)
+        lost += begun - Counter(event.skill_id for event in calls)
+        if lost:
+            await self._fail(UNCERTAIN, step, _may_have_acted(str(lost[0])))
+        return bool(lost)
 
     def _events(self, task: Task, kind: str) -> EventFilter:
         return EventFilter(tenant_id=task.who.tenant_id, plan_id=task.plan_id, task_id=task.id, event_type=kind)

@@ -35,9 +35,14 @@ class PlanRecord:
     async def move(self, change: Callable[[Plan], Plan]) -> Plan:
         """Writes what a change makes of the plan. Raises VersionConflict when somebody else has taken it over.
 
-        A write that has begun is finished, even for a turn that is stopped: it would not know its own newest version.
+        A write that has begun is finished and waited for, even by a turn that is stopped: what it does next is made from it.
         """
-        return await asyncio.shield(self._write(change))
+        write = asyncio.ensure_future(self._write(change))
+        try:
+            return await asyncio.shield(write)
+        except asyncio.CancelledError:
+            await asyncio.wait((write,))
+            raise
 
     async def _write(self, change: Callable[[Plan], Plan]) -> Plan:
         async with self._lock:

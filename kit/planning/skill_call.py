@@ -15,6 +15,7 @@ from kit.tools.tool import UNAVAILABLE, ToolResult
 
 LARGE = 50_000
 """Bytes of a result from which on the model reads its beginning alone, and gets the rest by a script."""
+CALL = "skill.called"
 START = "skill.started"
 """Event that stands in the log before a skill acts that may not be called twice (decisions 41)."""
 
@@ -37,17 +38,16 @@ async def call_skill(scope: StepScope, services: PlanServices, skill: str, argum
         scope.uncertain = scope.uncertain if manifest.repeatable else skill
         raise
     outcome = await _check(manifest, outcome)
-    await scope.journal.write("skill.called", **skill_call(outcome, LARGE).model_dump())
-    if isinstance(outcome, SkillResult):
-        del scope.open_calls[call]
-        scope.fault = None
-        return await _tell(scope, services, outcome)
-    may_have_acted = outcome.uncertain or outcome.reason in ("schema_mismatch", "oversized")
-    if outcome.reason == "key_reused" or (may_have_acted and not manifest.repeatable):
+    lost = _is_lost(manifest, outcome)
+    await scope.journal.write(CALL, **skill_call(outcome, LARGE).model_dump(), uncertain=lost)
+    if lost:
         return _uncertain(scope, skill)
-    if not may_have_acted:
-        del scope.open_calls[call]
-    return _fault(scope, outcome)
+    if not _may_have_acted(outcome):
+        scope.open_calls.pop(call, None)  # the same call, made beside it, has the same key
+    if isinstance(outcome, SkillFault):
+        return _fault(scope, outcome)
+    scope.fault = None
+    return await _tell(scope, services, outcome)
 
 
 def _key(scope: StepScope, skill: str, arguments: Mapping[str, Any]) -> tuple[str, str]:
@@ -85,6 +85,17 @@ async def _check(manifest: SkillManifest, outcome: SkillResult | SkillFault) -> 
         input_size_bytes=outcome.input_size_bytes,
         duration_ms=outcome.duration_ms,
     )
+
+
+def _may_have_acted(outcome: SkillResult | SkillFault) -> bool:
+    """Whether a call that gave nothing may have run all the same."""
+    return isinstance(outcome, SkillFault) and (outcome.uncertain or outcome.reason in ("schema_mismatch", "oversized"))
+
+
+def _is_lost(manifest: SkillManifest, outcome: SkillResult | SkillFault) -> bool:
+    """Whether nobody knows what a call has done, and it may not be made again (decisions 41)."""
+    is_others = isinstance(outcome, SkillFault) and outcome.reason == "key_reused"
+    return is_others or (_may_have_acted(outcome) and not manifest.repeatable)
 
 
 async def _tell(scope: StepScope, services: PlanServices, outcome: SkillResult) -> ToolResult:

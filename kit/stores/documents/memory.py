@@ -38,7 +38,7 @@ class SqliteMemory:
         for scope, user_id, holder, expires in db.execute(sql, identity):
             if (scope, user_id) != (row[1], row[2]):
                 raise StorageSchemaError(f"memory {memory.key!r} belongs to another scope or user; write it under another key")
-            if holder and holder != memory.locked_by and expires > self.tables.clock():
+            if holder and holder != memory.locked_by and (expires is None or expires > self.tables.clock()):
                 raise MemoryLockError(f"memory {memory.key!r} is held by task {holder!r}; try again when it was read")
         db.execute("DELETE FROM agent_memory WHERE tenant_id = ? AND key = ?", identity)  # a replaced row gets a new number
         seq = db.execute(_INSERT, row).lastrowid
