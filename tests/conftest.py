@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import inspect
+import tracemalloc
 
 import pytest
 
@@ -27,3 +28,10 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     run = asyncio.run if pyfuncitem.get_closest_marker("realtime") else run_virtual
     run(pyfuncitem.obj(**arguments))
     return True
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown() -> None:
+    if tracemalloc.is_tracing():
+        tracemalloc.stop()
+        pytest.fail("the test left tracemalloc on: every later test of this process would take six times as long")

@@ -135,9 +135,12 @@ async def memory(module: Any, folder: Path) -> Figures:
     await play_crowd(adapter, spec)
     gc.collect()
     tracemalloc.start()
-    before = tracemalloc.get_traced_memory()[0]
-    await play_crowd(adapter, spec)
-    return {"KiB, crowd": (tracemalloc.get_traced_memory()[1] - before) / 1024 / CROWD}
+    try:
+        before = tracemalloc.get_traced_memory()[0]
+        await play_crowd(adapter, spec)
+        return {"KiB, crowd": (tracemalloc.get_traced_memory()[1] - before) / 1024 / CROWD}
+    finally:
+        tracemalloc.stop()
 
 
 def crowd_spec(folder: Path) -> Spec:
