@@ -59,6 +59,7 @@ def _copy(db: sqlite3.Connection, turns: int) -> None:
     names = [row[1] for row in db.execute("PRAGMA table_info(turns)")]
     values = {
         **{name: name for name in names},
+        "number": "NULL",
         "id": "printf('%032x', n)",
         "session_id": "'s' || (n / 20 * 2 + n % 2)",
         "user_id": "iif(n % 2, user_id, 'u-' || (n / 20 % 500))",
@@ -66,6 +67,10 @@ def _copy(db: sqlite3.Connection, turns: int) -> None:
     }
     numbers = f"WITH RECURSIVE numbers(n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM numbers WHERE n < {turns - 1})"
     db.execute(f"INSERT INTO turns {numbers} SELECT {', '.join(values.values())} FROM numbers JOIN played ON place = n % {count}")
+    db.execute(
+        f"INSERT INTO logs {numbers} SELECT turns.number, log FROM numbers JOIN turns ON turns.id = printf('%032x', n) "
+        f"JOIN played ON place = n % {count} JOIN logs ON logs.number = played.number"
+    )
     db.execute(
         f"INSERT INTO messages {numbers} SELECT printf('%032x', n), position, 's' || (n / 20 * 2 + n % 2), agent, role, m.text "
         f"FROM numbers JOIN played ON place = n % {count} JOIN messages m ON m.turn_id = played.id"

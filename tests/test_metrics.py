@@ -4,6 +4,7 @@ import asyncio
 import json
 import logging
 import random
+import sqlite3
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -27,12 +28,15 @@ from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.context import RunContext
 from kit.runtime.turn import Reply, run_turn
 from kit.settings import Settings
+from kit.stores.rows import COLUMNS, row_of
 from kit.stores.sqlite import SqliteStore
+from kit.stores.tables import APPLICATION
 from kit.stores.tally import tally_of
 from kit.tools.tool import ToolResult, tool_context
 from kit.wire import open_kit
 from tests.kits import SmallKit, asks, small_kit, stitched
 from tests.test_cli import run
+from tests.test_store import OLD
 from tests.test_tools import opened
 
 AGENTS = ("shop", "rewards", "support", "play", "ereceipts")
@@ -348,11 +352,12 @@ def test_a_broken_label_names_file_and_line(tmp_path: Path) -> None:
 
 def test_a_file_of_before_measures_were_kept_is_opened_and_counted(tmp_path: Path) -> None:
     path = tmp_path / "old.db"
-    store = SqliteStore(path)
-    store.end_turn(row("old"), [], [])
-    store._db.execute("ALTER TABLE turns DROP COLUMN measures")
-    store._db.execute("PRAGMA user_version = 2")
-    store.close()
+    with sqlite3.connect(path) as old:
+        old.executescript(f"{OLD} PRAGMA application_id = {APPLICATION}; PRAGMA user_version = 2;")
+        kept = {name: value for name, value in zip(COLUMNS, row_of(row("old")), strict=True) if name != "measures"}
+        names, marks = ", ".join([*kept, "owner"]), ", ".join("?" * (len(kept) + 1))
+        old.execute(f"INSERT INTO turns ({names}) VALUES ({marks})", (*kept.values(), "nobody"))
+    old.close()
     store = SqliteStore(path)
     found: Metrics = metrics(store)
     assert found.turns == 1 and found.principal_mismatch_total == 0

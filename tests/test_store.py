@@ -27,7 +27,7 @@ from kit.core.trace import trace_of
 from kit.stores.database import TURNS
 from kit.stores.live_logs import LiveLogs
 from kit.stores.protocol import Store
-from kit.stores.rows import BEGIN_TURN, row_of
+from kit.stores.rows import BEGIN_TURN, log_of, row_of
 from kit.stores.sqlite import SqliteStore
 from kit.stores.tables import SCHEMA
 from kit.stores.turn_filter import TurnFilter
@@ -210,6 +210,43 @@ def test_a_file_with_a_table_of_events_keeps_every_one_of_them(path: Path) -> No
     assert found == [("t1", 7), ("t4", 7)]
     store.close()
     assert SqliteStore(path).events("t1") == some_events()
+
+
+LOG_IN_ROW = """
+CREATE TABLE sessions (id TEXT PRIMARY KEY, tenant_id TEXT NOT NULL, user_id TEXT NOT NULL, locale TEXT NOT NULL, location TEXT);
+INSERT INTO sessions VALUES ('s1', 'acme', 'ann', 'en', NULL);
+ALTER TABLE turns ADD COLUMN measures TEXT NOT NULL DEFAULT '{}';
+ALTER TABLE turns ADD COLUMN log TEXT;
+DROP VIEW spans;
+DROP TABLE events;
+CREATE INDEX turns_by_visitor ON turns (tenant_id, user_id, started_at, session_id, seconds, pattern, model);
+CREATE INDEX turns_running ON turns (owner) WHERE status = 'running';
+CREATE TRIGGER turn_deleted AFTER DELETE ON turns BEGIN SELECT 1; END;
+CREATE VIEW events AS SELECT t.id AS turn_id, e.value AS event FROM turns t, json_each(t.log) e;
+"""
+"""What a file of schema 8 held, over what it had of schema 2."""
+
+
+def test_a_file_whose_turns_hold_their_logs_keeps_every_one_of_them(path: Path) -> None:
+    with sqlite3.connect(path) as old:
+        old.executescript(OLD + LOG_IN_ROW)
+        turn = (
+            "INSERT INTO turns VALUES (?, 's1', 'acme', 'ann', 'hi', 'p', 'm', ?, 1.0, ?, 'yo', '[]', '[]', 1, 4, 'within', 0.1,"
+            " 1, 1, 1, 0, 0, 'x', '{}', ?)"
+        )
+        log = log_of(some_events())
+        old.executemany(turn, [("t1", 1.0, "ok", log), ("t2", 2.0, "running", log), ("t3", 3.0, "failed", None)])
+        old.execute("PRAGMA application_id = 0x6B697431")
+        old.execute("PRAGMA user_version = 8")
+    old.close()
+    for _ in range(2):
+        store = SqliteStore(path)
+        assert store.events("t1") == store.events("t2") == some_events() and store.events("t3") == []
+        assert {turn.id: turn.status for turn in store.turns()} == {"t1": "ok", "t2": "interrupted", "t3": "failed"}
+        assert store.session("s1") == Session(id="s1", principal=ANN, locale="en")
+        store.close()
+    names = {name for (name,) in SqliteStore(path).read("SELECT name FROM sqlite_master")}
+    assert not names & {"turns_running", "earlier_turns", "earlier_sessions", "earlier_events"}
 
 
 def test_a_turn_that_begins_again_is_a_new_one(store: SqliteStore) -> None:
@@ -463,7 +500,7 @@ def test_a_session_is_read_as_quickly_whatever_else_its_user_has(store: SqliteSt
     """An idle tab asks for the newest turn of its session every few seconds."""
     rows = [a_turn(f"old{n}", f"s{n // 40}", at=float(n)) for n in range(20_000)]
     with store.commit() as db:
-        db.executemany(BEGIN_TURN, [(*row_of(turn), "nobody", None) for turn in rows])
+        db.executemany(BEGIN_TURN, [(*row_of(turn), "nobody") for turn in rows])
     began = time.process_time()
     newest = [store.turns("s7", "acme", "ann", limit=1)[0].id for _ in range(100)]
     assert set(newest) == {"old319"} and (time.process_time() - began) / 100 < 0.001

@@ -3,10 +3,11 @@
 import asyncio
 import logging
 import time
-import uuid
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from functools import partial
+
+from uuid_utils import uuid7
 
 from kit.compose.locale import locale_of
 from kit.core.bodies.speech import Text, TextReplaced
@@ -77,7 +78,7 @@ def run_turn(
     if past is not None and past.session.principal != session.principal:
         raise SessionError(f"session {session.id!r} belongs to someone else; start a new one under another id")
     clock, statuses = asyncio.get_running_loop().time, kit.team.deck.settings.vocabulary
-    turn_log = TurnLog(turn_id or uuid.uuid4().hex, clock, statuses, kit.team.secrets)
+    turn_log = TurnLog(turn_id or uuid7().hex, clock, statuses, kit.team.secrets)
     runner = _Runner(message, pictures, session, kit, pattern or kit.pattern, turn_log, past, cap, history, in_play)
     if resumes is not None:
         runner.started_at, runner.state.acts = resumes.started_at, resumes.acts

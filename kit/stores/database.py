@@ -14,7 +14,7 @@ from kit.stores.advice import advice
 from kit.stores.live_logs import LiveLogs, Rows
 from kit.stores.owner import Owner
 from kit.stores.rollup import READY, sum_up
-from kit.stores.rows import LEAVE_QUESTIONS
+from kit.stores.rows import KEEP_RUNNING_LOG, LEAVE_QUESTIONS, RUNNING
 from kit.stores.tables import APPLICATION, SCHEMA, lay_out
 from kit.stores.transaction import is_busy, wait_for
 
@@ -104,9 +104,9 @@ class Database:
         if self.path == ":memory:":
             return 0
         with self.commit() as db:
-            running = {row[0] for row in db.execute("SELECT DISTINCT owner FROM turns WHERE status = 'running'")}
+            running = {row[0] for row in db.execute(f"SELECT DISTINCT owner FROM turns WHERE {RUNNING}")}
             dead = [owner for owner in running | self._owner.others() if self._owner.dead(owner)]
-            sql = "UPDATE turns SET status = 'interrupted' WHERE status = 'running' AND owner = ?"
+            sql = f"UPDATE turns SET status = 'interrupted' WHERE {RUNNING} AND owner = ?"
             db.executemany(LEAVE_QUESTIONS, [(owner,) for owner in dead])
             return sum(db.execute(sql, (owner,)).rowcount for owner in dead)
 
@@ -178,7 +178,7 @@ class Database:
 
     def _keep_logs(self, rows: Rows) -> None:
         with self.commit() as db:
-            db.executemany("UPDATE turns SET log = ? WHERE id = ? AND status = 'running'", rows)
+            db.executemany(KEEP_RUNNING_LOG, rows)
 
     def close(self) -> None:
         """Closes the file; a second call does nothing."""

@@ -7,16 +7,15 @@ from typing import Any
 
 import orjson
 
-from kit.stores.rows import readable
+from kit.stores.rows import RUNNING, readable
 from kit.stores.tally import Tally, TurnRow
 
 CHUNK = 1000
 """Turns in a row of `rollups`. Whoever changes or deletes one of them takes that row away, by a trigger."""
-_ROWS = f"SELECT rowid, {', '.join(TurnRow._fields)} FROM turns WHERE "
-_NEXT = f"""{_ROWS} rowid > (SELECT coalesce(max(through), 0) FROM rollups) AND rowid <
-(SELECT coalesce(min(rowid), 1 << 60) FROM turns INDEXED BY turns_running WHERE status = 'running') ORDER BY rowid
-LIMIT {CHUNK}"""
-READY = f"SELECT (SELECT max(rowid) FROM turns) - (SELECT coalesce(max(through), 0) FROM rollups) >= {CHUNK}"
+_ROWS = f"SELECT number, {', '.join(TurnRow._fields)} FROM turns WHERE "
+_NEXT = f"""{_ROWS} number > (SELECT coalesce(max(through), 0) FROM rollups) AND number <
+(SELECT coalesce(min(number), 1 << 60) FROM turns WHERE {RUNNING}) ORDER BY number LIMIT {CHUNK}"""
+READY = f"SELECT (SELECT max(number) FROM turns) - (SELECT coalesce(max(through), 0) FROM rollups) >= {CHUNK}"
 """Whether there may be turns for another row."""
 
 
@@ -44,9 +43,9 @@ def tally(db: sqlite3.Connection, tenant_id: str | None, since: float | None) ->
     for (text,) in db.execute(f"SELECT tally FROM rollups WHERE through > :cut{tenant}", window):
         whole.merge(Tally.load(text))
     begun = "" if since is None else " AND started_at >= :since"
-    parts = [f"rowid > :mark{tenant}{begun}"]
+    parts = [f"number > :mark{tenant}{begun}"]
     if cut:  # sums over the edge of the window: their turns one by one
-        parts.append(f"+rowid <= :cut{tenant}{begun}")
+        parts.append(f"+number <= :cut{tenant}{begun}")
     for part in parts:
         for row in db.execute(_ROWS + part, window):
             readable(partial(_add, whole), row, row[1])

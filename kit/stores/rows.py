@@ -6,7 +6,7 @@ What SQL or JSON cannot hold is worded, so that nothing odd costs a turn its tra
 import json
 import logging
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from operator import attrgetter
 from typing import Any, TypeVar
 
@@ -31,13 +31,24 @@ _AS_PYDANTIC = orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_PASSTHROUGH_DATACLAS
 
 _FIXED = frozenset({"id", "session_id", "tenant_id", "user_id", "message", "pattern", "model", "started_at", "cap"})
 """What is known when a turn is accepted, and never changes."""
-_ALL = (*COLUMNS, "owner", "log")
-_INSERT = f"INSERT INTO turns ({', '.join(_ALL)}) VALUES ({', '.join('?' * len(_ALL))}) ON CONFLICT (id) DO UPDATE SET "
+_ALL = (*COLUMNS, "owner")
+BEGIN_TURN = f"INSERT INTO turns ({', '.join(_ALL)}) VALUES ({', '.join('?' * len(_ALL))})"
 _SAME = " WHERE tenant_id = excluded.tenant_id AND user_id = excluded.user_id AND session_id = excluded.session_id"
-_OWN_LOG = "log = CASE WHEN turns.status = 'running' AND turns.owner = excluded.owner THEN turns.log END"
-"""What was kept of a running turn stays when its row is written again."""
-BEGIN_TURN = _INSERT + ", ".join([_OWN_LOG, *(f"{name} = excluded.{name}" for name in (*COLUMNS, "owner"))]) + _SAME
-END_TURN = _INSERT + ", ".join(f"{name} = excluded.{name}" for name in _ALL if name not in (*_FIXED, "owner")) + _SAME
+
+
+def _upsert(columns: Iterable[str]) -> str:
+    values = ", ".join(f"{name} = excluded.{name}" for name in columns)
+    return f"{BEGIN_TURN} ON CONFLICT (id) DO UPDATE SET {values}{_SAME} RETURNING number"
+
+
+BEGIN_AGAIN = _upsert(_ALL)
+END_TURN = _upsert(name for name in COLUMNS if name not in _FIXED)
+RUNNING = "status = 'running' AND number > (SELECT coalesce(max(through), 0) FROM rollups)"
+"""Turns that run: none of them is summed up."""
+KEEP_LOG = "INSERT OR REPLACE INTO logs VALUES (?, ?)"
+KEEP_RUNNING_LOG = "INSERT OR REPLACE INTO logs SELECT number, ? FROM turns WHERE id = ? AND status = 'running'"
+DROP_LOG = "DELETE FROM logs WHERE number = (SELECT number FROM turns WHERE id = ? AND NOT (status = 'running' AND owner = ?))"
+"""What was kept of a turn goes when it begins again; it stays when the row of a running turn is written again."""
 INSERT_MESSAGE = "INSERT OR REPLACE INTO messages VALUES (?, ?, ?, ?, ?, ?)"
 INSERT_NOTE = "INSERT OR REPLACE INTO notes VALUES (?, ?, ?, ?)"
 KEEP_RESUMED = "INSERT OR REPLACE INTO notes SELECT session_id, 'resumed', id, ? FROM turns WHERE id = ?"
@@ -63,10 +74,10 @@ HISTORY = f"SELECT turn_id, role, text, agent {_LINES}"
 OLDEST_FIRST = HISTORY.replace("DESC", "ASC")
 WINDOW = f"""SELECT turn_id, position, role, line.text, started_at, coalesce(seconds, 0),
 iif(role = 'assistant' AND instr(log, '"kind":"component"'), log, '[]')
-FROM (SELECT *, rowid AS place {_LINES}) line JOIN turns ON id = turn_id ORDER BY place"""
+FROM (SELECT *, rowid AS place {_LINES}) line JOIN turns ON id = turn_id LEFT JOIN logs USING (number) ORDER BY place"""
 LEAVE_QUESTIONS = f"""INSERT INTO messages SELECT id, column1, session_id, '', column2, coalesce(column3, message)
 FROM turns, (VALUES (0, 'user', NULL), (1, 'assistant', '{UNANSWERED}'))
-WHERE status = 'running' AND owner = ? AND NOT EXISTS (SELECT 1 FROM messages WHERE turn_id = id) ORDER BY turns.rowid, column1"""
+WHERE {RUNNING} AND owner = ? AND NOT EXISTS (SELECT 1 FROM messages WHERE turn_id = id) ORDER BY number, column1"""
 """What is left of turns whose process died: their questions, marked as open; one that had paused has its lines."""
 RECALL_SESSION = f"""SELECT s.*, ({_LAST.format("t.invoked", _WITH_END)}), ({_LAST.format("t.invoked", _ROUTED)}), ({_OPEN}),
 (SELECT json_group_object(name, json_array(value, at)) FROM notes WHERE session_id = s.id) FROM sessions s WHERE s.id = ?"""
@@ -74,11 +85,11 @@ READ = 2_000_000
 """Characters of logs that are read for what a session was shown, the newest first: the loop waits for that."""
 MOST_SHOWN = 40
 """Components of one turn that can be referred to."""
-SHOWN = f"""SELECT id, log FROM (SELECT id AS own, place, sum(size) OVER (ORDER BY place DESC) AS size FROM
-  (SELECT t.id, length(CAST(t.log AS BLOB)) AS size, m.rowid AS place FROM messages m JOIN turns t ON t.id = m.turn_id
-  WHERE m.session_id = :session AND m.agent = '' AND m.role = 'user'
+SHOWN = f"""SELECT id, log FROM (SELECT own, place, sum(size) OVER (ORDER BY place DESC) AS size FROM
+  (SELECT t.id AS own, length(CAST(log AS BLOB)) AS size, m.rowid AS place FROM messages m JOIN turns t ON t.id = m.turn_id
+  JOIN logs USING (number) WHERE m.session_id = :session AND m.agent = '' AND m.role = 'user'
   AND (:tenant IS NULL OR t.tenant_id = :tenant AND t.user_id = :user) ORDER BY m.rowid DESC LIMIT :turns))
-JOIN turns ON id = own WHERE size <= {READ} AND instr(log, '"kind":"component"') ORDER BY place"""
+JOIN turns ON id = own JOIN logs USING (number) WHERE size <= {READ} AND instr(log, '"kind":"component"') ORDER BY place"""
 
 
 def row_of(turn: TurnRecord) -> list[Any]:

@@ -40,7 +40,9 @@ def search(db: sqlite3.Connection, who: Principal, by: TurnFilter, limit: int, o
     db.create_function("casefold", 1, str.casefold, deterministic=True)
     where, values = _where(who, by)
     count, longest = db.execute(f"SELECT count(*), max(seconds) FROM turns WHERE {where}", values).fetchone()
-    sql = f"SELECT {', '.join(COLUMNS)} FROM turns WHERE {where} ORDER BY started_at DESC, rowid DESC LIMIT :limit OFFSET :offset"
+    sql = (
+        f"SELECT {', '.join(COLUMNS)} FROM turns WHERE {where} ORDER BY started_at DESC, number DESC LIMIT :limit OFFSET :offset"
+    )
     rows = db.execute(sql, {**values, "limit": limit, "offset": offset})
     turns = (readable(record_of, row, row[0]) for row in rows)
     return TurnPage(tuple(turn for turn in turns if turn is not None), count, longest or 0.0)

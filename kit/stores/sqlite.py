@@ -16,9 +16,7 @@ from kit.stores.database import Database
 from kit.stores.forget import forget
 from kit.stores.rollup import tally
 from kit.stores.rows import (
-    BEGIN_TURN,
     COLUMNS,
-    END_TURN,
     HISTORY,
     INSERT_MESSAGE,
     INSERT_NOTE,
@@ -38,7 +36,7 @@ from kit.stores.rows import (
 )
 from kit.stores.search import choices, conversations, search
 from kit.stores.tally import Tally
-from kit.stores.transaction import open_session, write_turn
+from kit.stores.transaction import begin_turn, end_turn, open_session
 from kit.stores.turn_filter import Conversation, TurnChoices, TurnFilter, TurnPage
 
 if TYPE_CHECKING:
@@ -106,7 +104,7 @@ class SqliteStore(Database):
         `events` is the turn's log, which grows: until the turn ends it is kept once a second.
         """
         with self.commit(wait) as db:
-            write_turn(db, BEGIN_TURN, (*row_of(turn), self._owner.id, None), session)
+            begin_turn(db, (*row_of(turn), self._owner.id), session)
         if events:
             self._running[turn.id] = events
 
@@ -126,13 +124,14 @@ class SqliteStore(Database):
         """
         self._running.pop(turn.id, None)
         self._ended += 1
-        row = [*row_of(turn), self._owner.id, log_of(events)]
+        row, log = (*row_of(turn), self._owner.id), log_of(events)
         lines = [(turn.id, place, turn.session_id, m.agent, m.role, m.text) for place, m in enumerate(messages)]
         note_rows = [(turn.session_id, name, note.value, note.at) for name, note in notes.items()] if notes else []
         try:
-            self._end(row, lines, note_rows, session, wait)
+            self._end(row, log, lines, note_rows, session, wait)
         except UnicodeEncodeError:  # half of a surrogate pair, as a broken client may send it
-            self._end(plain(row), [plain(line) for line in lines], [plain(note) for note in note_rows], session, wait)
+            (log,) = plain([log])
+            self._end(plain(row), log, [plain(line) for line in lines], [plain(note) for note in note_rows], session, wait)
 
     def keep_log(self, turn_id: str, events: Sequence[Event]) -> None:
         """Writes the log of a running turn as it stands."""
@@ -146,9 +145,11 @@ class SqliteStore(Database):
                 db.execute(KEEP_RESUMED, (time.time(), turn_id))
         return is_ours
 
-    def _end(self, row: _Row, lines: Sequence[_Row], notes: Sequence[_Row], session: Session | None, wait: bool) -> None:
+    def _end(
+        self, row: _Row, log: str, lines: Sequence[_Row], notes: Sequence[_Row], session: Session | None, wait: bool
+    ) -> None:
         with self.commit(wait) as db:
-            write_turn(db, END_TURN, row, session)
+            end_turn(db, row, log, session)
             db.executemany(INSERT_MESSAGE, lines)
             if notes:
                 db.executemany(INSERT_NOTE, notes)
@@ -208,7 +209,7 @@ class SqliteStore(Database):
         conditions = {name: value for name, value in filters.items() if value is not None}
         plus = "" if session_id is None else "+"  # a session has few turns, and its user may have all of them
         where = " AND ".join(f"{'' if name == 'session_id' else plus}{name} = ?" for name in conditions) or "true"
-        sql = f"SELECT {', '.join(COLUMNS)} FROM turns WHERE {where} ORDER BY started_at DESC, rowid DESC LIMIT ?"
+        sql = f"SELECT {', '.join(COLUMNS)} FROM turns WHERE {where} ORDER BY started_at DESC, number DESC LIMIT ?"
         records = (readable(record_of, row, row[0]) for row in self.read(sql, *conditions.values(), limit))
         return [record for record in records if record is not None]
 
@@ -231,7 +232,7 @@ class SqliteStore(Database):
 
     def events(self, turn_id: str) -> list[Event]:
         """Every event of a turn in order; of one that runs, those kept so far."""
-        rows = self.read("SELECT log FROM turns WHERE id = ? AND log IS NOT NULL", turn_id)
+        rows = self.read("SELECT log FROM turns JOIN logs USING (number) WHERE id = ?", turn_id)
         return (readable(events_of, rows[0][0], turn_id) if rows else None) or []
 
     def give_feedback(self, feedback: Feedback) -> None:

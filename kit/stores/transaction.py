@@ -7,6 +7,7 @@ from typing import Any
 
 from kit.core.context import Session
 from kit.core.errors import SessionError
+from kit.stores.rows import BEGIN_AGAIN, BEGIN_TURN, DROP_LOG, END_TURN, KEEP_LOG
 
 
 def open_session(db: sqlite3.Connection, session: Session) -> None:
@@ -19,12 +20,29 @@ def open_session(db: sqlite3.Connection, session: Session) -> None:
             raise SessionError(f"session {session.id!r} belongs to someone else; start a new one under another id")
 
 
-def write_turn(db: sqlite3.Connection, sql: str, row: Sequence[Any], session: Session | None) -> None:
-    """Writes a turn's row, and its session where one is given. Raises SessionError for a turn of another conversation."""
+def begin_turn(db: sqlite3.Connection, row: Sequence[Any], session: Session | None) -> None:
+    """Writes the row of a turn that begins, or begins again, which then has no log. Raises SessionError as `end_turn` does."""
     if session is not None:
         open_session(db, session)
-    if not db.execute(sql, row).rowcount:
-        raise SessionError(f"turn {row[0]!r} belongs to another conversation; leave the id out, or take another one")
+    try:
+        db.execute(BEGIN_TURN, row)
+    except sqlite3.IntegrityError:
+        db.execute(DROP_LOG, (row[0], row[-1]))
+        _number(db, BEGIN_AGAIN, row)
+
+
+def end_turn(db: sqlite3.Connection, row: Sequence[Any], log: str, session: Session | None) -> None:
+    """Writes the row of a turn that ended, and its log. Raises SessionError for a turn of another conversation."""
+    if session is not None:
+        open_session(db, session)
+    db.execute(KEEP_LOG, (_number(db, END_TURN, row), log))
+
+
+def _number(db: sqlite3.Connection, sql: str, row: Sequence[Any]) -> int:
+    """Writes a row, new or not, and returns its number."""
+    for (number,) in db.execute(sql, row).fetchall():
+        return number
+    raise SessionError(f"turn {row[0]!r} belongs to another conversation; leave the id out, or take another one")
 
 
 def is_busy(error: sqlite3.Error) -> bool:

@@ -211,7 +211,8 @@ def test_junk_in_one_row_breaks_no_list(store: SqliteStore, column: str, caplog:
     for n in range(3):
         finish(store, a_turn(f"t{n}", at=float(n)))
     with sqlite3.connect(store.path) as db:
-        db.execute(f"UPDATE turns SET {column} = ? WHERE id = 't1'", ("[" * 5_000,))
+        table = "logs" if column == "log" else "turns"
+        db.execute(f"UPDATE {table} SET {column} = ? WHERE number = 2", ("[" * 5_000,))
     db.close()
     turns = [turn.id for turn in store.turns()]
     assert turns == (["t2", "t1", "t0"] if column == "log" else ["t2", "t0"])

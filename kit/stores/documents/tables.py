@@ -29,7 +29,7 @@ CREATE TABLE IF NOT EXISTS agent_souls (
 CREATE VIEW IF NOT EXISTS agent_sessions AS
   SELECT s.id AS session_id, s.tenant_id, s.user_id,
     CASE WHEN sum(t.status = 'running') THEN 'running' WHEN (SELECT status FROM turns n WHERE n.session_id = s.id
-      AND +n.tenant_id = s.tenant_id AND +n.user_id = s.user_id ORDER BY n.rowid DESC LIMIT 1) = 'paused' THEN 'paused'
+      AND +n.tenant_id = s.tenant_id AND +n.user_id = s.user_id ORDER BY n.number DESC LIMIT 1) = 'paused' THEN 'paused'
       ELSE 'idle' END AS state,
     min(t.started_at) AS started_at,
     max(max(t.started_at + coalesce(t.seconds, 0)),
