@@ -232,7 +232,7 @@ class Manager:
         """Ends the plan where a skill of the step may have acted, and may not be called twice (decisions 41)."""
         task, query = self._task(step), self.services.documents.events.query
         calls = await query(self._events(task, CALL))
-        lost = [event.skill_id for event in calls if (event.payload or {}).get("uncertain")]
+        lost = [event.skill_id for event in calls if cast("dict[str, Any]", event.payload or {}).get("uncertain")]
         begun = Counter(event.skill_id for event in await query(self._events(task, START)))
         lost += begun - Counter(event.skill_id for event in calls)
         if lost:
