@@ -52,7 +52,7 @@ class Settings(Value):
     """KIT_MODEL: one key of models.yaml for every agent; unset, the offline stand-in unless a key or URL is set."""
     openai_api_key: str | None = Field(default=None, repr=False)
     """OPENAI_API_KEY."""
-    openai_base_url: str | None = None
+    openai_base_url: Annotated[str, Field(pattern=r"^https?://")] | None = None
     """OPENAI_BASE_URL: any OpenAI-compatible endpoint."""
     pace: float = 1.0
     """KIT_PACE: how slowly the embedded services and the stand-in work; 0 is at once."""

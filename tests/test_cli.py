@@ -118,6 +118,7 @@ def test_a_store_that_cannot_be_written_says_what_to_do(tmp_path: Path) -> None:
 
 def test_a_setting_that_cannot_be_used_names_its_variable() -> None:
     refused(run("ask", "find coffee", KIT_PACE="quick"), "KIT_PACE='quick'")
+    refused(run("ask", "find coffee", OPENAI_BASE_URL="127.0.0.1:8080/v1"), "OPENAI_BASE_URL='127.0.0.1:8080/v1' cannot be used")
 
 
 def test_an_unknown_model_or_pattern_names_the_nearest() -> None:

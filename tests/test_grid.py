@@ -379,6 +379,8 @@ BAD = [
     ({"repeats": 0}, r"small.yaml:\d+: 'repeats': input should be greater than 0"),
     ({"faults": {"down": ["reward=down"]}}, r"small.yaml:\d+: unknown agent 'reward': did you mean 'rewards'"),
     ({"prompts": {"x": {"instruction-routing": ""}}}, r"small.yaml:\d+: unknown block 'instruction-routing': did you mean"),
+    ({"settings": {"x": {"cap": 0}}}, r"small.yaml:\d+: 'cap': input should be greater than 0"),
+    ({"cases": [{"file": "/dev/null"}]}, r"small.yaml:\d+: no case to play"),
     ({"settings": {"x": {"cpa": 3}}}, r"small.yaml:\d+: unknown field 'cpa': did you mean .*'cap'"),
     ({"baseline": {"pattern": "direct"}}, r"small.yaml:\d+: unknown pattern 'direct': .*mediated"),
     ({"baseline": {"patern": "mediated"}}, r"small.yaml:\d+: unknown axis 'patern': did you mean 'pattern'"),
@@ -388,7 +390,7 @@ BAD = [
         {"specs": {"wrong": {"provider": "simulated", "law": {}}}},
         r"small.yaml:\d+: the key of a simulated model must hold [^{]*$",
     ),
-    ({"cases": [{"file": "nowhere.jsonl"}]}, r"cannot read the cases of .*nowhere.jsonl"),
+    ({"cases": [{"file": "nowhere.jsonl"}]}, r"cannot read the cases of .*/test_bad_\S*/nowhere.jsonl"),
     ({"cases": [MIXED, MIXED]}, r"mixed.jsonl: case 'mixed-2-001' is in .* too"),
     ({"deck": "cards/nowhere"}, r"small.yaml:\d+: no deck at"),
 ]

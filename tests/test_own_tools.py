@@ -194,6 +194,14 @@ async def test_a_simulated_agent_passes_on_what_a_tool_says_with_nothing_behind_
     assert reply.text == "Simulated finding about desk."
 
 
+@pytest.mark.req("K-1")
+def test_a_fault_of_deck_yaml_is_the_only_one_and_blames_no_tool_it_names(folder: Path) -> None:
+    declare(folder, ["./tools.py"], zzz=3)
+    with pytest.raises(DeckError) as caught:
+        load_deck(folder)
+    assert [fault.split(": ")[1] for fault in caught.value.faults] == ["unknown field 'zzz'"]
+
+
 # What a deck may name
 
 

@@ -103,7 +103,7 @@ class DeckSettings(Value):
     """Where plans find their skills, unless SKILL_SERVICE_URL names another service (docs/outlets.md)."""
     large_result: int = Field(default=50_000, gt=0, exclude=True)
     """Characters of a tool's result above which an agent with `exec_python` reads its beginning, and the rest by a script."""
-    cap: int = 4
+    cap: int = Field(default=4, gt=0)
     """How many sub-agents one turn may call at most."""
     default_sub_agent: str | None = None
     """The sub-agent that gets a message no other one fits; None lets the orchestrator say that nothing fits (decisions 5)."""

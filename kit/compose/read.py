@@ -112,7 +112,7 @@ def _settings(path: Path, draft: Draft) -> DeckSettings:
     if source:
         draft.sources["settings", "deck"] = source
     if settings is None:
-        draft.unreadable.add(("settings", "deck"))
+        draft.unreadable |= {("settings", "deck"), ("tool", "*")}
     return settings or DeckSettings(orchestrator="")
 
 

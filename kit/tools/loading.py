@@ -87,7 +87,7 @@ def _file(folder: Path, name: str) -> ModuleType:
         raise CodeError(f"{name} lies outside the deck's folder; put it beside deck.yaml")
     if not path.is_file():
         files = [f"./{file.name}" for file in folder.glob("*.py")]
-        raise CodeError(f"no file {name} beside deck.yaml: {nearest(name, files)}")
+        raise CodeError(f"no file {name} beside deck.yaml: {nearest(name, files) if files else 'write it, or take the line out'}")
     unique = f"{path.stem}_{crc32(str(path).encode()):08x}"  # two decks may each have a tools.py
     spec = importlib.util.spec_from_file_location(unique, path)
     assert spec is not None and spec.loader is not None

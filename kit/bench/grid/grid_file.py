@@ -163,7 +163,10 @@ def make_spec(
     rubrics = {name: _rubric(spec, name, source) for name in grid.judges}
     decks = {(p, s): _deck(deck, grid, p, s, source) for p in grid.prompts for s in grid.settings}
     wrong = {name: _parse_faults(texts, deck, name, source) for name, texts in grid.faults.items()}
-    return replace(spec, cases=tuple(cases(agents)), faults=wrong, decks=decks, rubrics=rubrics)
+    spec = replace(spec, cases=tuple(cases(agents)), faults=wrong, decks=decks, rubrics=rubrics)
+    if not spec.cases:
+        raise DataError(f"{source.at('cases')}: no case to play; write one a line, or take more of them")
+    return spec
 
 
 def build_value(model: type[V], source: Source, *path: str | int, extra: dict[str, Any]) -> V:
@@ -260,7 +263,7 @@ def _cases(grid: Grid, agents: Sequence[str], path: Path) -> Iterable[Case]:
 def beside(name: str, path: Path) -> Path:
     """A file named by a grid: beside it, else in the checkout."""
     file = path.parent / name
-    return file if file.exists() or Path(name).is_absolute() else HOME / name
+    return file if file.exists() or not (HOME / name).exists() else HOME / name
 
 
 def digest(*parts: object) -> str:
