@@ -14,6 +14,8 @@ from kit import Settings, open_kit
 from kit.core.bodies.turn import PlanTaken
 from kit.core.card import Policy
 from kit.core.errors import StoreBusy
+from kit.core.outcome import Failure
+from kit.models.scripted import Line
 from kit.patterns.plan_execute import resumed
 from kit.planning.draft import Draft, DraftStep
 from kit.planning.plan import new_plan, with_draft, with_step
@@ -139,6 +141,7 @@ async def test_a_plan_whose_time_ends_within_an_act_says_that_its_end_is_unknown
     reply = await run_turn("Order it.", ALICE, kit)
     plan = await read(kit, f"plan_{reply.turn_id}")
     assert plan.failure["reason"] == reason
+    assert failure_of(reply) == ("executor", reason)
     assert [step.status for step in plan.steps] == ["failed" if repeatable else "uncertain"]
 
 
@@ -174,6 +177,34 @@ async def test_a_turn_that_took_a_plan_up_and_was_stopped_is_resumed_by_its_own_
         plans = await kit.store.open_documents().plans.of(kit.session("s").principal)
     assert [plan.plan_id for plan in plans] == [f"plan_{first.turn_id}"], "it was planned a second time"
     assert plans[0].status == "complete" and third.status == "ok"
+
+
+def failure_of(reply: Reply) -> tuple[str, str]:
+    """Who failed in a turn, and how."""
+    (outcome,) = reply.outcomes
+    assert isinstance(outcome, Failure)
+    return outcome.agent, outcome.reason
+
+
+@pytest.mark.parametrize(("line", "reason"), [(Line(delay=600.0), "timeout"), (Line(error=OSError("gone")), "exception")])
+async def test_a_planner_that_fails_does_so_as_any_agent_and_nobody_says_that_there_is_no_plan(
+    line: Line, reason: str, tmp_path: Path
+) -> None:
+    kit, now = plan_kit(tmp_path, draft("one")), asyncio.get_running_loop().time
+    kit.planner.script.insert(0, line)
+    began = now()
+    reply = await run_turn("Do it.", ALICE, kit)
+    assert reply.status == "ok" and failure_of(reply) == ("planner", reason)
+    assert now() - began == pytest.approx(kit.team.agents["planner"].time_budget if reason == "timeout" else 0, abs=0.5)
+    assert reply.text == "I wasn't able to look into that right now. Please try again in a moment. Nothing of it is done."
+
+
+async def test_a_step_that_never_answers_fails_as_any_agent_does(tmp_path: Path) -> None:
+    async def hangs(scope: StepScope, services: PlanServices) -> str | None:
+        await asyncio.sleep(3600)
+
+    kit = plan_kit(tmp_path, *[draft(f"try {number}") for number in range(1, 5)], doing=hangs)
+    assert failure_of(await run_turn("Do it.", ALICE, kit)) == ("executor", "timeout")
 
 
 async def stopped(turn: Turn) -> Reply:

@@ -8,7 +8,7 @@ from langchain_core.messages import AIMessage, SystemMessage, ToolMessage
 from langchain_core.messages.tool import ToolCall
 
 from kit.core.outcome import AgentCall, Answer, Failure, Outcome
-from kit.planning.loop import OVER_BUDGET, UNCERTAIN, Manager
+from kit.planning.loop import NO_PLAN, OVER_BUDGET, UNCERTAIN, Manager
 from kit.planning.plan import complete_steps, failed_step
 from kit.runtime.agents.llm_agent import LLMAgent
 from kit.runtime.answer.acknowledge import acknowledge
@@ -60,7 +60,7 @@ def stop_words(manager: Manager, ctx: RunContext) -> str:
     if _reason(plan) == OVER_BUDGET:
         first = words.plan_over
     elif step is None:
-        first = words.plan_infeasible
+        first = words.nothing if _reason(plan).startswith(NO_PLAN) else words.plan_infeasible
     else:
         first = (words.plan_uncertain if step.status == UNCERTAIN else words.plan_failed).format(task=_quote(step.task))
     steps = [_quote(step.task) for step in complete_steps(plan)]
@@ -140,13 +140,14 @@ def _failure(manager: Manager, executor: str) -> tuple[list[Outcome], list[Agent
     plan = manager.plan
     step, reason = failed_step(plan), _reason(plan)
     agent, call_id, task = manager.settings.planner, plan.plan_id, plan.original_task
+    own = manager.failure.reason if manager.failure else "insufficient"
     if step is not None:
         agent, call_id, task = executor, step.task_id or plan.plan_id, step.task
     outcome = Failure(
         call_id=call_id,
         agent=agent,
         axis="invocation",
-        reason="budget" if reason == OVER_BUDGET else "insufficient",
+        reason=reason if reason in (OVER_BUDGET, UNCERTAIN) else own,
         detail=(step.failure_reason if step else None) or reason,
     )
     return [outcome], [AgentCall(call_id=call_id, agent=agent, query=task, fields={})]

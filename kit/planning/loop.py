@@ -46,6 +46,8 @@ from kit.tools.task_memory import Task
 EXHAUSTED = "max replan attempts reached"
 UNCERTAIN = "uncertain"
 OVER_BUDGET = "budget"
+NO_PLAN = "no plan"
+"""How the reason begins where a planner has neither handed in a plan that holds nor said that there is none."""
 
 
 @dataclass
@@ -60,6 +62,8 @@ class Manager:
     before: dict[str, float] = field(default_factory=dict[str, float])
     """What the plan had taken when this turn took it up."""
     began: float = 0.0
+    failure: Failure | None = None
+    """How the agent that was asked last failed; None where it did not."""
 
     @property
     def plan(self) -> Plan:
@@ -110,7 +114,7 @@ class Manager:
         draft = scope.result
         if draft is None or isinstance(draft, Infeasible):
             over = isinstance(outcome, Failure) and outcome.reason == "budget"
-            reason = OVER_BUDGET if over else f"no plan: {_detail(outcome, scope.refusals)}"
+            reason = OVER_BUDGET if over else f"{NO_PLAN}: {_detail(outcome, scope.refusals)}"
             await self._fail(f"infeasible: {draft.reason}" if draft else reason)
             return
         if not replan:
@@ -259,7 +263,9 @@ class Manager:
     async def _dispatch(self, agent: str, query: str, task_id: str, place: int) -> Outcome:
         self.ctx.turn.rounds += 1
         call = AgentCall(call_id=task_id, agent=agent, query=query, fields={})
-        return await dispatch(call, self.ctx, f"{self.ctx.turn.rounds}.{place}")
+        outcome = await dispatch(call, self.ctx, f"{self.ctx.turn.rounds}.{place}")
+        self.failure = outcome if isinstance(outcome, Failure) else None
+        return outcome
 
     def _limit(self) -> None:
         """Takes what the plan has used up in other turns out of what this one may take."""
