@@ -3,6 +3,7 @@
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path, PurePath
 
 import pytest
@@ -13,12 +14,6 @@ from tests.test_repository import CODE, ROOT, sources
 
 PAGES = ["README.md", "CONTRIBUTING.md", *sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").glob("*.md"))]
 FILES = tuple(f"/{name}" for name, _ in sources(*CODE, "tests", ".ci"))
-FUNCTIONS = {
-    node.name
-    for _, text in sources(*CODE, "tests")
-    for node in ast.walk(ast.parse(text))
-    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
-}
 FOREIGN = {"json_each", "from_function", "req", "freeze"}
 """Of SQLite, of LangChain, a mark of pytest, of Python's gc."""
 PATH = re.compile(r"(?<![\w./])(?:kit|tests|cards|data|docs|notebooks)/[\w./-]*\w\.(?:py|md|yaml|jsonl|ipynb|css)\b")
@@ -34,6 +29,17 @@ STEPS = re.findall(
     (ROOT / "docs/architecture.md").read_text().split("## Execution: one turn")[1].split("```")[1],
     re.MULTILINE,
 )
+
+
+@cache
+def functions() -> set[str]:
+    """Every function and class of the tree, those in others included."""
+    return {
+        node.name
+        for _, text in sources(*CODE, "tests")
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+    }
 
 
 def definitions(path: str, text: str) -> Iterator[str]:
@@ -101,7 +107,7 @@ def test_every_file_a_page_names_exists(page: str):
 def test_every_function_a_page_calls_exists(page: str):
     """`promote(deck, card, results)` on a page is what a reader types; a rename has to reach it."""
     calls = re.findall(r"`(?:[^`\n]*[^`\n\w])?(\w+)\([^`\n]*`", (ROOT / page).read_text())
-    assert {name for name in calls if name not in FUNCTIONS} <= FOREIGN
+    assert {name for name in calls if name not in functions()} <= FOREIGN
 
 
 def test_the_example_of_a_tool_is_one_that_a_deck_can_name(tmp_path: Path):

@@ -2,6 +2,7 @@
 
 import ast
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -63,11 +64,15 @@ def sources(*folders: str) -> Iterator[tuple[str, str]]:
 def texts() -> Iterator[tuple[str, str]]:
     """Every file of ours that a person may read, without built and generated ones."""
     kinds = {".py", ".md", ".yaml", ".toml", ".ipynb", ".txt", ""}
-    for path in sorted(ROOT.rglob("*")):
-        name = path.relative_to(ROOT)
-        hidden = any(part.startswith(".") and part not in (".ci", ".streamlit") for part in name.parts)
-        if path.is_file() and path.suffix in kinds and not hidden and "__pycache__" not in name.parts:
-            yield name.as_posix(), path.read_text()
+    for folder, folders, names in os.walk(ROOT):
+        folders[:] = [name for name in folders if not is_hidden(name) and name != "__pycache__"]
+        for path in (Path(folder, name) for name in names if not is_hidden(name)):
+            if path.suffix in kinds:
+                yield path.relative_to(ROOT).as_posix(), path.read_text()
+
+
+def is_hidden(name: str) -> bool:
+    return name.startswith(".") and name not in (".ci", ".streamlit")
 
 
 def cited_decisions(text: str) -> Iterator[int]:

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-import statsmodels.api as sm
 from scipy import stats
+from statsmodels.regression.linear_model import OLS
 from statsmodels.stats.multitest import multipletests
 
 from kit.bench.statistics.clusters import clustered
@@ -86,7 +86,7 @@ def test_clusters_are_worth_what_the_robust_variance_of_another_implementation_s
     shares = rng.random(12)
     outcomes = [bool(rng.random() < shares[name]) for name in names]
     right, n = sum(outcomes) / len(outcomes), len(outcomes)
-    fit: Any = sm.OLS(np.array(outcomes, float), np.ones(n)).fit(cov_type="cluster", cov_kwds={"groups": np.array(names)})
+    fit: Any = OLS(np.array(outcomes, float), np.ones(n)).fit(cov_type="cluster", cov_kwds={"groups": np.array(names)})
     few = (stats.t.ppf(0.975, n - 1) / stats.t.ppf(0.975, 11)) ** 2
     assert clustered(outcomes, names).effective_n == pytest.approx(few * right * (1 - right) / float(fit.bse[0]) ** 2)
     assert clustered([True] * n, names).effective_n == pytest.approx(12 * few)
