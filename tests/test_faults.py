@@ -568,9 +568,11 @@ def test_on_the_command_line_a_fault_is_an_option_and_a_wrong_one_a_sentence():
             code = main(["ask", *arguments, QUESTION])
         return code, out.getvalue(), err.getvalue()
 
-    code, out, _ = run("--fault", "rewards=down", "--fault", "shop=raise")
+    code, out, err = run("--fault", "rewards=down", "--fault", "shop=raise")
     assert code == 0 and "made to fail: rewards=down, shop=raise" in out and TELLS["support"] in " ".join(out.split())
-    assert "wasn't able to get an answer about rewards" in " ".join(out.split())
+    assert "wasn't able to get an answer about rewards" in " ".join(out.split()) and "did not happen" not in err
+    _, _, err = run("--fault", "rewards=down", "--fault", "play=hang")
+    assert "did not happen in this turn: play=hang\n" in err
     code, _, err = run("--fault", "rewards=timeot")
     assert code == 2 and err.startswith("kit: ") and "timeout" in err
 

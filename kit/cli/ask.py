@@ -46,6 +46,8 @@ def _ask(arguments: Namespace) -> int:
 
 
 async def _ask_turn(message: str, arguments: Namespace) -> "Reply":
+    from kit.core.fault import parse_all
+    from kit.core.fault_injection import inject_faults
     from kit.runtime.message import read_picture
     from kit.runtime.recording.cassette import cassette_at
     from kit.wire import open_kit
@@ -54,10 +56,14 @@ async def _ask_turn(message: str, arguments: Namespace) -> "Reply":
     cassette = cassette_at(arguments.cassette, arguments.mode, "ask", message)
     async with open_kit(faults=bool(arguments.fault), cassette=cassette) as kit:
         session = kit.session(arguments.session or ("cli" if cassette is None else uuid.uuid4().hex))
-        turn = kit.ask(message, session, arguments.pattern, arguments.cap, arguments.fault, images, arguments.surface)
-        if arguments.fault and not arguments.json:
+        faults = parse_all(arguments.fault, kit.team.agents, kit.team.root)
+        with inject_faults(faults) as injection:
+            turn = kit.ask(message, session, arguments.pattern, arguments.cap, images=images, surface=arguments.surface)
+        if faults and not arguments.json:
             print("made to fail: " + ", ".join(arguments.fault), flush=True)
         reply = await _follow(turn, kit.model, arguments.json)
+        if unmet := [text for text, fault in zip(arguments.fault, faults, strict=True) if fault not in injection.landed]:
+            print(f"did not happen in this turn: {', '.join(unmet)}", file=sys.stderr)
         if reply.status == "paused" and cassette is None and not arguments.json:
             if not sys.stdin.isatty():
                 print(f"answer with: {command('resume', reply.turn_id, '--yes')} (or --no)")
