@@ -1,11 +1,14 @@
 """A2A: the real SDK on both sides, over a socket and inside the process; one trace, one contract, on behalf of one principal."""
 
 import asyncio
+import gc
 import re
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from contextvars import ContextVar
 from dataclasses import replace
 from typing import Any
+from weakref import ref
 
 import httpx
 import pytest
@@ -19,6 +22,7 @@ from a2a.server.tasks import InMemoryTaskStore, TaskUpdater
 from a2a.types import Message, Part, Role, SendMessageRequest, StreamResponse, Task, TaskState, TaskStatus
 from langchain_core.tools import StructuredTool
 from starlette.applications import Starlette
+from starlette.types import Receive, Scope, Send
 
 from kit.core.bodies.call import ModelStarted
 from kit.core.bodies.speech import Status
@@ -30,6 +34,7 @@ from kit.patterns import PATTERNS
 from kit.patterns.a2a import remote
 from kit.patterns.a2a.client import RemoteAgent
 from kit.patterns.a2a.exchange import KEY, PRINCIPAL, Report, Request, traceparent
+from kit.patterns.a2a.loopback import LoopbackTransport
 from kit.patterns.a2a.server import peer_card, serve_team
 from kit.runtime.team import Team, bind
 from kit.runtime.turn import Reply, run_turn
@@ -303,6 +308,39 @@ async def test_over_a_socket_the_cards_are_found_and_a_whole_turn_is_run() -> No
     assert [(o.agent, o.kind) for o in reply.outcomes] == [("shop", "answer"), ("rewards", "failure")]
     assert "Deals." in reply.text and "rewards" in reply.text and "secret" not in reply.text
     assert {e.body.agent for e in reply.events if isinstance(e.body, ModelStarted)} == {"orchestrator", "shop", "rewards"}
+
+
+class Question:
+    """What a caller's context holds while it asks."""
+
+
+@pytest.mark.realtime
+async def test_a_loopback_socket_runs_the_app_in_its_callers_context_and_keeps_none_of_a_call_that_was_hung_up() -> None:
+    question: ContextVar[Question | None] = ContextVar("question", default=None)
+    seen: list[Question | None] = []
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        seen.append(question.get())
+        await send({"type": "http.response.start", "status": 204, "headers": []})
+        await send({"type": "http.response.body"})
+
+    listening = listen("127.0.0.1", 0)
+    url = f"http://127.0.0.1:{listening.getsockname()[1]}"
+    async with httpx.AsyncClient(transport=LoopbackTransport(app, listening)) as http, httpx.AsyncClient() as stranger:
+        own = Question()
+        question.set(own)
+        codes = [(await client.get(url)).status_code for client in (http, stranger)]
+        assert (codes, seen) == ([204, 204], [own, None])
+        question.set(lost := Question())
+        call = asyncio.create_task(http.get(url))
+        await asyncio.sleep(0)  # it has begun, and the app has not heard of it
+        call.cancel()
+        await asyncio.wait((call,))
+        kept = ref(lost)
+        question.set(None)
+        del lost, call
+        gc.collect()
+        assert kept() is None
 
 
 async def _sent(client: Client, message: Message, headers: dict[str, str] | None = None) -> Sequence[Any]:

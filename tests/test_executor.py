@@ -378,7 +378,7 @@ async def test_each_event_of_a_task_has_its_name_and_fields_and_its_whole_lineag
         "subagent.finish": {"status", "duration_ms", "memory_key"},
     }
     beside = {
-        "skill.called": {"large_response_triggered", "status", "uncertain"},
+        "skill.called": {"large_response_triggered", "status"},
         "subagent_a.spawned": {"mode"},
         "replan.triggered": {"trigger"},
     }

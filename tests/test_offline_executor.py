@@ -125,6 +125,12 @@ def test_what_one_skill_lacks_it_asks_of_the_next() -> None:
     assert after(("write_memory", {}, "{}", False)) == "The step is done."
 
 
+def test_an_input_is_a_file_only_where_it_names_one() -> None:
+    """`begins` is how the file of a long input begins; an output may have a field of that name."""
+    assert after(input={"begins": "2026-05-01", "city": "Rivermont"})[0] == "call_skill"
+    assert after(input={"file_id": "tmp_1", "size_bytes": 20_000, "begins": "["})[0] == "exec_python"
+
+
 @pytest.mark.parametrize("text", ["", "no JSON", "{}", '{"task": 1}'])
 def test_what_is_no_step_is_said_to_be_none(text: str) -> None:
     assert str(executor_turn([HumanMessage(text)])).startswith("This is no step")

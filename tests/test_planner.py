@@ -449,6 +449,16 @@ def test_skills_of_any_trade_are_chained_by_what_their_schemas_give_and_take(tas
     assert not faults([DraftStep(**one) for one in steps], outputs)
 
 
+def test_a_skill_of_which_two_arguments_are_not_said_is_planned_over_no_step_that_gives_one_of_them() -> None:
+    takes = {"order_id": ORDER, "depot_id": {"type": "string", "pattern": "^de-[0-9]+$"}}
+    move = skill("parcel_move", "Says how a parcel of an order gets to a depot.", takes, {"way": TEXT}, *takes)
+    skills = [skill_of(one) for one in (TRADE[0], move)]
+    reason = StepChain("How does the parcel of the late order get to the depot?", skills).steps(
+        {"first_step": 1, "steps_left": 9}
+    )
+    assert reason == "parcel_move needs order id and depot id, which neither the task nor another skill gives"
+
+
 FRAGMENTS = """rank list the best two three each every active paused outlets in Rivermont Oakfield by revenue menu of ou-0001 ou-9
     desserts vegetarian prices last 8 weeks and , : street seats note call . ? null {} 7 zero of step 1 from rows[].id"""
 

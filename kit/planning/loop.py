@@ -137,20 +137,10 @@ class Manager:
                 return
             if await self._ended_in_doubt(step):
                 return
-        self.services.files.wipe(task)  # what a predecessor left
         await self._move(lambda plan: with_step(plan, step.step_index, status="executing", started_at=began))
         name = f"step_{step.step_index}"
         await self.journal.write(f"{name}.started", task_id=task.id, skill=", ".join(step.skills))
-        stored = cast("dict[str, Any]", self.plan.manifests)
-        manifests = {skill: SkillManifest.model_validate(stored[skill]) for skill in step.skills}
-        try:
-            async with self.services.skills.step(step.skills) as skills:
-                scope = StepScope(self.journal.of(task.id, task.agent), task, step, manifests, skills)
-                with executes(scope):
-                    query = executor_query(scope, value, self.services)
-                    outcome = await self._dispatch(task.agent, query, task.id, step.step_index)
-        finally:
-            self.services.files.wipe(task)
+        scope, outcome = await self._execute(step, task, value)
         memory = await self._output(step, task)
         status = "complete" if memory else "insufficient" if scope.insufficient else "failed"
         status = UNCERTAIN if scope.uncertain else status
@@ -163,6 +153,20 @@ class Manager:
         else:
             suggestion = scope.insufficient[1] if scope.insufficient else ""
             await self._revise(step, *await self._failure(scope, outcome), suggestion)
+
+    async def _execute(self, step: PlanStep, task: Task, value: Any) -> tuple[StepScope, Outcome]:
+        """Sends an executor, over the skills of the step alone; its files are gone when it is."""
+        self.services.files.wipe(task)  # what a predecessor left
+        stored = cast("dict[str, Any]", self.plan.manifests)
+        manifests = {skill: SkillManifest.model_validate(stored[skill]) for skill in step.skills}
+        try:
+            async with self.services.skills.step(step.skills) as skills:
+                scope = StepScope(self.journal.of(task.id, task.agent), task, step, manifests, skills)
+                with executes(scope):
+                    query = executor_query(scope, value, self.services)
+                    return scope, await self._dispatch(task.agent, query, task.id, step.step_index)
+        finally:
+            self.services.files.wipe(task)
 
     async def _complete(self, step: PlanStep, memory: Memory) -> None:
         changes = {"status": "complete", "memory_key": memory.key, "validated": True, "finished_at": self.services.clock()}

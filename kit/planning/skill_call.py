@@ -39,7 +39,8 @@ async def call_skill(scope: StepScope, services: PlanServices, skill: str, argum
         raise
     outcome = await _check(manifest, outcome)
     lost = _is_lost(manifest, outcome)
-    await scope.journal.write(CALL, **skill_call(outcome, LARGE).model_dump(), uncertain=lost)
+    doubt: dict[str, Any] = {"uncertain": True} if lost else {}
+    await scope.journal.write(CALL, **skill_call(outcome, LARGE).model_dump(), **doubt)
     if lost:
         return _uncertain(scope, skill)
     if not _may_have_acted(outcome):

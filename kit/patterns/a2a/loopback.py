@@ -36,7 +36,10 @@ class LoopbackTransport(httpx.AsyncBaseTransport):
         name = str(next(self._numbers))
         self._contexts[name] = contextvars.copy_context()
         request.headers[_CONTEXT] = name
-        return await self._wire.handle_async_request(request)
+        try:
+            return await self._wire.handle_async_request(request)
+        finally:
+            self._contexts.pop(name, None)  # of a call that was hung up before the app heard of it
 
     async def aclose(self) -> None:
         """Closes the connections and ends the server."""
@@ -47,9 +50,9 @@ class LoopbackTransport(httpx.AsyncBaseTransport):
         self._listening.close()
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Runs the app as its caller would."""
+        """Runs the app as its caller would; for anybody else who finds the socket, in a context of its own."""
         name = dict(scope["headers"]).get(_CONTEXT.encode(), b"").decode()
-        await asyncio.create_task(_run(self._app, scope, receive, send), context=self._contexts.pop(name))
+        await asyncio.create_task(_run(self._app, scope, receive, send), context=self._contexts.pop(name, None))
 
 
 class _Server(uvicorn.Server):

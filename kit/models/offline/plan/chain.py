@@ -80,14 +80,15 @@ class StepChain:
         values, shape = self.values(skill, text), projection(skill, text)
         if skill.limit and (count := count_in(text)):
             values[skill.limit] = count
-        missing = next((name for name in skill.required if name not in values), None)
-        if missing is None:
+        lacking = [name for name in skill.required if name not in values]
+        if not lacking:
             self.drafts.append(self.filtered(_Step(skill, text, values, shape)))
             return None
+        missing, *more = lacking
         spec = properties_of(skill.input)[missing]
         supplier = self.supplier(skill, missing)
-        if supplier is None:
-            return f"{skill.name} needs {spoken(missing)}, which neither the task nor another skill gives"
+        if supplier is None or more:
+            return f"{skill.name} needs {' and '.join(map(spoken, lacking))}, which neither the task nor another skill gives"
         if kind_of(spec) == "array":
             source = self.source(*supplier, None)
             self.drafts.append(_Step(skill, text, values, shape, source, {missing: supplier[1]}))

@@ -141,7 +141,7 @@ class _Step:
     def _begin(self) -> Move:
         value: Any = self.brief.get("input")
         skill = self.skills[0]
-        if not isinstance(value, dict) or "begins" not in value:
+        if not isinstance(value, dict) or not {"file_id", "begins"} <= value.keys():
             return self._call(skill, value)
         properties = properties_of(skill["input_schema"]).items()
         lists = [(name, str(spec.get("items", {}).get("pattern", ""))) for name, spec in properties if kind_of(spec) == "array"]
