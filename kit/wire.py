@@ -23,7 +23,7 @@ from kit.patterns import pattern_of
 from kit.patterns.agents_as_tools import MEDIATED
 from kit.patterns.fork import fork_turn
 from kit.patterns.resume import Answers, resume_turn
-from kit.patterns.stages import Stages
+from kit.patterns.stages import NO_FLAGS, Flags, Stages
 from kit.runtime.agents.api_agent import Service, with_services
 from kit.runtime.agents.faulty import faulty_team
 from kit.runtime.handle import Turns
@@ -144,9 +144,9 @@ class Kit:
         """Starts a turn that is another one up to a span, and then differs. Raises what `fork_turn` raises (docs/traces.md)."""
         return self.turns.begin(partial(fork_turn, self, who or self.session("").principal, turn_id, at, model, pattern, prompt))
 
-    def resume(self, turn_id: str, answers: Answers = None, *, who: Principal | None = None) -> Turn:
-        """Lets a turn go on that paused or was interrupted. Raises what `resume_turn` raises (docs/pause.md)."""
-        return self.turns.begin(partial(resume_turn, self, who or self.session("").principal, turn_id, answers))
+    def resume(self, turn_id: str, answers: Answers = None, *, who: Principal | None = None, flags: Flags = NO_FLAGS) -> Turn:
+        """Lets a turn go on that paused or was interrupted; `flags` are its session's. Raises what `resume_turn` raises."""
+        return self.turns.begin(partial(resume_turn, self, who or self.session("").principal, turn_id, answers, flags))
 
     def run_scheduled(self, message: str, target: Principal, *, job: str, location: str | None = None) -> Turn:
         """Starts a turn that nobody typed, on behalf of a scheduled job's target user.

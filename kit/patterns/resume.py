@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from kit.core.bodies.turn import PlanTaken, Resumed
-from kit.core.context import Principal
+from kit.core.context import Principal, Session
 from kit.core.errors import FaultError, ForkError, ResumeError
 from kit.core.event import Event
 from kit.core.fault import parse_all
@@ -14,6 +14,7 @@ from kit.patterns import MODES
 from kit.patterns.fork import Forkable, ForkHost, check_prompts
 from kit.patterns.forked_turn import ForkedTurn
 from kit.patterns.plan_execute import PLAN, PLAN_EXECUTE, resumed
+from kit.patterns.stages import NO_FLAGS, Flags
 from kit.runtime.acts.pause import Acts, Resumption, acts_of
 from kit.runtime.recording.turn_recording import TurnRecording, resumed_recording
 from kit.runtime.team import Team
@@ -23,22 +24,24 @@ Answers = bool | Mapping[str, bool] | None
 """The user's yes or no: to all that the turn asked, or by the key of each question; None where nothing was asked."""
 
 
-def resume_turn(kit: Forkable, who: Principal, turn_id: str, answers: Answers = None) -> Turn:
+def resume_turn(kit: Forkable, who: Principal, turn_id: str, answers: Answers = None, flags: Flags = NO_FLAGS) -> Turn:
     """Lets a turn of a principal go on, under its own id: what had ended is played, the rest is called by the cards' strategies.
 
+    `flags`: those of the session that it was asked in, which the store does not keep. A plan is taken up by a turn of its own.
     Raises ResumeError for a turn that is not there, is somebody else's, has ended, lacks an answer or cannot be played,
     CassetteError where a card has changed since, FaultError where it was made to fail and this kit was opened without faults.
     """
     store, turn = kit.store, kit.store.turn(turn_id.removeprefix(PLAN))
     if turn is None or Principal(tenant_id=turn.tenant_id, user_id=turn.user_id) != who:
         raise ResumeError(f"there is no turn {turn_id!r} of {who}: name one of its own")
-    if turn.pattern == PLAN_EXECUTE.name:
-        return _resume_plan(kit, turn)
     events, pattern = store.events(turn.id), MODES[turn.pattern]
-    base = kit if kit.team.orchestrator.model.spec.key == turn.model else kit.on(turn.model)
+    is_plan, same = pattern is PLAN_EXECUTE, kit.team.orchestrator.model.spec.key == turn.model
+    base = kit if is_plan or same else kit.on(turn.model)  # of a plan nothing is played, so that any model can go on with it
     past = kit.recall_before(turn)
-    session = store.with_souls(past.session.replace(id=turn.session_id))
-    team = base.stages.team(pattern, persona=session.tenant_persona)
+    session = store.with_souls(past.session.replace(id=turn.session_id, flags=dict(flags)))
+    team = base.stages.team(pattern, flags=flags, persona=session.tenant_persona)
+    if is_plan:
+        return _resume_plan(kit, turn, events, session, team)
     acts = _with_answers(turn, acts_of(events), answers)
     try:
         recording = _recording(team, events)
@@ -66,12 +69,9 @@ def resume_turn(kit: Forkable, who: Principal, turn_id: str, answers: Answers = 
         )
 
 
-def _resume_plan(kit: Forkable, turn: TurnRecord) -> Turn:
+def _resume_plan(kit: Forkable, turn: TurnRecord, events: list[Event], session: Session, team: Team) -> Turn:
     """Starts a turn that takes up the plan of another one, which may itself have taken it up, after its last complete step."""
-    taken = [event.body.plan_id for event in kit.store.events(turn.id) if isinstance(event.body, PlanTaken)]
-    past = kit.recall_before(turn)
-    session = kit.store.with_souls(past.session.replace(id=turn.session_id))
-    team = kit.stages.team(PLAN_EXECUTE, persona=session.tenant_persona)
+    taken = [event.body.plan_id for event in events if isinstance(event.body, PlanTaken)]
     host = ForkHost(team, kit.store, kit.recorder, resumed(taken[-1] if taken else f"{PLAN}{turn.id}"), kit.today)
     return run_turn(turn.message, session, host, host.pattern)
 

@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
+from typing import TypeAlias
 
 from kit.compose.deck import Deck
 from kit.compose.prompts import with_persona
@@ -16,7 +17,8 @@ _Cohort = frozenset[tuple[str, bool]]
 """The flags, each with its value, in which a request differs from the deck."""
 TEAMS = 48
 """Teams with a tenant's persona that are kept; the one that was longest not asked for goes."""
-NO_FLAGS: Mapping[str, bool] = MappingProxyType({})
+Flags: TypeAlias = Mapping[str, bool]
+NO_FLAGS: Flags = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -30,7 +32,7 @@ class Stages:
     retired: list[Closing] = field(default_factory=list[Closing])
     """What belongs to teams that are no longer kept; turns of theirs may still run."""
 
-    def team(self, pattern: Pattern, surface: str | None = None, flags: Mapping[str, bool] = NO_FLAGS, persona: str = "") -> Team:
+    def team(self, pattern: Pattern, surface: str | None = None, flags: Flags = NO_FLAGS, persona: str = "") -> Team:
         """The team a pattern runs with on a surface, the deck's own when none is named, under these flags, with that persona.
 
         Flags that are not given are as in the deck. A team is bound once and kept (decisions 28), of those
