@@ -7,3 +7,9 @@ _BUNDLE = _PACKAGE / "shipped"
 IS_CHECKOUT = not _BUNDLE.is_dir()
 HOME = _PACKAGE.parent if IS_CHECKOUT else _BUNDLE
 """Holds app.py, cards/, data/ and template/."""
+
+
+def find_deck(folder: str | Path) -> Path:
+    """Returns this folder, or the shipped one of that name, such as `cards/outlets`, where there is none here."""
+    path, shipped = Path(folder), HOME / folder
+    return path if path.exists() or not shipped.is_dir() else shipped

@@ -11,7 +11,7 @@ from pydantic import AfterValidator, Field, ValidationError
 from kit.core.errors import SettingsError
 from kit.core.secret import secret_values
 from kit.core.value import Value
-from kit.home import HOME, IS_CHECKOUT
+from kit.home import HOME, IS_CHECKOUT, find_deck
 
 
 def own_project() -> Path | None:
@@ -38,8 +38,8 @@ def _state() -> Path:
 class Settings(Value):
     """Everything that differs between two machines. `Settings.read()` takes it from the environment."""
 
-    deck: Path = Field(default_factory=_deck)
-    """KIT_DECK: folder of the deck; unset, that of the project worked in, else the consumer deck."""
+    deck: Annotated[Path, AfterValidator(find_deck)] = Field(default_factory=_deck)
+    """KIT_DECK: folder of the deck, here or a shipped one; unset, that of the project worked in, else the consumer deck."""
     data: Path = Field(default_factory=_data)
     """KIT_DATA: folder of the data that a deck's tools read; unset, data/ of the project, else the embedded world."""
     store: str = Field(default_factory=lambda: str(_state() / "kit.db"))

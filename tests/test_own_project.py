@@ -97,7 +97,13 @@ def test_a_project_is_found_from_the_folders_inside_it(project: Path, monkeypatc
 
 def test_what_the_environment_names_goes_before_the_project(project: Path, tmp_path: Path) -> None:
     settings = Settings.read({"KIT_DECK": "cards/manga", "KIT_STORE": str(tmp_path / "other" / "kit.db")})
-    assert settings.deck == Path("cards/manga") and settings.grids == tmp_path / "other" / "grids"
+    assert settings.deck == HOME / "cards" / "manga" and settings.grids == tmp_path / "other" / "grids"
+
+
+def test_a_shipped_deck_is_found_from_anywhere_by_the_name_that_the_readme_uses(project: Path) -> None:
+    assert run("check", "cards/outlets").returncode == 0
+    (project / "cards" / "outlets").mkdir(parents=True)  # one of that name here goes first
+    assert "cards/outlets/deck.yaml" in run("ask", "hello", KIT_DECK="cards/outlets").stderr
 
 
 def test_outside_of_a_project_the_demo_answers_and_no_grid_is_guessed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

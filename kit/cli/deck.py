@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kit.core.display.count import many
+from kit.home import find_deck
 
 if TYPE_CHECKING:
     from kit.bench.promotion import Promotion
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 def add(commands: Any) -> None:
     """Adds the commands to a parser's."""
     check = commands.add_parser("check", help="load and bind a deck; every fault in one report")
-    check.add_argument("deck", type=Path, nargs="?", help="folder of the deck (default: the settings')")
+    check.add_argument("deck", type=find_deck, nargs="?", help="folder of the deck (default: the settings')")
     check.add_argument(
         "--trust", action="store_true", help="start the deck's MCP servers and accept the tools they offer (mcp.lock)"
     )
@@ -26,13 +27,13 @@ def add(commands: Any) -> None:
     gained = commands.add_parser("gained", help="which agent gained which tool between two git revisions of the cards")
     gained.add_argument("old", metavar="REV1")
     gained.add_argument("new", metavar="REV2")
-    gained.add_argument("--deck", type=Path, help="folder of the deck (default: the settings')")
+    gained.add_argument("--deck", type=find_deck, help="folder of the deck (default: the settings')")
     gained.set_defaults(run=_gained)
 
     promotion = commands.add_parser("promote", help="may a draft card go live? Plays labelled dialogues with the card active")
     promotion.add_argument("card")
     promotion.add_argument("cases", type=Path, nargs="?", help="labelled dialogues (default: data/cases/switches.jsonl)")
-    promotion.add_argument("--deck", type=Path, help="folder of the deck (default: the settings')")
+    promotion.add_argument("--deck", type=find_deck, help="folder of the deck (default: the settings')")
     promotion.add_argument("--write", action="store_true", help="set the card's file to active when nothing speaks against it")
     promotion.set_defaults(run=_promote)
 

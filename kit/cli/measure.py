@@ -10,6 +10,7 @@ from kit.cli.cassette_options import taping
 from kit.core.display.command import command
 from kit.core.display.count import many
 from kit.core.errors import SettingsError
+from kit.home import find_deck
 
 
 def add(commands: Any) -> None:
@@ -21,7 +22,7 @@ def add(commands: Any) -> None:
     route.set_defaults(run=_route)
 
     routing = commands.add_parser("deck-routing", help="which card's description loses which questions of labelled dialogues")
-    routing.add_argument("deck", type=Path, nargs="?", help="folder of the deck (default: cards/consumer)")
+    routing.add_argument("deck", type=find_deck, nargs="?", help="folder of the deck (default: cards/consumer)")
     routing.add_argument("cases", type=Path, nargs="?", help="labelled dialogues (default: data/cases/switches.jsonl)")
     routing.set_defaults(run=_deck_routing)
 

@@ -83,7 +83,8 @@ def _list(host: Host, who: Principal) -> None:
 def _nothing(host: Host) -> None:
     if host.kit.deck.settings.planning is None:
         name = literal(host.kit.deck.name)
-        st.markdown(f"The deck {name} has no planner, so its turns are not run as plans. The deck outlets has one.")
+        st.markdown(f"The deck {name} has no planner, so its turns are not run as plans.")
+        st.markdown("The deck outlets has one: start the app with `KIT_DECK=cards/outlets`.")
         return
     st.markdown("A message can be run as a plan: choose the pattern “Plan execute” in the chat's scenario, and ask.")
     draw_link(st.empty(), "chat", "Go to the chat", ":material/chat:", pattern=PLAN_EXECUTE.name)
