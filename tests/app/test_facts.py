@@ -4,7 +4,7 @@ from typing import get_args
 
 import pytest
 
-from kit.core.bodies.call import Envelope
+from kit.core.bodies.call import Envelope, ToolEnded
 from kit.core.bodies.guard import GuardActed, GuardAction
 from kit.core.bodies.speech import Acknowledged
 from kit.core.bodies.turn import TurnStarted
@@ -53,6 +53,8 @@ def test_foreign_replies_are_counted_apart_from_verified_ones() -> None:
     assert [tag.text for tag in both["principal"].tags] == ["1 verified", "1 blocked"]
     assert [(tag.text, tag.tone) for tag in theirs["principal"].tags] == [("1 blocked", "bad")]
     assert [tag.text for tag in known()["principal"].tags] == ["none was fetched"]
+    looked_up = ToolEnded(agent="rewards", tool="stock", call_id="c", result="4 packs")
+    assert [tag.text for tag in known(looked_up)["principal"].tags] == ["not checked"]
 
 
 @pytest.mark.parametrize("action", get_args(GuardAction))

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from html import escape
 
-from kit.core.bodies.call import AgentStarted, Envelope, ModelStarted
+from kit.core.bodies.call import AgentStarted, Envelope, ModelStarted, ToolEnded
 from kit.core.bodies.guard import GuardActed, GuardAction
 from kit.core.bodies.speech import Acknowledged
 from kit.core.bodies.turn import Fork
@@ -161,7 +161,9 @@ def _data_facts(view: TurnView) -> Iterator[Fact]:
     who = str(view.principal) if view.principal else ""
     if not replies:
         if not view.running and who:
-            yield Fact(name="principal", label="Data of", text=who, tags=(Tag(text="none was fetched"),))
+            unchecked = Tag(text="not checked", why="no reply of a tool says whose data it is")
+            tag = unchecked if view.bodies(ToolEnded) else Tag(text="none was fetched")
+            yield Fact(name="principal", label="Data of", text=who, tags=(tag,))
         return
     foreign = sum(not reply.principal_verified for reply in replies)
     tags = [Tag(text=f"{len(replies) - foreign} verified", tone="good")] if foreign < len(replies) else []

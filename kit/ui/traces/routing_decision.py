@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from html import escape
 
-from kit.core.bodies.call import Envelope
+from kit.core.bodies.call import Envelope, ToolEnded
 from kit.core.bodies.guard import AccessDenied, CallDropped, GuardActed
 from kit.core.bodies.speech import Acknowledged
 from kit.core.display.count import many
@@ -75,10 +75,12 @@ def _acts(view: TurnView) -> Iterable[str]:
 
 
 def _principal(view: TurnView) -> str:
-    who = f"<p>For <b>{escape(str(view.principal))}</b>, checked on every reply.</p>" if view.principal else ""
     replies = view.bodies(Envelope)
+    checked = ", checked on every reply" if replies else ""
+    who = f"<p>For <b>{escape(str(view.principal))}</b>{checked}.</p>" if view.principal else ""
     if not replies:
-        return who + "<p>No data was fetched.</p>"
+        nothing = "No reply of a tool says whose data it is." if view.bodies(ToolEnded) else "No data was fetched."
+        return f"{who}<p>{nothing}</p>"
     return who + table_html("Replies", map(_reply, replies))
 
 
