@@ -3,7 +3,7 @@
 import os
 import signal
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -160,7 +160,16 @@ def test_what_cannot_be_compared_is_one_sentence_with_the_fix(
         compare(**values)
 
 
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """Ctrl-C interrupts, as in a terminal; whatever a script starts in its background ignores it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.mark.req("K-5")
+@pytest.mark.usefixtures("interruptible")
 def test_a_grid_that_is_interrupted_goes_on_where_it_was(kits: ExperimentKits) -> None:
     begun = count(1)
 
