@@ -20,8 +20,11 @@ MINE = Session(id="s1", principal=Principal(tenant_id="acme", user_id="u-001"))
 
 
 @pytest.fixture(scope="module")
-def planned(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str]]:
-    """A store with three plans of one person: done, failed, stopped; and one of another. Path, and name -> plan id."""
+def planned(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, dict[str, str]]]:
+    """A store with three plans of one person: done, failed, stopped; and one of another. Path, and name -> plan id.
+
+    The pages share what they open over it, the service of the deck included.
+    """
     folder, ids = tmp_path_factory.mktemp("plans"), dict[str, str]()
 
     async def doing(scope: StepScope, services: PlanServices) -> str | None:
@@ -48,18 +51,18 @@ def planned(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, s
             kit.store.close()
 
     asyncio.run(play())
-    return folder / "kit.db", ids
+    yield folder / "kit.db", ids
+    frame.open_host.clear()
 
 
 @pytest.fixture
-def page(planned: tuple[Path, dict[str, str]], monkeypatch: pytest.MonkeyPatch) -> Iterator[AppTest]:
+def page(planned: tuple[Path, dict[str, str]], monkeypatch: pytest.MonkeyPatch) -> AppTest:
     values = {"KIT_PACE": "0", "KIT_MODEL": "offline", "KIT_STORE": str(planned[0]), "KIT_DECK": "cards/outlets"}
     for name, value in values.items():
         monkeypatch.setenv(name, value)
     for name in ("KIT_TENANT", "KIT_USER", "OPIK_URL_OVERRIDE", "OPIK_API_KEY", "OTEL_EXPORTER_OTLP_ENDPOINT"):
         monkeypatch.delenv(name, raising=False)
-    yield AppTest.from_string(ALONE, default_timeout=60)
-    frame.open_host.clear()
+    return AppTest.from_string(ALONE, default_timeout=60)
 
 
 def seen(page: AppTest) -> str:
