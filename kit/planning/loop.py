@@ -5,16 +5,12 @@ manager calls no skill, and whoever it asks can ask nobody.
 """
 
 import asyncio
-import json
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, cast
 
 from kit.compose.parts import PlanSettings
 from kit.core.outcome import AgentCall, Failure, Outcome
-from kit.core.schema.shape import schema_of
-from kit.core.schema.validator import validator
 from kit.core.secret import without_secrets
 from kit.planning.draft import Infeasible
 from kit.planning.journal import Journal
@@ -34,12 +30,11 @@ from kit.planning.planner import planner_query
 from kit.planning.record import PlanRecord
 from kit.planning.scope import PlannerScope, StepScope, executes, plans
 from kit.planning.services import PlanServices
-from kit.planning.skill_call import CALL, START
+from kit.planning.step_log import StepLog
 from kit.planning.step_query import executor_query
 from kit.runtime.context import RunContext
 from kit.runtime.dispatch import dispatch
 from kit.stores.documents.document import Memory, Plan, PlanStep
-from kit.stores.documents.protocol import EventFilter
 from kit.tools.skill import SkillManifest
 from kit.tools.task_memory import Task
 
@@ -107,7 +102,7 @@ class Manager:
         scope = PlannerScope(self.journal.of(task_id, self.settings.planner), first=len(complete) + 1)
         await self.journal.write("subagent_a.spawned", task_id=task_id, mode="replan" if replan else "plan")
         remaining, failed = [step for step in self.plan.steps if step.status != "complete"], failed_step(self.plan)
-        suggestion = await self._suggestion(failed) if failed else ""
+        suggestion = await self._log(failed).suggestion() if failed else ""
         query = planner_query(self.plan.original_task, complete, failed, suggestion, remaining)
         with plans(scope):
             outcome = await self._dispatch(self.settings.planner, query, task_id, number + 1)
@@ -126,13 +121,14 @@ class Manager:
 
     async def _run(self, step: PlanStep) -> None:
         """Runs one step in an executor of its own; what it wrote before its process died counts."""
-        task, value = self._task(step), await self._input(step)
+        log, value = self._log(step), await self._input(step)
+        task, shape = log.task, step.return_spec["shape"]
         if step.input_from_step and value is None:
             await self._fail("failed", step, f"the output of step {step.input_from_step} is no longer kept")
             return
         began = self.services.clock()
         if step.status == "executing":
-            if memory := await self._output(step, task):
+            if memory := await log.output(shape):
                 await self._complete(step, memory)
                 return
             if await self._ended_in_doubt(step):
@@ -141,7 +137,7 @@ class Manager:
         name = f"step_{step.step_index}"
         await self.journal.write(f"{name}.started", task_id=task.id, skill=", ".join(step.skills))
         scope, outcome = await self._execute(step, task, value)
-        memory = await self._output(step, task)
+        memory = await log.output(shape)
         status = "complete" if memory else "insufficient" if scope.insufficient else "failed"
         status = UNCERTAIN if scope.uncertain else status
         key, duration = memory and memory.key, round((self.services.clock() - began) * 1000)
@@ -190,18 +186,12 @@ class Manager:
         attempt = self.plan.replan_count
         await self.journal.write("replan.triggered", attempt=attempt, failed_step=step.step_index, trigger=trigger)
 
-    async def _suggestion(self, step: PlanStep) -> str:
-        """Returns what the executor of a step that failed said should be planned in its place."""
-        signals = await self.services.documents.events.query(self._events(self._task(step), "subagent.insufficient"))
-        return str(cast("dict[str, Any]", signals[-1].payload or {}).get("suggestion", "")) if signals else ""
-
     async def _failure(self, scope: StepScope, outcome: Outcome) -> tuple[Trigger, str]:
         """Returns what a step failed of, and in which words the planner is told."""
         if scope.insufficient:
             return "insufficient", scope.insufficient[0]
-        asked = self._events(scope.task, "contract_violation")
-        if violations := await self.services.documents.events.query(asked):
-            return "contract_violation", f"the output is not of the shape asked for: {json.dumps(violations[-1].payload)}"
+        if violation := await StepLog(self.services, scope.task).violation():
+            return "contract_violation", f"the output is not of the shape asked for: {violation}"
         return "failed", _detail(outcome, [scope.fault] if scope.fault else ["it ended without an output"])
 
     async def _fail(self, reason: str, step: PlanStep | None = None, detail: str = "") -> None:
@@ -228,27 +218,12 @@ class Manager:
         usage, secrets = self._usage(), self.ctx.turn.log.secrets
         await self.record.move(lambda plan: without_secrets(change(plan).replace(usage=usage), secrets))
 
-    async def _output(self, step: PlanStep, task: Task) -> Memory | None:
-        """Returns the last output that a step has written and that holds; None where there is none."""
-        asked = self._events(task, "memory.written")
-        written = await self.services.documents.events.query(asked)
-        memory = await self.services.memory.read(task.who, written[-1].payload["key"]) if written else None
-        fits = memory and validator(schema_of(step.return_spec["shape"])).wrong(memory.value) is None
-        return memory if fits else None
-
     async def _ended_in_doubt(self, step: PlanStep) -> bool:
         """Ends the plan where a skill of the step may have acted, and may not be called twice (decisions 41)."""
-        task, query = self._task(step), self.services.documents.events.query
-        calls = await query(self._events(task, CALL))
-        lost = [event.skill_id for event in calls if cast("dict[str, Any]", event.payload or {}).get("uncertain")]
-        begun = Counter(event.skill_id for event in await query(self._events(task, START)))
-        lost += begun - Counter(event.skill_id for event in calls)
-        if lost:
-            await self._fail(UNCERTAIN, step, _may_have_acted(str(lost[0])))
-        return bool(lost)
-
-    def _events(self, task: Task, kind: str) -> EventFilter:
-        return EventFilter(tenant_id=task.who.tenant_id, plan_id=task.plan_id, task_id=task.id, event_type=kind)
+        skill = await self._log(step).lost_act()
+        if skill is not None:
+            await self._fail(UNCERTAIN, step, _may_have_acted(skill))
+        return skill is not None
 
     async def _input(self, step: PlanStep) -> Any:
         """Returns the output of the step that this one works on; None where it works on none."""
@@ -260,9 +235,10 @@ class Manager:
         memory = await self.services.memory.read(self.record.who, step.memory_key or "")
         return memory.value if memory else None
 
-    def _task(self, step: PlanStep) -> Task:
+    def _log(self, step: PlanStep) -> StepLog:
         who, session = self.record.who, self.plan.session_id
-        return Task(who, session, step.task_id or "", self.settings.executor, self.plan.plan_id, step.step_index)
+        task = Task(who, session, step.task_id or "", self.settings.executor, self.plan.plan_id, step.step_index)
+        return StepLog(self.services, task)
 
     async def _dispatch(self, agent: str, query: str, task_id: str, place: int) -> Outcome:
         self.ctx.turn.rounds += 1

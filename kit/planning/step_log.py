@@ -1,0 +1,54 @@
+"""What a step has left in the log of its plan and in memory, whichever process ran it."""
+
+import json
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any, cast
+
+from kit.core.schema.shape import Shape, schema_of
+from kit.core.schema.validator import validator
+from kit.planning.services import PlanServices
+from kit.planning.skill_call import CALL, START
+from kit.stores.documents.document import AgentEvent, Memory
+from kit.stores.documents.protocol import EventFilter
+from kit.tools.task_memory import Task
+
+
+@dataclass(frozen=True, slots=True)
+class StepLog:
+    """The log of one step, read anew with each question."""
+
+    services: PlanServices
+    task: Task
+
+    async def output(self, shape: Shape) -> Memory | None:
+        """The last output that the step has written, if it has that shape; None where there is none."""
+        written = await self._of("memory.written")
+        memory = await self.services.memory.read(self.task.who, _payload(written[-1])["key"]) if written else None
+        return memory if memory and validator(schema_of(shape)).wrong(memory.value) is None else None
+
+    async def suggestion(self) -> str:
+        """What its executor said should be planned in its place; empty where it said nothing."""
+        signals = await self._of("subagent.insufficient")
+        return str(_payload(signals[-1]).get("suggestion", "")) if signals else ""
+
+    async def violation(self) -> str | None:
+        """How its last output broke the return spec, as JSON; None where none did."""
+        violations = await self._of("contract_violation")
+        return json.dumps(violations[-1].payload) if violations else None
+
+    async def lost_act(self) -> str | None:
+        """The skill that may have acted, to an end that nobody knows, and may not be called twice; None where there is none."""
+        calls = await self._of(CALL)
+        lost = [event.skill_id for event in calls if _payload(event).get("uncertain")]
+        begun = Counter(event.skill_id for event in await self._of(START))
+        return next(iter((*lost, *(begun - Counter(event.skill_id for event in calls)))), None)
+
+    async def _of(self, kind: str) -> list[AgentEvent]:
+        who, plan_id, task_id = self.task.who, self.task.plan_id, self.task.id
+        by = EventFilter(tenant_id=who.tenant_id, plan_id=plan_id, task_id=task_id, event_type=kind)
+        return await self.services.documents.events.query(by)
+
+
+def _payload(event: AgentEvent) -> dict[str, Any]:
+    return cast("dict[str, Any]", event.payload or {})
