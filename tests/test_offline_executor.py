@@ -9,8 +9,10 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolCa
 
 from kit.models.offline.model import OfflineModel
 from kit.models.offline.plan.arguments import step_arguments
+from kit.models.offline.plan.chain import StepChain
 from kit.models.offline.plan.executor import executor_turn
 from kit.models.offline.plan.projection import collect, project
+from kit.models.offline.plan.skill import skill_of
 from kit.runtime.turn import run_turn
 from kit.worlds.outlets.access import Scope
 from kit.worlds.outlets.skill_service import SkillService
@@ -123,6 +125,21 @@ def test_what_one_skill_lacks_it_asks_of_the_next() -> None:
     assert write == ("write_memory", {"key": "names", "data": {"names": ["a"]}})
     assert after(first, called("spots", "{}"))[0] == "insufficient"
     assert after(("write_memory", {}, "{}", False)) == "The step is done."
+
+
+def test_a_schema_that_is_true_or_false_can_be_read() -> None:
+    """JSON Schema has them for anything and for nothing."""
+    gives = {"properties": {"names": {"type": "array", "items": True}, "rest": False}, "required": ["names"]}
+    places = {
+        "id": "places",
+        "description": "Lists places.",
+        "input_schema": {"properties": {"more": True}},
+        "output_schema": gives,
+    }
+    assert after(skills=[places]) == ("call_skill", {"skill": "places", "arguments": {}})
+    chain = StepChain("List the places", [skill_of({**places, "capabilities": [], "idempotent": True})])
+    plan = chain.steps({"first_step": 1, "steps_left": 10})
+    assert isinstance(plan, list) and [step["skills"] for step in plan] == [["places"]]
 
 
 def test_an_input_is_a_file_only_where_it_names_one() -> None:

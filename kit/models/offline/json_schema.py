@@ -37,7 +37,9 @@ def inlined(schema: Schema) -> Schema:
     return _inlined(schema, schema, 8)
 
 
-def _inlined(spec: Schema, root: Schema, depth: int) -> Schema:
+def _inlined(spec: Schema | bool, root: Schema, depth: int) -> Schema:
+    if isinstance(spec, bool):  # anything, or nothing: neither says more than no keyword does
+        return {}
     branches = spec.get("anyOf") or spec.get("oneOf") or ()
     spec = resolve(spec, root)
     parts: dict[str, Any] = {}
@@ -45,8 +47,8 @@ def _inlined(spec: Schema, root: Schema, depth: int) -> Schema:
         parts["type"] = [kind_of(spec), "null"]
     if depth and spec.get("properties"):
         parts["properties"] = {name: _inlined(part, root, depth - 1) for name, part in properties_of(spec).items()}
-    if depth and isinstance(items := spec.get("items"), Mapping):
-        parts["items"] = _inlined(cast(Schema, items), root, depth - 1)
+    if depth and isinstance(items := spec.get("items"), Mapping | bool):
+        parts["items"] = _inlined(cast("Schema | bool", items), root, depth - 1)
     return {**spec, **parts}
 
 
