@@ -10,6 +10,7 @@ from streamlit.testing.v1 import AppTest
 from kit.core.context import Principal, Session
 from kit.planning.scope import StepScope
 from kit.planning.services import PlanServices
+from kit.runtime.handle import Turn
 from kit.runtime.turn import run_turn
 from kit.ui.shared import frame
 from tests.plan_kits import draft, gives_rows, plan_kit
@@ -25,12 +26,13 @@ def planned(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, di
 
     The pages share what they open over it, the service of the deck included.
     """
-    folder, ids = tmp_path_factory.mktemp("plans"), dict[str, str]()
+    folder, ids, turns = tmp_path_factory.mktemp("plans"), dict[str, str](), list[Turn]()
 
     async def doing(scope: StepScope, services: PlanServices) -> str | None:
         if "broken" in scope.step.task:
             raise OSError("E_BROKEN")
         if "slow" in scope.step.task:
+            turns[-1].cancel()
             await asyncio.sleep(3600)
         return await gives_rows(scope, services)
 
@@ -44,10 +46,8 @@ def planned(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, di
         for name, plans in drafts.items():
             kit = plan_kit(folder, *plans, doing=doing)
             session = MINE if name != "theirs" else MINE.replace(id="s2", principal=Principal(tenant_id="acme", user_id="u-002"))
-            turn = run_turn(f"Do what is {name}.", session, kit)
-            if name == "stopped":
-                asyncio.get_running_loop().call_later(0.5, turn.cancel)
-            ids[name] = f"plan_{(await turn).turn_id}"
+            turns.append(run_turn(f"Do what is {name}.", session, kit))
+            ids[name] = f"plan_{(await turns[-1]).turn_id}"
             kit.store.close()
 
     asyncio.run(play())
