@@ -1,6 +1,7 @@
 """Plans for tests: a planner that hands in given drafts, executors that do given things, an own store."""
 
 import json
+import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -161,6 +162,7 @@ def plan_kit(
     lease: float = LEASE,
     name: str = "kit.db",
     plans: Callable[[PlanStore], Any] = lambda own: own,
+    clock: Callable[[], float] = time.time,
 ) -> PlanKit:
     """A kit over a store in a folder, whose planner hands in these drafts, or two steps for every task.
 
@@ -173,7 +175,7 @@ def plan_kit(
     documents = replace(own, plans=plans(own.plans))
     (folder / "tasks").mkdir(exist_ok=True)
     memory, files = TaskMemory(documents), TempFiles(folder / "tasks")
-    services = PlanServices(documents, skills or Described(manifest("rows")), files, memory, lease=lease)
+    services = PlanServices(documents, skills or Described(manifest("rows")), files, memory, clock=clock, lease=lease)
     settings = PlanSettings(planner="planner", executor="executor", budget=budget or Policy(time_budget_ms=60_000))
     tools = EXECUTOR_TOOLS if doing is None else ()
     cards = [

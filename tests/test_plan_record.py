@@ -1,6 +1,7 @@
 """Who works on a plan: one turn at a time, which stops when it no longer holds it, whatever its store is like."""
 
 import asyncio
+import time
 from collections.abc import AsyncGenerator, Collection, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
@@ -55,9 +56,9 @@ class SlowPlans:
         return newer
 
 
-@pytest.mark.realtime
 async def test_a_lease_outlives_a_busy_store(tmp_path: Path) -> None:
     """Its first beat is the fourth write, after those of planning, the draft and the step."""
+    begun, loop = time.time(), asyncio.get_running_loop()
 
     async def works(scope: StepScope, services: PlanServices) -> str | None:
         await asyncio.sleep(0.5)
@@ -65,7 +66,9 @@ async def test_a_lease_outlives_a_busy_store(tmp_path: Path) -> None:
         assert (plan.lease_expires or 0) > services.clock(), "nobody holds the plan that is at work"
         return await gives_rows(scope, services)
 
-    kit = plan_kit(tmp_path, draft("one"), doing=works, lease=0.3, plans=partial(SlowPlans, busy=(4,)))
+    kit = plan_kit(
+        tmp_path, draft("one"), doing=works, lease=0.3, plans=partial(SlowPlans, busy=(4,)), clock=lambda: begun + loop.time()
+    )
     reply = await run_turn("Do it.", ALICE, kit)
     assert (await read(kit, f"plan_{reply.turn_id}")).status == "complete"
 
