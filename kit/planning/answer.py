@@ -7,11 +7,13 @@ from typing import Any, cast
 from langchain_core.messages import AIMessage, SystemMessage, ToolMessage
 from langchain_core.messages.tool import ToolCall
 
+from kit.core.bodies.speech import Acknowledged
 from kit.core.outcome import AgentCall, Answer, Failure, Outcome
 from kit.planning.loop import NO_PLAN, OVER_BUDGET, UNCERTAIN, Manager
 from kit.planning.plan import complete_steps, failed_step
 from kit.runtime.agents.llm_agent import LLMAgent
 from kit.runtime.answer.acknowledge import acknowledge
+from kit.runtime.answer.owed import debt
 from kit.runtime.context import RunContext
 from kit.stores.documents.document import Plan
 
@@ -27,6 +29,7 @@ async def answer_of(manager: Manager, lead: LLMAgent, call: AgentCall, ctx: RunC
     plan, executor = manager.plan, manager.settings.executor
     if plan.status == "failed":
         ctx.turn.record(*_failure(manager, executor))
+        ctx.emit(Acknowledged(path="rescued", owed=debt(ctx.turn).agents))
         return Answer(call_id=call.call_id, agent=call.agent, text=stop_words(manager, ctx))
     inputs = {step.input_from_step for step in plan.steps}
     steps = [step for step in complete_steps(plan) if step.step_index not in inputs]  # the others stand in what used them

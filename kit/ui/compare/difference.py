@@ -10,7 +10,7 @@ from kit.core.outcome import RoutingDecision
 from kit.core.value import Value
 from kit.ui.shared.table import row_html, table_html
 from kit.ui.shared.turn_facts import fault_words, model_words
-from kit.ui.shared.turn_view import TurnView
+from kit.ui.shared.turn_view import PLANNED, TurnView
 from kit.ui.shared.wording import label
 
 UNKNOWN = "–"
@@ -65,7 +65,7 @@ def _figures(view: TurnView, parts: Parts | None) -> dict[str, str]:
         "Answered": f"{parts.count - len(parts.lost)} of {parts.count}" if parts else UNKNOWN,
         "Pattern": view.pattern.replace("_", " "),
         "Model": model_words(view.model),
-        "Limit": str(started.cap) if started else UNKNOWN,
+        "Limit": str(started.cap) if started and view.pattern != PLANNED else UNKNOWN,
         "Made to fail": ", ".join(map(fault_words, view.faults)) or "nothing",
         "Seconds": f"{view.seconds:.2f}" if view.seconds is not None else UNKNOWN,
         "First words": f"{view.ttft:.2f} s" if view.ttft is not None else UNKNOWN,

@@ -61,6 +61,8 @@ REASONS: dict[Reason, str] = {
 PARTLY = "answered without one of its sources"
 UNCOUNTED = ("classifier_gateway", "monolith", "swarm")
 """Patterns in which nobody counts the parts of a message."""
+PLANNED = "plan_execute"
+"""The pattern in which a part is what a plan left, or failed of, and not each run of its planner and its executors."""
 
 
 def ending(status: TurnStatus, *, partial: bool, answered: int = 0, parts: int = 0) -> str:
@@ -190,6 +192,8 @@ class TurnView(Value):
     @property
     def parts(self) -> tuple[Step, ...]:
         """The parts that were taken on, each at its latest try: a step each, or what one agent did in another's place."""
+        if self.pattern == PLANNED and self.routing is not None:
+            return tuple(map(Step.of, self.routing.outcomes))
         steps = self.steps or tuple(Step.of(outcome) for outcome in (self.routing.outcomes if self.routing else ()))
         latest = {(step.agent, step.query.casefold().strip()): step for step in steps}
         return tuple(latest.values())
@@ -261,8 +265,8 @@ class TurnView(Value):
 
     @property
     def cap_words(self) -> str:
-        """Whether the turn kept within its limit on sub-agents; empty when nothing was routed."""
-        if self.routing is None or not (self.routing.intent_count or self.routing.rounds):
+        """Whether the turn kept within its limit on sub-agents; empty when nothing was routed, or a plan has other limits."""
+        if self.pattern == PLANNED or self.routing is None or not (self.routing.intent_count or self.routing.rounds):
             return ""
         limit, run, left_out = self.routing.cap, len(self.parts), self.left_out_count
         if self.routing.cap_behavior != "over" or not left_out:
