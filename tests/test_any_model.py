@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
+from langchain_core.language_models import FakeListChatModel
 
 from kit.bench.grid.cell import cells
 from kit.bench.grid.grid_file import read_grid
@@ -14,6 +15,7 @@ from kit.compose.registry import Registry
 from kit.core.errors import BindError, CodeError, DeckError, SettingsError
 from kit.core.model import ModelParams, ModelSpec, RateLimits
 from kit.models.access import NO_KEY, ModelAccess
+from kit.models.json_routing import JsonRouting
 from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.team import bind
 from kit.settings import HOME, Settings
@@ -238,6 +240,16 @@ async def test_a_model_passed_in_python_carries_its_price_with_cached_and_reason
 def test_a_model_for_a_card_that_is_not_there_is_refused_with_the_nearest_name() -> None:
     with pytest.raises(BindError, match="models name 'rewrads', and the deck has no such card: did you mean 'rewards'"):
         bind(small_deck(["rewards"]), {"*": ScriptedModel("x"), "rewrads": ScriptedModel("y")})
+
+
+def test_what_is_no_model_and_a_model_that_takes_no_tools_are_refused_with_what_to_do() -> None:
+    for other in (object(), ScriptedModel):
+        with pytest.raises(BindError, match=r"is no model: give a key of models\.yaml, or a chat model"):
+            bind(small_deck(["rewards"]), cast("Any", other))
+    toolless = FakeListChatModel(responses=["Hello."])
+    with pytest.raises(BindError, match=r"takes no tools.*wrap the model in JsonRouting"):
+        bind(small_deck(["rewards"]), toolless)
+    assert bind(small_deck(["rewards"]), JsonRouting(inner=toolless)).root
 
 
 def test_a_models_own_endpoint_and_params_belong_to_the_key_of_its_cells_and_nothing_that_is_not_set_does() -> None:

@@ -10,11 +10,12 @@ from typing import Any, TypeVar, cast
 from kit.bench.identity import code_identity, model_identity, plain_or_name, tool_identity
 from kit.bench.scoring.judge import Judge, LLMJudge
 from kit.bench.scoring.scorers import SCORERS, Scorer
+from kit.compose.models import spec_of_model
 from kit.core.errors import DataError
 from kit.core.model import ModelSpec
 from kit.patterns import PATTERNS
 from kit.runtime.pattern import Pattern, Run
-from kit.runtime.team import Model, spec_of_model
+from kit.runtime.team import Model
 from kit.tools.deck_tools import DeckTools
 
 T = TypeVar("T")

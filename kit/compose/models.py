@@ -1,5 +1,6 @@
 """models.yaml as values, and a chat model from one of them."""
 
+import reprlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -73,6 +74,19 @@ def build_model(
             from kit.models.langchain import model_by_code
 
             return model_by_code(spec, load_reference(spec.factory, folder))
+
+
+def spec_of_model(model: object) -> ModelSpec:
+    """What is known of a chat model that was passed in: its own word, else its name and class. Raises BindError for no model."""
+    from langchain_core.language_models import BaseChatModel
+
+    if isinstance(own := getattr(model, "spec", None), ModelSpec):
+        return own
+    if not isinstance(model, BaseChatModel):
+        raise BindError(f"{reprlib.repr(model)} is no model: give a key of models.yaml, or a chat model of LangChain")
+    key = model.name or getattr(model, "model_name", None) or model._llm_type  # type: ignore[reportPrivateUsage]
+    code = f"{type(model).__module__}:{type(model).__name__}"
+    return ModelSpec(key=str(key), provider="python", factory=code, note="a chat model passed in")
 
 
 def check_orchestrator(spec: ModelSpec) -> None:

@@ -14,7 +14,7 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 from pydantic import BaseModel, SecretStr
 
 from kit.compose.deck import Deck
-from kit.compose.models import build_model, check_orchestrator
+from kit.compose.models import build_model, check_orchestrator, spec_of_model
 from kit.compose.prompts import plan_prompt, window_fault
 from kit.core.card import AgentCard, Tuning
 from kit.core.display.count import many
@@ -242,7 +242,11 @@ class _Binder:
 def _with_tools(
     spec: ModelSpec, model: BaseChatModel, schemas: _Schemas, private: _Private, prefix: str, access: ModelAccess
 ) -> BoundModel:
-    runnable: Runnable[Any, Any] = model.bind_tools(schemas) if schemas else model
+    try:
+        runnable: Runnable[Any, Any] = model.bind_tools(schemas) if schemas else model
+    except NotImplementedError:
+        fix = "write that method, or wrap the model in JsonRouting(inner=...)"
+        raise BindError(f"model {spec.key!r} takes no tools, it has no bind_tools of its own: {fix}") from None
     runnable = Chained(runnable) if spec.api == "responses" else runnable
     return BoundModel(spec, runnable, private, spec.provider == "simulated", schemas, prefix=prefix, gate=gate_of(spec, access))
 
@@ -257,16 +261,6 @@ def _bind_one_tool(
 ) -> BoundModel:
     bound, is_simulated = model.bind_tools([tool], tool_choice=name), spec.provider == "simulated"
     return BoundModel(spec, bound, private, is_simulated, [tool], gate=gate_of(spec, access))
-
-
-def spec_of_model(model: BaseChatModel) -> ModelSpec:
-    """What is known of a chat model that was passed in: its own word, else its name and class."""
-    own = getattr(model, "spec", None)
-    if isinstance(own, ModelSpec):
-        return own
-    key = model.name or getattr(model, "model_name", None) or model._llm_type  # type: ignore[reportPrivateUsage]
-    code = f"{type(model).__module__}:{type(model).__name__}"
-    return ModelSpec(key=str(key), provider="python", factory=code, note="a chat model passed in")
 
 
 def _check_names(models: Models | None, deck: Deck) -> None:
