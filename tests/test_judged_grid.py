@@ -247,9 +247,8 @@ def test_a_model_is_measured_against_the_labels_by_one_command(
 
 
 def test_a_deck_brings_rubrics_of_its_own(tmp_path: Path) -> None:
-    (tmp_path / "none.jsonl").write_text("")
     judge = {"rubric": "comparison-quality", "threshold": None}
-    spec = judged(tmp_path, "http://127.0.0.1:9/v1", judge, deck="cards/manga", cases=[{"file": "none.jsonl"}])
+    spec = judged(tmp_path, "http://127.0.0.1:9/v1", judge, deck="cards/manga")
     assert "set side by side" in spec.rubrics["kind"].text
 
 
