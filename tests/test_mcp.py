@@ -38,7 +38,8 @@ SETTINGS = Settings(store=":memory:", pace=0.0, today="2026-11-01", model="offli
 def folder(tmp_path: Path) -> Path:
     """A deck whose server was accepted."""
     folder = write_deck(tmp_path)
-    assert run("check", str(folder), "--trust", PATH=os.environ["PATH"]).returncode == 0
+    trusted = run("check", str(folder), "--trust", PATH=os.environ["PATH"])
+    assert trusted.returncode == 0 and f"accepted in {folder / 'mcp.lock'}\n" in trusted.stdout
     return folder
 
 

@@ -68,6 +68,7 @@ def _check(arguments: Namespace) -> int:
         environment = settings.environment_of(variables_of(servers))
         for name, difference in asyncio.run(accept(servers, folder, environment)).items():
             print(f"MCP server {name}: {difference or 'offers what was accepted'}")
+        print(f"accepted in {folder / 'mcp.lock'}")
     deck = load_deck(folder, (), environment=settings.environment)
     for warning in deck.warnings:
         print(f"warning: {warning}")
