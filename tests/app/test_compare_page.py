@@ -164,7 +164,7 @@ def test_a_turn_is_asked_again_on_another_pattern_beside_the_first(page: AppTest
     traces = AppTest.from_string(ALONE.replace("compare", "traces"), default_timeout=60)
     assert "(asked again)" in traces.run().dataframe[0].value["Question"][0]
     traces.query_params["turn"] = second
-    assert f"Asked again: first as {first[:8]}" in text(traces.run())
+    assert f"Asked again: first as {first[-8:]}" in text(traces.run())
 
 
 @pytest.mark.req("K-8")

@@ -84,8 +84,9 @@ def _choose(host: Host, who: Principal, labels: dict[str, str]) -> None:
 
 def _choice(turn: TurnRecord) -> str:
     """Returns a turn as one line of the list; the browser tells its lines apart by their text, so no two are the same."""
+    # the end of an id, which begins with the time
     when = datetime.fromtimestamp(turn.started_at).strftime("%d %b, %H:%M:%S")
-    return f"{' '.join(turn.message.split())[:80]} · {label(turn.pattern)} · {when} · {turn.id[:6]}"
+    return f"{' '.join(turn.message.split())[:80]} · {label(turn.pattern)} · {when} · {turn.id[-6:]}"
 
 
 def _compare(host: Host, who: Principal, views: list[TurnView], stop: DeltaGenerator) -> None:

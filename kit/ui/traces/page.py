@@ -139,7 +139,7 @@ def _heading(turn: TurnRecord, view: TurnView, settings: Settings) -> None:
     st.markdown(f"### {literal(turn.message)}")
     way = literal(", ".join(filter(None, (label(turn.pattern), model_name(turn.model)))) + " · ")
     again = "Forked" if view.bodies(Fork) else "Asked again"
-    again = f" :blue-badge[{again}: first as {origin[:8]}]" if origin else ""
+    again = f" :blue-badge[{again}: first as {origin[-8:]}]" if origin else ""
     st.markdown(f"{headline_badge(view)}{again} :gray[{way}{when}{lasted}{first}{tokens}]")
 
 
