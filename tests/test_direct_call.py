@@ -14,7 +14,8 @@ from langchain_core.callbacks import AsyncCallbackHandler, BaseCallbackHandler
 from langchain_core.globals import set_debug, set_llm_cache
 from langchain_core.language_models.chat_models import BaseChatModel
 from langchain_core.language_models.fake_chat_models import FakeListChatModel, GenericFakeChatModel
-from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage
+from langchain_core.load import dumps
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 from langchain_core.messages.ai import add_ai_message_chunks
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 from langchain_core.rate_limiters import BaseRateLimiter
@@ -27,6 +28,7 @@ from kit.models.asynchronous import AsyncChatModel
 from kit.models.direct_call import has_listeners, stream_reply
 from kit.models.faulty import FaultyModel
 from kit.models.json_routing import JsonRouting, NativeOrJson
+from kit.models.message import human_text, system_text, tool_text
 from kit.models.offline.model import OfflineModel
 from kit.models.response_chain import Chained
 from kit.models.scripted import Line, ScriptedModel
@@ -367,3 +369,24 @@ def test_a_binding_merges_its_configs_as_the_direct_call_knows_it() -> None:
     name = "_merge_configs"
     method = getattr(RunnableBinding, name, None)
     assert method is not None, f"langchain-core has no RunnableBinding.{name} any more: kit/models/direct_call.py has to change"
+
+
+@pytest.mark.parametrize(
+    ("made", "validated"),
+    [
+        (human_text("Hello?"), HumanMessage("Hello?")),
+        (system_text("You answer."), SystemMessage("You answer.")),
+        (
+            tool_text("nothing", "c1", failed=True, name="look_up"),
+            ToolMessage("nothing", tool_call_id="c1", name="look_up", status="error"),
+        ),
+    ],
+    ids=["human", "system", "tool"],
+)
+def test_a_message_made_without_validation_is_the_one_that_langchain_makes(made: BaseMessage, validated: BaseMessage) -> None:
+    """Its attributes, those that count as given, and what becomes of it on the wire."""
+    assert made == validated and vars(made) == vars(validated) and made.model_fields_set >= validated.model_fields_set
+    assert made.model_dump() == validated.model_dump() and dumps(made) == dumps(validated)
+    assert made.model_copy(update={"content": "other"}).content == "other" and made.text == validated.text
+    made.additional_kwargs["own"] = 1
+    assert not human_text("").additional_kwargs, "messages share nothing that can change"

@@ -7,11 +7,14 @@ from typing import Any
 from kit.core.bodies.turn import Completed
 from kit.core.event import Event
 from kit.core.outcome import Usage
-from kit.core.record import Measures
+from kit.core.record import AgentMeasure, Measures, PurposeUsage
 from kit.core.status import UNKNOWN
 from kit.core.timeout import diagnoses
 from kit.core.trace import trace_of
+from kit.core.value import builder
 
+_measures, _agent = builder(Measures), builder(AgentMeasure)
+_spent, _usage = builder(PurposeUsage), builder(Usage)
 WORDY = 40
 """Characters from which an answer that stands in another text is a quotation, and not chance."""
 _ROUTING = frozenset({"decide", "prior_context"})
@@ -76,21 +79,19 @@ def measure(events: Sequence[Event]) -> Measures:
         repeats = False
         for answer in fold.answers:
             repeats = repeats or answer in end.text
-    return Measures.model_validate(
-        {
-            "agents": fold.agents,
-            "routing": fold.routing,
-            "overhead": fold.overhead,
-            "envelopes": fold.envelopes,
-            "mismatches": fold.mismatches,
-            "version_mismatches": fold.versions,
-            "model_faults": fold.model_faults,
-            "left_out": fold.left_out,
-            "acknowledged": fold.acknowledged,
-            "repeats": repeats,
-            "compactions": fold.compactions,
-            "spent": [{"purpose": purpose, "usage": usage} for purpose, usage in fold.spending.items()],
-        }
+    return _measures(
+        agents=tuple([_agent(**fields) for fields in fold.agents]),
+        routing=fold.routing,
+        overhead=fold.overhead,
+        envelopes=fold.envelopes,
+        mismatches=tuple(fold.mismatches),
+        version_mismatches=fold.versions,
+        model_faults=fold.model_faults,
+        left_out=fold.left_out,
+        acknowledged=fold.acknowledged,
+        repeats=repeats,
+        compactions=fold.compactions,
+        spent=tuple([_spent(purpose=purpose, usage=_usage(**sums)) for purpose, sums in fold.spending.items()]),
     )
 
 

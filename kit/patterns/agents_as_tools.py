@@ -2,10 +2,11 @@
 
 from collections.abc import Callable
 
-from langchain_core.messages import HumanMessage, SystemMessage
+from langchain_core.messages import HumanMessage
 
 from kit.core.outcome import AgentCall, Answer, Failure, Outcome, tell_left_out
 from kit.core.value import builder
+from kit.models.message import system_text
 from kit.runtime.agents.llm_agent import Decision, LLMAgent, Thread
 from kit.runtime.answer.acknowledge import acknowledge, rescued
 from kit.runtime.answer.help import is_unanswerable
@@ -27,7 +28,7 @@ async def run_mediated(call: AgentCall, ctx: RunContext) -> Outcome:
     thread = lead.open(call, ctx)
     decision = await decide(thread, call, lead, ctx, ctx.turn.settings.guards)
     if left_out := ctx.turn.left_out(decision.asks).names:
-        thread[0] = SystemMessage(f"{thread[0].text}\n\n{tell_left_out(left_out)}")
+        thread[0] = system_text(f"{thread[0].text}\n\n{tell_left_out(left_out)}")
     return await compose_rounds(decision, thread, call, lead, ctx)
 
 
@@ -69,7 +70,7 @@ async def check_composition(text: str, lead: LLMAgent, thread: Thread, call: Age
     """Returns the composition as the user may read it; a second one is asked for with what the first lacked in the prompt."""
 
     async def again(notice: str) -> str:
-        longer = [SystemMessage(f"{thread[0].text}\n\n{notice}"), *thread[1:]]
+        longer = [system_text(f"{thread[0].text}\n\n{notice}"), *thread[1:]]
         return (await lead.compose(longer, call, ctx, live=False, news=1)).text
 
     line, sources = lead.card.preamble or ctx.turn.locale.sentences.preamble, "" if clean else material(thread)

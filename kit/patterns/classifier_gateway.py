@@ -8,9 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import cast
 
-from langchain_core.messages import HumanMessage, SystemMessage
-
 from kit.core.outcome import AgentCall, Outcome
+from kit.models.message import human_text, system_text
 from kit.patterns.agents_as_tools import outcome_of
 from kit.patterns.live_slot import live_slot, slot_outcome
 from kit.runtime.agents.ask_tool import ROUTE, in_sequence
@@ -45,7 +44,7 @@ CLASSIFIER_GATEWAY = Pattern("classifier_gateway", run_gateway)
 async def classify(call: AgentCall, lead: LLMAgent, ctx: RunContext) -> Decision:
     """Returns the labels as calls, in the order in which they are made, after the guards of a gateway: echo and verbatim."""
     labels = "\n".join(f"{card.id}: {card.description}" for card in lead.sub_cards.values())
-    thread = [SystemMessage(f"{CLASSIFY}\n{labels}{ctx.turn.memory.suffix('')}"), *lead.open(call, ctx)[1:]]
+    thread = [system_text(f"{CLASSIFY}\n{labels}{ctx.turn.memory.suffix('')}"), *lead.open(call, ctx)[1:]]
     reply = await call_model(ctx.turn.jobs[ROUTE], thread, ctx, agent=call.agent, purpose="decide")
     submissions = [submitted["args"] for submitted in reply.calls if submitted["name"] == ROUTE]
     args: Mapping[str, object] = submissions[0] if submissions else {}
@@ -72,7 +71,7 @@ def _in_order(labels: object, query: object, call: AgentCall, lead: LLMAgent, ct
 async def _rewritten(ask: AgentCall, decision: Decision, call: AgentCall, ctx: RunContext) -> Sequence[AgentCall]:
     """The call with what is left of the message for it, written by the helper model; the whole message where that fails."""
     others = ", ".join(other.agent for other in decision.asks if other is not ask)
-    material = [HumanMessage(call.query)]
+    material = [human_text(call.query)]
     text = await run_job(QUERY, material, f"For the specialist {ask.agent}; {others} have their parts.", ctx, news=2)
     asks = (decision.asks[0], ask.model_copy(update={"query": text or call.query}))
     rewritten = replace(decision, asks=asks)

@@ -1,9 +1,8 @@
 """Supervisor: the orchestrator asks one sub-agent at a time and decides again after each."""
 
-from langchain_core.messages import SystemMessage
-
 from kit.core.bodies.guard import GuardActed
 from kit.core.outcome import AgentCall, Outcome
+from kit.models.message import system_text
 from kit.patterns.agents_as_tools import compose_rounds
 from kit.runtime.agents.llm_agent import Decision, LLMAgent
 from kit.runtime.context import RunContext
@@ -21,7 +20,7 @@ async def run_supervisor(call: AgentCall, ctx: RunContext) -> Outcome:
     lead = ctx.turn.agents[call.agent]
     assert isinstance(lead, LLMAgent)
     thread = lead.open(call, ctx)
-    thread[0] = SystemMessage(f"{thread[0].text}\n\n{TURNS}")
+    thread[0] = system_text(f"{thread[0].text}\n\n{TURNS}")
     guards = ctx.turn.settings.guards
     decision = _first(await decide(thread, call, lead, ctx, guards.model_copy(update=OFF)), ctx)
     if guards.verbatim and [ask.intent_count or 1 for ask in decision.asks] == [1]:

@@ -4,11 +4,12 @@ import json
 from collections.abc import Iterator
 from typing import Any, cast
 
-from langchain_core.messages import AIMessage, SystemMessage, ToolMessage
+from langchain_core.messages import AIMessage
 from langchain_core.messages.tool import ToolCall
 
 from kit.core.bodies.speech import Acknowledged
 from kit.core.outcome import AgentCall, Answer, Failure, Outcome
+from kit.models.message import system_text, tool_text
 from kit.planning.loop import NO_PLAN, OVER_BUDGET, UNCERTAIN, Manager
 from kit.planning.plan import complete_steps, failed_step
 from kit.runtime.agents.llm_agent import LLMAgent
@@ -39,17 +40,17 @@ async def answer_of(manager: Manager, lead: LLMAgent, call: AgentCall, ctx: RunC
     answers = [Answer(call_id=ask.call_id, agent=executor, text=text) for ask, text in zip(calls, texts, strict=True)]
     ctx.turn.record(answers, calls)
     thread = lead.open(call, ctx)
-    thread[0] = SystemMessage(f"{thread[0].text}\n\n{SYNTHESIS}")
+    thread[0] = system_text(f"{thread[0].text}\n\n{SYNTHESIS}")
     asks = [
         ToolCall(name=f"ask_step_{step.step_index}", args={"query": ask.query}, id=ask.call_id)
         for step, ask in zip(steps, calls, strict=True)
     ]
-    results = [ToolMessage(text, tool_call_id=ask.call_id) for ask, text in zip(calls, texts, strict=True)]
+    results = [tool_text(text, ask.call_id) for ask, text in zip(calls, texts, strict=True)]
     thread += [AIMessage("", tool_calls=asks), *results]
     text = (await lead.compose(thread, call, ctx, live=False, news=len(results))).text
 
     async def again(notice: str) -> str:
-        longer = [SystemMessage(f"{thread[0].text}\n\n{notice}"), *thread[1:]]
+        longer = [system_text(f"{thread[0].text}\n\n{notice}"), *thread[1:]]
         return (await lead.compose(longer, call, ctx, live=False, news=1)).text
 
     text = await acknowledge(text, ctx, again, clean=True, seconds=lead.time_budget)

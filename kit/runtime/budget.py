@@ -41,12 +41,13 @@ class Deadline:
 
     def __enter__(self) -> "Deadline":
         if self._seconds is not None:
-            task = asyncio.current_task()
+            loop = asyncio.get_running_loop()
+            task = asyncio.current_task(loop)
             assert task is not None
-            self._task, self._cancelling = task, task.cancelling()
-            self._timer = asyncio.get_running_loop().call_later(self._seconds, self._ring)
-            self._above = DEADLINE.get()
-            DEADLINE.set(min(self._above, self._timer.when()))
+            self._task, self._cancelling, self._above = task, task.cancelling(), DEADLINE.get()
+            over = loop.time() + self._seconds
+            self._timer = loop.call_at(over, self._ring)
+            DEADLINE.set(min(self._above, over))
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:

@@ -20,6 +20,7 @@ from kit.core.event import Body
 from kit.core.outcome import NO_TEXT, ComponentPayload, Reason, Usage
 from kit.core.value import builder
 from kit.models.deadline import seconds_left
+from kit.models.message import tool_text
 from kit.runtime.acts.act import act, idempotency_key, lookup_key
 from kit.runtime.acts.pause import Paused
 from kit.runtime.agents.handoff import hide
@@ -89,8 +90,7 @@ async def call_tool(
     trace = (result.text, error, result.caveat)
     text, error, caveat = hide(trace, private) if private else trace
     span.emit(_tool_ended(agent=agent, tool=call["name"], call_id=call_id, result=text, error=error, caveat=caveat))
-    status = "error" if result.fault else "success"
-    return ToolMessage(result.text or NO_TEXT, tool_call_id=call_id, name=call["name"], status=status), result
+    return tool_text(result.text or NO_TEXT, call_id, failed=bool(result.fault), name=call["name"]), result
 
 
 async def _look_up(tool: BaseTool, call: ToolCall, agent: str, ctx: RunContext, bounds: ToolBounds | None) -> ToolResult:

@@ -14,6 +14,7 @@ from kit.runtime.agents.handoff import HandoffResult, apply_handoff, hide, hide_
 from kit.runtime.budget import Deadline, Ledger, OverBudget
 from kit.runtime.context import Agent, RunContext, TurnState
 from kit.runtime.speech.narration import MARK, narration
+from kit.runtime.together import together
 
 _agent_started, _agent_ended = builder(AgentStarted), builder(AgentEnded)
 _new_timing, _fan_out = builder(Timing), builder(FanOut)
@@ -85,23 +86,17 @@ async def fan_out(calls: Sequence[AgentCall], ctx: RunContext, through: Carrier 
         work = [through(call, ctx, place, endings) for place, call in places.items() if place not in waiting]
         if waiting:  # the others do not wait for what these are told
             work.append(_inform(waiting, ctx, through, endings))
-        results = [await work[0]] if len(work) == 1 else await asyncio.gather(*work, return_exceptions=True)
+        await together(work)
     finally:
         outcomes = [endings.get(place) or _interruption(call, turn) for place, call in places.items()]
         turn.record(outcomes)
-    for result in results:
-        if isinstance(result, BaseException):
-            raise result
     return _fan_out(outcomes=tuple(outcomes), dropped=tuple(over_cap), cap=turn.cap)
 
 
 async def _inform(places: Mapping[str, AgentCall], ctx: RunContext, through: Carrier, endings: dict[str, Outcome]) -> None:
     """Tells agents what came before and runs their calls."""
     calls = await ctx.turn.memory.carry(list(places.values()), ctx)
-    work = [through(call, ctx, place, endings) for place, call in zip(places, calls, strict=True)]
-    for result in await asyncio.gather(*work, return_exceptions=True):
-        if isinstance(result, BaseException):
-            raise result
+    await together([through(call, ctx, place, endings) for place, call in zip(places, calls, strict=True)])
 
 
 async def run_to_outcome(

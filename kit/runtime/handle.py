@@ -72,6 +72,8 @@ class Runner(Protocol):
 
     log: TurnLog
     reply: asyncio.Future[Reply]
+    waiting: list[asyncio.Future[None]]
+    """Of those who await the turn; each is woken when `reply` is there."""
     begun: bool
     stop_requested: bool
 
@@ -118,7 +120,15 @@ class Turn:
         return self.follow()
 
     def __await__(self) -> Generator[Any, None, Reply]:
-        return asyncio.shield(self._runner.reply).__await__()
+        return self._wait().__await__()
+
+    async def _wait(self) -> Reply:
+        """Waits for the reply as `asyncio.shield` does, with one step of the loop less."""
+        if not self._runner.reply.done():
+            waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._runner.waiting.append(waiter)
+            await waiter
+        return self._runner.reply.result()
 
     def cancel(self) -> None:
         """Stops the turn: its agents, streams and tools end first, then it completes as `cancelled`."""

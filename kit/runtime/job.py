@@ -5,9 +5,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from langchain_core.messages import BaseMessage, HumanMessage
+from langchain_core.messages import BaseMessage
 
 from kit.core.outcome import AgentCall, Answer, Outcome
+from kit.models.message import human_text
 from kit.runtime.agents.ask_tool import LONGEST_CONTEXT
 from kit.runtime.call_model import ModelReply, call_model
 from kit.runtime.context import RunContext
@@ -81,7 +82,7 @@ async def run_job(job: Job, material: Sequence[BaseMessage], ask: str, ctx: RunC
         return None
 
     async def work(call: AgentCall, inner: RunContext) -> Outcome:
-        thread = [*material, HumanMessage(call.query)]
+        thread = [*material, human_text(call.query)]
         reply = await call_model(model, thread, inner, agent=call.agent, purpose="job", news=news)
         return Answer(call_id=call.call_id, agent=call.agent, text=job.read(reply))
 

@@ -1,7 +1,7 @@
 """The append-only log of one turn: stamps bodies into events, and lets anyone follow from any point."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Collection, Container
+from collections.abc import AsyncIterator, Callable, Collection, Container, Sequence
 
 from kit.core.bodies.speech import Status
 from kit.core.event import INTERNAL, Body, Event
@@ -90,6 +90,11 @@ class TurnLog:
 
     def _wake(self) -> None:
         waiting, self._waiting = self._waiting, []
-        for waiter in waiting:
-            if not waiter.done():
-                waiter.set_result(None)
+        wake(waiting)
+
+
+def wake(waiting: Sequence[asyncio.Future[None]]) -> None:
+    """Lets those go on who wait, but for those who do not any more."""
+    for waiter in waiting:
+        if not waiter.done():
+            waiter.set_result(None)

@@ -10,7 +10,7 @@ from functools import lru_cache
 from itertools import takewhile
 from typing import Any, cast
 
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+from langchain_core.messages import AIMessage, BaseMessage
 
 from kit.compose.parts import DeckSettings
 from kit.compose.prompts import tokens
@@ -20,6 +20,7 @@ from kit.core.bodies.memory import Compacted, ContextCarried
 from kit.core.context import Session
 from kit.core.outcome import AgentCall, Answer
 from kit.core.record import LINES, UNANSWERED, Message, Note, SessionRecall, ShownComponent, TurnRecord
+from kit.models.message import human_text
 from kit.runtime.agents.distiller import distil, fields_from, meant
 from kit.runtime.bound_model import BoundModel
 from kit.runtime.budget import GRACE
@@ -51,7 +52,7 @@ def messages_of(lines: Iterable[Message]) -> list[BaseMessage]:
 def _message(turn_id: str, role: str, text: str, response_id: str | None) -> BaseMessage:
     """Makes a line's message once for all turns that tell it; the turn's id keeps the lines of two conversations apart."""
     if role == "user":
-        return HumanMessage(text)
+        return human_text(text)
     return AIMessage(text) if response_id is None else AIMessage(text, response_metadata={"id": response_id})
 
 

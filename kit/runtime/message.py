@@ -11,6 +11,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from kit.compose.locale import Sentences
 from kit.core.errors import PictureError
 from kit.core.picture import Picture, mark_pictures
+from kit.models.message import human_text
 from kit.models.usage import CHARACTERS
 
 SIGNS = " .,;:!?¡¿…-–—_*\"'"
@@ -48,7 +49,7 @@ def read_picture(path: Path | str) -> Picture:
 def human_message(text: str, pictures: Sequence[Picture]) -> HumanMessage:
     """A message with its pictures as a model gets it: the words, then one content block a picture."""
     if not pictures:
-        return HumanMessage(text)
+        return human_text(text)
     images = [{"type": "image", "mime_type": p.media_type, "base64": base64.b64encode(p.data).decode()} for p in pictures]
     return HumanMessage(content=[{"type": "text", "text": mark_pictures(text, pictures)}, *images])
 

@@ -30,7 +30,7 @@ from kit.runtime.context import RunContext, TurnState
 from kit.runtime.dispatch import run_to_outcome, unrecorded
 from kit.runtime.handle import Reply, Status, Turn
 from kit.runtime.host import Host, alarm
-from kit.runtime.log import TurnLog
+from kit.runtime.log import TurnLog, wake
 from kit.runtime.memory import Memory
 from kit.runtime.message import clean, decline
 from kit.runtime.pattern import Pattern
@@ -102,6 +102,7 @@ class _Runner:
         in_play: Sequence[str] | None,
     ):
         self.reply: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
+        self.waiting: list[asyncio.Future[None]] = []
         self.begun = self.stop_requested = self.at_work = False
         self._rest: asyncio.Task[None] | None = None
         """Ends a turn whose work was left behind."""
@@ -174,6 +175,7 @@ class _Runner:
     def _close(self) -> None:
         self.log.close()
         self.reply.cancel()  # does nothing where there is one
+        wake(self.waiting)
 
     async def _end(self, status: Status, text: str, error: str | None) -> None:
         self.at_work = False

@@ -7,7 +7,7 @@ import json
 import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import Any, TypeVar
 
 import orjson
@@ -20,8 +20,10 @@ from kit.core.record import UNANSWERED, Measures, ShownComponent, TurnRecord
 
 log = logging.getLogger("kit.store")
 T = TypeVar("T")
-COLUMNS = tuple(TurnRecord.model_fields)
-_LISTS = ("invoked", "failed")
+_AS_JSON = ("invoked", "failed", "measures")
+_PLAIN = tuple(name for name in TurnRecord.model_fields if name not in _AS_JSON)
+COLUMNS = (*_PLAIN, *_AS_JSON)
+_plain_values = itemgetter(*_PLAIN)
 _UNMEASURED: Measures = TurnRecord.model_fields["measures"].default
 _BARE = _UNMEASURED.model_dump_json()
 _log = TypeAdapter(list[Event])
@@ -94,10 +96,8 @@ JOIN turns ON id = own JOIN logs USING (number) WHERE size <= {READ} AND instr(l
 
 def row_of(turn: TurnRecord) -> list[Any]:
     """Its fields in the order of COLUMNS."""
-    fields = {**vars(turn), "measures": _BARE if turn.measures is _UNMEASURED else _measures_of(turn.measures)}
-    for name in _LISTS:
-        fields[name] = json.dumps(fields[name]) if fields[name] else "[]"
-    return [fields[name] for name in COLUMNS]
+    measures = _BARE if turn.measures is _UNMEASURED else _json_of(turn.measures)
+    return [*_plain_values(vars(turn)), *(_json_of(names) if names else "[]" for names in (turn.invoked, turn.failed)), measures]
 
 
 def plain(row: Sequence[Any]) -> list[Any]:
@@ -123,7 +123,7 @@ def log_of(events: Sequence[Event]) -> str:
 def record_of(row: Sequence[Any]) -> TurnRecord:
     """The turn of a row of COLUMNS."""
     fields = dict(zip(COLUMNS, row, strict=True))
-    return TurnRecord(**fields | {name: json.loads(fields[name]) for name in (*_LISTS, "measures")})
+    return TurnRecord(**fields | {name: json.loads(fields[name]) for name in _AS_JSON})
 
 
 def events_of(log: str) -> list[Event]:
@@ -148,11 +148,11 @@ def shown_in(turn_id: str, log: str) -> list[ShownComponent]:
     return components
 
 
-def _measures_of(measures: Measures) -> str:
+def _json_of(value: Measures | Sequence[str]) -> str:
     try:
-        return orjson.dumps(measures, default=_fields, option=_AS_PYDANTIC).decode()
+        return orjson.dumps(value, default=_fields, option=_AS_PYDANTIC).decode()
     except orjson.JSONEncodeError:
-        return _dump_leniently(measures.model_dump())
+        return _dump_leniently(value.model_dump() if isinstance(value, Measures) else value)
 
 
 def _dump_leniently(value: Any) -> str:

@@ -1,11 +1,10 @@
 """The one agent class. A card without sub_agents runs its own loop; with them it decides, and composes what came back."""
 
-import asyncio
 import datetime
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
+from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langchain_core.messages.tool import ToolCall
 from langchain_core.tools import BaseTool
 
@@ -15,6 +14,7 @@ from kit.core.bodies.speech import Text
 from kit.core.card import AgentCard, Policy
 from kit.core.outcome import CUT, SET_ASIDE, AgentCall, Failure, FanOut, Outcome, tell, tell_dropped
 from kit.core.value import builder
+from kit.models.message import human_text, system_text, tool_text
 from kit.runtime.agents.agent_outcome import outcome_of_reply
 from kit.runtime.agents.ask_tool import read_call
 from kit.runtime.agents.contract import Contract
@@ -27,6 +27,7 @@ from kit.runtime.memory import messages_of
 from kit.runtime.message import human_message
 from kit.runtime.speech.narration import Hear
 from kit.runtime.speech.stream import Speech
+from kit.runtime.together import together
 from kit.runtime.tool_call_ids import UNREAD, with_calls
 from kit.tools.bounds import ToolBounds
 from kit.tools.tool import ToolResult
@@ -118,11 +119,11 @@ class LLMAgent:
         if call.fields:
             system += "\n" + "\n".join(f"{name}: {value}" for name, value in call.fields.items())
         if self.prompt.closed:
-            return [SystemMessage(system), HumanMessage(call.query)]
+            return [system_text(system), human_text(call.query)]
         reader = "" if self.card.sub_agents or ctx.path == self.card.id else self.card.id
-        thread: Thread = [SystemMessage(system + ctx.turn.memory.suffix(reader))]
+        thread: Thread = [system_text(system + ctx.turn.memory.suffix(reader))]
         thread += messages_of(ctx.turn.memory.history(reader))
-        thread.append(human_message(call.query, ctx.pictures) if ctx.turn.pictures else HumanMessage(call.query))
+        thread.append(human_message(call.query, ctx.pictures) if ctx.turn.pictures else human_text(call.query))
         return thread
 
     async def run(self, call: AgentCall, ctx: RunContext) -> Outcome:
@@ -146,7 +147,7 @@ class LLMAgent:
             tool_runs = await self.call_tools(own, ctx)
             thread += [message for message, _ in tool_runs]
             if over is not None and len(own) < len(reply.calls):
-                thread += [ToolMessage(NEXT, tool_call_id=peer["id"] or "") for peer in reply.calls if peer not in own]
+                thread += [tool_text(NEXT, peer["id"] or "") for peer in reply.calls if peer not in own]
             results += [(tool_call, result) for tool_call, (_, result) in zip(own, tool_runs, strict=True)]
             voice.may_fall_back = not any(result.fault == "principal_mismatch" for _, result in results)
             news = len(tool_runs)
@@ -202,10 +203,7 @@ class LLMAgent:
         texts = {outcome.call_id: (tell(outcome, with_components=True), isinstance(outcome, Failure)) for outcome in fan.outcomes}
         texts |= {call.call_id: (tell_dropped(call), True) for call in fan.dropped}
         texts |= {call.call_id: (SET_ASIDE, False) for call in decision.set_aside}
-        messages = [
-            ToolMessage(text, tool_call_id=call_id, status="error" if failed else "success")
-            for call_id, (text, failed) in texts.items()
-        ]
+        messages = [tool_text(text, call_id, failed=failed) for call_id, (text, failed) in texts.items()]
         if decision.own:
             messages += [message for message, _ in await self.call_tools(decision.own, ctx)]
         return [decision.reply.message, *messages]
@@ -288,13 +286,5 @@ class LLMAgent:
     ) -> list[tuple[ToolMessage, ToolResult]]:
         """Runs calls of its own tools at the same time, in the name of their `owners`; a message and a result for each."""
         names = [(owners or {}).get(call["name"], self.card.id) for call in calls]
-        runs = [
-            call_tool(call, self.tools, name, ctx, self.new_tools, self.bounds) for call, name in zip(calls, names, strict=True)
-        ]
-        if len(runs) == 1:
-            return [await runs[0]]
-        results = await asyncio.gather(*runs, return_exceptions=True)  # one that waits for the user does not cut off the others
-        for result in results:
-            if isinstance(result, BaseException):
-                raise result
-        return [result for result in results if not isinstance(result, BaseException)]
+        pairs = zip(calls, names, strict=True)  # one that waits for the user does not cut off the others
+        return await together([call_tool(call, self.tools, name, ctx, self.new_tools, self.bounds) for call, name in pairs])

@@ -2,12 +2,11 @@
 
 from collections.abc import Sequence
 
-from langchain_core.messages import SystemMessage
-
 from kit.core.bodies.guard import GuardActed, GuardAction
 from kit.core.language.words import content_words, words
 from kit.core.outcome import AgentCall, Answer, Failure, Outcome
 from kit.core.picture import strip_marks
+from kit.models.message import system_text
 from kit.runtime.agents.llm_agent import Decision, LLMAgent, Thread
 from kit.runtime.context import RunContext, TurnState
 from kit.runtime.dispatch import run_to_outcome
@@ -57,7 +56,7 @@ async def _once_more(note: str, thread: Thread, call: AgentCall, lead: LLMAgent,
     retry: list[AgentCall] = []
 
     async def ask(call: AgentCall, ctx: RunContext) -> Outcome:
-        stronger: Thread = [SystemMessage(f"{thread[0].text}\n\n{note}"), *thread[1:]]
+        stronger: Thread = [system_text(f"{thread[0].text}\n\n{note}"), *thread[1:]]
         retry.extend((await lead.decide_again(stronger, call, ctx)).asks)
         return Answer(call_id=call.call_id, agent=call.agent, text=note)
 
