@@ -46,7 +46,8 @@ _GIVEN, _GIVEN_OF_TOOL = {"content"}, {"content", "name", "tool_call_id", "statu
 
 def _made(kind: type[M], role: str, text: str, given: set[str], name: str | None = None, **more: Any) -> M:
     message = object.__new__(kind)
-    fields = {"content": text, "additional_kwargs": {}, "response_metadata": {}, "type": role, "name": name, "id": None, **more}
+    fields: dict[str, Any] = {"content": text, "type": role, "name": name, "id": None, **more}
+    fields |= {"additional_kwargs": {}, "response_metadata": {}}
     object.__setattr__(message, "__dict__", fields)
     object.__setattr__(message, "__pydantic_fields_set__", given.copy())
     object.__setattr__(message, "__pydantic_extra__", {})

@@ -11,10 +11,10 @@ from kit.core.outcome import AgentCall, Answer, Failure, FanOut, Outcome, Reason
 from kit.core.value import builder
 from kit.runtime.acts.pause import Paused
 from kit.runtime.agents.handoff import HandoffResult, apply_handoff, hide, hide_outcome
+from kit.runtime.agents.together import together
 from kit.runtime.budget import Deadline, Ledger, OverBudget
 from kit.runtime.context import Agent, RunContext, TurnState
 from kit.runtime.speech.narration import MARK, narration
-from kit.runtime.together import together
 
 _agent_started, _agent_ended = builder(AgentStarted), builder(AgentEnded)
 _new_timing, _fan_out = builder(Timing), builder(FanOut)

@@ -8,7 +8,7 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from operator import attrgetter, itemgetter
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import orjson
 from pydantic import TypeAdapter
@@ -23,7 +23,7 @@ T = TypeVar("T")
 _AS_JSON = ("invoked", "failed", "measures")
 _PLAIN = tuple(name for name in TurnRecord.model_fields if name not in _AS_JSON)
 COLUMNS = (*_PLAIN, *_AS_JSON)
-_plain_values = itemgetter(*_PLAIN)
+_plain_values = cast("Callable[[Any], tuple[Any, ...]]", itemgetter(*_PLAIN))
 _UNMEASURED: Measures = TurnRecord.model_fields["measures"].default
 _BARE = _UNMEASURED.model_dump_json()
 _log = TypeAdapter(list[Event])

@@ -18,6 +18,7 @@ from kit.models.message import human_text, system_text, tool_text
 from kit.runtime.agents.agent_outcome import outcome_of_reply
 from kit.runtime.agents.ask_tool import read_call
 from kit.runtime.agents.contract import Contract
+from kit.runtime.agents.together import together
 from kit.runtime.bound_model import BoundModel, Voice
 from kit.runtime.call_model import ModelReply
 from kit.runtime.call_tool import call_tool
@@ -27,7 +28,6 @@ from kit.runtime.memory import messages_of
 from kit.runtime.message import human_message
 from kit.runtime.speech.narration import Hear
 from kit.runtime.speech.stream import Speech
-from kit.runtime.together import together
 from kit.runtime.tool_call_ids import UNREAD, with_calls
 from kit.tools.bounds import ToolBounds
 from kit.tools.tool import ToolResult
