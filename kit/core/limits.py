@@ -14,21 +14,25 @@ LARGEST = 10**50
 """The largest whole number; a longer one is an attack on whoever prints it."""
 
 
+_SIZED, _LISTS, _NUMBERS = (str, list, tuple, dict), (list, tuple), (int, float)
+"""Tuples, for `A | B` makes a union each time it is met."""
+
+
 def excess(value: Any) -> str | None:
     """Says what is too much in JSON data: depth, size or a number; None for data within the limits."""
     level, size = [value], 0
     for _ in range(DEPTH + 1):
         below: list[Any] = []
         for item in level:
-            if isinstance(item, str | list | tuple | dict):
+            if isinstance(item, _SIZED):
                 size += len(cast("Any", item)) + 1
             if size > SIZE:
                 return f"more than {SIZE:,} characters and values"
             if isinstance(item, dict):
                 below += [*cast("Any", item), *cast("Any", item).values()]
-            elif isinstance(item, list | tuple):
+            elif isinstance(item, _LISTS):
                 below += cast("Any", item)
-            elif isinstance(item, int | float) and not (abs(item) <= LARGEST if isinstance(item, int) else math.isfinite(item)):
+            elif isinstance(item, _NUMBERS) and not (abs(item) <= LARGEST if isinstance(item, int) else math.isfinite(item)):
                 return "a number that nobody can hold"
         if not below:
             return None
