@@ -218,9 +218,10 @@ def sweep(seeds: range, lead_model: BaseChatModel | None = None) -> Tally:
 
 
 def rows_of(path: Path) -> list[tuple[object, ...]]:
-    """Every row of every table of a store's file."""
+    """Every row of every table of a store's file, a turn's log with its session."""
     with sqlite3.connect(path) as db:
         tables = [name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
-        rows = [row for table in tables for row in db.execute(f"SELECT * FROM {table}")]
+        rows = [row for table in {*tables} - {"logs"} for row in db.execute(f"SELECT * FROM {table}")]
+        rows += db.execute("SELECT log, session_id FROM logs LEFT JOIN turns USING (number)")
     db.close()
     return rows
