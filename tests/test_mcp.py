@@ -109,10 +109,10 @@ def test_a_grid_plays_it_on_the_real_clock(folder: Path, tmp_path: Path) -> None
 def test_the_same_server_over_http_answers_the_same(tmp_path: Path) -> None:
     with over_http() as (url, headers):
         folder = write_deck(tmp_path, url=url, headers={"Authorization": "Bearer $SHOP_PASS"})
-        told = {"SHOP_PASS": "pass-5150-xyz\n"}
+        told = {"SHOP_PASS": "pass-quokka-xyz\n"}
         assert run("check", str(folder), "--trust", **told).returncode == 0
         assert SHELF in run("ask", QUESTION, KIT_DECK=str(folder), **told).stdout
-    assert {entry["authorization"] for entry in headers} == {"Bearer pass-5150-xyz"}
+    assert {entry["authorization"] for entry in headers} == {"Bearer pass-quokka-xyz"}
 
 
 @pytest.mark.req("K-1")
@@ -235,11 +235,11 @@ def test_what_a_server_is_told_is_in_no_recording(tmp_path: Path) -> None:
     folder, tape, told = (
         write_deck(tmp_path, text, environment=["SHOP_PASS"]),
         tmp_path / "tape.jsonl",
-        {"SHOP_PASS": "pass-5150-xyz"},
+        {"SHOP_PASS": "pass-quokka-xyz"},
     )
     assert run("check", str(folder), "--trust", **told).returncode == 0
     asked = run("ask", QUESTION, "--cassette", str(tape), "--record", KIT_DECK=str(folder), **told)
-    assert SHELF in asked.stdout and SHELF in tape.read_text() and "5150" not in asked.stdout + tape.read_text()
+    assert SHELF in asked.stdout and SHELF in tape.read_text() and "quokka" not in asked.stdout + tape.read_text()
 
 
 @pytest.mark.realtime

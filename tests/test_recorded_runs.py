@@ -16,7 +16,7 @@ from tests.test_cli import Result, refused, run
 
 pytestmark = pytest.mark.realtime
 
-KEY = "sk-loopback-4711-secret"
+KEY = "sk-loopback-quokka-secret"
 QUESTION = "how many points do I have"
 NOWHERE = "http://127.0.0.1:9"
 """An address where nobody answers."""
@@ -87,7 +87,7 @@ def test_no_key_is_written_whoever_says_it(tmp_path: Path, server: Loopback) -> 
     result = ask(tmp_path / "turn.jsonl", server.url, "--record", text=f"is {KEY} a key?", KIT_ENVELOPE_KEY="hush-hush-hush")
     written = (tmp_path / "turn.jsonl").read_text()
     assert result.returncode == 1 and "Incorrect API key" in written
-    assert written.count("[secret]") >= 3 and "4711" not in written and "hush" not in written
+    assert written.count("[secret]") >= 3 and "quokka" not in written and "hush" not in written
 
 
 def test_a_changed_message_is_one_diff_with_the_command_that_refreshes_it(tmp_path: Path, server: Loopback) -> None:
