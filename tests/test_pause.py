@@ -23,6 +23,7 @@ from kit.runtime.acts.act import DECLINED, UNCERTAIN
 from kit.settings import Settings
 from kit.tools.limits import ToolLimits
 from kit.tools.tool import LimitedTool, tool_context
+from tests.forks import exit_code
 from tests.kits import asks, small_deck, stitched
 
 QUESTION = "Open a ticket about my printer, and how many points do I have?"
@@ -220,10 +221,13 @@ async def test_a_peer_elsewhere_cannot_ask_and_so_does_nothing(tmp_path: Path) -
 
 def dead(folder: Path, limits: ToolLimits, resume: Resume = "reinvoke", after: float = 0.0, kind: type[Desk] = Desk) -> Desk:
     """The world that a killed process left: one that asked, said yes where it was asked, and died `after` the tool's effect."""
-    if child := os.fork():
-        _, status = os.waitpid(child, 0)
-        assert os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL
-        return kind(folder, limits, resume)
+    world = kind(folder, limits, resume)
+    assert exit_code(die, folder, limits, resume, after, kind) == -signal.SIGKILL
+    return world
+
+
+def die(folder: Path, limits: ToolLimits, resume: Resume, after: float, kind: type[Desk]) -> None:
+    """Kills this process so many seconds after the tool's effect."""
     world = kind(folder, limits, resume)
 
     async def die_in_tool(words: str) -> str:
@@ -239,10 +243,7 @@ def dead(folder: Path, limits: ToolLimits, resume: Resume = "reinvoke", after: f
             reply = await kit.ask(QUESTION, kit.session("talk"))
             await kit.resume(reply.turn_id, True)
 
-    try:
-        asyncio.run(play())
-    finally:
-        os._exit(1)
+    asyncio.run(play())
 
 
 def resumed(world: Desk) -> Reply:

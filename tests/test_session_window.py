@@ -27,6 +27,7 @@ from kit.stores.documents.document import AgentSession
 from kit.stores.sqlite import SqliteStore
 from kit.tools.limits import ToolLimits
 from kit.tools.tool import LimitedTool
+from tests.forks import exit_code
 from tests.kits import ALICE, answering, asks, small_deck, small_kit, stitched
 from tests.sample_turn import ANN, a_turn, finish
 
@@ -169,22 +170,23 @@ def test_the_window_is_what_was_said_and_feeds_the_prompt_whatever_became_of_the
         run_virtual(play(Path(folder), steps))
 
 
-@pytest.mark.req("AS-28")
-def test_what_a_killed_process_was_asked_is_told_as_an_open_question(tmp_path: Path) -> None:
-    async def die() -> None:
-        talk = Talk(tmp_path)
+def die(folder: Path) -> None:
+    """Kills this process in a turn."""
+
+    async def play() -> None:
+        talk = Talk(folder)
         async with talk.opened() as kit:
             kit.ask("cancelled too late", TALK)
             while not talk.told:
                 await asyncio.sleep(0.01)
             os.kill(os.getpid(), signal.SIGKILL)
 
-    if not (child := os.fork()):
-        try:
-            asyncio.run(die())
-        finally:
-            os._exit(1)
-    assert os.WTERMSIG(os.waitpid(child, 0)[1]) == signal.SIGKILL
+    asyncio.run(play())
+
+
+@pytest.mark.req("AS-28")
+def test_what_a_killed_process_was_asked_is_told_as_an_open_question(tmp_path: Path) -> None:
+    assert exit_code(die, tmp_path) == -signal.SIGKILL
 
     async def go_on() -> None:
         talk = Talk(tmp_path)
