@@ -128,9 +128,9 @@ class Visitor:
         box = "document.querySelector('.stMain')"
         return float(self.page.evaluate(f"{box}.scrollHeight - {box}.clientHeight - {box}.scrollTop"))
 
-    def at_end(self, otherwise: str) -> None:
-        """Fails with `otherwise` unless the end of the page comes into view within a second."""
-        deadline = time.monotonic() + 1
+    def at_end(self, otherwise: str, seconds: float = 1.0) -> None:
+        """Fails with `otherwise` unless the end of the page comes into view within so many seconds."""
+        deadline = time.monotonic() + seconds
         while self.below() >= 2 and time.monotonic() < deadline:
             self.page.wait_for_timeout(20)
         assert self.below() < 2, otherwise
