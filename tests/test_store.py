@@ -24,7 +24,7 @@ from kit.core.errors import StoreError
 from kit.core.event import Event
 from kit.core.record import Feedback, Message, Note
 from kit.core.trace import trace_of
-from kit.stores.database import TURNS
+from kit.stores.database import MANY
 from kit.stores.live_logs import LiveLogs
 from kit.stores.protocol import Store
 from kit.stores.rows import BEGIN_TURN, log_of, row_of
@@ -586,7 +586,7 @@ def test_a_second_thread_works_the_log_into_the_file_before_a_turn_has_to(path: 
     monkeypatch.setattr("kit.stores.live_logs.EVERY", 999.0)
     store = SqliteStore(path)
     empty = path.stat().st_size
-    for n in range(TURNS - 1):
+    for n in range(MANY - 1):
         finish(store, a_turn(f"t{n}"))
     assert path.stat().st_size == empty, "no turn worked it in"
     finish(store, a_turn("last"))

@@ -13,6 +13,7 @@ The wrapper comes back for a call, and at the next one goes again, as soon as th
 
 import os
 from collections.abc import AsyncGenerator, Awaitable, Sequence
+from functools import lru_cache
 from operator import attrgetter
 from typing import Any, cast
 
@@ -35,6 +36,8 @@ _RUNNERS = (
 _RUNNER_NAMES = frozenset(_RUNNERS)
 _runners = attrgetter(*_RUNNERS)
 _OF_LANGCHAIN = _runners(BaseChatModel)
+_streamers = attrgetter("_astream", "_stream")
+_NO_STREAM = _streamers(BaseChatModel)
 _binding_runners = attrgetter("ainvoke", "astream", "_merge_configs")
 _OF_BINDING = _binding_runners(RunnableBinding)
 _OPTIONS_OF_WRAPPER = frozenset(
@@ -97,7 +100,7 @@ def _unbind(model: Runnable[Any, Any], options: dict[str, Any]) -> tuple[BaseCha
 
 
 def _needs_wrapper(model: BaseChatModel, messages: Sequence[BaseMessage], options: dict[str, Any]) -> bool:
-    if _runners(type(model)) != _OF_LANGCHAIN or not _RUNNER_NAMES.isdisjoint(vars(model)):
+    if _runs_its_own_way(type(model)) or not _RUNNER_NAMES.isdisjoint(vars(model)):
         return True
     if model.rate_limiter or model.output_version == "v1" or not _OPTIONS_OF_WRAPPER.isdisjoint(options):
         return True
@@ -107,6 +110,11 @@ def _needs_wrapper(model: BaseChatModel, messages: Sequence[BaseMessage], option
         if type(message.content) is not str:
             return True
     return has_listeners(model.callbacks, model.verbose)
+
+
+@lru_cache
+def _runs_its_own_way(kind: type[BaseChatModel]) -> bool:
+    return _runners(kind) != _OF_LANGCHAIN
 
 
 async def _stream(model: Any, messages: list[BaseMessage], stop: Any, options: dict[str, Any]) -> AsyncGenerator[Any]:
@@ -134,6 +142,8 @@ async def _once(model: Any, messages: list[BaseMessage], stop: Any, options: dic
 
 
 def _streams(model: Any, options: dict[str, Any]) -> bool:
+    if _streamers(type(model)) == _NO_STREAM:  # as it says itself, five times as slowly
+        return False
     return model._should_stream(async_api=True, **{**options, "stream": True})
 
 

@@ -21,10 +21,12 @@ from kit.stores.transaction import is_busy, wait_for
 T = TypeVar("T")
 OLDEST = (3, 38, 0)
 """The first SQLite with the `->>` operator."""
-AHEAD = 4000
-"""Pages of the write-ahead log, 16 MB, at which a turn has to work it into the file: a longer one costs every commit more."""
+AHEAD = 8000
+"""Pages of the write-ahead log, 32 MB, at which a turn has to work it into the file: a longer one costs every commit more."""
 TURNS = 100
-"""Turns that end before a second thread works the log into the file, at once: some 17 pages each, and it takes 20 ms."""
+"""Turns that end before a second thread works the log into the file when it next looks: some 17 pages each, 20 ms in all."""
+MANY = 300
+"""Turns after which it does so at once."""
 PATIENCE = 5.0
 """Seconds to wait for another process that writes."""
 SWEEP_EVERY = 3600.0

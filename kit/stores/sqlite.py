@@ -12,7 +12,7 @@ from kit.core.errors import StoreBusy, StoreError
 from kit.core.event import Event
 from kit.core.record import CohortPrompt, Feedback, Message, Note, SessionRecall, ShownComponent, TurnRecord
 from kit.core.value import builder
-from kit.stores.database import TURNS, Database
+from kit.stores.database import MANY, Database
 from kit.stores.forget import forget
 from kit.stores.rollup import tally
 from kit.stores.rows import (
@@ -124,7 +124,7 @@ class SqliteStore(Database):
         """
         self._running.pop(turn.id, None)
         self._ended += 1
-        if self._ended == TURNS and self._live_logs:
+        if self._ended == MANY and self._live_logs:
             self._live_logs.hurry()
         row, log = (*row_of(turn), self._owner.id), log_of(events)
         lines = [(turn.id, place, turn.session_id, m.agent, m.role, m.text) for place, m in enumerate(messages)]
