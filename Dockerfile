@@ -1,4 +1,4 @@
-# docker build -t dispatch-kit . && docker run --rm -p 127.0.0.1:8501:8501 dispatch-kit
+# docker build -t subagent-kit . && docker run --rm -p 127.0.0.1:8501:8501 subagent-kit
 # A key reaches it by `-e OPENAI_API_KEY`; conversations and traces stay with `-v kit:/app/.kit`.
 FROM python:3.11-slim
 

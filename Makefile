@@ -68,7 +68,7 @@ run-notebooks: setup
 browser: setup
 	@$(stage) browser 180 .ci/browser "$(py)"
 
-installed: setup ## the wheel in an environment of its own, from `dispatch-kit new` to a verdict
+installed: setup ## the wheel in an environment of its own, from `subagent-kit new` to a verdict
 	@$(stage) installed 180 $(py) -m pytest -q tests/installed
 
 matrix: setup ## which requirement is proven by which test

@@ -15,7 +15,7 @@ def drawn_by(page: str) -> Callable[[], None]:
     return lambda: import_module(f"kit.ui.{page}.page").page()
 
 
-st.set_page_config(page_title="dispatch-kit", page_icon="🧭", layout="wide")
+st.set_page_config(page_title="subagent-kit", page_icon="🧭", layout="wide")
 freeze_modules(len(sys.modules))
 address.keep()
 draw_style()

@@ -1,10 +1,12 @@
-"""dispatch-kit: LLM sub-agents from declarative cards, one dispatch under every pattern, honest about failure.
+"""subagent-kit: LLM sub-agents from declarative cards, one dispatch under every pattern, honest about failure.
 
 The names below are the public surface; they load on first use, so `import kit` costs almost nothing.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+from kit.core.distribution import VERSION
 
 if TYPE_CHECKING:
     from kit.bench.python_grid import GridResult as GridResult
@@ -45,7 +47,7 @@ if TYPE_CHECKING:
     from kit.wire import Kit as Kit
     from kit.wire import open_kit as open_kit
 
-__version__ = "0.1.0"
+__version__ = VERSION
 
 _HOME = {
     "AgentCall": "core.outcome",

@@ -1,4 +1,4 @@
-"""`python -m kit`, and the command `dispatch-kit`."""
+"""`python -m kit`, and the command `subagent-kit`."""
 
 import gc
 import sys

@@ -64,13 +64,13 @@ class Settings(Value):
     """OPIK_API_KEY."""
     opik_workspace: str | None = None
     """OPIK_WORKSPACE."""
-    opik_project: str = "dispatch-kit"
+    opik_project: str = "subagent-kit"
     """OPIK_PROJECT_NAME."""
     skill_service_url: Annotated[str, Field(pattern=r"^https?://")] | None = None
     """SKILL_SERVICE_URL: the skill service of plans, called with SKILL_SERVICE_KEY or the key of a request; unset, the deck's."""
     otlp_endpoint: str | None = None
     """OTEL_EXPORTER_OTLP_ENDPOINT: where spans go; unset, nowhere."""
-    otlp_service: str = "dispatch-kit"
+    otlp_service: str = "subagent-kit"
     """OTEL_SERVICE_NAME: what the collector calls this process."""
     tenant: str | None = None
     """KIT_TENANT: who the command line and the app speak for; unset, the visitor that the deck names."""

@@ -107,5 +107,5 @@ def test_a_cluster_that_cannot_play_says_what_to_do(tmp_path: Path, monkeypatch:
     with pytest.raises(DataError, match="traces are kept on this machine"):
         run_grid(spec, tmp_path / "out", kits, on="dask://127.0.0.1:1", traces=True)
     monkeypatch.setitem(sys.modules, "distributed", None)
-    with pytest.raises(SettingsError, match=r"pip install 'dispatch-kit\[dask\]'"):
+    with pytest.raises(SettingsError, match=r"pip install 'subagent-kit\[dask\]'"):
         run_grid(spec, tmp_path / "out", kits, on="dask://127.0.0.1:1")

@@ -115,7 +115,7 @@ def test_outside_of_a_project_the_demo_answers_and_no_grid_is_guessed(tmp_path: 
 @pytest.mark.parametrize(
     ("argv", "begin"),
     [
-        (["venv/bin/dispatch-kit", "ask"], "dispatch-kit"),
+        (["venv/bin/subagent-kit", "ask"], "subagent-kit"),
         (["kit/__main__.py", "ask"], "python -m kit"),
         (["streamlit/__main__.py", "run"], "python -m kit"),
     ],
@@ -241,4 +241,4 @@ def test_a_missing_extra_is_named_with_the_line_that_installs_it() -> None:
     assert done.returncode == 0 and "Traceback" not in done.stderr, done.stderr
     lines = done.stderr.splitlines()
     extras = ("bench", "a2a", "app", "bench", "otlp", "opik", "bench")
-    assert [line.rpartition("; ")[2] for line in lines] == [f"run: pip install 'dispatch-kit[{extra}]'" for extra in extras]
+    assert [line.rpartition("; ")[2] for line in lines] == [f"run: pip install 'subagent-kit[{extra}]'" for extra in extras]

@@ -24,14 +24,6 @@ TITLES = {"dots": 2, "bands": 3, "ecdf": 4, "stack": 2, "heat": 2, "against": 2,
 """Chart -> which of its arguments is the title."""
 LINT_IMPORTS = "from importlinter.cli import lint_imports_command; lint_imports_command()"
 
-LONG_MODULES = {
-    "data/make_data.py": "one world, drawn table by table from one seed: each table stands on those before it",
-}
-"""Modules of more than 300 lines -> why they are one."""
-
-LONG_FUNCTIONS: dict[str, str] = {}
-"""`path::function` of more than 50 lines -> why it reads as one thought."""
-
 PLANTED = {
     "Every package stands on those below it": ("core/card.py", "import kit.tools.tool"),
     "and every package has a place": ("misplaced.py", ""),
@@ -106,18 +98,6 @@ def test_every_import_contract_notices_its_violation(tmp_path: Path):
     assert all(any(words in name for name in contracts) for words in PLANTED)
     assert "kit.core is not allowed to import kit.tools" in said
     assert "misplaced" in said
-
-
-def test_modules_and_functions_stay_readable_in_one_sitting():
-    modules, functions = set[str](), set[str]()
-    for name, text in sources(*CODE):
-        if text.count("\n") > 300:
-            modules.add(name)
-        for node in ast.walk(ast.parse(text)) if text.count("\n") >= 50 else ():
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and (node.end_lineno or 0) - node.lineno >= 50:
-                functions.add(f"{name}::{node.name}")
-    assert modules == set(LONG_MODULES)
-    assert functions == set(LONG_FUNCTIONS)
 
 
 def catches_all(node: ast.AST) -> bool:
@@ -215,3 +195,17 @@ def test_make_help_lists_the_commands_people_are_told_of():
     said = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     listed = set(re.findall(r"^  make ([a-z]+) ", said, re.MULTILINE))
     assert {"setup", "app", "notebooks", "test", "lint", "type", "matrix", "bench", "all"} <= listed
+
+
+def test_every_install_line_installs_this_distribution():
+    """A line with another name installs somebody else's package."""
+    name = PYPROJECT["project"]["name"]
+    extras = set(PYPROJECT["project"]["optional-dependencies"])
+    installs = re.compile(r"pip install (?:-U )?['\"]([a-z][a-z-]*)\[([a-z,]+)\]")
+    lines = [line for file, text in texts() if not file.startswith("tests/") for line in installs.findall(text)]
+    assert len(lines) >= 3
+    for package, wanted in lines:
+        assert package == name
+        assert set(wanted.split(",")) <= extras
+    scripts = PYPROJECT["project"]["scripts"]
+    assert set(scripts) == {name}

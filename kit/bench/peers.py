@@ -22,7 +22,7 @@ from kit.runtime.turn import run_turn
 from kit.stores.sqlite import SqliteStore
 
 _new_message = builder(Message)
-NAME = "dispatch-kit"
+NAME = "subagent-kit"
 PACKAGES = ["langchain-core", "pydantic"]
 LOOKUP = {"type": "object", "properties": {"key": {"type": "string"}}, "required": ["key"]}
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from kit.cli import app, ask, deck, doctor, forget, measure, project, soul, stored
 from kit.core.display.command import command
+from kit.core.distribution import NAME, VERSION
 from kit.core.errors import KitError
 
 EXIT_CODES = (
@@ -31,6 +32,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     description = "Orchestrate LLM sub-agents from declarative cards."
     parser = argparse.ArgumentParser(prog=command(), description=description, epilog=EXIT_CODES)
+    parser.add_argument("--version", action="version", version=f"{NAME} {VERSION}")
     commands = parser.add_subparsers(required=True, metavar="command")
     for group in (project, ask, app, deck, doctor, measure, stored, forget, soul):
         group.add(commands)

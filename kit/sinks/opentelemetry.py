@@ -45,7 +45,7 @@ class OtelSink:
         *,
         content: bool = False,
         limit: int = 8192,
-        service: str = "dispatch-kit",
+        service: str = "subagent-kit",
     ):
         require("otlp", "opentelemetry")
         from opentelemetry.sdk.trace.export import BatchSpanProcessor

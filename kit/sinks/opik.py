@@ -47,7 +47,7 @@ def trace_url(turn_id: str, started_at: float, url: str | None = None) -> str:
     return f"{root.rstrip('/')}/v1/session/redirect/projects/?trace_id={uuid7(started_at, turn_id)}&path={path}"
 
 
-def project_url(url: str | None = None, workspace: str | None = None, project: str = "dispatch-kit") -> str:
+def project_url(url: str | None = None, workspace: str | None = None, project: str = "subagent-kit") -> str:
     """The page of a project on the server whose REST root is `url`, the cloud's when None."""
     page = (url or CLOUD).rstrip("/").removesuffix("/api")
     return f"{page}/{quote(workspace or 'default')}/redirect/projects?name={quote(project)}"
@@ -78,7 +78,7 @@ def _ping(root: str) -> bool:
 
 
 def open_opik(
-    url: str | None = None, api_key: str | None = None, workspace: str | None = None, project: str = "dispatch-kit"
+    url: str | None = None, api_key: str | None = None, workspace: str | None = None, project: str = "subagent-kit"
 ) -> "OpikSink | None":
     """A sink to the Opik server at `url` (its REST root, ending in /api); without a url, to the cloud of `api_key`.
 

@@ -1,11 +1,13 @@
 """The whole way of a stranger: a wheel in an environment of its own, a project, its tool, a question, the app, a verdict."""
 
+import email
 import os
 import socket
 import subprocess
 import sys
 import time
 import urllib.request
+import zipfile
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -85,7 +87,7 @@ def serving(stranger: Stranger) -> Generator[str]:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    command = [str(stranger.bin / "dispatch-kit"), "app", "--port", str(port)]
+    command = [str(stranger.bin / "subagent-kit"), "app", "--port", str(port)]
     with subprocess.Popen(command, cwd=stranger.folder, env=stranger.environment, stderr=subprocess.DEVNULL) as app:
         try:
             yield f"http://127.0.0.1:{port}"
@@ -104,23 +106,39 @@ def answer(url: str) -> str:
     raise AssertionError(f"nothing answers at {url}")
 
 
+def test_the_package_says_what_it_is(stranger: Stranger) -> None:
+    (wheel,) = (stranger.home / "wheel").glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        (entry,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
+        metadata = email.message_from_bytes(archive.read(entry))
+        assert "kit/py.typed" in archive.namelist()
+    assert metadata["Name"] == "subagent-kit"
+    assert metadata["Author"] is None
+    assert metadata["Author-email"] is None
+    assert metadata.get_all("Project-URL") is None
+    classifiers = metadata.get_all("Classifier") or []
+    assert "Typing :: Typed" in classifiers
+    assert "Programming Language :: Python :: 3.11" in classifiers
+    assert stranger.run("subagent-kit", "--version") == f"subagent-kit {metadata['Version']}\n"
+
+
 def test_the_core_is_small_and_answers(stranger: Stranger) -> None:
     size = sum(path.stat().st_size for path in stranger.files)
     assert size < CORE, f"{size / 1e6:.0f} MB"
-    assert "4,975 points" in stranger.run("dispatch-kit", "ask", "how many points do I have?")
+    assert "4,975 points" in stranger.run("subagent-kit", "ask", "how many points do I have?")
     assert (stranger.folder / ".kit" / "kit.db").is_file()
 
 
 def test_a_project_takes_a_tool_of_ones_own_to_a_verdict(stranger: Stranger) -> None:
     install(stranger, "[app,bench]", "pytest")
     before = stranger.files
-    stranger.run("dispatch-kit", "new", "helpdesk")
+    stranger.run("subagent-kit", "new", "helpdesk")
     stranger.folder = stranger.home / "helpdesk"
     tools = stranger.folder / "deck" / "tools.py"
     tools.write_text(tools.read_text().replace("Model 14", "Model 18"))
-    assert "0 warnings" in stranger.run("dispatch-kit", "check")
-    assert "Model 18" in stranger.run("dispatch-kit", "ask", "Which laptop does Ana have?")
-    assert "not distinguishable; needs about" in stranger.run("dispatch-kit", "grid")
+    assert "0 warnings" in stranger.run("subagent-kit", "check")
+    assert "Model 18" in stranger.run("subagent-kit", "ask", "Which laptop does Ana have?")
+    assert "not distinguishable; needs about" in stranger.run("subagent-kit", "grid")
     assert '"revision": "0.1.0"' in (stranger.folder / ".kit/grids/helpdesk/provenance.json").read_text()
     with serving(stranger) as url:
         assert answer(f"{url}/_stcore/health") == "ok" and "<title>" in answer(url)

@@ -6,6 +6,7 @@ import subprocess
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from kit.core.distribution import VERSION
 from kit.bench import scoring
 from kit.bench.grid.cell import judges_identity
 from kit.bench.grid.grid_file import GridSpec, digest
@@ -42,7 +43,7 @@ def _rules() -> list[str]:
 def revision() -> str:
     """The checkout's commit; "+" marks files that differ from it, "unknown" a copy without history. Installed: the version."""
     if not IS_CHECKOUT:
-        return _version("dispatch-kit")
+        return VERSION
     try:
         commit, changes = (
             subprocess.run(

@@ -19,7 +19,7 @@ PRINCIPAL = "x-principal"
 """The header that says for whom a call is made: a server shows a task to nobody else."""
 LONGEST = 1_000_000
 """Characters of one report, and of an answer."""
-KEY = "dispatch-kit"
+KEY = "subagent-kit"
 """Under which metadata of a message or an update the kit's own part stands."""
 
 
